@@ -1,0 +1,256 @@
+//! What a configuration says, whichever front door it came through: our YAML and mcrouter's JSON both end in these types.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+/// A whole configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Worker threads; none = one for each processor this process may use.
+    pub workers: Option<usize>,
+    /// Where clients connect.
+    pub listeners: Vec<Listener>,
+    /// Where operators look; none = no admin port.
+    pub admin: Option<String>,
+    /// Named sets of servers.
+    pub pools: BTreeMap<String, Pool>,
+    /// Named routes; a listener names the one it enters.
+    pub routes: BTreeMap<String, Route>,
+    /// Bounds on what clients may take.
+    pub limits: Limits,
+    /// The in-process store that every `embedded` route of this configuration shares.
+    pub embedded: Embedded,
+}
+
+/// An address that speaks one protocol and enters one route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listener {
+    /// `host:port`, `[v6]:port` or `unix:/path`.
+    pub address: String,
+    /// Where its requests enter.
+    pub route: Route,
+}
+
+/// A named set of servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Where the list of servers comes from.
+    pub source: Source,
+    /// How a key chooses a server where a route does not say otherwise.
+    pub hash: Hash,
+    /// Time for a reply, from the moment the request was handed to the connection. Default 1 s.
+    pub timeout: Duration,
+    /// Time for a connection to be made. Default 500 ms.
+    pub connect_timeout: Duration,
+    /// When a server is left out.
+    pub eject: Eject,
+    /// mcrouter: `/region/cluster/` is sent to the server with the key.
+    pub keep_routing_prefix: bool,
+}
+
+/// Where a pool's list of servers comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Written in the configuration.
+    Static(Vec<Server>),
+    /// A file, one server a line, followed by change.
+    File(PathBuf),
+}
+
+/// One server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// `host:port`, `[v6]:port` or `unix:/path`.
+    pub address: String,
+    /// What consistent hashing knows it by; default: its address as written (without port 11211 for ketama's sake).
+    pub name: Option<String>,
+    /// Share of the keys relative to the others. Default 1.
+    pub weight: f64,
+    /// Failure domain, compared with `--zone`.
+    pub zone: Option<String>,
+}
+
+/// When a server is left out, and when it is asked again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eject {
+    /// Failures in a row, counted for the process; 0 = never. Default 3.
+    pub failures: u32,
+    /// First probe after the ejection; doubled after each failed one. Default 1 s.
+    pub probe_initial: Duration,
+    /// Longest time between probes. Default 30 s.
+    pub probe_max: Duration,
+    /// When more than this share of the pool is ejected, all are asked again (fail-open); 1 = never. Default 1.
+    pub fail_open_above: f64,
+}
+
+/// How a key chooses one of several children.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hash {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Appended to the routing key before hashing.
+    pub salt: String,
+    /// Two characters; only what stands between them in the key is hashed, if anything does.
+    pub tag: Option<[u8; 2]>,
+    /// The key ends for hashing before the first `|#|`. Default true.
+    pub stop: bool,
+    /// Weights by child where the children are not servers with weights of their own.
+    pub weights: Option<Vec<f64>>,
+    /// Names by child, for rendezvous.
+    pub tags: Option<Vec<String>>,
+    /// An ejected child is left out and its keys go to the others. Default false: its keys fail (or fail over).
+    pub eject: bool,
+}
+
+/// Hash algorithms by the names users know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Consistent, libmemcached's points (40 hashes of 4 points a server, weighted as libmemcached does).
+    Ketama,
+    /// Consistent, twemproxy's points.
+    KetamaTwemproxy(KeyHash),
+    /// mcrouter's default (furc).
+    Ch3,
+    /// Ch3 with weights 0..1.
+    WeightedCh3,
+    /// mcrouter's Crc32: (crc32 & 0x7fffffff) mod n.
+    Crc32,
+    /// mcrouter's ConstShard.
+    ConstShard,
+    /// Highest random weight by tags or names.
+    Rendezvous,
+    /// Rendezvous with weights.
+    WeightedRendezvous,
+    /// Lamping and Veach's jump hash over XXH3.
+    Jump,
+    /// hash mod total weight, servers repeated by weight.
+    Modula(KeyHash),
+    /// A random live one.
+    Random,
+}
+
+/// twemproxy's key hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub enum KeyHash {
+    OneAtATime,
+    Md5,
+    Crc16,
+    Crc32,
+    Crc32a,
+    Fnv1_64,
+    #[default]
+    Fnv1a64,
+    Fnv1_32,
+    Fnv1a32,
+    Hsieh,
+    Murmur,
+    Jenkins,
+}
+
+/// Where a route's requests may go on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Children {
+    /// Every member of this pool, in the pool's order.
+    Pool(String),
+    /// These routes.
+    List(Vec<Route>),
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // the handles' own files say what they do
+pub enum Route {
+    /// The route of that name, or else the pool of that name (as `Pool`).
+    Named(String),
+    /// One member of the pool by its hash.
+    Pool(String),
+    /// One server: `host:port`, or `pool/name`.
+    Member(String),
+    Embedded,
+    Null,
+    Error(String),
+    Hash { children: Children, hash: Option<Hash> },
+    Nearest(Children),
+    ByOperation { operations: BTreeMap<String, Route>, default: Option<Box<Route>> },
+    ByPrefix { prefixes: BTreeMap<String, Route>, default: Option<Box<Route>> },
+    /// First match wins; patterns are globs (`*`, `?`).
+    ByKeyPattern { patterns: Vec<(String, Route)>, default: Option<Box<Route>> },
+    Random(Children),
+    RoundRobin(Children),
+    HostId { children: Children, salt: String },
+    AllSync(Children),
+    AllMajority(Children),
+    AllFastest(Children),
+    AllInitial(Children),
+    AllAsync(Children),
+    Failover { children: Children, errors: FailoverErrors, limit: Option<FailoverLimit> },
+    MissFailover { children: Children, best_on_error: bool },
+    FailoverWithTtl { normal: Box<Route>, failover: Children, ttl: u32, errors: FailoverErrors },
+    ModifyKey { child: Box<Route>, ensure_prefix: String, replace_prefix: Option<String>, in_place: bool, suffix: String },
+    ModifyTtl { child: Box<Route>, ttl: i64, action: TtlAction },
+    Log(Box<Route>),
+    Fault { child: Box<Route>, fault: Fault },
+    /// mcrouter's prefixes: `/region/cluster/` → route, with the default one for keys without.
+    ByRoutingPrefix { routes: BTreeMap<String, Route>, default: String },
+}
+
+/// Which errors of a reply make a failover go on; by group, none = the defaults (`Outcome::is_failover`).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct FailoverErrors {
+    pub gets: Option<Vec<proxima_wire::message::Outcome>>,
+    pub updates: Option<Vec<proxima_wire::message::Outcome>>,
+    pub deletes: Option<Vec<proxima_wire::message::Outcome>>,
+}
+
+/// mcrouter's failover_limit: each request earns `rate` tokens, each failover costs one.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct FailoverLimit {
+    pub rate: f64,
+    pub burst: f64,
+}
+
+/// What modify_ttl does with the expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TtlAction {
+    /// Always this one.
+    Set,
+    /// The smaller one; 0 (never) counts as the largest.
+    Min,
+}
+
+/// What a fault route does to requests, for tests of clients.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fault {
+    /// Hold the request this long before it goes on.
+    pub delay: Duration,
+    /// Share of requests that are answered with an error, 0..1.
+    pub error_rate: f64,
+}
+
+/// Bounds on what clients may take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Connections of clients, all workers together. Default 10,000.
+    pub clients: usize,
+    /// Requests of one client that may wait for replies; reading stops there. Default 10,000.
+    pub requests_in_flight: usize,
+    /// Bytes buffered for one connection before reading stops. Default 1 MiB.
+    pub connection_bytes: usize,
+    /// Bytes buffered in all before new requests are refused. Default 1 GiB.
+    pub total_bytes: usize,
+    /// The largest value. Default 64 MiB.
+    pub value_bytes: usize,
+    /// A client that sends nothing for this long is closed; 0 = never. Default 0.
+    pub idle: Duration,
+    /// A client that takes nothing of what it is due for this long is closed. Default 10 s.
+    pub write_timeout: Duration,
+}
+
+/// The in-process store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedded {
+    /// Bytes of keys, values and their overhead. Default 64 MiB.
+    pub memory: usize,
+}

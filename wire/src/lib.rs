@@ -1,0 +1,12 @@
+//! # proxima-wire: bytes ⇄ messages
+//!
+//! No I/O, no clock, no allocation on the hot path.
+//!
+//! * [`message`]: what every protocol's request and reply have in common: command, class, keys, length
+//! * [`memcache`]: the memcached text and meta protocol
+//! * [`hash`]: key → number → member
+#![forbid(unsafe_code)]
+
+pub mod hash;
+pub mod memcache;
+pub mod message;

@@ -1,0 +1,223 @@
+//! What the requests and replies of every protocol have in common.
+//!
+//! A codec looks at the *head* of a message only: the part that says how long the rest is. It returns positions, never
+//! copies. Whether the body has arrived, is held whole or is streamed is decided by whoever owns the buffer.
+
+/// A range of bytes, relative to the first byte of its message. Heads are bounded, so 32 bits are enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// Number of bytes; 0 = absent.
+    pub len: u32,
+}
+
+impl Span {
+    /// The span from `start` up to, not including, `end`.
+    pub const fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, len: (end - start) as u32 }
+    }
+
+    /// The bytes of this span in `message`.
+    #[inline]
+    pub fn of(self, message: &[u8]) -> &[u8] {
+        &message[self.start as usize..(self.start + self.len) as usize]
+    }
+
+    /// One past the last byte.
+    #[inline]
+    pub const fn end(self) -> usize {
+        (self.start + self.len) as usize
+    }
+
+    /// True when nothing is there.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+/// What a request does to the data: the only thing most routes ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Returns values (get, gets, mg without effects).
+    Read,
+    /// Stores a value (set, add, replace, append, prepend, cas, ms).
+    Write,
+    /// Removes a value (delete, md).
+    Delete,
+    /// Computes a new value at the server (incr, decr, ma).
+    Arithmetic,
+    /// Changes an expiry time (touch), or reads and changes it (gat, gats).
+    Touch,
+    /// About the server, not about keys (version, stats, flush_all, …).
+    Admin,
+    /// About this connection (quit, mn, …).
+    Session,
+}
+
+/// The head of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The dialect's number of the command (for memcached [`crate::memcache::Command`] as `u8`).
+    pub command: u8,
+    /// What it does to the data.
+    pub class: Class,
+    /// Bytes of the head: the command line with its line end.
+    pub head: u32,
+    /// Bytes that follow the head: the value with its line end; 0 = none.
+    pub body: u64,
+    /// The first key; absent when the command has none.
+    pub key: Span,
+    /// From the second key to the last one, as they stand (with blanks between them); absent for one key.
+    pub more_keys: Span,
+    /// The expiry time as it stands; absent when the command has none.
+    pub ttl: Span,
+    /// The words that ask for silence, with the blank before them (` noreply`, ` q`): leave them out and the server
+    /// answers.
+    pub quiet: Span,
+    /// Some replies to this request are not for the client (see the dialect's `silenced`).
+    pub is_quiet: bool,
+    /// The key stands base64-encoded; the server will decode it before use.
+    pub base64_key: bool,
+}
+
+impl Request {
+    /// Bytes of the whole message.
+    #[inline]
+    pub const fn len(&self) -> u64 {
+        self.head as u64 + self.body
+    }
+
+    /// A request is never empty; here because clippy wants it beside `len`.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// How a request ended, from best to worst: mcrouter's order, which decides which of several replies is the combined one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Outcome {
+    /// Done (`OK`, `HD` to commands that do not say more, `VERSION …`).
+    Ok,
+    /// Stored (`STORED`, `HD` to ms).
+    Stored,
+    /// A cas found another version (`EXISTS`, `EX`).
+    Exists,
+    /// Deleted (`DELETED`, `HD` to md).
+    Deleted,
+    /// A value or a number was returned.
+    Found,
+    /// No such key (`END` without a value, `NOT_FOUND`, `EN`, `NF`).
+    NotFound,
+    /// The condition of a store did not hold (`NOT_STORED`, `NS`).
+    NotStored,
+    /// No reply in time.
+    Timeout,
+    /// The connection to the server timed out while being made.
+    ConnectTimeout,
+    /// The connection could not be made, or broke.
+    ConnectError,
+    /// The server asked to be left alone for a while.
+    Busy,
+    /// The server is shutting down.
+    Shutdown,
+    /// The server asked to try again.
+    TryAgain,
+    /// The member is ejected and was not asked (mcrouter's TKO).
+    Ejected,
+    /// The request was too old to be sent.
+    Deadline,
+    /// Too much is waiting already.
+    Overloaded,
+    /// The server answered an error (`SERVER_ERROR …`).
+    RemoteError,
+    /// The proxy could not do it (no route, no member, an error route).
+    LocalError,
+    /// The request was wrong (`CLIENT_ERROR …`, `ERROR`).
+    ClientError,
+    /// The expiry time was changed (`TOUCHED`). Last, as in mcrouter.
+    Touched,
+}
+
+impl Outcome {
+    /// An error that another copy may not have: the default reasons to fail over.
+    pub const fn is_failover(self) -> bool {
+        matches!(
+            self,
+            Self::Timeout
+                | Self::ConnectTimeout
+                | Self::ConnectError
+                | Self::Busy
+                | Self::Shutdown
+                | Self::TryAgain
+                | Self::Ejected
+                | Self::Deadline
+                | Self::RemoteError
+                | Self::LocalError
+        )
+    }
+
+    /// Found, deleted or touched: what miss_failover looks for.
+    pub const fn is_hit(self) -> bool {
+        matches!(self, Self::Found | Self::Deleted | Self::Touched)
+    }
+
+    /// Any error, the client's own included.
+    pub const fn is_error(self) -> bool {
+        self.is_failover() || matches!(self, Self::Overloaded | Self::ClientError)
+    }
+}
+
+/// The head of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// How the request ended.
+    pub outcome: Outcome,
+    /// Bytes of the first line.
+    pub head: u32,
+    /// Bytes after it: the value with its line end and whatever closes the reply (`END\r\n`).
+    pub body: u64,
+    /// Of `body`, the closing bytes that belong to the reply but not to the value: left out when several replies are
+    /// joined into one (`END\r\n` = 5).
+    pub trailer: u8,
+}
+
+impl Reply {
+    /// Bytes of the whole reply.
+    #[inline]
+    pub const fn len(&self) -> u64 {
+        self.head as u64 + self.body
+    }
+
+    /// A reply is never empty; here because clippy wants it beside `len`.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// What the first bytes of a buffer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed<T> {
+    /// A head.
+    Head(T),
+    /// Not enough bytes to tell; the codec promises a decision before its line limit is reached.
+    More,
+    /// Not a message of this protocol.
+    Bad(Bad),
+}
+
+/// What to do about bytes that are not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// The line that the server itself would answer, with its line end.
+    pub reply: &'static [u8],
+    /// Bytes of the head to skip.
+    pub head: u32,
+    /// Bytes after the head to swallow before the next message (the value of a refused `set`).
+    pub swallow: u64,
+    /// The server closes the connection after this reply.
+    pub close: bool,
+}
