@@ -34,7 +34,7 @@ impl Dialect for Memcache {
 
     #[inline]
     fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]> {
-        if message.ends_with(b"\r\n") { Ok(()) } else { Err(error::BAD_DATA_CHUNK) }
+        if message.ends_with(b"\r\n") { Ok(()) } else { Err(error::BAD_CHUNK) }
     }
 
     #[inline]

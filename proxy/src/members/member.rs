@@ -1,6 +1,13 @@
 //! One server in a pool.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use socket2::SockAddr;
 
@@ -30,6 +37,16 @@ pub struct Member {
     /// Time for a connection.
     pub connect_timeout: Duration,
     pub health: Arc<Health>,
+    /// So many of its pool are ejected that all of them are asked again.
+    pub fail_open: Arc<AtomicBool>,
+}
+
+impl Member {
+    /// May it be asked?
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.health.is_up() || self.fail_open.load(Ordering::Relaxed)
+    }
 }
 
 impl fmt::Debug for Member {

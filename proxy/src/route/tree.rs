@@ -67,6 +67,10 @@ pub enum Wrapped {
 pub trait Wrap: Send {
     fn name(&self) -> &'static str;
     fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, random: &mut Random) -> Wrapped;
+    /// Does the client's own key have to be put back into replies?
+    fn changes_key(&self) -> bool {
+        false
+    }
     /// Sees the outcome of what it asked to watch.
     fn reply(&self, _key: &[u8], _command: &'static str, _outcome: Outcome) {}
     fn why(&self) -> String;
@@ -115,8 +119,12 @@ pub struct Tree {
     pub(super) roots: Vec<NodeId>,
     /// Every member below each root, for commands that go to all.
     pub(super) reach: Vec<Vec<Arc<Member>>>,
-    /// Tells one configuration from another: the first 16 hex digits of its SHA-like digest.
-    pub version: String,
+    /// For each root a gather over all that it reaches, for commands that go to every member.
+    pub(super) broadcasts: Vec<NodeId>,
+    /// The protocol that this tree's members speak.
+    pub dialect: &'static dyn Dialect,
+    /// Tells one configuration from another.
+    pub version: Arc<str>,
 }
 
 impl Tree {
@@ -134,9 +142,9 @@ impl Tree {
         self.reach.get(listener).map_or(&[], Vec::as_slice)
     }
 
-    /// Does the embedded store stand somewhere below?
-    pub fn reaches_embedded(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node, Node::Leaf(Leaf::Embedded)))
+    /// The node that sends to everything that listener number `listener` can reach.
+    pub fn broadcast(&self, listener: usize) -> Option<NodeId> {
+        self.broadcasts.get(listener).copied()
     }
 }
 

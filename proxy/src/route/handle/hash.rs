@@ -17,25 +17,21 @@ pub(in crate::route) struct HashRoute {
     pub(in crate::route) spec: Hash,
 }
 
-/// Keys and salts are bounded (250 bytes and what `check` allows), so a salted key fits on the stack.
-const SALTED: usize = 512;
-
 impl HashRoute {
+    /// The part of the key that is hashed, before the salt.
     #[inline]
-    fn hashed<'a>(&self, key: &'a [u8], salted: &'a mut [u8; SALTED]) -> &'a [u8] {
-        let mut key = hash::routing_key(key, self.spec.stop);
-        if let Some(tag) = self.spec.tag {
-            key = hash::hash_tag(key, tag);
+    fn hashed<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        let key = hash::routing_key(key, self.spec.stop);
+        match self.spec.tag {
+            Some(tag) => hash::hash_tag(key, tag),
+            None => key,
         }
-        let salt = self.spec.salt.as_bytes();
-        if salt.is_empty() {
-            return key;
-        }
-        let end = (key.len() + salt.len()).min(SALTED);
-        let keyed = key.len().min(SALTED);
-        salted[..keyed].copy_from_slice(&key[..keyed]);
-        salted[keyed..end].copy_from_slice(&salt[..end - keyed]);
-        &salted[..end]
+    }
+
+    #[inline]
+    fn pick(&self, key: &[u8], pick: impl FnOnce(&[u8]) -> usize) -> usize {
+        let key = self.hashed(key);
+        if self.spec.salt.is_empty() { pick(key) } else { hash::salted(key, self.spec.salt.as_bytes(), pick) }
     }
 }
 
@@ -45,19 +41,18 @@ impl Choose for HashRoute {
     }
 
     #[inline]
-    fn choose(&self, query: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize {
-        let mut salted = [0; SALTED];
-        let key = self.hashed(query.key, &mut salted);
-        let index = self.distribution.pick(key, random.bits());
+    fn choose(&self, query: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
+        let index = self.pick(query.key, |key| self.distribution.pick(key));
         if !self.spec.eject || children.is_up(index) {
             return index;
         }
-        self.distribution.pick_live(key, random.bits(), &|index| children.is_up(index)).unwrap_or(index)
+        self.pick(query.key, |key| {
+            self.distribution.pick_live(key, &|index| children.is_up(index)).unwrap_or(index)
+        })
     }
 
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
-        let mut salted = [0; SALTED];
-        let key = self.hashed(query.key, &mut salted).escape_ascii().to_string();
+        let key = self.hashed(query.key).escape_ascii().to_string();
         let algorithm = self.spec.algorithm;
         format!("{algorithm:?} of {key:?}: number {chosen} of {}", children.len())
     }

@@ -53,6 +53,10 @@ impl Wrap for ModifyKey {
         Wrapped::Fail(Outcome::LocalError, format!("ModifyKeyRoute: invalid key: invalid key: {fault}"))
     }
 
+    fn changes_key(&self) -> bool {
+        true
+    }
+
     fn why(&self) -> String {
         format!("prefix {:?}, suffix {:?}", self.ensure_prefix.escape_ascii().to_string(), self.suffix.escape_ascii().to_string())
     }

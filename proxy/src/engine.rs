@@ -1,0 +1,128 @@
+//! Everything of a worker but its sockets: bytes in, bytes and wishes out. No system call, no clock: time comes with each
+//! turn, chance from a seed, so that a simulator can own both.
+
+use std::{collections::BinaryHeap, rc::Rc, sync::Arc};
+
+use slab::Slab;
+
+use crate::{
+    client::Client,
+    config::schema::Limits,
+    figures::Figures,
+    members::Member,
+    near::store::Store,
+    reactor::Conn,
+    route::{Flights, Random, Tree},
+    timer::Timer,
+    upstream::{Lane, Lanes},
+};
+
+/// A worker's state.
+pub struct Engine {
+    /// Microseconds since the process began; the time of this turn.
+    pub now: u64,
+    pub random: Random,
+    pub limits: Limits,
+    /// The tree that new requests enter.
+    pub tree: Rc<Tree>,
+    pub clients: Slab<Client>,
+    pub lanes: Slab<Lane>,
+    /// Which lanes each member has, by member number.
+    pub by_member: Vec<Lanes>,
+    pub flights: Flights,
+    pub timers: BinaryHeap<Timer>,
+    pub store: Arc<Store>,
+    pub figures: Figures,
+    pub wishes: Wishes,
+    /// New requests are refused until buffers have shrunk.
+    pub over_memory: bool,
+    /// Draining: clients are closed as soon as nothing is due to them.
+    pub draining: bool,
+    pub(crate) generation: u32,
+    /// Scratch for requests and replies made here.
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) scratch_reply: Vec<u8>,
+    /// Bulk lanes that the request being dispatched was given.
+    pub(crate) uploads: Vec<(u32, u32)>,
+    /// Process-wide facts that `stats` reports.
+    pub facts: Facts,
+}
+
+/// What the worker must do to its reactor after the events of a turn.
+#[derive(Default)]
+pub struct Wishes {
+    /// Connections with bytes to send.
+    pub flush: Vec<Peer>,
+    /// Lanes to connect.
+    pub connect: Vec<u32>,
+    /// Connections to close; true = with a reset.
+    pub close: Vec<(Conn, bool)>,
+    /// Connections to stop (true) or start (false) receiving from.
+    pub pause: Vec<(Conn, bool)>,
+    /// Clients to be served again from what they have already sent.
+    pub again: Vec<(u32, u32)>,
+    /// What the control thread should hear of.
+    pub news: Vec<News>,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    Client { index: u32, generation: u32 },
+    Lane { index: u32, generation: u32 },
+}
+
+/// What the control thread should hear of.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// This member was ejected just now, for this reason.
+    Ejected(Arc<Member>, String),
+}
+
+/// Facts about the process.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub pid: u32,
+    /// Unix seconds at which `now` was 0.
+    pub epoch: u64,
+    pub workers: usize,
+    pub worker: usize,
+}
+
+impl Engine {
+    /// A worker without clients.
+    pub fn new(tree: Tree, limits: Limits, store: Arc<Store>, facts: Facts, seed: u64) -> Self {
+        Self {
+            now: 0,
+            random: Random(seed),
+            limits,
+            tree: Rc::new(tree),
+            clients: Slab::new(),
+            lanes: Slab::new(),
+            by_member: Vec::new(),
+            flights: Flights::default(),
+            timers: BinaryHeap::new(),
+            store,
+            figures: Figures::default(),
+            wishes: Wishes::default(),
+            over_memory: false,
+            draining: false,
+            generation: 0,
+            scratch: Vec::new(),
+            scratch_reply: Vec::new(),
+            uploads: Vec::new(),
+            facts,
+        }
+    }
+
+    /// A new generation: 30 bits, so that it fits a reactor's tag.
+    pub(crate) fn next_generation(&mut self) -> u32 {
+        self.generation = (self.generation + 1) & 0x3fff_ffff;
+        self.generation
+    }
+
+    /// Does anything wait for a server?
+    pub fn waits(&self) -> bool {
+        self.lanes.iter().any(|(_, lane)| lane.waits())
+    }
+}
