@@ -13,6 +13,7 @@ use crate::{
     near::store::Store,
     reactor::Conn,
     route::{Flights, Random, Tree},
+    stream::Stream,
     timer::Timer,
     upstream::{Lane, Lanes},
 };
@@ -34,6 +35,8 @@ pub struct Engine {
     pub store: Arc<Store>,
     pub figures: Figures,
     pub wishes: Wishes,
+    /// Lanes that are not read because their reader is slow.
+    pub(crate) held_lanes: usize,
     /// New requests are refused until buffers have shrunk.
     pub over_memory: bool,
     /// Draining: clients are closed as soon as nothing is due to them.
@@ -105,6 +108,7 @@ impl Engine {
             store,
             figures: Figures::default(),
             wishes: Wishes::default(),
+            held_lanes: 0,
             over_memory: false,
             draining: false,
             generation: 0,
@@ -124,5 +128,50 @@ impl Engine {
     /// Does anything wait for a server?
     pub fn waits(&self) -> bool {
         self.lanes.iter().any(|(_, lane)| lane.waits())
+    }
+
+    /// Is any server held back because its reader is slow?
+    pub fn holds_lanes(&self) -> bool {
+        self.held_lanes > 0
+    }
+
+    /// The bytes of a connection.
+    pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
+        match peer {
+            Peer::Client { index, generation } => {
+                self.clients.get_mut(index as usize).filter(|client| client.generation == generation).map(|client| &mut client.stream)
+            }
+            Peer::Lane { index, generation } => {
+                self.lanes.get_mut(index as usize).filter(|lane| lane.generation == generation).map(|lane| &mut lane.stream)
+            }
+        }
+    }
+
+    /// Ends what clients have waited too long for. Called once a second; `backlog` tells what a socket has not taken.
+    pub fn check_clients(&mut self, backlog: &dyn Fn(Conn) -> usize) {
+        let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
+        let patience = self.limits.write_timeout.as_micros() as u64;
+        let mut gone = Vec::new();
+        let mut buffered = 0;
+        for (index, client) in &mut self.clients {
+            let waiting = client.stream.conn.map_or(0, backlog);
+            let due = waiting + client.stream.out.len();
+            buffered += due + client.stream.stash.len() + client.slots.held();
+            if waiting == 0 || waiting != client.stuck_backlog {
+                (client.stuck, client.stuck_backlog) = (now, waiting);
+            }
+            if waiting > 0 && now - client.stuck > patience {
+                self.figures.clients.slow += 1;
+                gone.push(index as u32);
+            } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {
+                self.figures.clients.idle += 1;
+                gone.push(index as u32);
+            }
+        }
+        for index in gone {
+            self.close_client(index, true);
+        }
+        buffered += self.lanes.iter().map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len()).sum::<usize>();
+        self.over_memory = buffered > self.limits.total_bytes / self.facts.workers.max(1);
     }
 }

@@ -15,16 +15,13 @@ pub struct Stream {
     pub dirty: bool,
     /// Not receiving.
     pub paused: bool,
+    /// Bytes in the transform's form, to be sent at the end of this turn.
+    pub wire: Vec<u8>,
     pub transform: Option<Box<dyn Transform>>,
 }
 
 impl Stream {
-    /// A stream over this connection.
-    pub fn new(conn: Option<Conn>, transform: Option<Box<dyn Transform>>) -> Self {
-        Self { conn, transform, ..Self::default() }
-    }
-
-    /// Keeps what was not understood of `bytes`, which began with the stash if `stashed`.
+    /// Keeps bytes that were not understood yet.
     pub fn keep(&mut self, rest: &[u8]) {
         self.stash.extend_from_slice(rest);
     }

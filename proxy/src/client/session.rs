@@ -65,26 +65,13 @@ impl Engine {
 
     /// The connection of a client that was just opened.
     pub fn attach(&mut self, peer: Peer, conn: Conn) {
-        match peer {
-            Peer::Client { index, .. } => {
-                if let Some(client) = self.clients.get_mut(index as usize) {
-                    client.stream.conn = Some(conn);
-                }
-            }
-            Peer::Lane { index, .. } => {
-                if let Some(lane) = self.lanes.get_mut(index as usize) {
-                    lane.stream.conn = Some(conn);
-                }
-            }
+        if let Some(stream) = self.stream(peer) {
+            stream.conn = Some(conn);
         }
     }
 
     pub(crate) fn flush_later(&mut self, peer: Peer) {
-        let stream = match peer {
-            Peer::Client { index, .. } => self.clients.get_mut(index as usize).map(|client| &mut client.stream),
-            Peer::Lane { index, .. } => self.lanes.get_mut(index as usize).map(|lane| &mut lane.stream),
-        };
-        if let Some(stream) = stream
+        if let Some(stream) = self.stream(peer)
             && !stream.dirty
         {
             stream.dirty = true;

@@ -47,6 +47,25 @@ pub struct Pool {
     pub keep_routing_prefix: bool,
 }
 
+impl Pool {
+    /// These servers and the defaults.
+    pub fn of(servers: Vec<Server>) -> Self {
+        Self {
+            source: Source::Static(servers),
+            hash: Hash::of(Algorithm::Ketama),
+            timeout: Duration::from_secs(1),
+            connect_timeout: Duration::from_millis(500),
+            eject: Eject {
+                failures: 3,
+                probe_initial: Duration::from_secs(1),
+                probe_max: Duration::from_secs(30),
+                fail_open_above: 1.0,
+            },
+            keep_routing_prefix: false,
+        }
+    }
+}
+
 /// Where a pool's list of servers comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
@@ -101,6 +120,13 @@ pub struct Hash {
     pub eject: bool,
 }
 
+impl Hash {
+    /// The algorithm alone: the whole key but what follows `|#|`, ejected children keep their keys.
+    pub const fn of(algorithm: Algorithm) -> Self {
+        Self { algorithm, salt: String::new(), tag: None, stop: true, weights: None, tags: None, eject: false }
+    }
+}
+
 /// Hash algorithms by the names users know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
@@ -128,24 +154,7 @@ pub enum Algorithm {
     Random,
 }
 
-/// twemproxy's key hashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub enum KeyHash {
-    OneAtATime,
-    Md5,
-    Crc16,
-    Crc32,
-    Crc32a,
-    Fnv1_64,
-    #[default]
-    Fnv1a64,
-    Fnv1_32,
-    Fnv1a32,
-    Hsieh,
-    Murmur,
-    Jenkins,
-}
+pub use proxima_wire::hash::KeyHash;
 
 /// Where a route's requests may go on.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@
 mod memcache;
 mod transform;
 
-use proxima_wire::message::{Outcome, Parsed, Reply, Request, Span};
+use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request, Span};
 
 pub use self::{memcache::Memcache, transform::Transform};
 
@@ -70,6 +70,9 @@ pub trait Dialect: Send + Sync {
 
     /// The number of a command by its name in configurations.
     fn command(&self, name: &str) -> Option<u8>;
+
+    /// Calls `each` with every command and its class.
+    fn commands(&self, each: &mut dyn FnMut(u8, Class));
 
     fn command_name(&self, command: u8) -> &'static str;
 

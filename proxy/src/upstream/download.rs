@@ -100,6 +100,7 @@ impl Engine {
             && lane.stream.paused != hold
         {
             lane.stream.paused = hold;
+            self.held_lanes = if hold { self.held_lanes + 1 } else { self.held_lanes - 1 };
             lane.active = self.now;
             self.wishes.pause.push((conn, hold));
         }
@@ -108,6 +109,9 @@ impl Engine {
     /// A client has taken bytes: servers that were held back for it go on.
     pub fn client_drained(&mut self, client: u32, generation: u32) {
         self.requeue(client);
+        if self.held_lanes == 0 {
+            return;
+        }
         let held: Vec<u32> = self
             .lanes
             .iter()

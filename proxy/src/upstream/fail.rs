@@ -36,6 +36,7 @@ impl Engine {
             lanes.shared = None;
         }
         lanes.idle.retain(|&idle| idle != index);
+        self.held_lanes -= usize::from(lane.stream.paused);
         if lane.bulk {
             lanes.bulk = lanes.bulk.saturating_sub(1);
         }
