@@ -37,9 +37,9 @@ pub struct Pool {
     pub source: Source,
     /// How a key chooses a server where a route does not say otherwise.
     pub hash: Hash,
-    /// Time for a reply, from the moment the request was handed to the connection. Default 1 s.
+    /// Time for a reply, from the moment the request was handed to the connection.
     pub timeout: Duration,
-    /// Time for a connection to be made. Default 500 ms.
+    /// Time for a connection to be made.
     pub connect_timeout: Duration,
     /// When a server is left out.
     pub eject: Eject,
@@ -48,22 +48,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// These servers and the defaults.
-    pub fn of(servers: Vec<Server>) -> Self {
-        Self {
-            source: Source::Static(servers),
-            hash: Hash::of(Algorithm::Ketama),
-            timeout: Duration::from_secs(1),
-            connect_timeout: Duration::from_millis(500),
-            eject: Eject {
-                failures: 3,
-                probe_initial: Duration::from_secs(1),
-                probe_max: Duration::from_secs(30),
-                fail_open_above: 1.0,
-            },
-            keep_routing_prefix: false,
-        }
-    }
+    /// Default of `timeout`.
+    pub const TIMEOUT: Duration = Duration::from_secs(1);
+    /// Default of `connect_timeout`.
+    pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 }
 
 /// Where a pool's list of servers comes from.
@@ -82,7 +70,7 @@ pub struct Server {
     pub address: String,
     /// What consistent hashing knows it by; default: its address as written (without port 11211 for ketama's sake).
     pub name: Option<String>,
-    /// Share of the keys relative to the others. Default 1.
+    /// Share of the keys relative to the others.
     pub weight: f64,
     /// Failure domain, compared with `--zone`.
     pub zone: Option<String>,
@@ -91,14 +79,24 @@ pub struct Server {
 /// When a server is left out, and when it is asked again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eject {
-    /// Failures in a row, counted for the process; 0 = never. Default 3.
+    /// Failures in a row, counted for the process; 0 = never.
     pub failures: u32,
-    /// First probe after the ejection; doubled after each failed one. Default 1 s.
+    /// First probe after the ejection; doubled after each failed one.
     pub probe_initial: Duration,
-    /// Longest time between probes. Default 30 s.
+    /// Longest time between probes.
     pub probe_max: Duration,
-    /// When more than this share of the pool is ejected, all are asked again (fail-open); 1 = never. Default 1.
+    /// When more than this share of the pool is ejected, all are asked again (fail-open); 1 = never.
     pub fail_open_above: f64,
+}
+
+impl Eject {
+    /// Three failures, probes from 1 s to 30 s apart, no fail-open.
+    pub const DEFAULT: Self = Self {
+        failures: 3,
+        probe_initial: Duration::from_secs(1),
+        probe_max: Duration::from_secs(30),
+        fail_open_above: 1.0,
+    };
 }
 
 /// How a key chooses one of several children.
@@ -110,20 +108,28 @@ pub struct Hash {
     pub salt: String,
     /// Two characters; only what stands between them in the key is hashed, if anything does.
     pub tag: Option<[u8; 2]>,
-    /// The key ends for hashing before the first `|#|`. Default true.
+    /// The key ends for hashing before the first `|#|`.
     pub stop: bool,
     /// Weights by child where the children are not servers with weights of their own.
     pub weights: Option<Vec<f64>>,
     /// Names by child, for rendezvous.
     pub tags: Option<Vec<String>>,
-    /// An ejected child is left out and its keys go to the others. Default false: its keys fail (or fail over).
+    /// An ejected child is left out and its keys go to the others; else its keys fail (or fail over).
     pub eject: bool,
 }
 
 impl Hash {
     /// The algorithm alone: the whole key but what follows `|#|`, ejected children keep their keys.
     pub const fn of(algorithm: Algorithm) -> Self {
-        Self { algorithm, salt: String::new(), tag: None, stop: true, weights: None, tags: None, eject: false }
+        Self {
+            algorithm,
+            salt: String::new(),
+            tag: None,
+            stop: true,
+            weights: None,
+            tags: None,
+            eject: false,
+        }
     }
 }
 
@@ -154,7 +160,24 @@ pub enum Algorithm {
     Random,
 }
 
-pub use proxima_wire::hash::KeyHash;
+/// twemproxy's key hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub enum KeyHash {
+    OneAtATime,
+    Md5,
+    Crc16,
+    Crc32,
+    Crc32a,
+    Fnv1_64,
+    #[default]
+    Fnv1a64,
+    Fnv1_32,
+    Fnv1a32,
+    Hsieh,
+    Murmur,
+    Jenkins,
+}
 
 /// Where a route's requests may go on.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,29 +201,125 @@ pub enum Route {
     Embedded,
     Null,
     Error(String),
-    Hash { children: Children, hash: Option<Hash> },
+    Hash {
+        children: Children,
+        hash: Option<Hash>,
+    },
     Nearest(Children),
-    ByOperation { operations: BTreeMap<String, Route>, default: Option<Box<Route>> },
-    ByPrefix { prefixes: BTreeMap<String, Route>, default: Option<Box<Route>> },
+    ByOperation {
+        operations: BTreeMap<String, Route>,
+        default: Option<Box<Route>>,
+    },
+    ByPrefix {
+        prefixes: BTreeMap<String, Route>,
+        default: Option<Box<Route>>,
+    },
     /// First match wins; patterns are globs (`*`, `?`).
-    ByKeyPattern { patterns: Vec<(String, Route)>, default: Option<Box<Route>> },
+    ByKeyPattern {
+        patterns: Vec<(String, Route)>,
+        default: Option<Box<Route>>,
+    },
     Random(Children),
     RoundRobin(Children),
-    HostId { children: Children, salt: String },
+    HostId {
+        children: Children,
+        salt: String,
+    },
     AllSync(Children),
     AllMajority(Children),
     AllFastest(Children),
     AllInitial(Children),
     AllAsync(Children),
-    Failover { children: Children, errors: FailoverErrors, limit: Option<FailoverLimit> },
-    MissFailover { children: Children, best_on_error: bool },
-    FailoverWithTtl { normal: Box<Route>, failover: Children, ttl: u32, errors: FailoverErrors },
-    ModifyKey { child: Box<Route>, ensure_prefix: String, replace_prefix: Option<String>, in_place: bool, suffix: String },
-    ModifyTtl { child: Box<Route>, ttl: i64, action: TtlAction },
+    Failover {
+        children: Children,
+        errors: FailoverErrors,
+        limit: Option<FailoverLimit>,
+    },
+    MissFailover {
+        children: Children,
+        best_on_error: bool,
+    },
+    FailoverWithTtl {
+        normal: Box<Route>,
+        failover: Children,
+        ttl: u32,
+        errors: FailoverErrors,
+    },
+    ModifyKey {
+        child: Box<Route>,
+        ensure_prefix: String,
+        replace_prefix: Option<String>,
+        in_place: bool,
+        suffix: String,
+    },
+    ModifyTtl {
+        child: Box<Route>,
+        ttl: i64,
+        action: TtlAction,
+    },
     Log(Box<Route>),
-    Fault { child: Box<Route>, fault: Fault },
+    Fault {
+        child: Box<Route>,
+        fault: Fault,
+    },
     /// mcrouter's prefixes: `/region/cluster/` → route, with the default one for keys without.
-    ByRoutingPrefix { routes: BTreeMap<String, Route>, default: String },
+    ByRoutingPrefix {
+        routes: BTreeMap<String, Route>,
+        default: String,
+    },
+}
+
+impl Route {
+    /// The routes that stand directly in this one; a pool's members and named routes are not followed.
+    pub fn children(&self) -> Vec<&Route> {
+        fn listed(children: &Children) -> Vec<&Route> {
+            match children {
+                Children::Pool(_) => Vec::new(),
+                Children::List(routes) => routes.iter().collect(),
+            }
+        }
+        match self {
+            Self::Named(_)
+            | Self::Pool(_)
+            | Self::Member(_)
+            | Self::Embedded
+            | Self::Null
+            | Self::Error(_) => Vec::new(),
+            Self::Hash { children, .. }
+            | Self::Nearest(children)
+            | Self::Random(children)
+            | Self::RoundRobin(children)
+            | Self::HostId { children, .. }
+            | Self::AllSync(children)
+            | Self::AllMajority(children)
+            | Self::AllFastest(children)
+            | Self::AllInitial(children)
+            | Self::AllAsync(children)
+            | Self::Failover { children, .. }
+            | Self::MissFailover { children, .. } => listed(children),
+            Self::FailoverWithTtl { normal, failover, .. } => {
+                [&**normal].into_iter().chain(listed(failover)).collect()
+            }
+            Self::ByOperation {
+                operations: routes,
+                default,
+            }
+            | Self::ByPrefix {
+                prefixes: routes,
+                default,
+            } => routes.values().chain(default.as_deref()).collect(),
+            Self::ByKeyPattern { patterns, default } => patterns
+                .iter()
+                .map(|(_, route)| route)
+                .chain(default.as_deref())
+                .collect(),
+            Self::ModifyKey { child, .. } | Self::ModifyTtl { child, .. } | Self::Fault { child, .. } => {
+                vec![child]
+            }
+            Self::Log(child) => vec![child],
+            Self::ByRoutingPrefix { routes, .. } => routes.values().collect(),
+        }
+    }
 }
 
 /// Which errors of a reply make a failover go on; by group, none = the defaults (`Outcome::is_failover`).
@@ -241,25 +360,61 @@ pub struct Fault {
 /// Bounds on what clients may take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Connections of clients, all workers together. Default 10,000.
+    /// Connections of clients, all workers together.
     pub clients: usize,
-    /// Requests of one client that may wait for replies; reading stops there. Default 10,000.
+    /// Requests of one client that may wait for replies; reading stops there.
     pub requests_in_flight: usize,
-    /// Bytes buffered for one connection before reading stops. Default 1 MiB.
+    /// Bytes buffered for one connection before reading stops.
     pub connection_bytes: usize,
-    /// Bytes buffered in all before new requests are refused. Default 1 GiB.
+    /// Bytes buffered in all before new requests are refused.
     pub total_bytes: usize,
-    /// The largest value. Default 64 MiB.
+    /// The largest value.
     pub value_bytes: usize,
-    /// A client that sends nothing for this long is closed; 0 = never. Default 0.
+    /// A client that sends nothing for this long is closed; 0 = never.
     pub idle: Duration,
-    /// A client that takes nothing of what it is due for this long is closed. Default 10 s.
+    /// A client that takes nothing of what it is due for this long is closed.
     pub write_timeout: Duration,
+}
+
+impl Limits {
+    /// What an operator would choose for a machine of today.
+    pub const DEFAULT: Self = Self {
+        clients: 10_000,
+        requests_in_flight: 10_000,
+        connection_bytes: 1 << 20,
+        total_bytes: 1 << 30,
+        value_bytes: 64 << 20,
+        idle: Duration::ZERO,
+        write_timeout: Duration::from_secs(10),
+    };
 }
 
 /// The in-process store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embedded {
-    /// Bytes of keys, values and their overhead. Default 64 MiB.
+    /// Bytes of keys, values and their overhead.
     pub memory: usize,
+}
+
+impl Embedded {
+    /// As much as memcached takes unless told otherwise.
+    pub const DEFAULT: Self = Self { memory: 64 << 20 };
+}
+
+impl Default for Config {
+    /// What runs when nothing is configured: the embedded store on memcached's port, for this machine only.
+    fn default() -> Self {
+        Self {
+            workers: None,
+            listeners: vec![Listener {
+                address: "127.0.0.1:11211".to_owned(),
+                route: Route::Embedded,
+            }],
+            admin: Some("127.0.0.1:9150".to_owned()),
+            pools: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            limits: Limits::DEFAULT,
+            embedded: Embedded::DEFAULT,
+        }
+    }
 }

@@ -1,0 +1,1 @@
+//! Configuration formats of other programs.

@@ -1,0 +1,85 @@
+//! The tree that a text describes, whatever its format; every part knows where it stands.
+
+use std::fmt;
+
+/// A place in a text, both counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Line.
+    pub line: u32,
+    /// Character in the line.
+    pub column: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Nesting allowed in any format. Readers recurse, so this bounds their stack.
+pub(super) const DEPTH_LIMIT: usize = 250;
+
+/// A value and where it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub(super) at: Place,
+    pub(super) value: Value,
+}
+
+/// What may stand in a text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    /// A word, a number or a text; unquoted ones may mean something (`null`, `true`, `5`).
+    Scalar { text: String, quoted: bool },
+    /// Values in order.
+    List(Vec<Node>),
+    /// Values by name, in the order of the text; no name twice.
+    Map(Vec<(Name, Node)>),
+}
+
+/// The name of a map's entry.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Name {
+    pub(super) at: Place,
+    pub(super) text: String,
+}
+
+impl Node {
+    /// The text of a scalar.
+    pub(super) fn scalar(&self) -> Option<&str> {
+        match &self.value {
+            Value::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Nothing was written: an empty value, or the null of the format.
+    pub(super) fn is_null(&self) -> bool {
+        matches!(&self.value, Value::Scalar { text, quoted: false } if matches!(text.as_str(), "" | "~" | "null"))
+    }
+
+    /// For messages: what stands here.
+    pub(super) fn describe(&self) -> String {
+        match &self.value {
+            _ if self.is_null() => "nothing".to_owned(),
+            Value::Scalar { text, .. } => format!("`{}`", shortened(text)),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) => "a map".to_owned(),
+        }
+    }
+}
+
+/// Foreign text for messages: one line, bounded.
+pub(super) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut out: String = text
+        .chars()
+        .take(LONGEST)
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        out.push('…');
+    }
+    out
+}

@@ -1,0 +1,95 @@
+//! Why a configuration was refused: file, line, column, the offending key and what would be right.
+
+use std::{fmt, path::PathBuf};
+
+use super::Place;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Complaint {
+    /// Where; none when the file as a whole is meant.
+    pub at: Option<Place>,
+    /// The keys that lead there, as `pools.cache.timeout`; empty when none do.
+    pub path: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What would be right.
+    pub remedy: Option<String>,
+}
+
+impl Complaint {
+    /// About the file as a whole.
+    pub(super) fn whole(problem: impl Into<String>) -> Self {
+        Self {
+            at: None,
+            path: String::new(),
+            problem: problem.into(),
+            remedy: None,
+        }
+    }
+
+    /// About a place to which no keys lead.
+    pub(super) fn at(at: Place, problem: impl Into<String>) -> Self {
+        Self {
+            at: Some(at),
+            path: String::new(),
+            problem: problem.into(),
+            remedy: None,
+        }
+    }
+
+    /// The same, saying what would be right.
+    pub(super) fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        Self {
+            remedy: Some(remedy.into()),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(at) = self.at {
+            write!(f, "{at}: ")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.problem)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A configuration was refused as a whole. Displayed as one line for each complaint, `file:line:column: key: …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigError {
+    /// The file, or what stands for it in messages.
+    pub file: PathBuf,
+    /// What is wrong; at least one.
+    pub complaints: Vec<Complaint>,
+}
+
+impl ConfigError {
+    pub(super) fn one(file: impl Into<PathBuf>, complaint: Complaint) -> Self {
+        Self {
+            file: file.into(),
+            complaints: vec![complaint],
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, complaint) in self.complaints.iter().enumerate() {
+            let newline = if i == 0 { "" } else { "\n" };
+            let blank = if complaint.at.is_some() { "" } else { " " };
+            write!(f, "{newline}{}:{blank}{complaint}", self.file.display())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}

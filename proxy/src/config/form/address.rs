@@ -1,0 +1,138 @@
+//! Where a server or a listener is.
+
+use super::{Form, Shape};
+use crate::config::{Complaint, document::Node, reading::Reading};
+
+/// `host:port`, `[v6]:port` or `unix:/path`; the port is not 0.
+#[derive(Debug)]
+pub(in crate::config) struct ServerAddress;
+
+/// The same for listening: port 0 = any free one.
+#[derive(Debug)]
+pub(in crate::config) struct ListenAddress;
+
+const SHAPE: Shape = Shape::Text {
+    what: "address",
+    pattern: Some(r"^(unix:/.+|\[[0-9A-Fa-f:.]+\]:[0-9]+|[^:/\s]+:[0-9]+)$"),
+};
+
+impl Form for ServerAddress {
+    type Value = String;
+
+    fn shape() -> Shape {
+        SHAPE
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+        read(node, cx, false)
+    }
+}
+
+impl Form for ListenAddress {
+    type Value = String;
+
+    fn shape() -> Shape {
+        SHAPE
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+        read(node, cx, true)
+    }
+}
+
+fn read(node: &Node, cx: &Reading, listens: bool) -> Result<String, Complaint> {
+    let text = node.scalar().unwrap_or_default();
+    match check(text, listens) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(why) => Err(cx
+            .expected(node, &format!("an address ({why})"))
+            .with_remedy(REMEDY)),
+    }
+}
+
+const REMEDY: &str = "write `host:port`, `[v6]:port` or `unix:/path`";
+
+/// Whether `text` is an address; if not, why.
+pub(in crate::config) fn check(text: &str, listens: bool) -> Result<(), &'static str> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        // The kernel takes 107 bytes and a terminating zero.
+        return match path {
+            _ if !path.starts_with('/') => Err("the path of a Unix socket begins with `/`"),
+            _ if path.len() > 107 || path.contains('\0') => {
+                Err("the path of a Unix socket has at most 107 bytes")
+            }
+            _ => Ok(()),
+        };
+    }
+    let (host, port) = text.rsplit_once(':').ok_or("there is no port")?;
+    match port.parse::<u16>() {
+        Ok(0) if !listens => return Err("the port is 0"),
+        Ok(_) if port.bytes().all(|b| b.is_ascii_digit()) => {}
+        _ => return Err("the port is not a number from 0 to 65535"),
+    }
+    if let Some(v6) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return v6
+            .parse::<std::net::Ipv6Addr>()
+            .map(|_| ())
+            .map_err(|_| "between the brackets is no IPv6 address");
+    }
+    let looks_like_v4 = host.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    match host {
+        "" => Err("there is no host"),
+        _ if host.contains(':') => Err("an IPv6 address stands in brackets"),
+        _ if looks_like_v4 && host.parse::<std::net::Ipv4Addr>().is_err() => {
+            Err("the host is no IPv4 address")
+        }
+        _ if host.len() > 253 => Err("a host name has at most 253 characters"),
+        _ if host
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) =>
+        {
+            Ok(())
+        }
+        _ => Err("a host name has letters, digits, `.`, `-` and `_`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for good in [
+            "10.0.0.1:11211",
+            "[::1]:1",
+            "[fe80::1]:65535",
+            "cache-0.cache.svc:11211",
+            "a_b:1",
+            "unix:/run/x.sock",
+        ] {
+            assert_eq!(check(good, false), Ok(()), "{good}");
+        }
+        let bad = [
+            "",
+            ":",
+            "10.0.0.1",
+            "10.0.0.1:",
+            "10.0.0.1:0",
+            "10.0.0.1:65536",
+            "10.0.0.1:+1",
+            "10.0.0:1",
+            "::1:11211",
+            "[::1]",
+            "[::g]:1",
+            ":11211",
+            "a b:1",
+            "unix:x",
+            "unix:",
+            "a/b:1",
+            "[a:1",
+        ];
+        for bad in bad {
+            assert!(check(bad, false).is_err(), "{bad}");
+        }
+        assert_eq!(check("0.0.0.0:0", true), Ok(()));
+        assert!(check(&format!("unix:/{}", "x".repeat(107)), false).is_err());
+    }
+}

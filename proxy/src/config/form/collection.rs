@@ -1,0 +1,92 @@
+//! Several of something, or perhaps nothing.
+
+use std::marker::PhantomData;
+
+use super::{Form, Shape};
+use crate::config::{
+    Complaint,
+    document::{Name, Node, Value},
+    reading::Reading,
+};
+
+/// Several, in order.
+#[derive(Debug)]
+pub(in crate::config) struct List<F>(PhantomData<F>);
+
+impl<F: Form> Form for List<F> {
+    type Value = Vec<F::Value>;
+
+    fn shape() -> Shape {
+        Shape::List(Box::new(F::shape()))
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        let Value::List(nodes) = &node.value else {
+            return Err(cx.expected(node, "a list"));
+        };
+        nodes
+            .iter()
+            .enumerate()
+            .map(|(i, node)| cx.within(format!("[{i}]"), |cx| F::read(node, cx)))
+            .collect()
+    }
+}
+
+/// Something, or nothing when the key is absent.
+#[derive(Debug)]
+pub(in crate::config) struct Optional<F>(PhantomData<F>);
+
+impl<F: Form> Form for Optional<F> {
+    type Value = Option<F::Value>;
+
+    fn shape() -> Shape {
+        F::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        F::read(node, cx).map(Some)
+    }
+
+    fn absent() -> Option<Self::Value> {
+        Some(None)
+    }
+}
+
+/// Several, by names of the user's choice, in the order of the text.
+#[derive(Debug)]
+pub(in crate::config) struct ByName<F, W>(PhantomData<(F, W)>);
+
+/// What is named, for messages and the reference.
+pub(in crate::config) trait Named {
+    /// The word for it, as in "name of the …".
+    const WHAT: &'static str;
+}
+
+impl<F: Form, W: Named> Form for ByName<F, W> {
+    type Value = Vec<(Name, F::Value)>;
+
+    fn shape() -> Shape {
+        Shape::ByName {
+            what: W::WHAT,
+            of: Box::new(F::shape()),
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        let Value::Map(entries) = &node.value else {
+            return Err(cx.expected(
+                node,
+                &format!("a map, each {} with its name before a colon", W::WHAT),
+            ));
+        };
+        let read = |(name, node): &(Name, Node)| {
+            cx.within(&*name.text, |cx| F::read(node, cx))
+                .map(|value| (name.clone(), value))
+        };
+        entries.iter().map(read).collect()
+    }
+
+    fn absent() -> Option<Self::Value> {
+        Some(Vec::new())
+    }
+}

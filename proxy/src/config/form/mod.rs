@@ -1,0 +1,81 @@
+//! What may stand in one place of a configuration: how it is read, what it is when absent, how it is described.
+//!
+//! A form is a type without values: `timeout: PositiveTime = POOL_TIMEOUT` in a section's table is all there is to say
+//! about a key; the reader, the JSON Schema and the reference page follow from it.
+
+mod address;
+mod collection;
+mod number;
+mod size;
+mod text;
+mod time;
+mod word;
+
+pub(super) use address::{ListenAddress, ServerAddress};
+pub(super) use collection::{ByName, List, Named, Optional};
+pub(super) use number::{Amount, Count, Seconds, Share, Weight};
+pub(super) use size::Size;
+pub(super) use text::{PathText, Tag, Text};
+pub(super) use time::{PositiveTime, Time};
+pub(super) use word::{Choice, Flag, Word};
+
+pub(super) use address::check as check_address;
+
+use super::{Complaint, document::Node, reading::Reading, section::Section};
+
+/// What may stand in one place.
+pub(super) trait Form {
+    /// What is read there.
+    type Value;
+
+    /// For the schema and the reference.
+    fn shape() -> Shape;
+
+    /// Reads what stands there.
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint>;
+
+    /// What it means that nothing stands there; none = something must.
+    fn absent() -> Option<Self::Value> {
+        None
+    }
+
+    /// The value as one would write it, for defaults in the reference.
+    fn show(_value: &Self::Value) -> Option<String> {
+        None
+    }
+}
+
+/// A form described.
+#[derive(Clone, Debug)]
+pub(super) enum Shape {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number within bounds.
+    Count { min: i64, max: i64 },
+    /// A number within bounds.
+    Number { min: f64, max: f64 },
+    /// A text of some kind, with the regular expression that it matches if there is one.
+    Text {
+        what: &'static str,
+        pattern: Option<&'static str>,
+    },
+    /// One of these words, each with what it means.
+    Words(Vec<(&'static str, &'static str)>),
+    /// Several.
+    List(Box<Shape>),
+    /// Values by names of the user's choice; `what` is named.
+    ByName { what: &'static str, of: Box<Shape> },
+    /// Values by these names.
+    ByWord {
+        words: Vec<(&'static str, &'static str)>,
+        of: Box<Shape>,
+    },
+    /// One of these.
+    AnyOf(Vec<Shape>),
+    /// Keys that are known beforehand.
+    Section(Section),
+    /// A route.
+    Route,
+    /// Where a route may go on.
+    Children,
+}

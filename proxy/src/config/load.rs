@@ -1,0 +1,123 @@
+//! Our configuration file, from the path to what runs.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{
+    Complaint, ConfigError, check,
+    reading::{Kind, Reading},
+    schema::{Config, Source},
+    servers, yaml,
+};
+
+/// Bytes that a configuration file, or a file that it names, may have.
+const FILE_LIMIT: u64 = 16 << 20;
+
+/// A configuration that was found good.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What it says. Paths in it are as the process can open them.
+    pub config: Config,
+    /// What is worth saying about it, one line each with file, line and column.
+    pub warnings: Vec<String>,
+    /// Files on which it depends: itself and the files of servers.
+    pub files_watched: Vec<PathBuf>,
+    /// 16 hexadecimal digits of its text: the same text has the same on every proxy.
+    pub version_hash: String,
+}
+
+/// Reads and checks our YAML file at `path`, and the files of servers that it names.
+///
+/// # Errors
+/// The file or one that it names cannot be read or is refused; the error names all the places that are known to be wrong.
+pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
+    let text = read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
+    let loaded = parse(&text, path)?;
+    for file in &loaded.files_watched[1..] {
+        servers::load(file)?;
+    }
+    Ok(loaded)
+}
+
+/// Checks a configuration in our YAML that was read from `path`; files of servers are not looked at.
+///
+/// # Errors
+/// The configuration is refused.
+pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
+    let mut cx = Reading::default();
+    let mut config = yaml::parse(text, &mut cx).map_err(|complaint| ConfigError::one(path, complaint))?;
+    let complaints = check::check(&config, &cx.index);
+    if !complaints.is_empty() {
+        return Err(ConfigError {
+            file: path.to_owned(),
+            complaints,
+        });
+    }
+    warn_of_unused(&config, &mut cx);
+    let mut files_watched = vec![path.to_owned()];
+    for pool in config.pools.values_mut() {
+        if let Source::File(file) = &mut pool.source {
+            // As a reader of the configuration would: relative to it, wherever the process was started.
+            *file = path.parent().unwrap_or(Path::new("")).join(&*file);
+            files_watched.push(file.clone());
+        }
+    }
+    let warnings = cx
+        .warnings
+        .iter()
+        .map(|warning| format!("{}:{warning}", path.display()))
+        .collect();
+    Ok(Loaded {
+        config,
+        warnings,
+        files_watched,
+        version_hash: version_hash(text.as_bytes()),
+    })
+}
+
+/// Reads a file of bounded size as text, without the mark that some editors put before it.
+pub(super) fn read(path: &Path) -> Result<String, Complaint> {
+    let cannot = |why: String| Complaint::whole(format!("cannot be read: {why}"));
+    let file = fs::File::open(path).map_err(|e| cannot(e.to_string()))?;
+    let mut text = String::new();
+    file.take(FILE_LIMIT + 1)
+        .read_to_string(&mut text)
+        .map_err(|e| cannot(e.to_string()))?;
+    if text.len() as u64 > FILE_LIMIT {
+        return Err(cannot(format!("it has more than {FILE_LIMIT} bytes")));
+    }
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+pub(super) fn version_hash(text: &[u8]) -> String {
+    format!("{:016x}", xxh3_64(text))
+}
+
+/// A name that nothing mentions is more likely misspelt somewhere than meant.
+fn warn_of_unused(config: &Config, cx: &mut Reading) {
+    let mentioned = |name: &str, cx: &Reading| {
+        cx.index.mentions.iter().any(|mention| match mention.kind {
+            Kind::Member => mention.name.split_once('/').is_some_and(|(pool, _)| pool == name),
+            _ => mention.name == name,
+        })
+    };
+    let pools = config
+        .pools
+        .keys()
+        .map(|name| (name, cx.index.pools.get(name), "pool"));
+    let routes = config
+        .routes
+        .keys()
+        .map(|name| (name, cx.index.routes.get(name), "route"));
+    let unused: Vec<Complaint> = pools
+        .chain(routes)
+        .filter(|(name, ..)| !mentioned(name, cx))
+        .filter_map(|(name, site, what)| Some(site?.refuse(format!("nothing uses the {what} `{name}`"))))
+        .collect();
+    cx.warnings.extend(unused);
+}

@@ -1,0 +1,129 @@
+//! What a reader carries along: the keys that lead to where it is, and what the checks after it will ask.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Complaint, Place,
+    document::{Node, shortened},
+};
+
+/// The state of reading one configuration.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    path: Vec<String>,
+    pub(super) index: Index,
+    pub(super) warnings: Vec<Complaint>,
+}
+
+/// Where the text says what the checks need to know.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Where each named route is defined.
+    pub(super) routes: BTreeMap<String, Site>,
+    /// Where each pool is defined.
+    pub(super) pools: BTreeMap<String, Site>,
+    /// Where listeners' addresses stand, in the configuration's order.
+    pub(super) listeners: Vec<Site>,
+    /// Where the admin port's address stands.
+    pub(super) admin: Option<Site>,
+    /// Names that must exist.
+    pub(super) mentions: Vec<Mention>,
+    /// Lists that must be as long as there are children.
+    pub(super) lengths: Vec<Length>,
+}
+
+/// A place and the keys that lead there.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    pub(super) at: Place,
+    pub(super) path: String,
+}
+
+impl Site {
+    /// A complaint about this place.
+    pub(super) fn refuse(&self, problem: impl Into<String>) -> Complaint {
+        Complaint {
+            at: Some(self.at),
+            path: self.path.clone(),
+            problem: problem.into(),
+            remedy: None,
+        }
+    }
+}
+
+/// A name that must exist.
+#[derive(Clone, Debug)]
+pub(super) struct Mention {
+    pub(super) site: Site,
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+/// What a name must be the name of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Pool,
+    RouteOrPool,
+    /// `pool/server`.
+    Member,
+}
+
+/// A list that must be as long as there are children.
+#[derive(Clone, Debug)]
+pub(super) struct Length {
+    pub(super) site: Site,
+    pub(super) found: usize,
+    pub(super) children: super::schema::Children,
+}
+
+impl Reading {
+    /// Reads something that stands under `key`.
+    pub(super) fn within<T>(
+        &mut self,
+        key: impl Into<String>,
+        read: impl FnOnce(&mut Self) -> Result<T, Complaint>,
+    ) -> Result<T, Complaint> {
+        self.path.push(key.into());
+        let out = read(self);
+        self.path.pop();
+        out
+    }
+
+    /// The place `at`, under the keys that lead here.
+    pub(super) fn site(&self, at: Place) -> Site {
+        let mut path = String::new();
+        for key in &self.path {
+            if !path.is_empty() && !key.starts_with('[') {
+                path.push('.');
+            }
+            path.push_str(&shortened(key));
+        }
+        Site { at, path }
+    }
+
+    /// A complaint about `at`, under the keys that lead here.
+    pub(super) fn refuse(&self, at: Place, problem: impl Into<String>) -> Complaint {
+        self.site(at).refuse(problem)
+    }
+
+    /// A complaint that `node` is not what was expected.
+    pub(super) fn expected(&self, node: &Node, what: &str) -> Complaint {
+        self.refuse(node.at, format!("expected {what}, found {}", node.describe()))
+    }
+
+    /// Something worth saying that is no reason to refuse.
+    pub(super) fn warn(&mut self, at: Place, problem: impl Into<String>) {
+        let warning = self.refuse(at, problem);
+        self.warnings.push(warning);
+    }
+
+    /// Remembers that `name` must exist.
+    pub(super) fn mention(&mut self, at: Place, kind: Kind, name: &str) {
+        let site = self.site(at);
+        self.index.mentions.push(Mention {
+            site,
+            name: name.to_owned(),
+            kind,
+        });
+    }
+}

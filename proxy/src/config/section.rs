@@ -1,0 +1,171 @@
+//! Maps whose keys are known beforehand: a table of keys from which reader, schema and reference follow.
+
+use super::{
+    Complaint,
+    document::{Name, Node, Place, Value},
+    form::{Form, Shape},
+    reading::Reading,
+    suggest,
+};
+
+/// A section described.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    /// What it is about.
+    pub(super) about: &'static str,
+    /// The key that may stand alone: `hash: ketama` for `hash: {algorithm: ketama}`.
+    pub(super) short: Option<&'static str>,
+    /// Its keys, in the order of the reference.
+    pub(super) keys: Vec<Key>,
+}
+
+/// A key described.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) shape: Shape,
+    /// Something must stand there.
+    pub(super) required: bool,
+    /// What holds without it, as one would write it.
+    pub(super) default: Option<String>,
+}
+
+impl Key {
+    pub(super) fn of<F: Form>(name: &'static str, about: &'static str, absent: Option<F::Value>) -> Self {
+        let default = absent.as_ref().and_then(F::show);
+        Self {
+            name,
+            about,
+            shape: F::shape(),
+            required: absent.is_none(),
+            default,
+        }
+    }
+}
+
+/// The entries of a map, of which only known ones are there.
+#[derive(Debug)]
+pub(super) struct Fields<'a> {
+    at: Place,
+    entries: &'a [(Name, Node)],
+    /// The short form: this value stands for this key.
+    short: Option<(&'static str, &'a Node)>,
+}
+
+impl<'a> Fields<'a> {
+    /// Opens a map, or a short form where there is one; refuses unknown keys.
+    pub(super) fn open(
+        node: &'a Node,
+        known: &[&'static str],
+        short: Option<&'static str>,
+        cx: &Reading,
+    ) -> Result<Self, Complaint> {
+        let Value::Map(entries) = &node.value else {
+            return match short {
+                Some(key) if !node.is_null() => Ok(Self {
+                    at: node.at,
+                    entries: &[],
+                    short: Some((key, node)),
+                }),
+                _ => Err(cx.expected(node, &format!("a map with the keys {}", known.join(", ")))),
+            };
+        };
+        match entries
+            .iter()
+            .find(|(name, _)| !known.contains(&name.text.as_str()))
+        {
+            Some((name, _)) => Err(Complaint {
+                remedy: suggest::remedy(&name.text, known.iter().copied()),
+                ..cx.refuse(
+                    name.at,
+                    format!("unknown key `{}`", super::document::shortened(&name.text)),
+                )
+            }),
+            None => Ok(Self {
+                at: node.at,
+                entries,
+                short: None,
+            }),
+        }
+    }
+
+    /// Reads one key; `absent` holds without it.
+    pub(super) fn take<F: Form>(
+        &self,
+        key: &'static str,
+        absent: Option<F::Value>,
+        cx: &mut Reading,
+    ) -> Result<F::Value, Complaint> {
+        if let Some((short, node)) = self.short
+            && short == key
+        {
+            return F::read(node, cx);
+        }
+        match self.entries.iter().find(|(name, _)| name.text == key) {
+            Some((_, node)) => cx.within(key, |cx| F::read(node, cx)),
+            None => absent.ok_or_else(|| cx.refuse(self.at, format!("the key `{key}` is missing"))),
+        }
+    }
+}
+
+/// Declares a section: a struct with one field for each key, and its [`Form`].
+///
+/// `key: Form = value` gives the default; a key without one must be there unless its form says what absence means.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        $(#[short($short:ident)])?
+        $vis:vis struct $name:ident {
+            $( $(#[doc = $doc:literal])+ $key:ident : $form:ty $(= $default:expr)?, )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug)]
+        $vis struct $name {
+            $( $(#[doc = $doc])+ pub(super) $key: <$form as $crate::config::form::Form>::Value, )+
+        }
+
+        impl $crate::config::form::Form for $name {
+            type Value = Self;
+
+            fn shape() -> $crate::config::form::Shape {
+                $crate::config::form::Shape::Section($crate::config::section::Section {
+                    about: concat!($($about, "\n"),+),
+                    short: $crate::config::section::section!(@short $($short)?),
+                    keys: vec![ $(
+                        $crate::config::section::Key::of::<$form>(
+                            stringify!($key),
+                            concat!($($doc, "\n"),+),
+                            $crate::config::section::section!(@absent $form $(, $default)?),
+                        ),
+                    )+ ],
+                })
+            }
+
+            fn read(
+                node: &$crate::config::document::Node,
+                cx: &mut $crate::config::reading::Reading,
+            ) -> Result<Self, $crate::config::Complaint> {
+                let short = $crate::config::section::section!(@short $($short)?);
+                let fields = $crate::config::section::Fields::open(node, &[$(stringify!($key)),+], short, cx)?;
+                Ok(Self { $(
+                    $key: fields.take::<$form>(
+                        stringify!($key),
+                        $crate::config::section::section!(@absent $form $(, $default)?),
+                        cx,
+                    )?,
+                )+ })
+            }
+
+            fn absent() -> Option<Self> {
+                Some(Self { $( $key: $crate::config::section::section!(@absent $form $(, $default)?)?, )+ })
+            }
+        }
+    };
+    (@short) => { None };
+    (@short $short:ident) => { Some(stringify!($short)) };
+    (@absent $form:ty) => { <$form as $crate::config::form::Form>::absent() };
+    (@absent $form:ty, $default:expr) => { Some($default) };
+}
+pub(super) use section;

@@ -1,0 +1,156 @@
+//! Files of servers: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
+
+use std::{collections::HashMap, path::Path};
+
+use super::{
+    Complaint, ConfigError, Place, document::shortened, form::check_address, load::read, schema::Server,
+};
+
+/// Servers that one file may name.
+const LIMIT: usize = 100_000;
+
+pub(super) const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and at most 255 characters";
+
+/// Reads the file at `path`.
+///
+/// # Errors
+/// The file cannot be read, a line is no server, two servers have the same name, or there is no server at all (an empty
+/// file is more likely half written than meant).
+pub fn load(path: &Path) -> Result<Vec<Server>, ConfigError> {
+    read(path)
+        .and_then(|text| parse(&text))
+        .map_err(|complaint| ConfigError::one(path, complaint))
+}
+
+/// Reads a file's text.
+///
+/// # Errors
+/// As for [`load`].
+pub fn parse(text: &str) -> Result<Vec<Server>, Complaint> {
+    let mut servers = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let content = line.split_once('#').map_or(line, |(before, _)| before);
+        if content.trim().is_empty() {
+            continue;
+        }
+        let column = content.chars().take_while(|c| c.is_whitespace()).count() as u32 + 1;
+        let at = Place {
+            line: i as u32 + 1,
+            column,
+        };
+        servers.push((
+            at,
+            server(content).map_err(|problem| Complaint::at(at, problem).with_remedy(LINE_REMEDY))?,
+        ));
+        if servers.len() > LIMIT {
+            return Err(Complaint::at(at, format!("more than {LIMIT} servers")));
+        }
+    }
+    if let Some((at, problem)) = repeated(&servers) {
+        return Err(Complaint::at(at, problem).with_remedy("give each a name of its own"));
+    }
+    if servers.is_empty() {
+        return Err(Complaint::whole("names no server").with_remedy("write at least one `address`"));
+    }
+    Ok(servers.into_iter().map(|(_, server)| server).collect())
+}
+
+const LINE_REMEDY: &str = "a line is `address [weight] [name] [zone=Z]`";
+
+fn server(line: &str) -> Result<Server, String> {
+    let mut words = line.split_whitespace();
+    let address = words.next().unwrap_or_default();
+    check_address(address, false).map_err(|why| format!("`{}` is no address ({why})", shortened(address)))?;
+    let mut server = Server {
+        address: address.to_owned(),
+        name: None,
+        weight: 1.0,
+        zone: None,
+    };
+    for (i, word) in words.enumerate() {
+        if let Some(zone) = word.strip_prefix("zone=") {
+            server.zone = Some(zone.to_owned()).filter(|zone| !zone.is_empty() && is_name(zone));
+            server
+                .zone
+                .as_ref()
+                .ok_or_else(|| format!("`{}` is no zone", shortened(word)))?;
+        } else if let (0, Ok(weight)) = (i, word.parse::<f64>()) {
+            if !weight.is_finite() || weight <= 0.0 {
+                return Err(format!("the weight `{}` is not above 0", shortened(word)));
+            }
+            server.weight = weight;
+        } else if server.name.is_none() && is_name(word) {
+            server.name = Some(word.to_owned());
+        } else {
+            return Err(format!("`{}` is one word too many", shortened(word)));
+        }
+    }
+    Ok(server)
+}
+
+/// Whether a server may have this name: it stands in `pool/name`, in files and in metrics.
+pub(super) fn is_name(name: &str) -> bool {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '#');
+    !name.is_empty() && name.len() <= 255 && !name.contains(bad)
+}
+
+/// The first server that has an earlier one's name.
+pub(super) fn repeated(servers: &[(Place, Server)]) -> Option<(Place, String)> {
+    let mut seen: HashMap<&str, Place> = HashMap::new();
+    for (at, server) in servers {
+        let name = server.name.as_deref().unwrap_or(&server.address);
+        if let Some(before) = seen.insert(name, *at) {
+            return Some((
+                *at,
+                format!(
+                    "the server `{}` stood in line {} already",
+                    shortened(name),
+                    before.line
+                ),
+            ));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_an_address_and_perhaps_weight_name_and_zone() {
+        let text = "# ours\n10.0.0.1:11211\n\n  10.0.0.2:11211 2 b zone=eu-1a # old\n[::1]:1 0.5\nunix:/run/m c\nd:1 zone=x d\n";
+        let server = |address: &str, weight, name: Option<&str>, zone: Option<&str>| Server {
+            address: address.to_owned(),
+            weight,
+            name: name.map(str::to_owned),
+            zone: zone.map(str::to_owned),
+        };
+        let expected = [
+            server("10.0.0.1:11211", 1.0, None, None),
+            server("10.0.0.2:11211", 2.0, Some("b"), Some("eu-1a")),
+            server("[::1]:1", 0.5, None, None),
+            server("unix:/run/m", 1.0, Some("c"), None),
+            server("d:1", 1.0, Some("d"), Some("x")),
+        ];
+        assert_eq!(parse(text), Ok(expected.to_vec()));
+    }
+
+    #[test]
+    fn a_bad_line_is_refused_with_its_place() {
+        let bad = [
+            ("a:1\n b\n", "2:2: `b` is no address (there is no port)"),
+            ("a:1 0", "1:1: the weight `0` is not above 0"),
+            ("a:1 nan", "1:1: the weight `nan` is not above 0"),
+            ("a:1 1 b c", "1:1: `c` is one word too many"),
+            ("a:1 zone=", "1:1: `zone=` is no zone"),
+            ("a:1 1 x/y", "1:1: `x/y` is one word too many"),
+            ("a:1\nb:1 a:1", "2:1: the server `a:1` stood in line 1 already"),
+            ("# nothing\n", "names no server"),
+        ];
+        for (text, message) in bad {
+            let complaint = parse(text).unwrap_err().to_string();
+            assert!(complaint.starts_with(message), "{text:?}: {complaint}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The handles: name, meaning, parameters, and the route that they make.
+
+use super::{
+    parameters::*,
+    route::{ChildrenForm, RouteForm},
+};
+use crate::config::{
+    Complaint,
+    document::Node,
+    form::{Form, Shape},
+    reading::Reading,
+    schema::{FailoverLimit, Fault, Route},
+};
+
+/// One handle.
+#[derive(Debug)]
+pub(in crate::config) struct Handle {
+    pub(in crate::config) name: &'static str,
+    pub(in crate::config) about: &'static str,
+    /// It has no parameters: its name alone is the route.
+    pub(in crate::config) is_word: bool,
+    pub(in crate::config) shape: fn() -> Shape,
+    pub(super) read: fn(&Node, &mut Reading) -> Result<Route, Complaint>,
+}
+
+macro_rules! handles {
+    ($( $(#[doc = $about:literal])+ $name:ident $(: $form:ty)? => $make:expr; )+) => {
+        /// All handles, in the order of the reference.
+        pub(in crate::config) static HANDLES: &[Handle] = &[$(
+            handles!(@one stringify!($name), concat!($($about, "\n"),+), $($form,)? $make),
+        )+];
+    };
+    (@one $name:expr, $about:expr, $form:ty, $make:expr) => {
+        Handle {
+            name: $name,
+            about: $about,
+            is_word: false,
+            shape: <$form as Form>::shape,
+            read: |node, cx| Ok($make(<$form as Form>::read(node, cx)?)),
+        }
+    };
+    (@one $name:expr, $about:expr, $make:expr) => {
+        Handle {
+            name: $name,
+            about: $about,
+            is_word: true,
+            shape: || Shape::Words(vec![($name, "")]),
+            read: |node, cx| match node.scalar() {
+                Some(text) if text == $name || node.is_null() => Ok($make),
+                _ => Err(cx.expected(node, "nothing").with_remedy("this handle stands alone, as a word")),
+            },
+        }
+    };
+}
+
+handles! {
+    /// One server of the pool, chosen by the pool's `hash`. Where a route is expected, the pool's name alone means this.
+    pool: PoolRef => Route::Pool;
+    /// One server: `host:port`, or `pool/name` for one of a pool.
+    member: MemberRef => Route::Member;
+    /// The store in this process.
+    embedded => Route::Embedded;
+    /// Answers at once as a cache would that holds nothing and stores nothing.
+    null => Route::Null;
+    /// Answers `SERVER_ERROR` with this text.
+    error: ErrorText => Route::Error;
+    /// One child, chosen by the key.
+    hash: HashRouteForm => |route| route;
+    /// The nearest child that is up: same process, same host, same zone, elsewhere.
+    nearest: ChildrenForm => Route::Nearest;
+    /// A child for each command or group of commands. A command's own entry wins over its group's; what has neither
+    /// goes to `default`, and without one is answered as by `null`.
+    by_operation: OperationsForm => |(operations, default)| Route::ByOperation { operations, default };
+    /// The child whose prefix the key begins with; of several the longest prefix.
+    by_prefix: ByPrefixKeys => |keys: ByPrefixKeys| Route::ByPrefix {
+        prefixes: by_name(keys.prefixes),
+        default: keys.default.map(Box::new),
+    };
+    /// The child of the first pattern that the whole key matches.
+    by_key_pattern: ByKeyPatternKeys => |keys: ByKeyPatternKeys| Route::ByKeyPattern {
+        patterns: keys.patterns.into_iter().map(|(name, route)| (name.text, route)).collect(),
+        default: keys.default.map(Box::new),
+    };
+    /// Any child.
+    random: ChildrenForm => Route::Random;
+    /// The children in turn, counted by each worker.
+    round_robin: ChildrenForm => Route::RoundRobin;
+    /// One child, the same for every request of this host.
+    host_id: HostIdKeys => |keys: HostIdKeys| Route::HostId { children: keys.children, salt: keys.salt };
+    /// To all; answers when all have, with the worst reply.
+    all_sync: ChildrenForm => Route::AllSync;
+    /// To all; answers with the reply that more than half agree on.
+    all_majority: ChildrenForm => Route::AllMajority;
+    /// To all; answers with the first reply that is no error.
+    all_fastest: ChildrenForm => Route::AllFastest;
+    /// To all; answers with the first child's reply.
+    all_initial: ChildrenForm => Route::AllInitial;
+    /// To all; answers at once as by `null`.
+    all_async: ChildrenForm => Route::AllAsync;
+    /// The first child; while the reply is an error that another may not have, the next one.
+    failover: FailoverKeys => |keys: FailoverKeys| Route::Failover {
+        children: keys.children,
+        errors: keys.errors,
+        limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
+    };
+    /// Reads and deletes: the children in turn until one has the key. Everything else: the first child.
+    miss_failover: MissFailoverKeys => |keys: MissFailoverKeys| Route::MissFailover {
+        children: keys.children,
+        best_on_error: keys.best_on_error,
+    };
+    /// `failover` in which what is stored in the children that stand in does not live long.
+    failover_with_ttl: FailoverWithTtlKeys => |keys: FailoverWithTtlKeys| Route::FailoverWithTtl {
+        normal: Box::new(keys.normal),
+        failover: keys.failover,
+        ttl: keys.ttl,
+        errors: keys.errors,
+    };
+    /// Changes the key on its way to the child.
+    modify_key: ModifyKeyKeys => |keys: ModifyKeyKeys| Route::ModifyKey {
+        child: Box::new(keys.child),
+        ensure_prefix: keys.ensure_prefix,
+        replace_prefix: keys.replace_prefix,
+        in_place: keys.in_place,
+        suffix: keys.suffix,
+    };
+    /// Changes the expiry time on its way to the child.
+    modify_ttl: ModifyTtlKeys => |keys: ModifyTtlKeys| Route::ModifyTtl {
+        child: Box::new(keys.child),
+        ttl: keys.ttl,
+        action: keys.action,
+    };
+    /// Logs each request and its reply.
+    log: RouteForm => |child| Route::Log(Box::new(child));
+    /// Holds or fails requests, to try out what clients make of it.
+    fault: FaultKeys => |keys: FaultKeys| Route::Fault {
+        child: Box::new(keys.child),
+        fault: Fault { delay: keys.delay, error_rate: keys.error_rate },
+    };
+}

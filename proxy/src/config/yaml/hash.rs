@@ -1,0 +1,154 @@
+//! How a key chooses one of several children.
+
+use crate::config::{
+    Complaint,
+    document::Node,
+    form::{Choice, Flag, Form, List, Optional, Shape, Tag, Text, Weight, Word},
+    reading::Reading,
+    schema::{Algorithm, Hash, KeyHash},
+    section::section,
+};
+
+section! {
+    /// How a key chooses one of several children. The name of an algorithm alone is enough.
+    #[short(algorithm)]
+    pub(super) struct HashKeys {
+        /// The algorithm.
+        algorithm: Word<Algorithm>,
+        /// For `ketama_twemproxy` and `modula`: how the key becomes a number; without it `fnv1a_64`.
+        key_hash: Optional<Word<KeyHash>>,
+        /// Appended to the key before hashing.
+        salt: Text = String::new(),
+        /// Two characters, as `"{}"`; only what stands between them in the key is hashed, if anything does.
+        tag: Optional<Tag>,
+        /// The key ends for hashing before the first `|#|`.
+        stop: Flag = true,
+        /// Weights by child, where the children are not servers with weights of their own.
+        weights: Optional<List<Weight>>,
+        /// Names by child, for `rendezvous` over routes.
+        tags: Optional<List<Text>>,
+        /// An ejected child is left out and its keys go to the others; otherwise its keys fail, or fail over.
+        eject: Flag = false,
+    }
+}
+
+impl Choice for Algorithm {
+    const WHAT: &'static str = "a hash algorithm";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("ketama", Self::Ketama, "consistent, the points of libmemcached"),
+        (
+            "ketama_twemproxy",
+            Self::KetamaTwemproxy(KeyHash::Fnv1a64),
+            "consistent, the points of twemproxy",
+        ),
+        (
+            "ch3",
+            Self::Ch3,
+            "consistent, mcrouter's default; servers may only be added at the end",
+        ),
+        (
+            "weighted_ch3",
+            Self::WeightedCh3,
+            "`ch3` with weights from 0 to 1",
+        ),
+        ("crc32", Self::Crc32, "mcrouter's Crc32: modulo, not consistent"),
+        (
+            "const_shard",
+            Self::ConstShard,
+            "the number between the key's first two colons, or else `ch3`",
+        ),
+        (
+            "rendezvous",
+            Self::Rendezvous,
+            "highest random weight; any server may come and go",
+        ),
+        (
+            "weighted_rendezvous",
+            Self::WeightedRendezvous,
+            "`rendezvous` with weights",
+        ),
+        (
+            "jump",
+            Self::Jump,
+            "jump hash over XXH3; servers may only be added at the end",
+        ),
+        (
+            "modula",
+            Self::Modula(KeyHash::Fnv1a64),
+            "twemproxy's modulo over the weights, not consistent",
+        ),
+        ("random", Self::Random, "any that is up"),
+    ];
+}
+
+impl Choice for KeyHash {
+    const WHAT: &'static str = "a key hash";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("fnv1a_64", Self::Fnv1a64, "FNV-1a, the lower half of 64 bits"),
+        ("fnv1_64", Self::Fnv1_64, "FNV-1, the lower half of 64 bits"),
+        ("fnv1a_32", Self::Fnv1a32, "FNV-1a, 32 bits"),
+        ("fnv1_32", Self::Fnv1_32, "FNV-1, 32 bits"),
+        ("one_at_a_time", Self::OneAtATime, "Jenkins' one-at-a-time"),
+        ("md5", Self::Md5, "the first 4 bytes of MD5"),
+        ("crc16", Self::Crc16, "CRC-16"),
+        ("crc32", Self::Crc32, "CRC-32 as libmemcached cuts it"),
+        ("crc32a", Self::Crc32a, "CRC-32, all bits"),
+        ("hsieh", Self::Hsieh, "Hsieh's SuperFastHash"),
+        ("murmur", Self::Murmur, "MurmurHash"),
+        ("jenkins", Self::Jenkins, "Jenkins' lookup3"),
+    ];
+}
+
+/// A hash as the configuration has it.
+#[derive(Debug)]
+pub(super) struct HashForm;
+
+impl Form for HashForm {
+    type Value = Hash;
+
+    fn shape() -> Shape {
+        HashKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Hash, Complaint> {
+        let HashKeys {
+            algorithm,
+            key_hash,
+            salt,
+            tag,
+            stop,
+            weights,
+            tags,
+            eject,
+        } = HashKeys::read(node, cx)?;
+        let algorithm = match (algorithm, key_hash) {
+            (Algorithm::KetamaTwemproxy(default), chosen) => {
+                Algorithm::KetamaTwemproxy(chosen.unwrap_or(default))
+            }
+            (Algorithm::Modula(default), chosen) => Algorithm::Modula(chosen.unwrap_or(default)),
+            (other, None) => other,
+            (_, Some(_)) => {
+                return Err(cx
+                    .refuse(node.at, "`key_hash` is for `ketama_twemproxy` and `modula` only")
+                    .with_remedy("leave it out"));
+            }
+        };
+        let too_heavy = |weights: &Vec<f64>| weights.iter().any(|weight| *weight > 1.0);
+        if algorithm == Algorithm::WeightedCh3 && weights.as_ref().is_some_and(too_heavy) {
+            return Err(cx.refuse(node.at, "the weights of `weighted_ch3` are from 0 to 1"));
+        }
+        Ok(Hash {
+            algorithm,
+            salt,
+            tag,
+            stop,
+            weights,
+            tags,
+            eject,
+        })
+    }
+
+    fn show(value: &Hash) -> Option<String> {
+        Word::<Algorithm>::show(&value.algorithm)
+    }
+}

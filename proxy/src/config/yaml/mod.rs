@@ -1,0 +1,25 @@
+//! Our format: YAML, strict, with short forms.
+//!
+//! * `events`: text → tree
+//! * `top`: the file's keys, listeners, limits
+//! * `pool`, `hash`: servers and how keys choose them
+//! * `route`, `handles`, `parameters`: the tree of routes
+
+mod events;
+mod handles;
+mod hash;
+mod parameters;
+mod pool;
+mod route;
+mod top;
+
+pub(super) use handles::HANDLES;
+pub(super) use top::TopKeys;
+
+use super::{Complaint, form::Form, reading::Reading, schema::Config};
+
+/// Reads a whole configuration. What only the whole can tell is checked elsewhere.
+pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Config, Complaint> {
+    let root = events::parse(text)?;
+    top::build(TopKeys::read(&root, cx)?, root.at, cx)
+}

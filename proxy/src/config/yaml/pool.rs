@@ -1,0 +1,214 @@
+//! Pools: which servers there are.
+
+use std::path::PathBuf;
+
+use super::hash::HashForm;
+use crate::config::{
+    Complaint, Place,
+    document::{Node, shortened},
+    form::{Amount, Count, Form, List, Optional, PathText, PositiveTime, ServerAddress, Shape, Share, Text},
+    reading::Reading,
+    schema::{Algorithm, Eject, Hash, Pool, Server, Source},
+    section::section,
+    servers,
+};
+
+section! {
+    /// A set of servers. A list of servers alone is enough.
+    #[short(servers)]
+    pub(super) struct PoolKeys {
+        /// The servers: each an address, or a map. Either this or `file`.
+        servers: Optional<List<ServerForm>>,
+        /// A file with one server a line, followed by change: `address [weight] [name] [zone=Z]`, `#` begins a comment.
+        file: Optional<PathText>,
+        /// How a key chooses a server where a route does not say otherwise.
+        hash: HashForm = Hash::of(Algorithm::Ketama),
+        /// Time for a reply, from the moment the request was handed to the connection.
+        timeout: PositiveTime = Pool::TIMEOUT,
+        /// Time for a connection to be made.
+        connect_timeout: PositiveTime = Pool::CONNECT_TIMEOUT,
+        /// When a server is left out, and when it is asked again.
+        eject: EjectForm,
+    }
+}
+
+section! {
+    /// One server. Its address alone is enough.
+    #[short(address)]
+    pub(super) struct ServerKeys {
+        /// `host:port`, `[v6]:port` or `unix:/path`.
+        address: ServerAddress,
+        /// Share of the keys relative to the others.
+        weight: Amount = 1.0,
+        /// What consistent hashing and metrics know it by; without it the address. With a name a server may move
+        /// without moving its keys.
+        name: Optional<Text>,
+        /// Failure domain, compared with `--zone`.
+        zone: Optional<Text>,
+    }
+}
+
+section! {
+    /// When a server is left out, and when it is asked again.
+    pub(super) struct EjectKeys {
+        /// Failures in a row, counted for the process; 0 = never.
+        failures: Count = Eject::DEFAULT.failures,
+        /// First probe after the ejection; the time is doubled after each failed one.
+        probe_initial: PositiveTime = Eject::DEFAULT.probe_initial,
+        /// Longest time between probes.
+        probe_max: PositiveTime = Eject::DEFAULT.probe_max,
+        /// When more than this share of the pool is ejected, all are asked again; 1 = never.
+        fail_open_above: Share = Eject::DEFAULT.fail_open_above,
+    }
+}
+
+/// A server and its place.
+#[derive(Debug)]
+pub(super) struct ServerForm;
+
+impl Form for ServerForm {
+    type Value = (Place, Server);
+
+    fn shape() -> Shape {
+        ServerKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        let ServerKeys {
+            address,
+            weight,
+            name,
+            zone,
+        } = ServerKeys::read(node, cx)?;
+        if let Some(name) = name.as_deref().filter(|name| !servers::is_name(name)) {
+            return Err(cx
+                .refuse(node.at, format!("`{}` is no name for a server", shortened(name)))
+                .with_remedy(servers::NAME_REMEDY));
+        }
+        Ok((
+            node.at,
+            Server {
+                address,
+                name,
+                weight,
+                zone,
+            },
+        ))
+    }
+}
+
+/// When a server is left out, as the configuration has it.
+#[derive(Debug)]
+pub(super) struct EjectForm;
+
+impl Form for EjectForm {
+    type Value = Eject;
+
+    fn shape() -> Shape {
+        EjectKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Eject, Complaint> {
+        let EjectKeys {
+            failures,
+            probe_initial,
+            probe_max,
+            fail_open_above,
+        } = EjectKeys::read(node, cx)?;
+        match probe_max < probe_initial {
+            true => Err(cx
+                .refuse(node.at, "`probe_max` is less than `probe_initial`")
+                .with_remedy("the time between probes grows from the one to the other")),
+            false => Ok(Eject {
+                failures,
+                probe_initial,
+                probe_max,
+                fail_open_above,
+            }),
+        }
+    }
+
+    fn absent() -> Option<Eject> {
+        Some(Eject::DEFAULT)
+    }
+}
+
+/// A pool as the configuration has it.
+#[derive(Debug)]
+pub(super) struct PoolForm;
+
+impl Form for PoolForm {
+    type Value = Pool;
+
+    fn shape() -> Shape {
+        PoolKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Pool, Complaint> {
+        let PoolKeys {
+            servers,
+            file,
+            hash,
+            timeout,
+            connect_timeout,
+            eject,
+        } = PoolKeys::read(node, cx)?;
+        if hash.weights.is_some() || hash.tags.is_some() {
+            return Err(cx
+                .refuse(
+                    node.at,
+                    "`weights` and `tags` are for routes; a pool's servers have weights and names",
+                )
+                .with_remedy("write `{address: …, weight: …, name: …}`"));
+        }
+        let source = source(servers, file, &hash, node.at, cx)?;
+        Ok(Pool {
+            source,
+            hash,
+            timeout,
+            connect_timeout,
+            eject,
+            keep_routing_prefix: false,
+        })
+    }
+}
+
+fn source(
+    listed: Option<Vec<(Place, Server)>>,
+    file: Option<PathBuf>,
+    hash: &Hash,
+    at: Place,
+    cx: &Reading,
+) -> Result<Source, Complaint> {
+    let listed = match (listed, file) {
+        (Some(listed), None) => listed,
+        (None, Some(file)) => return Ok(Source::File(file)),
+        (Some(_), Some(_)) => {
+            return Err(cx
+                .refuse(at, "the pool has both `servers` and `file`")
+                .with_remedy("keep one"));
+        }
+        (None, None) => {
+            return Err(cx
+                .refuse(at, "the pool has no servers")
+                .with_remedy("write `servers` or `file`"));
+        }
+    };
+    if listed.is_empty() {
+        return Err(cx
+            .refuse(at, "the pool has no servers")
+            .with_remedy("name at least one"));
+    }
+    if let Some((at, problem)) = servers::repeated(&listed) {
+        return Err(cx.refuse(at, problem).with_remedy("give each a name of its own"));
+    }
+    let too_heavy = |(_, server): &&(Place, Server)| server.weight > 1.0;
+    if hash.algorithm == Algorithm::WeightedCh3
+        && let Some((at, _)) = listed.iter().find(too_heavy)
+    {
+        return Err(cx.refuse(*at, "the weights of `weighted_ch3` are from 0 to 1"));
+    }
+    Ok(Source::Static(
+        listed.into_iter().map(|(_, server)| server).collect(),
+    ))
+}

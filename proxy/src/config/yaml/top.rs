@@ -1,0 +1,194 @@
+//! The keys of the file itself, and those sections that need no file of their own.
+
+use std::collections::BTreeMap;
+
+use super::{pool::PoolForm, route::RouteForm};
+use crate::config::{
+    Complaint, Place,
+    document::{Name, Node},
+    form::{ByName, Count, Form, List, ListenAddress, Named, Optional, PositiveTime, Shape, Size, Time},
+    reading::Reading,
+    schema::{Config, Embedded, Limits, Listener},
+    section::section,
+};
+
+section! {
+    /// A configuration: where clients connect, which servers there are, and how requests find them.
+    pub(in crate::config) struct TopKeys {
+        /// Where clients connect, and which route their requests enter.
+        listeners: List<ListenerForm>,
+        /// Where operators look: `/live`, `/ready`, `/metrics`, `/config`, `/explain`. Without it there is no admin port.
+        admin: Optional<AdminAddress>,
+        /// Sets of servers, by name.
+        pools: ByName<PoolForm, PoolName>,
+        /// Routes, by name.
+        routes: ByName<RouteForm, RouteName>,
+        /// Bounds on what clients may take.
+        limits: LimitsKeys,
+        /// The store in this process that `embedded` routes share.
+        embedded: EmbeddedKeys,
+        /// Worker threads. Without it one for each processor that this process may use.
+        workers: Optional<Count<1, 1024>>,
+    }
+}
+
+section! {
+    /// An address where clients connect.
+    pub(super) struct ListenerKeys {
+        /// `host:port`, `[v6]:port` or `unix:/path`; port 0 = any free one, told at start.
+        address: ListenAddress,
+        /// Where its requests enter.
+        route: RouteForm,
+    }
+}
+
+section! {
+    /// Bounds on what clients may take.
+    pub(super) struct LimitsKeys {
+        /// Connections of clients, all workers together; one more is closed at once.
+        clients: Count<1> = Limits::DEFAULT.clients as u32,
+        /// Requests of one client that may wait for replies; reading from it stops there.
+        requests_in_flight: Count<1> = Limits::DEFAULT.requests_in_flight as u32,
+        /// Bytes buffered for one connection before reading from it stops.
+        connection_bytes: Size = Limits::DEFAULT.connection_bytes,
+        /// Bytes buffered in all before new requests are refused.
+        total_bytes: Size = Limits::DEFAULT.total_bytes,
+        /// The largest value; a larger one is refused as memcached does.
+        value_size: Size = Limits::DEFAULT.value_bytes,
+        /// A client that sends nothing for this long is closed; 0s = never.
+        idle: Time = Limits::DEFAULT.idle,
+        /// A client that takes nothing of what it is due for this long is closed.
+        write_timeout: PositiveTime = Limits::DEFAULT.write_timeout,
+    }
+}
+
+section! {
+    /// The store in this process that `embedded` routes share.
+    pub(super) struct EmbeddedKeys {
+        /// For keys, values and their overhead; beyond it the least recently used are dropped.
+        memory: Size = Embedded::DEFAULT.memory,
+    }
+}
+
+/// Pools, for messages.
+#[derive(Debug)]
+pub(in crate::config) struct PoolName;
+
+impl Named for PoolName {
+    const WHAT: &'static str = "pool";
+}
+
+/// Routes, for messages.
+#[derive(Debug)]
+pub(in crate::config) struct RouteName;
+
+impl Named for RouteName {
+    const WHAT: &'static str = "route";
+}
+
+/// A listener, its address' place noted for the checks.
+#[derive(Debug)]
+pub(super) struct ListenerForm;
+
+impl Form for ListenerForm {
+    type Value = Listener;
+
+    fn shape() -> Shape {
+        ListenerKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Listener, Complaint> {
+        let keys = ListenerKeys::read(node, cx)?;
+        let site = cx.site(node.at);
+        cx.index.listeners.push(site);
+        Ok(Listener {
+            address: keys.address,
+            route: keys.route,
+        })
+    }
+}
+
+/// The admin port's address, its place noted for the checks.
+#[derive(Debug)]
+pub(super) struct AdminAddress;
+
+impl Form for AdminAddress {
+    type Value = String;
+
+    fn shape() -> Shape {
+        ListenAddress::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+        cx.index.admin = Some(cx.site(node.at));
+        ListenAddress::read(node, cx)
+    }
+}
+
+/// The configuration that the keys describe.
+pub(super) fn build(keys: TopKeys, at: Place, cx: &mut Reading) -> Result<Config, Complaint> {
+    if keys.listeners.is_empty() {
+        return Err(cx
+            .refuse(at, "`listeners` is empty")
+            .with_remedy("name at least one address and its route"));
+    }
+    let pools = cx.within("pools", |cx| named(keys.pools, |cx| &mut cx.index.pools, cx))?;
+    let routes = cx.within("routes", |cx| named(keys.routes, |cx| &mut cx.index.routes, cx))?;
+    let LimitsKeys {
+        clients,
+        requests_in_flight,
+        connection_bytes,
+        total_bytes,
+        value_size,
+        idle,
+        write_timeout,
+    } = keys.limits;
+    let (clients, requests_in_flight) = (clients as usize, requests_in_flight as usize);
+    Ok(Config {
+        workers: keys.workers.map(|n| n as usize),
+        listeners: keys.listeners,
+        admin: keys.admin,
+        pools,
+        routes,
+        limits: Limits {
+            clients,
+            requests_in_flight,
+            connection_bytes,
+            total_bytes,
+            value_bytes: value_size,
+            idle,
+            write_timeout,
+        },
+        embedded: Embedded {
+            memory: keys.embedded.memory,
+        },
+    })
+}
+
+type Sites = BTreeMap<String, crate::config::reading::Site>;
+
+/// Refuses names that mean something else; notes where each is defined.
+fn named<T>(
+    entries: Vec<(Name, T)>,
+    sites: impl Fn(&mut Reading) -> &mut Sites,
+    cx: &mut Reading,
+) -> Result<BTreeMap<String, T>, Complaint> {
+    let mut out = BTreeMap::new();
+    for (name, value) in entries {
+        let site = cx.within(&*name.text, |cx| Ok(cx.site(name.at)))?;
+        let refused = match name.text.as_str() {
+            "" => Some("a name is empty"),
+            "embedded" | "null" => Some("this name is a route of its own"),
+            text if text.contains('/') || text.chars().any(char::is_control) => {
+                Some("a name has no `/` and no control characters")
+            }
+            _ => None,
+        };
+        if let Some(problem) = refused {
+            return Err(site.refuse(problem).with_remedy("choose another name"));
+        }
+        sites(cx).insert(name.text.clone(), site);
+        out.insert(name.text, value);
+    }
+    Ok(out)
+}

@@ -1,0 +1,395 @@
+//! Our configuration format, as its users meet it: what is accepted, and what is said about what is not.
+
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+
+use proxima::config::{self, schema::*};
+use proxima_wire::message::Outcome;
+
+fn parse(text: &str) -> Config {
+    config::parse(text, Path::new("F"))
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
+        .config
+}
+
+/// The route named `main`, among pools `a` and `b` and a route `r`.
+fn route(text: &str) -> Route {
+    let around = "listeners: [{address: 127.0.0.1:0, route: main}]\npools: {a: [h:1], b: [h:2]}\n";
+    parse(&format!("{around}routes:\n  r: {{nearest: a}}\n  main: {text}\n")).routes["main"].clone()
+}
+
+fn named(name: &str) -> Route {
+    Route::Named(name.to_owned())
+}
+
+fn pool(name: &str) -> Children {
+    Children::Pool(name.to_owned())
+}
+
+/// Each file of `bad-config` is refused with the message that its first line, a comment, says.
+#[test]
+fn bad_configurations_are_refused_with_place_key_and_remedy() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-config");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let expected = text.lines().next().unwrap().strip_prefix("# ").unwrap();
+        let name = Path::new(path.file_name().unwrap());
+        let message = config::parse(&text, name)
+            .expect_err(&name.display().to_string())
+            .to_string();
+        assert_eq!(message, format!("{}:{expected}", name.display()));
+        seen += 1;
+    }
+    assert!(seen >= 24, "only {seen} found");
+}
+
+#[test]
+fn a_whole_configuration() {
+    let text = r#"
+listeners:
+  - address: 127.0.0.1:11211
+    route: main
+  - {address: "unix:/run/proxima.sock", route: {nearest: cache}}
+admin: 127.0.0.1:9150
+pools:
+  cache:
+    servers: [10.0.0.1:11211, {address: 10.0.0.2:11211, weight: 2, name: b, zone: eu-1a}]
+    hash: {algorithm: ketama_twemproxy, key_hash: md5, tag: "{}", salt: x, stop: false, eject: true}
+    timeout: 2s
+    connect_timeout: 250ms
+    eject: {failures: 5, probe_initial: 2s, probe_max: 1m, fail_open_above: 0.5}
+  spare: ["[::1]:11211"]
+  followed: {file: followed.servers}
+routes:
+  main:
+    by_operation:
+      read: {failover: [{nearest: cache}, spare]}
+      delete: {all_sync: cache}
+      default: followed
+limits: {clients: 5000, value_size: 1MiB, idle: 5m, write_timeout: 3s}
+embedded: {memory: 1GiB}
+workers: 4
+"#;
+    let loaded = config::parse(text, Path::new("conf/proxima.yaml")).unwrap();
+    let server = |address: &str| Server {
+        address: address.to_owned(),
+        name: None,
+        weight: 1.0,
+        zone: None,
+    };
+    let second = Server {
+        name: Some("b".into()),
+        weight: 2.0,
+        zone: Some("eu-1a".into()),
+        ..server("10.0.0.2:11211")
+    };
+    let cache = Pool {
+        source: Source::Static(vec![server("10.0.0.1:11211"), second]),
+        hash: Hash {
+            salt: "x".into(),
+            tag: Some(*b"{}"),
+            stop: false,
+            eject: true,
+            ..Hash::of(Algorithm::KetamaTwemproxy(KeyHash::Md5))
+        },
+        timeout: Duration::from_secs(2),
+        connect_timeout: Duration::from_millis(250),
+        eject: Eject {
+            failures: 5,
+            probe_initial: Duration::from_secs(2),
+            probe_max: Duration::from_secs(60),
+            fail_open_above: 0.5,
+        },
+        keep_routing_prefix: false,
+    };
+    let plain = |source| Pool {
+        source,
+        hash: Hash::of(Algorithm::Ketama),
+        timeout: Pool::TIMEOUT,
+        connect_timeout: Pool::CONNECT_TIMEOUT,
+        eject: Eject::DEFAULT,
+        keep_routing_prefix: false,
+    };
+    let failover = Route::Failover {
+        children: Children::List(vec![Route::Nearest(pool("cache")), named("spare")]),
+        errors: FailoverErrors::default(),
+        limit: None,
+    };
+    let operations = [
+        ("read".to_owned(), failover),
+        ("delete".to_owned(), Route::AllSync(pool("cache"))),
+    ];
+    let main = Route::ByOperation {
+        operations: operations.into(),
+        default: Some(Box::new(named("followed"))),
+    };
+    let expected = Config {
+        workers: Some(4),
+        listeners: vec![
+            Listener {
+                address: "127.0.0.1:11211".into(),
+                route: named("main"),
+            },
+            Listener {
+                address: "unix:/run/proxima.sock".into(),
+                route: Route::Nearest(pool("cache")),
+            },
+        ],
+        admin: Some("127.0.0.1:9150".into()),
+        pools: BTreeMap::from([
+            ("cache".to_owned(), cache),
+            (
+                "spare".to_owned(),
+                plain(Source::Static(vec![server("[::1]:11211")])),
+            ),
+            (
+                "followed".to_owned(),
+                plain(Source::File("conf/followed.servers".into())),
+            ),
+        ]),
+        routes: BTreeMap::from([("main".to_owned(), main)]),
+        limits: Limits {
+            clients: 5000,
+            value_bytes: 1 << 20,
+            idle: Duration::from_secs(300),
+            write_timeout: Duration::from_secs(3),
+            ..Limits::DEFAULT
+        },
+        embedded: Embedded { memory: 1 << 30 },
+    };
+    assert_eq!(loaded.config, expected);
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+    assert_eq!(
+        loaded.files_watched,
+        [Path::new("conf/proxima.yaml"), Path::new("conf/followed.servers")]
+    );
+}
+
+#[test]
+fn every_handle() {
+    let children = || Children::List(vec![named("a"), named("r")]);
+    let errors = FailoverErrors::default;
+    let table = [
+        ("a", named("a")),
+        ("embedded", Route::Embedded),
+        ("null", Route::Null),
+        ("{\"null\": }", Route::Null),
+        ("{pool: a}", Route::Pool("a".into())),
+        ("{member: a/h:1}", Route::Member("a/h:1".into())),
+        ("{member: \"h:5\"}", Route::Member("h:5".into())),
+        ("{error: gone away}", Route::Error("gone away".into())),
+        (
+            "{hash: [a, r]}",
+            Route::Hash {
+                children: children(),
+                hash: None,
+            },
+        ),
+        (
+            "{hash: {children: a, hash: jump}}",
+            Route::Hash {
+                children: pool("a"),
+                hash: Some(Hash::of(Algorithm::Jump)),
+            },
+        ),
+        ("{nearest: a}", Route::Nearest(pool("a"))),
+        ("{random: a}", Route::Random(pool("a"))),
+        ("{round_robin: a}", Route::RoundRobin(pool("a"))),
+        (
+            "{host_id: a}",
+            Route::HostId {
+                children: pool("a"),
+                salt: String::new(),
+            },
+        ),
+        (
+            "{host_id: {children: a, salt: 5}}",
+            Route::HostId {
+                children: pool("a"),
+                salt: "5".into(),
+            },
+        ),
+        ("{all_sync: [a, r]}", Route::AllSync(children())),
+        ("{all_majority: a}", Route::AllMajority(pool("a"))),
+        ("{all_fastest: a}", Route::AllFastest(pool("a"))),
+        ("{all_initial: a}", Route::AllInitial(pool("a"))),
+        ("{all_async: a}", Route::AllAsync(pool("a"))),
+        (
+            "{failover: [a, r]}",
+            Route::Failover {
+                children: children(),
+                errors: errors(),
+                limit: None,
+            },
+        ),
+        (
+            "{failover: {children: a, errors: {gets: [timeout], deletes: []}, limit: {rate: 0.1}}}",
+            Route::Failover {
+                children: pool("a"),
+                errors: FailoverErrors {
+                    gets: Some(vec![Outcome::Timeout]),
+                    updates: None,
+                    deletes: Some(vec![]),
+                },
+                limit: Some(FailoverLimit {
+                    rate: 0.1,
+                    burst: 1000.0,
+                }),
+            },
+        ),
+        (
+            "{miss_failover: a}",
+            Route::MissFailover {
+                children: pool("a"),
+                best_on_error: false,
+            },
+        ),
+        (
+            "{failover_with_ttl: {normal: a, failover: [b], errors: [ejected]}}",
+            Route::FailoverWithTtl {
+                normal: Box::new(named("a")),
+                failover: Children::List(vec![named("b")]),
+                ttl: 60,
+                errors: FailoverErrors {
+                    gets: Some(vec![Outcome::Ejected]),
+                    updates: Some(vec![Outcome::Ejected]),
+                    deletes: Some(vec![Outcome::Ejected]),
+                },
+            },
+        ),
+        (
+            "{by_prefix: {prefixes: {\"user:\": a}, default: r}}",
+            Route::ByPrefix {
+                prefixes: BTreeMap::from([("user:".to_owned(), named("a"))]),
+                default: Some(Box::new(named("r"))),
+            },
+        ),
+        (
+            "{by_key_pattern: {patterns: {\"z*\": a, \"a*\": b}}}",
+            Route::ByKeyPattern {
+                patterns: vec![("z*".to_owned(), named("a")), ("a*".to_owned(), named("b"))],
+                default: None,
+            },
+        ),
+        (
+            "{modify_key: {child: a, ensure_prefix: p, replace_prefix: q, in_place: true, suffix: s}}",
+            Route::ModifyKey {
+                child: Box::new(named("a")),
+                ensure_prefix: "p".into(),
+                replace_prefix: Some("q".into()),
+                in_place: true,
+                suffix: "s".into(),
+            },
+        ),
+        (
+            "{modify_ttl: {child: a, ttl: 5m, action: min}}",
+            Route::ModifyTtl {
+                child: Box::new(named("a")),
+                ttl: 300,
+                action: TtlAction::Min,
+            },
+        ),
+        (
+            "{log: {nearest: a}}",
+            Route::Log(Box::new(Route::Nearest(pool("a")))),
+        ),
+        (
+            "{fault: {child: a, delay: 5ms, error_rate: 0.5}}",
+            Route::Fault {
+                child: Box::new(named("a")),
+                fault: Fault {
+                    delay: Duration::from_millis(5),
+                    error_rate: 0.5,
+                },
+            },
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(route(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn anchors_stand_for_what_they_name() {
+    let text =
+        "listeners: [{address: 127.0.0.1:1, route: {by_operation: {get: &near {nearest: a}, gets: *near}}}]
+pools: {a: [h:1]}\n";
+    let Route::ByOperation { operations, .. } = parse(text).listeners.remove(0).route else {
+        panic!()
+    };
+    assert_eq!(operations["get"], operations["gets"]);
+}
+
+#[test]
+fn the_same_text_has_the_same_version_and_another_one_has_not() {
+    let text = "listeners: [{address: 127.0.0.1:1, route: embedded}]\n";
+    let version = |text: &str| config::parse(text, Path::new("F")).unwrap().version_hash;
+    assert_eq!(version(text), version(text));
+    assert_ne!(version(text), version(&format!("{text}# changed\n")));
+}
+
+#[test]
+fn what_nothing_uses_is_warned_of() {
+    let text = "listeners: [{address: 127.0.0.1:1, route: a}]\npools:\n  a: [h:1]\n  b: [h:2]\nroutes: {r: embedded}\n";
+    let warnings = config::parse(text, Path::new("F")).unwrap().warnings;
+    assert_eq!(
+        warnings,
+        [
+            "F:4:3: pools.b: nothing uses the pool `b`",
+            "F:5:10: routes.r: nothing uses the route `r`"
+        ]
+    );
+}
+
+#[test]
+fn a_file_of_servers_is_looked_at_and_found_beside_the_configuration() {
+    let folder = std::env::temp_dir().join(format!("proxima-config-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (main, servers) = (folder.join("proxima.yaml"), folder.join("cache.servers"));
+    fs::write(
+        &main,
+        "listeners: [{address: 127.0.0.1:1, route: c}]\npools: {c: {file: cache.servers}}\n",
+    )
+    .unwrap();
+
+    let missing = config::load(&main).unwrap_err().to_string();
+    assert!(
+        missing.starts_with(&format!("{}: cannot be read: ", servers.display())),
+        "{missing}"
+    );
+
+    fs::write(&servers, "10.0.0.1:11211\n10.0.0.2\n").unwrap();
+    let bad = config::load(&main).unwrap_err().to_string();
+    assert!(
+        bad.starts_with(&format!("{}:2:1: `10.0.0.2` is no address", servers.display())),
+        "{bad}"
+    );
+
+    fs::write(&servers, "10.0.0.1:11211\n").unwrap();
+    assert_eq!(config::load(&main).unwrap().files_watched, [main, servers]);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// The pages under `docs/` and the schema are what the program says.
+#[test]
+fn the_reference_is_up_to_date() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let schema = serde_json::to_string_pretty(&config::describe::json_schema()).unwrap() + "\n";
+    let generated = [
+        ("options.md", config::describe::options()),
+        ("routes.md", config::describe::routes()),
+        ("proxima.schema.json", schema),
+    ];
+    for (name, text) in generated {
+        let path = docs.join(name);
+        if std::env::var_os("UPDATE_REFERENCE").is_some() {
+            fs::write(&path, &text).unwrap();
+        }
+        let found = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            found == text,
+            "docs/{name} is stale: run this test with UPDATE_REFERENCE=1"
+        );
+    }
+}
