@@ -1,0 +1,2 @@
+//! # proxima
+pub mod near;
