@@ -15,7 +15,10 @@ pub struct Span {
 impl Span {
     /// The span from `start` up to, not including, `end`.
     pub const fn new(start: usize, end: usize) -> Self {
-        Self { start: start as u32, len: (end - start) as u32 }
+        Self {
+            start: start as u32,
+            len: (end - start) as u32,
+        }
     }
 
     /// The bytes of this span in `message`.
