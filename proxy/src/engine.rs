@@ -35,6 +35,8 @@ pub struct Engine {
     pub store: Arc<Store>,
     pub figures: Figures,
     pub wishes: Wishes,
+    /// Requests sent to servers and not answered.
+    pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(crate) held_lanes: usize,
     /// New requests are refused until buffers have shrunk.
@@ -108,6 +110,7 @@ impl Engine {
             store,
             figures: Figures::default(),
             wishes: Wishes::default(),
+            in_flight: 0,
             held_lanes: 0,
             over_memory: false,
             draining: false,
@@ -126,8 +129,9 @@ impl Engine {
     }
 
     /// Does anything wait for a server?
+    #[inline]
     pub fn waits(&self) -> bool {
-        self.lanes.iter().any(|(_, lane)| lane.waits())
+        self.in_flight > 0
     }
 
     /// Is any server held back because its reader is slow?

@@ -271,7 +271,7 @@ impl<R: Reactor> Worker<R> {
                     let mut figures = self.engine.figures.clone();
                     figures.open_clients = self.engine.clients.len() as u64;
                     figures.open_lanes = self.engine.lanes.len() as u64;
-                    figures.in_flight = self.engine.lanes.iter().map(|(_, lane)| lane.waiters.len() as u64).sum();
+                    figures.in_flight = self.engine.in_flight() as u64;
                     let _ = to.send(figures);
                 }
                 Order::Drain => {

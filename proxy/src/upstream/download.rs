@@ -18,6 +18,7 @@ impl Engine {
     pub(super) fn begin_download(&mut self, index: u32, reply: &Reply, bytes: &[u8]) -> usize {
         let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
         let Some(waiter) = lane.waiters.pop_front() else { return bytes.len() };
+        self.in_flight -= 1;
         let collect = !lane.waiters.is_empty();
         let (member, generation) = (lane.member.clone(), lane.generation);
         member.health.succeeded();

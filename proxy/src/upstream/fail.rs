@@ -52,6 +52,7 @@ impl Engine {
         if let Some((client, _)) = lane.uploading {
             self.requeue(client);
         }
+        self.in_flight -= lane.waiters.len();
         for waiter in lane.waiters {
             self.deliver_error(waiter.to, lane.member.dialect, outcome, text);
         }

@@ -65,11 +65,6 @@ pub struct Lanes {
 }
 
 impl Lane {
-    /// Does it owe anybody an answer, or is it being connected?
-    pub fn waits(&self) -> bool {
-        !self.waiters.is_empty() || !matches!(self.phase, Phase::Ready)
-    }
-
     /// Where the bytes of requests go.
     pub fn requests(&mut self) -> &mut Vec<u8> {
         match &mut self.phase {

@@ -39,6 +39,7 @@ impl Engine {
             lane.requests().extend_from_slice(body);
         }
         lane.waiters.push_back(Waiter { to, command: request.command, sent: now });
+        self.in_flight += 1;
         let generation = lane.generation;
         if streamed {
             lane.uploading = Some((u32::MAX, 0));

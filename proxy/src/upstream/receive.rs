@@ -84,6 +84,7 @@ impl Engine {
                     let member = lane.member.id;
                     let failed = reply.outcome.is_failover();
                     lane.waiters.pop_front();
+                    self.in_flight -= 1;
                     if !failed {
                         lane.member.health.succeeded();
                     }
