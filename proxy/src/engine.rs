@@ -6,7 +6,7 @@ use std::{collections::BinaryHeap, rc::Rc, sync::Arc};
 use slab::Slab;
 
 use crate::{
-    client::Client,
+    client::{Client, Register},
     config::schema::Limits,
     figures::Figures,
     members::Member,
@@ -33,6 +33,7 @@ pub struct Engine {
     pub flights: Flights,
     pub timers: BinaryHeap<Timer>,
     pub store: Arc<Store>,
+    pub register: Arc<Register>,
     pub figures: Figures,
     pub wishes: Wishes,
     /// Requests sent to servers and not answered.
@@ -96,7 +97,7 @@ pub struct Facts {
 
 impl Engine {
     /// A worker without clients.
-    pub fn new(tree: Tree, limits: Limits, store: Arc<Store>, facts: Facts, seed: u64) -> Self {
+    pub fn new(tree: Tree, limits: Limits, store: Arc<Store>, register: Arc<Register>, facts: Facts, seed: u64) -> Self {
         Self {
             now: 0,
             random: Random(seed),
@@ -108,6 +109,7 @@ impl Engine {
             flights: Flights::default(),
             timers: BinaryHeap::new(),
             store,
+            register,
             figures: Figures::default(),
             wishes: Wishes::default(),
             in_flight: 0,

@@ -225,6 +225,7 @@ impl<R: Reactor> Worker<R> {
             return;
         }
         let peer = self.engine.open_client(listener, self.dialect);
+        self.register(listener, peer, &socket);
         match self.reactor.add(tag(peer), socket, Expect::Small) {
             Ok(conn) => {
                 self.engine.attach(peer, conn);
@@ -236,6 +237,25 @@ impl<R: Reactor> Worker<R> {
                 }
             }
         }
+    }
+
+    fn register(&mut self, listener: u16, peer: Peer, socket: &Socket) {
+        let Peer::Client { index, .. } = peer else { return };
+        let listed = self.engine.serves_store(listener);
+        let address = listed.then(|| {
+            let peer = socket.peer_addr().ok().and_then(|address| address.as_socket());
+            let own = socket.local_addr().ok().and_then(|address| address.as_socket());
+            let text = |address: Option<std::net::SocketAddr>| match address {
+                Some(address) if address.is_ipv6() => format!("tcp6:{address}"),
+                Some(address) => format!("tcp:{address}"),
+                None => "unix:".into(),
+            };
+            (text(peer), text(own).into())
+        });
+        if let Some(client) = self.engine.clients.get_mut(index as usize) {
+            client.listed = listed;
+        }
+        self.engine.register.opened(self.engine.facts.worker, index, address);
     }
 
     /// A transform that begins the conversation does so now.

@@ -55,6 +55,7 @@ impl Engine {
             self.wishes.close.push((conn, abort));
         }
         self.figures.clients.closed += 1;
+        self.register.closed(self.facts.worker, index, client.listed);
         if let Some(upload) = client.upload {
             // The servers have half a value and wait for the rest: these lanes are of no more use.
             for (lane, generation) in upload.lanes {

@@ -2,13 +2,17 @@
 
 mod answer;
 mod listen;
+mod register;
 mod session;
 mod slots;
+mod stats;
 
 use std::rc::Rc;
 
 pub use self::{
     listen::{Bound, bind},
+    register::Register,
+    session::{BULK_LANES, HIGH_WATER, WHOLE},
     slots::{Slot, Slots},
 };
 use crate::{
@@ -23,6 +27,8 @@ pub struct Client {
     pub stream: Stream,
     /// Number of its listener: the route its requests enter.
     pub listener: u16,
+    /// Shown by `stats conns`.
+    pub listed: bool,
     pub dialect: &'static dyn Dialect,
     /// None once it is logged in.
     pub login: Option<Box<Conversation>>,

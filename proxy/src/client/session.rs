@@ -24,9 +24,9 @@ pub const WHOLE: u64 = 64 * 1024;
 /// Requests of one client in one turn: a pipeline of 10,000 does not hold up the rest.
 const BUDGET: usize = 1024;
 /// A server that takes an upload this slowly makes its client wait.
-pub(crate) const HIGH_WATER: usize = 256 * 1024;
+pub const HIGH_WATER: usize = 256 * 1024;
 /// Bulk lanes of one worker to one member.
-pub(crate) const BULK_LANES: usize = 4;
+pub const BULK_LANES: usize = 4;
 
 impl Engine {
     /// A client has connected.
@@ -36,6 +36,7 @@ impl Engine {
             generation,
             stream: Stream::default(),
             listener,
+            listed: false,
             dialect,
             login: None,
             slots: Slots::default(),
@@ -281,7 +282,7 @@ impl Engine {
             Plan::Broadcast => self.broadcast(index, tree, request, message),
             Plan::Stats => {
                 let mut out = std::mem::take(&mut self.scratch);
-                self.stats(listener, message, &mut out);
+                self.stats(listener, request, message, &mut out);
                 self.answer_here(index, &out, false);
                 out.clear();
                 self.scratch = out;

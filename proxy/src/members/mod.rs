@@ -3,13 +3,11 @@
 mod distance;
 mod health;
 mod member;
-pub mod probe;
 mod registry;
-pub mod source;
 
 pub use self::{
     distance::{Distance, Here},
     health::{Eject, Failure, Health, State},
     member::{Member, MemberId},
-    registry::Registry,
+    registry::{AddressError, Registry},
 };

@@ -120,11 +120,12 @@ impl Engine {
         let now = self.now;
         let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
         lane.active = now;
-        if let Some((client, _)) = lane.uploading {
-            self.requeue(client);
-        }
-        if !lane.stream.out.is_empty() {
+        let (more, uploading) = (!lane.stream.out.is_empty(), lane.uploading);
+        if more {
             self.flush_later(Peer::Lane { index, generation });
+        }
+        if let Some((client, _)) = uploading {
+            self.requeue(client);
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) use self::{
     by_operation::ByOperation,
     by_prefix::ByPrefix,
     by_routing_prefix::ByRoutingPrefix,
-    failover::Failover,
+    failover::{Failover, Tokens},
     fault::FaultRoute,
     hash::HashRoute,
     host_id::HostId,
