@@ -8,6 +8,7 @@ use slab::Slab;
 use crate::{
     client::{Client, Register},
     config::schema::Limits,
+    dialect::Dialect,
     figures::Figures,
     members::Member,
     near::store::Store,
@@ -96,13 +97,13 @@ pub struct Facts {
 }
 
 impl Engine {
-    /// A worker without clients.
-    pub fn new(tree: Tree, limits: Limits, store: Arc<Store>, register: Arc<Register>, facts: Facts, seed: u64) -> Self {
+    /// A worker without clients and without listeners.
+    pub fn new(dialect: &'static dyn Dialect, limits: Limits, store: Arc<Store>, register: Arc<Register>, facts: Facts, seed: u64) -> Self {
         Self {
             now: 0,
             random: Random(seed),
             limits,
-            tree: Rc::new(tree),
+            tree: Rc::new(Tree::empty(dialect)),
             clients: Slab::new(),
             lanes: Slab::new(),
             by_member: Vec::new(),

@@ -1,8 +1,10 @@
 //! # Proxima: reads from the nearest copy, and never a stale one
 #![deny(unsafe_code)]
 
+pub mod admin;
 pub mod client;
 pub mod config;
+pub mod control;
 pub mod dialect;
 pub mod engine;
 pub mod figures;

@@ -15,6 +15,7 @@ use std::{
 };
 
 use socket2::Socket;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
     config::schema::Limits,
@@ -53,7 +54,7 @@ pub struct Worker<R> {
     engine: Engine,
     started: Instant,
     orders: Receiver<Order>,
-    news: Sender<News>,
+    news: UnboundedSender<News>,
     listeners: Vec<(u16, Conn)>,
     dialect: &'static dyn Dialect,
     /// Peers that somebody waits for to take what they were sent.
@@ -76,7 +77,7 @@ impl<R: Reactor> Worker<R> {
         started: Instant,
         orders: Receiver<Order>,
         bell: Socket,
-        news: Sender<News>,
+        news: UnboundedSender<News>,
         dialect: &'static dyn Dialect,
     ) -> io::Result<Self> {
         reactor.add(MAILBOX << 62, bell, Expect::Small)?;

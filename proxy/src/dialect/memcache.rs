@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Class, Outcome, Parsed, Request, Span},
+    message::{Class, Outcome, Parsed, Reply, Request, Span},
 };
 
 use super::{Change, Dialect, Message, Plan};
@@ -70,6 +70,11 @@ impl Dialect for Memcache {
         }
     }
 
+    #[inline]
+    fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool {
+        memcache::is_reply_whole(reply, bytes)
+    }
+
     fn silenced(&self, command: u8, outcome: Outcome) -> bool {
         Command::from_u8(command).is_some_and(|command| memcache::silenced(command, outcome))
     }
@@ -87,8 +92,8 @@ impl Dialect for Memcache {
         memcache::single(request, message, key, out);
     }
 
-    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) {
-        memcache::rewrite(request, message, &Rewrite { key: change.key, ttl: change.ttl }, out);
+    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
+        memcache::rewrite(request, message, &Rewrite { key: change.key, ttl: change.ttl }, out)
     }
 
     fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
@@ -107,6 +112,18 @@ impl Dialect for Memcache {
         out.extend_from_slice(kind);
         out.extend(text.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
         out.extend_from_slice(b"\r\n");
+    }
+
+    fn example(&self, command: &str, key: &str) -> String {
+        match command {
+            "set" | "add" | "replace" | "append" | "prepend" => format!("{command} {key} 0 0 0\r\n\r\n"),
+            "cas" => format!("cas {key} 0 0 0 1\r\n\r\n"),
+            "ms" => format!("ms {key} 0\r\n\r\n"),
+            "incr" | "decr" => format!("{command} {key} 1\r\n"),
+            "touch" => format!("touch {key} 0\r\n"),
+            "gat" | "gats" => format!("{command} 0 {key}\r\n"),
+            _ => format!("{command} {key}\r\n"),
+        }
     }
 
     fn probe(&self) -> (u8, &'static [u8]) {

@@ -64,6 +64,30 @@ pub struct Change<'a> {
     pub ttl: Option<i64>,
 }
 
+/// Outcomes by the names that metrics use.
+pub const OUTCOMES: [(Outcome, &str); 20] = [
+    (Outcome::Ok, "ok"),
+    (Outcome::Stored, "stored"),
+    (Outcome::Exists, "exists"),
+    (Outcome::Deleted, "deleted"),
+    (Outcome::Found, "found"),
+    (Outcome::NotFound, "not_found"),
+    (Outcome::NotStored, "not_stored"),
+    (Outcome::Timeout, "timeout"),
+    (Outcome::ConnectTimeout, "connect_timeout"),
+    (Outcome::ConnectError, "connect_error"),
+    (Outcome::Busy, "busy"),
+    (Outcome::Shutdown, "shutdown"),
+    (Outcome::TryAgain, "try_again"),
+    (Outcome::Ejected, "ejected"),
+    (Outcome::Deadline, "deadline"),
+    (Outcome::Overloaded, "overloaded"),
+    (Outcome::RemoteError, "remote_error"),
+    (Outcome::LocalError, "local_error"),
+    (Outcome::ClientError, "client_error"),
+    (Outcome::Touched, "touched"),
+];
+
 /// One protocol.
 pub trait Dialect: Send + Sync {
     fn name(&self) -> &'static str;
@@ -97,6 +121,9 @@ pub trait Dialect: Send + Sync {
     /// The next message from a server in answer to `command`.
     fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message>;
 
+    /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted.
+    fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool;
+
     /// Is a reply with this outcome kept from a client that asked for quiet?
     fn silenced(&self, command: u8, outcome: Outcome) -> bool;
 
@@ -109,8 +136,10 @@ pub trait Dialect: Send + Sync {
     /// Appends the request for one of the keys.
     fn single(&self, request: &Request, message: &[u8], key: Span, out: &mut Vec<u8>);
 
-    /// Appends the head with changes and without the words that ask for quiet.
-    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>);
+    /// Appends the head with changes and without the words that ask for quiet. False: the result would be no request,
+    /// and nothing is appended.
+    #[must_use]
+    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool;
 
     /// Appends the reply with the client's own key in place of the one a route has sent.
     fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>);
@@ -120,6 +149,9 @@ pub trait Dialect: Send + Sync {
 
     /// Appends the error that the proxy itself answers; `text` says more than the outcome.
     fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
+
+    /// A request of this command for this key, as short as can be: what `explain` walks with.
+    fn example(&self, command: &str, key: &str) -> String;
 
     /// A request that every healthy server answers and that changes nothing, with its command.
     fn probe(&self) -> (u8, &'static [u8]);

@@ -3,6 +3,7 @@
 mod distance;
 mod health;
 mod member;
+pub mod probe;
 mod registry;
 
 pub use self::{

@@ -83,11 +83,12 @@ impl<'a> Build<'a> {
         Ok(Self { config, pools, distributions: Vec::new(), dialect, version: version.into(), host_id })
     }
 
-    /// One more tree.
+    /// One more tree. `listeners` are their addresses by number; a number whose address the configuration does not name
+    /// any more leads to an error.
     ///
     /// # Errors
     /// See [`BuildError`]; the first tree finds them all.
-    pub fn tree(&mut self, registry: &mut Registry) -> Result<Built, BuildError> {
+    pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Built, BuildError> {
         let mut maker = Maker {
             build: self,
             registry,
@@ -97,8 +98,14 @@ impl<'a> Build<'a> {
             hashes: 0,
             warnings: Vec::new(),
         };
-        let listeners = &maker.build.config.listeners;
-        let roots: Vec<NodeId> = listeners.iter().map(|listener| maker.node(&listener.route)).collect::<Result<_, _>>()?;
+        let config = maker.build.config;
+        let mut roots = Vec::with_capacity(listeners.len());
+        for address in listeners {
+            roots.push(match config.listeners.iter().find(|listener| listener.address == *address) {
+                Some(listener) => maker.node(&listener.route)?,
+                None => maker.push(Node::Leaf(Leaf::Error("this listener was removed".into()))),
+            });
+        }
         let mut reach = Vec::new();
         let mut broadcasts = Vec::new();
         for &root in &roots {

@@ -84,7 +84,9 @@ impl Recorder<'_> {
                     Wrapped::Ttl(ttl) => crate::dialect::Change { key: None, ttl: Some(*ttl) },
                     _ => crate::dialect::Change::default(),
                 };
-                dialect.rewrite(&head, message, &change, &mut changed);
+                if !dialect.rewrite(&head, message, &change, &mut changed) {
+                    return self.line(depth + 1, "", "the result is no request: an error is answered");
+                }
                 changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
                 self.step(*child, &changed, depth + 1, "");
             }

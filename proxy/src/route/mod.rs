@@ -12,7 +12,7 @@ mod step;
 mod tree;
 
 pub use self::{
-    build::{Build, Built},
+    build::{Build, BuildError, Built},
     explain::explain,
     flight::{Flight, Flights, ReplyTo},
     handle::Random,

@@ -205,7 +205,10 @@ impl Engine {
         to: ReplyTo,
     ) {
         let mut changed = Vec::with_capacity(message.len() + 32);
-        origin.dialect.rewrite(request, message, &change, &mut changed);
+        if !origin.dialect.rewrite(request, message, &change, &mut changed) {
+            let text = "a route made this request unreadable";
+            return self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
+        }
         changed.extend_from_slice(message.get(request.head as usize..).unwrap_or_default());
         match origin.dialect.request(&changed, u64::MAX) {
             proxima_wire::message::Parsed::Head(request) => {

@@ -128,6 +128,18 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// A tree that nothing enters.
+    pub fn empty(dialect: &'static dyn Dialect) -> Self {
+        Self {
+            nodes: Vec::new(),
+            roots: Vec::new(),
+            reach: Vec::new(),
+            broadcasts: Vec::new(),
+            dialect,
+            version: "none".into(),
+        }
+    }
+
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }

@@ -34,7 +34,10 @@ impl Engine {
         if request.quiet.is_empty() {
             lane.requests().extend_from_slice(message);
         } else {
-            member.dialect.rewrite(request, message, &Change::default(), lane.requests());
+            if !member.dialect.rewrite(request, message, &Change::default(), lane.requests()) {
+                let text = "this request cannot be sent without its quiet flag";
+                return self.deliver_error(to, member.dialect, Outcome::LocalError, text);
+            }
             let body = message.get(request.head as usize..).unwrap_or_default();
             lane.requests().extend_from_slice(body);
         }

@@ -76,7 +76,7 @@ impl Engine {
                         continue;
                     }
                     let Some(whole) = rest.get(..reply.len() as usize) else { return at };
-                    if reply.trailer > 0 && !whole.ends_with(b"END\r\n") {
+                    if !lane.member.dialect.is_whole(&reply, whole) {
                         self.fail_lane(index, Failure::Garbage, Outcome::RemoteError, "the server's reply has no end");
                         return bytes.len();
                     }
