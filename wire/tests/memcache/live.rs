@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 use proxima_wire::memcache::{
     Command, Limits, Rewrite, is_reply_whole, keys, reply, request, rewrite, silenced, single,
 };
-use proxima_wire::message::{Class, Parsed, Request};
+use proxima_wire::message::{Parsed, Request};
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -26,50 +26,31 @@ const NEXT_REPLY: &[u8] = b"EN knext-request\r\n";
 struct Memcached {
     child: Child,
     folder: PathBuf,
-    client: UnixStream,
 }
 
 impl Memcached {
+    /// Starts one on a Unix socket of its own.
     fn start() -> Self {
         let folder = std::env::temp_dir().join(format!("proxima-wire-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let socket = folder.join("memcached");
         let child = std::process::Command::new("memcached")
             .args(["-u", "root", "-t", "1", "-s"])
-            .arg(&socket)
+            .arg(folder.join("socket"))
             .stderr(Stdio::null())
             .spawn()
             .expect("the package memcached is needed");
+        Self { child, folder }
+    }
+
+    fn connect(&self) -> UnixStream {
         for _ in 0..200 {
-            if let Ok(client) = UnixStream::connect(&socket) {
+            if let Ok(client) = UnixStream::connect(self.folder.join("socket")) {
                 client.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-                return Self {
-                    child,
-                    folder,
-                    client,
-                };
+                return client;
             }
             std::thread::sleep(Duration::from_millis(25));
         }
         panic!("memcached does not listen");
-    }
-
-    /// The reply to `request`.
-    fn ask(&mut self, request: &[u8]) -> Vec<u8> {
-        self.client.write_all(&[request, NEXT].concat()).unwrap();
-        let mut reply = Vec::new();
-        while !reply.ends_with(NEXT_REPLY) {
-            let mut part = [0; 65536];
-            let len = self.client.read(&mut part).unwrap();
-            assert!(
-                len > 0,
-                "memcached closed the connection at {:?}",
-                request.escape_ascii().to_string()
-            );
-            reply.extend_from_slice(&part[..len]);
-        }
-        reply.truncate(reply.len() - NEXT_REPLY.len());
-        reply
     }
 }
 
@@ -79,6 +60,24 @@ impl Drop for Memcached {
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The reply to `request`.
+fn ask(server: &mut UnixStream, request: &[u8]) -> Vec<u8> {
+    server.write_all(&[request, NEXT].concat()).unwrap();
+    let mut reply = Vec::new();
+    while !reply.ends_with(NEXT_REPLY) {
+        let mut part = [0; 65536];
+        let len = server.read(&mut part).unwrap();
+        assert!(
+            len > 0,
+            "memcached closed the connection at {}",
+            request.escape_ascii()
+        );
+        reply.extend_from_slice(&part[..len]);
+    }
+    reply.truncate(reply.len() - NEXT_REPLY.len());
+    reply
 }
 
 /// Words that numbers are, words that meta flags are, and words that are wrong in most places.
@@ -158,11 +157,11 @@ fn line(more: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// The accepted `request`, of which `bytes` are all, with a reply: memcached must answer once.
-fn check_accepted(server: &mut Memcached, request: &Request, bytes: &[u8]) {
+fn check_accepted(server: &mut UnixStream, request: &Request, bytes: &[u8]) {
     let command = Command::from_u8(request.command).unwrap();
     let text = bytes.escape_ascii().to_string();
     // As it stands: quiet requests and those with many keys have no or more replies, but all of them are theirs.
-    let asked = server.ask(bytes);
+    let asked = ask(server, bytes);
     if request.is_quiet && !asked.is_empty() {
         let Parsed::Head(reply) = reply(command, &asked) else {
             panic!("{text}")
@@ -175,22 +174,31 @@ fn check_accepted(server: &mut Memcached, request: &Request, bytes: &[u8]) {
             asked.escape_ascii()
         );
     }
-    // As it goes to a lane.
+    // As it goes to a lane: with a reply, one key, and maybe another key and expiry.
+    let other = Rewrite {
+        key: Some(b"other"),
+        ttl: Some(100),
+    };
     let mut heads = Vec::new();
-    if request.more_keys.is_empty() {
+    for key in keys(request, bytes).filter(|_| !request.more_keys.is_empty()) {
         let mut head = Vec::new();
-        assert!(rewrite(request, bytes, &Rewrite::default(), &mut head));
+        single(request, bytes, key, &mut head);
         heads.push(head);
-    } else {
-        for key in keys(request, bytes) {
-            let mut head = Vec::new();
-            single(request, bytes, key, &mut head);
+    }
+    for change in [Rewrite::default(), other]
+        .into_iter()
+        .filter(|_| request.more_keys.is_empty())
+    {
+        let mut head = Vec::new();
+        if rewrite(request, bytes, &change, &mut head) {
             heads.push(head);
+        } else {
+            assert!(change.ttl.is_some() && text.starts_with("ms "), "{text}");
         }
     }
     for mut sent in heads {
         sent.extend_from_slice(&bytes[request.head as usize..]);
-        let answer = server.ask(&sent);
+        let answer = ask(server, &sent);
         let Parsed::Head(reply) = reply(command, &answer) else {
             panic!("{text} as {}: {}", sent.escape_ascii(), answer.escape_ascii())
         };
@@ -208,7 +216,7 @@ fn check_accepted(server: &mut Memcached, request: &Request, bytes: &[u8]) {
     }
 }
 
-fn check(server: &mut Memcached, line: &[u8], refusals_too: bool) {
+fn check(server: &mut UnixStream, line: &[u8], refusals_too: bool) {
     match request(line, &LIMITS) {
         Parsed::More => panic!("{}", line.escape_ascii()),
         Parsed::Head(request) if request.head as usize == line.len() => {
@@ -223,7 +231,7 @@ fn check(server: &mut Memcached, line: &[u8], refusals_too: bool) {
         Parsed::Bad(bad) => {
             assert!(!bad.close, "{}", line.escape_ascii());
             if refusals_too {
-                let answer = server.ask(&[line, &vec![b'1'; bad.swallow as usize]].concat());
+                let answer = ask(server, &[line, &vec![b'1'; bad.swallow as usize]].concat());
                 // memcached names the last of several wrong flags, the codec the first.
                 let is_meta = line.first() == Some(&b'm');
                 let same = answer == bad.reply
@@ -239,7 +247,8 @@ fn check(server: &mut Memcached, line: &[u8], refusals_too: bool) {
 
 #[test]
 fn memcached_takes_the_same_bytes_for_a_request() {
-    let server = RefCell::new(Memcached::start());
+    let memcached = Memcached::start();
+    let server = RefCell::new(memcached.connect());
     // With what memcached misreads the codec may refuse more, but accept nothing that is read otherwise.
     for (more, refusals_too) in [(WRONG, true), (STRANGE, false)] {
         TestRunner::new(Config {
