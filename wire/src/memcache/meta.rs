@@ -5,7 +5,7 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{signed32, unsigned64};
+use super::number::{self, is_signed};
 use super::request::refuse;
 use super::text::LENGTH;
 use super::{Command, Limits, base64, error};
@@ -50,7 +50,7 @@ pub(super) fn set(
     limits: &Limits,
 ) -> Result<Request, Bad> {
     request.key = key(line, &mut words, error::ERROR)?;
-    let length = words.next().and_then(|word| unsigned64(word.of(line.text)));
+    let length = words.next().and_then(|word| number::length(word.of(line.text)));
     let Some(length) = length.filter(|&length| length <= LENGTH) else {
         let reply = if has_too_many(line) {
             error::TOO_MANY_FLAGS
@@ -120,7 +120,7 @@ fn read_flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &mut Requ
             }
             b'b' => request.base64_key = true,
             b'N' | b'T' => {
-                if signed32(argument).is_none() {
+                if !is_signed(argument) {
                     return fault(Fault::Number);
                 }
                 if flag == b'T' || request.ttl.is_empty() {

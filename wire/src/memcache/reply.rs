@@ -3,7 +3,7 @@
 use super::Command;
 use super::key::KEY;
 use super::line::LINE;
-use super::number::unsigned64;
+use super::number;
 use crate::message::{Bad, Class, Outcome, Parsed, Reply};
 use memchr::memchr;
 
@@ -72,10 +72,10 @@ fn retrieval(line: &[u8], word: &[u8]) -> Read {
     };
     let key = memchr(b' ', rest).filter(|key| (1..=KEY).contains(key))?;
     let mut numbers = rest[key + 1..].split(|&byte| byte == b' ');
-    unsigned64(numbers.next()?)?;
-    let length = unsigned64(numbers.next()?)?;
+    number::length(numbers.next()?)?;
+    let length = number::length(numbers.next()?)?;
     if let Some(id) = numbers.next() {
-        unsigned64(id)?;
+        number::length(id)?;
     }
     let body = length.checked_add(2 + END.len() as u64)?;
     numbers
@@ -96,7 +96,7 @@ fn meta(command: Command, line: &[u8]) -> Read {
     let outcome = match (command, code) {
         (Command::MetaGet | Command::MetaArithmetic, b"VA") => {
             let length = flags.split(|&byte| byte == b' ').next()?;
-            return Some((Outcome::Found, unsigned64(length)?.checked_add(2)?, 0));
+            return Some((Outcome::Found, number::length(length)?.checked_add(2)?, 0));
         }
         (Command::MetaGet | Command::MetaArithmetic, b"HD") => Outcome::Found,
         (Command::MetaSet, b"HD") => Outcome::Stored,
@@ -104,7 +104,7 @@ fn meta(command: Command, line: &[u8]) -> Read {
         (Command::MetaGet, b"EN") => Outcome::NotFound,
         (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"NF") => Outcome::NotFound,
         (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"EX") => Outcome::Exists,
-        (Command::MetaSet | Command::MetaArithmetic, b"NS") => Outcome::NotStored,
+        (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"NS") => Outcome::NotStored,
         _ => return None,
     };
     Some((outcome, 0, 0))
@@ -130,7 +130,7 @@ fn status(command: Command, line: &[u8]) -> Option<Outcome> {
         [b'M', b'E', b' ', ..] => (command == MetaDebug, Outcome::Found),
         [b'V', b'E', b'R', b'S', b'I', b'O', b'N', b' ', ..] => (command == Version, Outcome::Ok),
         number => (
-            matches!(command, Incr | Decr) && unsigned64(number).is_some(),
+            matches!(command, Incr | Decr) && number::length(number).is_some(),
             Outcome::Found,
         ),
     };

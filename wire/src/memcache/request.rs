@@ -24,7 +24,10 @@ pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
 #[inline]
 fn parse(line: Line<'_>, limits: &Limits) -> Result<Request, Bad> {
     let mut words = Words::new(line.text);
-    let command = words.next().and_then(|word| Command::by_word(word.of(line.text)));
+    let command = words
+        .next()
+        .filter(|word| word.start == 0)
+        .and_then(|word| Command::by_word(word.of(line.text)));
     let Some(command) = command else {
         return Err(refuse(line.head, error::ERROR));
     };

@@ -5,7 +5,7 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{signed32, unsigned32, unsigned64};
+use super::number::{self, is_signed, is_unsigned};
 use super::request::refuse;
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
@@ -30,7 +30,7 @@ pub(super) fn get_and_touch(
     mut request: Request,
 ) -> Result<Request, Bad> {
     request.ttl = required(line, &mut words)?;
-    if signed32(request.ttl.of(line.text)).is_none() {
+    if !is_signed(request.ttl.of(line.text)) {
         return Err(refuse(line.head, error::BAD_TTL));
     }
     match words.next_long() {
@@ -80,10 +80,10 @@ pub(super) fn store(
     };
     option(line, words, &mut request)?;
     check_key(line, request.key)?;
-    let good_id = id.is_none_or(|id| unsigned64(id.of(line.text)).is_some());
-    let good =
-        good_id && unsigned32(flags.of(line.text)).is_some() && signed32(request.ttl.of(line.text)).is_some();
-    let length = unsigned64(length.of(line.text)).filter(|&length| good && length <= LENGTH);
+    let good = is_unsigned(flags.of(line.text))
+        && is_signed(request.ttl.of(line.text))
+        && id.is_none_or(|id| is_unsigned(id.of(line.text)));
+    let length = number::length(length.of(line.text)).filter(|&length| good && length <= LENGTH);
     let Some(length) = length else {
         return Err(refuse_unless_quiet(line, error::BAD_FORMAT));
     };
@@ -103,7 +103,7 @@ pub(super) fn arithmetic(line: Line<'_>, mut words: Words<'_>, mut request: Requ
     let delta = required(line, &mut words)?;
     option(line, words, &mut request)?;
     check_key(line, request.key)?;
-    check(line, unsigned64(delta.of(line.text)).is_some(), error::BAD_DELTA)?;
+    check(line, is_unsigned(delta.of(line.text)), error::BAD_DELTA)?;
     Ok(request)
 }
 
@@ -113,11 +113,7 @@ pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, mut request: Request) 
     request.ttl = required(line, &mut words)?;
     option(line, words, &mut request)?;
     check_key(line, request.key)?;
-    check(
-        line,
-        signed32(request.ttl.of(line.text)).is_some(),
-        error::BAD_TTL,
-    )?;
+    check(line, is_signed(request.ttl.of(line.text)), error::BAD_TTL)?;
     Ok(request)
 }
 
@@ -156,7 +152,7 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, mut request: Reque
         return Ok(request);
     }
     option(line, words, &mut request)?;
-    check(line, signed32(delay.of(line.text)).is_some(), error::BAD_TTL)?;
+    check(line, is_signed(delay.of(line.text)), error::BAD_TTL)?;
     Ok(request)
 }
 
@@ -164,7 +160,7 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, mut request: Reque
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
     let level = required(line, &mut words)?;
     option(line, words, &mut request)?;
-    check(line, unsigned32(level.of(line.text)).is_some(), error::BAD_FORMAT)?;
+    check(line, is_unsigned(level.of(line.text)), error::BAD_FORMAT)?;
     Ok(request)
 }
 
