@@ -10,7 +10,7 @@
 
 use super::{
     counters::{Counter, Counters},
-    item::{self, Format, Item, Meta},
+    item::{self, Format, Item, Marks, Meta},
     table::{Hash, Life, Slot, Table},
 };
 
@@ -78,7 +78,11 @@ impl Shard {
         if self.crawl >= self.table.slots() {
             self.crawl = 0;
         }
-        match self.table.occupied(self.crawl).map(|slot| self.is_dead(slot, now)) {
+        match self
+            .table
+            .occupied(self.crawl)
+            .map(|slot| self.is_dead(slot, now))
+        {
             // Another item may have moved here: look again next time.
             Some(true) => self.remove_dead(self.crawl),
             _ => self.crawl += 1,
@@ -121,24 +125,31 @@ impl Shard {
         if !self.is_dead(slot, now) {
             return Ok(at);
         }
-        let miss = if slot.life.epoch() != self.epoch { Miss::Flushed } else { Miss::Expired };
+        let miss = if slot.life.epoch() != self.epoch {
+            Miss::Flushed
+        } else {
+            Miss::Expired
+        };
         self.remove_dead(at);
         Err(miss)
     }
 
     pub(super) fn item(&self, at: usize) -> Item<'_> {
         let slot = self.table.slot(at);
-        Item { bytes: &slot.bytes, expires: slot.life.expires() }
+        Item {
+            bytes: &slot.bytes,
+            expires: slot.life.expires(),
+        }
     }
 
-    /// Notes that the item was read.
+    /// Notes that the item was used, and `marks` besides those it has.
     #[inline]
-    pub(super) fn hit(&mut self, at: usize, now: u64) {
+    pub(super) fn hit(&mut self, at: usize, now: u64, marks: Marks) {
         let tick = self.tick;
         let slot = self.table.slot_mut(at);
         slot.tick = tick;
         slot.life = slot.life.hit();
-        item::set_fetched(&mut slot.bytes, seconds(now));
+        item::set_used(&mut slot.bytes, seconds(now), marks);
     }
 
     /// The item's bytes, for the setters of [`item`].
@@ -236,7 +247,9 @@ impl Shard {
         let mut victim: Option<(usize, u32)> = None;
         for _ in 0..slots {
             self.hand = if self.hand + 1 >= slots { 0 } else { self.hand + 1 };
-            let Some(slot) = self.table.occupied(self.hand) else { continue };
+            let Some(slot) = self.table.occupied(self.hand) else {
+                continue;
+            };
             if self.is_dead(slot, now) {
                 self.remove_dead(self.hand);
                 return true;
