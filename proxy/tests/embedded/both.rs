@@ -7,42 +7,24 @@ use std::{
     net::{TcpListener, TcpStream},
     process::{Child, Command as Process, Stdio},
     thread::sleep,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use proxima::near::{
-    embedded::{Connection, Connections, Context, answer},
-    store::{Limits, Store},
-};
-use proxima_wire::{
-    memcache::{self, Command, reply, request, silenced},
-    message::Parsed,
-};
+use crate::server::Embedded;
 
 /// Both servers. Dropping it stops memcached.
 pub(crate) struct Both {
     process: Child,
     stream: TcpStream,
-    store: Store,
-    start: Instant,
+    embedded: Embedded,
+    /// How often memcached was asked for what it does not have, to end a reply.
+    pub(crate) misses: u64,
     /// For each side, the cas ids seen so far, in the order of their appearance.
     cas: RefCell<[HashMap<u64, usize>; 2]>,
 }
 
 /// What memcached answers behind everything else.
 const END: &[u8] = b"EN k#end\r\n";
-
-struct Nobody;
-
-impl Connections for Nobody {
-    fn current(&self) -> u64 {
-        1
-    }
-    fn total(&self) -> u64 {
-        2
-    }
-    fn each(&self, _: &mut dyn FnMut(&Connection<'_>)) {}
-}
 
 impl Drop for Both {
     fn drop(&mut self) {
@@ -74,25 +56,19 @@ impl Both {
             .expect("memcached listens within five seconds");
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let store = Store::new(Limits::default(), [1, 2, 3, 4]);
         Self {
             process,
             stream,
-            store,
-            start: Instant::now(),
+            embedded: Embedded::start(),
+            misses: 0,
             cas: RefCell::default(),
         }
-    }
-
-    /// Milliseconds on the embedded server's clock; it is a minute old from the first.
-    fn now(&self) -> u64 {
-        60_000 + self.start.elapsed().as_millis() as u64
     }
 
     /// Sends one command to both, and compares. `{cas k}` becomes the cas id that the item `k` has at each side (1 if
     /// there is none), `{old k}` the one before, `{new k}` the one after it, `{unix N}` the moment N seconds from now.
     pub(crate) fn same(&mut self, command: &str) {
-        let (ours, theirs) = (self.to_embedded(command), self.to_memcached(command));
+        let [ours, theirs] = self.replies(command);
         let [ours, theirs] = self.normal([&ours, &theirs]);
         assert!(
             is_close(&ours, &theirs),
@@ -103,18 +79,18 @@ impl Both {
         );
     }
 
-    fn to_memcached(&mut self, command: &str) -> Vec<u8> {
-        let command = fill(command, &mut |key| {
+    /// What the embedded server and memcached answer.
+    pub(crate) fn replies(&mut self, command: &str) -> [Vec<u8>; 2] {
+        let ours = fill(command, &mut |key| {
+            self.embedded.send(format!("me {key}\r\n").as_bytes())
+        });
+        let theirs = fill(command, &mut |key| {
             self.raw_memcached(format!("me {key}\r\n").as_bytes())
         });
-        self.raw_memcached(command.as_bytes())
-    }
-
-    fn to_embedded(&self, command: &str) -> Vec<u8> {
-        let command = fill(command, &mut |key| {
-            self.raw_embedded(format!("me {key}\r\n").as_bytes())
-        });
-        self.raw_embedded(command.as_bytes())
+        [
+            self.embedded.send(ours.as_bytes()),
+            self.raw_memcached(theirs.as_bytes()),
+        ]
     }
 
     /// The reply to `bytes`; a miss behind them shows where it ends.
@@ -122,6 +98,7 @@ impl Both {
         self.stream
             .write_all(&[bytes, b"mg #end k\r\n"].concat())
             .unwrap();
+        self.misses += 1;
         let (mut reply, mut part) = (Vec::new(), vec![0; 1 << 16]);
         while !reply.ends_with(END) {
             let length = self.stream.read(&mut part).unwrap();
@@ -130,53 +107,6 @@ impl Both {
         }
         reply.truncate(reply.len() - END.len());
         reply
-    }
-
-    /// Like a session: each message to `answer`, refusals as the codec words them, silence where it is asked for. What
-    /// the codec reads from the reply must be what `answer` said of it.
-    fn raw_embedded(&self, mut bytes: &[u8]) -> Vec<u8> {
-        let mut all = Vec::new();
-        while !bytes.is_empty() {
-            let used = match request(bytes, &memcache::Limits::default()) {
-                Parsed::More => panic!("half a command: {bytes:?}"),
-                Parsed::Bad(bad) => {
-                    all.extend_from_slice(bad.reply);
-                    bad.head as usize + bad.swallow as usize
-                }
-                Parsed::Head(head) => {
-                    let command = Command::from_u8(head.command).unwrap();
-                    let message = &bytes[..head.len() as usize];
-                    let mut out = Vec::new();
-                    let outcome = answer(&self.store, &self.context(), &head, message, &mut out);
-                    if !matches!(command, Command::Stats | Command::Quit) && head.more_keys.is_empty() {
-                        match reply(command, &out) {
-                            Parsed::Head(read) => {
-                                assert_eq!(read.outcome, outcome, "{:?}", String::from_utf8_lossy(message));
-                                assert_eq!(read.len(), out.len() as u64);
-                            }
-                            other => panic!("{other:?} from {:?}", String::from_utf8_lossy(&out)),
-                        }
-                    }
-                    if !(head.is_quiet && silenced(command, outcome)) {
-                        all.extend_from_slice(&out);
-                    }
-                    message.len()
-                }
-            };
-            bytes = &bytes[used..];
-        }
-        all
-    }
-
-    fn context(&self) -> Context<'_> {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        Context {
-            now: self.now(),
-            unix,
-            pid: 1,
-            threads: 4,
-            connections: &Nobody,
-        }
     }
 
     /// The replies with their cas ids renamed to `#1`, `#2` in the order in which each side first showed them.

@@ -57,13 +57,11 @@ pub(super) fn get_and_touch(call: &Call<'_>, with_cas: bool, out: &mut Vec<u8>) 
     each(call, out, |entry, out| {
         let Some(item) = entry.read() else {
             entry.count(Counter::TouchMisses);
-            count_miss(entry);
             return false;
         };
         push_item(out, &item, with_cas);
         entry.set_expires(expires);
         entry.count(Counter::TouchHits);
-        entry.count(Counter::GetHits);
         true
     })
 }

@@ -13,7 +13,7 @@ const COUNTERS: &[(&str, &[Counter])] = &[
     ("cmd_set", &[Counter::Sets]),
     ("cmd_flush", &[Counter::Flushes]),
     ("cmd_touch", &[Counter::TouchHits, Counter::TouchMisses]),
-    ("cmd_meta", &[Counter::Metas]),
+    ("cmd_meta", &[Counter::Debugs]),
     ("get_hits", &[Counter::GetHits]),
     ("get_misses", &[Counter::GetMisses]),
     ("get_expired", &[Counter::GetExpired]),

@@ -17,7 +17,7 @@ use crate::near::{
         line::push,
         refuse, say,
     },
-    store::{Counter, Entry, Marks, Meta},
+    store::{Entry, Marks, Meta},
 };
 
 const BAD_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ma M token\r\n";
@@ -37,7 +37,6 @@ pub(in crate::near::embedded) fn arithmetic(call: &Call<'_>, out: &mut Vec<u8>) 
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
     let mut entry = call.entry(key);
-    entry.count(Counter::Metas);
     let by = Change {
         is_up,
         delta: flags.delta.unwrap_or(1),

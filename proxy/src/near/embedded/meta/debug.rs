@@ -15,7 +15,7 @@ pub(in crate::near::embedded) fn debug(call: &Call<'_>, out: &mut Vec<u8>) -> Ou
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
     let mut entry = call.entry(key);
-    entry.count(Counter::Metas);
+    entry.count(Counter::Debugs);
     let Some(item) = entry.item() else {
         return say(out, b"EN\r\n", Outcome::NotFound);
     };

@@ -24,7 +24,6 @@ pub(in crate::near::embedded) fn delete(call: &Call<'_>, out: &mut Vec<u8>) -> O
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
     let mut entry = call.entry(key);
-    entry.count(Counter::Metas);
     let outcome = change(&mut entry, call.clock, &flags);
     out.extend_from_slice(match outcome {
         Outcome::Deleted => b"HD",

@@ -22,7 +22,6 @@ pub(in crate::near::embedded) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
     let mut entry = call.entry(key);
-    entry.count(Counter::Metas);
     let is_hit = entry.item().is_some();
     if is_hit {
         entry.count(if flags.ttl.is_some() {

@@ -36,7 +36,6 @@ pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
     let mut entry = call.entry(key);
-    entry.count(Counter::Metas);
     entry.count(Counter::Sets);
     if entry.fits(call.value_length(), flags.flags).is_err() {
         entry.remove();
