@@ -31,7 +31,13 @@ fn walk(state: &mut u64) -> u64 {
 }
 
 fn filled(keys: u64) -> Store {
-    let store = Store::new(Limits { memory: 128 << 20, ..Limits::default() }, [1, 2, 3, 4]);
+    let store = Store::new(
+        Limits {
+            memory: 128 << 20,
+            ..Limits::default()
+        },
+        [1, 2, 3, 4],
+    );
     for number in 0..keys {
         let _ = store.entry(&key(number), 0).put(Meta::default(), &VALUE);
     }
@@ -65,7 +71,11 @@ fn miss(bencher: Bencher) {
 #[divan::bench(sample_count = 100, sample_size = 10_000)]
 fn overwrite(bencher: Bencher) {
     let (store, mut state) = (filled(KEYS), 1);
-    bencher.bench_local(move || store.entry(&key(walk(&mut state)), 0).put(Meta::default(), &VALUE));
+    bencher.bench_local(move || {
+        store
+            .entry(&key(walk(&mut state)), 0)
+            .put(Meta::default(), &VALUE)
+    });
 }
 
 /// Every set evicts one.

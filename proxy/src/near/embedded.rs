@@ -1,12 +1,157 @@
+//! The embedded server: one request in, the bytes that memcached 1.6.18 would answer out.
+//!
+//! ```text
+//! answer ─┬─ get         get gets gat gats touch
+//!         ├─ set         set add replace append prepend cas
+//!         ├─ arithmetic  incr decr
+//!         ├─ delete      delete
+//!         ├─ meta/*      mg ms md ma me mn
+//!         └─ admin       flush_all version verbosity stats shutdown
+//! ```
+//!
+//! The head comes from the codec, which has refused what it could; here the rest is checked. A quiet request is answered
+//! like any other: whoever calls keeps the reply from the client ([`silenced`](proxima_wire::memcache::silenced)).
+//!
+//! It differs from memcached on purpose where nobody can rely on memcached's way:
+//! * `ma` with `T` sets the expiry time also when the new number is longer than the old one, which memcached forgets;
+//! * an item whose key came in base64 keeps that through append, incr and vivification, so that no blank or line end in
+//!   a key ever stands on a reply's line;
+//! * an opaque of more than 32 bytes is refused before anything is changed;
+//! * a second `flush_all` never brings back what an earlier one has flushed;
+//! * the flag `E` (the cas id that the item shall get, which memcached takes since 1.6.22) is understood;
+//! * cas ids of one key increase, but not by one.
+
+mod admin;
+mod arithmetic;
+mod call;
+mod delete;
+mod get;
+mod line;
+mod meta;
+mod set;
+mod stats;
+
+use proxima_wire::{
+    memcache::{Command, error},
+    message::{Outcome, Request},
+};
+
+use self::{call::Call, line::Clock, set::Mode};
 use super::store::Store;
-use proxima_wire::message::{Outcome, Request};
+
+/// What `version` answers. Clients that look at it read three numbers; a suffix after a dash is usual for builds of
+/// memcached that are no release.
+pub const VERSION: &str = "1.6.18-proxima";
+
+/// What the store cannot know.
 #[derive(Clone, Copy)]
-pub struct Context<'a> { pub now: u64, pub unix: u64, pub pid: u32, pub threads: usize, pub connections: &'a dyn Connections }
+pub struct Context<'a> {
+    /// Milliseconds since the server started: the store's clock.
+    pub now: u64,
+    /// The time of day in seconds since 1970.
+    pub unix: u64,
+    /// This process.
+    pub pid: u32,
+    /// Workers.
+    pub threads: usize,
+    /// Who is connected.
+    pub connections: &'a dyn Connections,
+}
+
+/// The connections of the whole process, asked for by `stats` only.
 pub trait Connections {
+    /// Connections there are now.
     fn current(&self) -> u64;
+    /// Connections there ever were.
     fn total(&self) -> u64;
+    /// Shows each connection there is now.
     fn each(&self, show: &mut dyn FnMut(&Connection<'_>));
 }
+
+/// A connection, as `stats conns` shows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Connection<'a> { pub id: u64, pub address: &'a str, pub listener: Option<&'a str>, pub state: &'a str, pub idle: u64 }
-pub fn answer(_: &Store, _: &Context<'_>, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Outcome { out.extend(b"END\r\n"); Outcome::NotFound }
+pub struct Connection<'a> {
+    /// What tells it from the others; memcached shows the descriptor.
+    pub id: u64,
+    /// The client's address, `tcp:127.0.0.1:40000` or `unix:/path`.
+    pub address: &'a str,
+    /// Where it was accepted; none for a listening socket.
+    pub listener: Option<&'a str>,
+    /// memcached's name for what it does: `conn_listening`, `conn_read`, `conn_nread`, `conn_mwrite`, …
+    pub state: &'a str,
+    /// Seconds since its last command.
+    pub idle: u64,
+}
+
+/// Executes `request`, whose head and body are `message`, and appends the reply to `out`.
+///
+/// `quit` is not answered. The bytes of `message` beyond the request are not looked at; if there are fewer, the request
+/// is refused as one whose value does not end where it should.
+pub fn answer(
+    store: &Store,
+    context: &Context<'_>,
+    request: &Request,
+    message: &[u8],
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let Some(command) = Command::from_u8(request.command) else {
+        return refuse(out, error::ERROR);
+    };
+    let clock = Clock {
+        now: context.now,
+        unix: context.unix,
+    };
+    let call = Call {
+        store,
+        clock,
+        request,
+        message,
+    };
+    match command {
+        Command::Get => get::get(&call, out),
+        Command::Gets => get::gets(&call, out),
+        Command::Gat => get::get_and_touch(&call, false, out),
+        Command::Gats => get::get_and_touch(&call, true, out),
+        Command::Touch => get::touch(&call, out),
+        Command::Set => set::set(&call, Mode::Set, out),
+        Command::Add => set::set(&call, Mode::Add, out),
+        Command::Replace => set::set(&call, Mode::Replace, out),
+        Command::Append => set::set(&call, Mode::Append, out),
+        Command::Prepend => set::set(&call, Mode::Prepend, out),
+        Command::Cas => set::set(&call, Mode::Cas, out),
+        Command::Delete => delete::delete(&call, out),
+        Command::Incr => arithmetic::arithmetic(&call, true, out),
+        Command::Decr => arithmetic::arithmetic(&call, false, out),
+        Command::MetaGet => meta::get::get(&call, out),
+        Command::MetaSet => meta::set::set(&call, out),
+        Command::MetaDelete => meta::delete::delete(&call, out),
+        Command::MetaArithmetic => meta::arithmetic::arithmetic(&call, out),
+        Command::MetaDebug => meta::debug::debug(&call, out),
+        Command::MetaNoop => say(out, b"MN\r\n", Outcome::Ok),
+        Command::FlushAll => admin::flush_all(&call, out),
+        Command::Version => admin::version(out),
+        Command::Verbosity => say(out, b"OK\r\n", Outcome::Ok),
+        Command::Stats => stats::stats(&call, context, out),
+        Command::Shutdown => refuse(out, b"ERROR: shutdown not enabled\r\n"),
+        Command::Quit => Outcome::Ok,
+        Command::Config => refuse(out, error::ERROR),
+    }
+}
+
+/// Appends `line`.
+fn say(out: &mut Vec<u8>, line: &[u8], outcome: Outcome) -> Outcome {
+    out.extend_from_slice(line);
+    outcome
+}
+
+/// Appends an error line that is the client's fault.
+#[cold]
+fn refuse(out: &mut Vec<u8>, line: &[u8]) -> Outcome {
+    say(out, line, Outcome::ClientError)
+}
+
+/// Appends what a value gets that is larger than the store takes.
+#[cold]
+fn too_large(out: &mut Vec<u8>) -> Outcome {
+    say(out, error::TOO_LARGE, Outcome::RemoteError)
+}

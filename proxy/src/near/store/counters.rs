@@ -38,8 +38,8 @@ pub enum Counter {
     CasMismatches,
     /// `flush_all` commands.
     Flushes,
-    /// Meta commands.
-    Metas,
+    /// `me` commands, which is what memcached counts as meta commands.
+    Debugs,
     /// Items ever stored.
     TotalItems,
     /// Values refused for their size.

@@ -39,9 +39,28 @@ impl Entry<'_, '_> {
     /// The item, noting that it was read.
     #[inline]
     pub fn read(&mut self) -> Option<Item<'_>> {
-        let at = self.found.ok()?;
-        self.shard.hit(at, self.now);
-        Some(self.shard.item(at))
+        self.hit(Marks::FETCHED);
+        self.item()
+    }
+
+    /// Notes that the item, if there is one, was used, and `marks` besides those it has.
+    #[inline]
+    pub fn hit(&mut self, marks: Marks) {
+        if let Ok(at) = self.found {
+            self.shard.hit(at, self.now, marks);
+        }
+    }
+
+    /// Does the store take such a value?
+    ///
+    /// # Errors
+    /// [`TooLarge`].
+    pub fn fits(&mut self, value_length: usize, flags: u32) -> Result<(), TooLarge> {
+        if item::size(self.key.len(), flags, value_length) > self.largest {
+            self.count(Counter::TooLarge);
+            return Err(TooLarge);
+        }
+        Ok(())
     }
 
     /// Stores `value`, over the item if there is one; the cas id it got.
@@ -49,46 +68,49 @@ impl Entry<'_, '_> {
     /// # Errors
     /// [`TooLarge`]; the old item stays.
     pub fn put(&mut self, meta: Meta, value: &[u8]) -> Result<u64, TooLarge> {
-        self.check(value.len(), meta.flags)?;
+        self.fits(value.len(), meta.flags)?;
         Ok(self.store(meta, [value, b"", b""]))
     }
 
-    /// Puts `before` in front of the item's value and `after` behind it, keeping its flags and its expiry time; the new
-    /// cas id. Does nothing and returns none if there is no item.
+    /// Puts `before` in front of the item's value and `after` behind it, keeping its flags and its expiry time and how
+    /// its key goes out; the new cas id. Does nothing and returns none if there is no item.
     ///
     /// # Errors
     /// [`TooLarge`]; the old item stays.
     pub fn splice(&mut self, before: &[u8], after: &[u8], cas: Option<u64>) -> Result<Option<u64>, TooLarge> {
         let Some(item) = self.item() else { return Ok(None) };
-        let meta = Meta { flags: item.flags(), expires: item.expires(), marks: Marks::NONE, cas };
-        self.check(before.len() + item.value().len() + after.len(), meta.flags)?;
+        let marks = Marks::BINARY_KEY.when(item.marks().has(Marks::BINARY_KEY));
+        let meta = Meta {
+            flags: item.flags(),
+            expires: item.expires(),
+            marks,
+            cas,
+        };
+        self.fits(before.len() + item.value().len() + after.len(), meta.flags)?;
         let Ok(at) = self.found else { return Ok(None) };
         let old = self.shard.remove(at);
         self.found = Err(Miss::Absent);
-        let value = Item { bytes: &old.bytes, expires: 0 }.value();
+        let value = Item {
+            bytes: &old.bytes,
+            expires: 0,
+        }
+        .value();
         Ok(Some(self.store(meta, [before, value, after])))
     }
 
     fn store(&mut self, meta: Meta, value: [&[u8]; 3]) -> u64 {
-        let (at, cas) = self.shard.put((self.hash, self.key, self.found.ok()), self.now, meta, value);
+        let (at, cas) = self
+            .shard
+            .put((self.hash, self.key, self.found.ok()), self.now, meta, value);
         self.found = Ok(at);
         cas
     }
 
-    /// memcached's measure of an item, so that both refuse the same value: its head, its cas id, the key and a NUL, the
-    /// flags unless they are 0, the value and its line end.
-    fn check(&mut self, value_length: usize, flags: u32) -> Result<(), TooLarge> {
-        let flags_length = if flags == 0 { 0 } else { size_of::<u32>() };
-        if 48 + 8 + self.key.len() + 1 + flags_length + value_length + 2 > self.largest {
-            self.count(Counter::TooLarge);
-            return Err(TooLarge);
-        }
-        Ok(())
-    }
-
     /// Drops the item; true if there was one.
     pub fn remove(&mut self) -> bool {
-        let Ok(at) = std::mem::replace(&mut self.found, Err(Miss::Absent)) else { return false };
+        let Ok(at) = std::mem::replace(&mut self.found, Err(Miss::Absent)) else {
+            return false;
+        };
         self.shard.remove(at);
         true
     }

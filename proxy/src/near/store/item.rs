@@ -120,11 +120,23 @@ impl<'a> Item<'a> {
         &self.bytes[HEAD..HEAD + self.line_length() + value_length(self.bytes) + END.len()]
     }
 
+    /// Bytes of this item in memcached's measure.
+    pub fn size(&self) -> usize {
+        size(self.key().len(), self.flags(), self.value().len())
+    }
+
     /// Bytes of the first line of [`reply`](Self::reply), its line end included.
     #[inline]
     pub fn line_length(&self) -> usize {
         WORD.len() + key_length(self.bytes) + self.bytes[FORMAT_LENGTH] as usize
     }
+}
+
+/// memcached's measure of an item, so that both refuse the same: its head, its cas id, the key and a NUL, the flags
+/// unless they are 0, the value and its line end.
+pub(super) const fn size(key_length: usize, flags: u32, value_length: usize) -> usize {
+    let flags_length = if flags == 0 { 0 } else { size_of::<u32>() };
+    48 + 8 + key_length + 1 + flags_length + value_length + 2
 }
 
 #[inline]
@@ -156,10 +168,11 @@ pub(super) fn set_marks(bytes: &mut [u8], marks: Marks) {
     bytes[MARKS] = marks.0;
 }
 
-/// Notes a read at `second`. Writes only what changes, so that a hot item's line stays clean.
+/// Notes a use at `second`, and `marks` besides those there are. Writes only what changes, so that a hot item's line
+/// stays clean.
 #[inline]
-pub(super) fn set_fetched(bytes: &mut [u8], second: u32) {
-    let marks = bytes[MARKS] | Marks::FETCHED.0;
+pub(super) fn set_used(bytes: &mut [u8], second: u32, marks: Marks) {
+    let marks = bytes[MARKS] | marks.0;
     if bytes[MARKS] != marks {
         bytes[MARKS] = marks;
     }
@@ -191,7 +204,10 @@ impl Format {
             b"\r\n",
         ];
         let length = gather(&mut text, &parts);
-        Self { text, length: length as u8 }
+        Self {
+            text,
+            length: length as u8,
+        }
     }
 
     fn as_bytes(&self) -> &[u8] {
@@ -221,7 +237,10 @@ pub(super) fn write(
     bytes[KEY_LENGTH..KEY_LENGTH + 2].copy_from_slice(&(key.len() as u16).to_le_bytes());
     bytes[FORMAT_LENGTH] = format.length;
     set_marks(bytes, marks);
-    gather(&mut bytes[HEAD..], &[WORD, key, format.as_bytes(), value[0], value[1], value[2], END]);
+    gather(
+        &mut bytes[HEAD..],
+        &[WORD, key, format.as_bytes(), value[0], value[1], value[2], END],
+    );
 }
 
 /// Copies `parts` one after the other to the front of `into`; the number of bytes.

@@ -43,7 +43,10 @@ pub struct Limits {
 impl Default for Limits {
     /// 64 MiB, and 1 MiB for an item, as memcached.
     fn default() -> Self {
-        Self { memory: 64 << 20, item: 1 << 20 }
+        Self {
+            memory: 64 << 20,
+            item: 1 << 20,
+        }
     }
 }
 
@@ -82,7 +85,10 @@ impl Store {
         Self {
             shards: (0..count).map(shard).collect(),
             hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
-            limits: Limits { memory: limits.memory, item: limits.item.min(share / 4) },
+            limits: Limits {
+                memory: limits.memory,
+                item: limits.item.min(share / 4),
+            },
         }
     }
 
@@ -99,7 +105,14 @@ impl Store {
         let mut shard = self.shard(hash.shard());
         shard.begin(now);
         let found = shard.find(hash, key, now);
-        Entry { shard, hash, key, now, largest: self.limits.item, found }
+        Entry {
+            shard,
+            hash,
+            key,
+            now,
+            largest: self.limits.item,
+            found,
+        }
     }
 
     fn shard(&self, number: usize) -> MutexGuard<'_, Shard> {

@@ -3,14 +3,16 @@
 //! **Eviction** looks at [`SAMPLE`] items in the table's order, which the hash has shuffled, and takes the one that was
 //! not used for the longest time, counted in operations of this shard and halved for each hit up to three. That is
 //! sampled LRU (as in Redis), which needs no list through all items, so a hit writes nothing but the slot it has read
-//! anyway; the hits keep a scan over many keys from washing out the few that are read again and again.
+//! anyway; the hits keep a scan over many keys from washing out the few that are read again and again. Measured with
+//! Zipf-distributed keys (s = 1, 50,000 of them, room for 7,500) against exact LRU: 99.9 % of its hits without the
+//! halving, 103.6 % with it.
 //!
 //! **Expiry and flushes** are lazy: a dead item is dropped when someone looks at it, when eviction meets it, and by a
 //! step of one slot that every operation makes through the table as long as there is something to find.
 
 use super::{
     counters::{Counter, Counters},
-    item::{self, Format, Item, Meta},
+    item::{self, Format, Item, Marks, Meta},
     table::{Hash, Life, Slot, Table},
 };
 
@@ -78,7 +80,11 @@ impl Shard {
         if self.crawl >= self.table.slots() {
             self.crawl = 0;
         }
-        match self.table.occupied(self.crawl).map(|slot| self.is_dead(slot, now)) {
+        match self
+            .table
+            .occupied(self.crawl)
+            .map(|slot| self.is_dead(slot, now))
+        {
             // Another item may have moved here: look again next time.
             Some(true) => self.remove_dead(self.crawl),
             _ => self.crawl += 1,
@@ -121,24 +127,31 @@ impl Shard {
         if !self.is_dead(slot, now) {
             return Ok(at);
         }
-        let miss = if slot.life.epoch() != self.epoch { Miss::Flushed } else { Miss::Expired };
+        let miss = if slot.life.epoch() != self.epoch {
+            Miss::Flushed
+        } else {
+            Miss::Expired
+        };
         self.remove_dead(at);
         Err(miss)
     }
 
     pub(super) fn item(&self, at: usize) -> Item<'_> {
         let slot = self.table.slot(at);
-        Item { bytes: &slot.bytes, expires: slot.life.expires() }
+        Item {
+            bytes: &slot.bytes,
+            expires: slot.life.expires(),
+        }
     }
 
-    /// Notes that the item was read.
+    /// Notes that the item was used, and `marks` besides those it has.
     #[inline]
-    pub(super) fn hit(&mut self, at: usize, now: u64) {
+    pub(super) fn hit(&mut self, at: usize, now: u64, marks: Marks) {
         let tick = self.tick;
         let slot = self.table.slot_mut(at);
         slot.tick = tick;
         slot.life = slot.life.hit();
-        item::set_fetched(&mut slot.bytes, seconds(now));
+        item::set_used(&mut slot.bytes, seconds(now), marks);
     }
 
     /// The item's bytes, for the setters of [`item`].
@@ -236,7 +249,9 @@ impl Shard {
         let mut victim: Option<(usize, u32)> = None;
         for _ in 0..slots {
             self.hand = if self.hand + 1 >= slots { 0 } else { self.hand + 1 };
-            let Some(slot) = self.table.occupied(self.hand) else { continue };
+            let Some(slot) = self.table.occupied(self.hand) else {
+                continue;
+            };
             if self.is_dead(slot, now) {
                 self.remove_dead(self.hand);
                 return true;

@@ -75,7 +75,11 @@ impl Life {
     }
 
     pub(super) const fn hit(self) -> Self {
-        if self.0 & Self::HITS == Self::HITS { self } else { Self(self.0 + 1) }
+        if self.0 & Self::HITS == Self::HITS {
+            self
+        } else {
+            Self(self.0 + 1)
+        }
     }
 
     /// The same number of hits in another life.
@@ -160,7 +164,15 @@ impl Table {
     /// Puts an item whose key is not there into a table that is not full; where.
     pub(super) fn insert(&mut self, hash: Hash, bytes: Box<[u8]>, life: Life, tick: u32) -> usize {
         self.len += 1;
-        self.place(hash.tag(), Slot { bytes, life, home: hash.home(), tick })
+        self.place(
+            hash.tag(),
+            Slot {
+                bytes,
+                life,
+                home: hash.home(),
+                tick,
+            },
+        )
     }
 
     fn place(&mut self, tag: u8, slot: Slot) -> usize {

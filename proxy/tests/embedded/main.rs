@@ -1,0 +1,10 @@
+//! The embedded server beside a real memcached 1.6.18: the same commands to both, the same bytes from both. What differs
+//! on purpose, and what memcached cannot show, is in `alone`.
+
+mod alone;
+mod both;
+mod random;
+mod server;
+mod stats;
+mod table;
+mod time;

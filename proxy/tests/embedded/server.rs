@@ -1,0 +1,112 @@
+//! The embedded server as a session uses it.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use proxima::near::{
+    embedded::{Connection, Connections, Context, answer},
+    store::{Limits, Store},
+};
+use proxima_wire::{
+    memcache::{self, Command, reply, request, silenced},
+    message::Parsed,
+};
+
+/// A store with a clock.
+pub(crate) struct Embedded {
+    store: Store,
+    start: Instant,
+    /// Milliseconds that the clock is ahead of time.
+    pub(crate) ahead: u64,
+}
+
+/// Two connections, one of them listening.
+struct Two;
+
+impl Connections for Two {
+    fn current(&self) -> u64 {
+        1
+    }
+
+    fn total(&self) -> u64 {
+        2
+    }
+
+    fn each(&self, show: &mut dyn FnMut(&Connection<'_>)) {
+        let address = "tcp:127.0.0.1:11211";
+        show(&Connection {
+            id: 22,
+            address,
+            listener: None,
+            state: "conn_listening",
+            idle: 7,
+        });
+        let listener = Some(address);
+        show(&Connection {
+            id: 23,
+            address: "tcp:127.0.0.1:40000",
+            listener,
+            state: "conn_parse_cmd",
+            idle: 0,
+        });
+    }
+}
+
+impl Embedded {
+    /// An empty one that is a minute old from the first.
+    pub(crate) fn start() -> Self {
+        let store = Store::new(Limits::default(), [1, 2, 3, 4]);
+        Self {
+            store,
+            start: Instant::now(),
+            ahead: 60_000,
+        }
+    }
+
+    /// Like a session: each message to `answer`, refusals as the codec words them, silence where it is asked for. What
+    /// the codec reads from the reply must be what `answer` said of it.
+    pub(crate) fn send(&self, mut bytes: &[u8]) -> Vec<u8> {
+        let mut all = Vec::new();
+        while !bytes.is_empty() {
+            let used = match request(bytes, &memcache::Limits::default()) {
+                Parsed::More => panic!("half a command: {bytes:?}"),
+                Parsed::Bad(bad) => {
+                    all.extend_from_slice(bad.reply);
+                    bad.head as usize + bad.swallow as usize
+                }
+                Parsed::Head(head) => {
+                    let command = Command::from_u8(head.command).unwrap();
+                    let message = &bytes[..head.len() as usize];
+                    let mut out = Vec::new();
+                    let outcome = answer(&self.store, &self.context(), &head, message, &mut out);
+                    if !matches!(command, Command::Stats | Command::Quit) && head.more_keys.is_empty() {
+                        match reply(command, &out) {
+                            Parsed::Head(read) => {
+                                assert_eq!(read.outcome, outcome, "{:?}", String::from_utf8_lossy(message));
+                                assert_eq!(read.len(), out.len() as u64);
+                            }
+                            other => panic!("{other:?} from {:?}", String::from_utf8_lossy(&out)),
+                        }
+                    }
+                    if !(head.is_quiet && silenced(command, outcome)) {
+                        all.extend_from_slice(&out);
+                    }
+                    message.len()
+                }
+            };
+            bytes = &bytes[used..];
+        }
+        all
+    }
+
+    fn context(&self) -> Context<'_> {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let now = self.ahead + self.start.elapsed().as_millis() as u64;
+        Context {
+            now,
+            unix,
+            pid: 4711,
+            threads: 4,
+            connections: &Two,
+        }
+    }
+}
