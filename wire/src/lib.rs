@@ -6,6 +6,7 @@
 //! * [`memcache`]: the memcached text and meta protocol
 //! * [`hash`]: key → number → member
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod hash;
 pub mod memcache;

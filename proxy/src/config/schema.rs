@@ -48,6 +48,18 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// These servers and the defaults.
+    pub fn of(servers: Vec<Server>) -> Self {
+        Self {
+            source: Source::Static(servers),
+            hash: Hash::of(Algorithm::Ketama),
+            timeout: Self::TIMEOUT,
+            connect_timeout: Self::CONNECT_TIMEOUT,
+            eject: Eject::DEFAULT,
+            keep_routing_prefix: false,
+        }
+    }
+
     /// Default of `timeout`.
     pub const TIMEOUT: Duration = Duration::from_secs(1);
     /// Default of `connect_timeout`.
@@ -160,24 +172,7 @@ pub enum Algorithm {
     Random,
 }
 
-/// twemproxy's key hashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub enum KeyHash {
-    OneAtATime,
-    Md5,
-    Crc16,
-    Crc32,
-    Crc32a,
-    Fnv1_64,
-    #[default]
-    Fnv1a64,
-    Fnv1_32,
-    Fnv1a32,
-    Hsieh,
-    Murmur,
-    Jenkins,
-}
+pub use proxima_wire::hash::KeyHash;
 
 /// Where a route's requests may go on.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,1 +1,48 @@
 //! The memcached text protocol, classic and meta commands.
+//!
+//! [`request`] and [`reply`] read the head of a message, [`rewrite`], [`single`] and [`rewrite_reply_key`] write a
+//! changed one, [`default_reply`] answers as a cache that holds nothing.
+//!
+//! What memcached 1.6.18 accepts and answers is the reference (`captures/` holds what it said), with one rule on top: **a
+//! request is accepted only if every memcached reads the same length from it.** On a connection that many clients share, a
+//! server that takes a value's bytes for commands would answer the wrong client. So this codec refuses with the same
+//! `CLIENT_ERROR` what memcached merely misreads: numbers out of range or with text behind them (`4294967297` is 1 to
+//! memcached), base64 with bytes outside its alphabet, and lines that contain NUL, where memcached stops reading.
+
+mod base64;
+mod command;
+mod default_reply;
+pub mod error;
+mod key;
+mod line;
+mod meta;
+mod number;
+mod quiet;
+mod reply;
+mod reply_key;
+mod request;
+mod rewrite;
+mod text;
+
+pub use command::Command;
+pub use default_reply::default_reply;
+pub use key::{KEY, is_valid_key, key, keys, single};
+pub use line::{LINE, MULTIGET_LINE};
+pub use quiet::silenced;
+pub use reply::{is_reply_whole, reply};
+pub use reply_key::{reply_key, rewrite_reply_key};
+pub use request::{is_value_end, request};
+pub use rewrite::{Rewrite, rewrite};
+
+/// What a request may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest value in bytes, without its line end.
+    pub value: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { value: 64 << 20 }
+    }
+}

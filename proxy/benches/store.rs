@@ -1,0 +1,79 @@
+//! The store alone: a hit, a miss and an overwrite among 100,000 items of 40-byte keys and 400-byte values, which do
+//! not fit in the nearer caches. One thread; contention is the business of the end-to-end figures.
+
+use std::hint::black_box;
+
+use divan::Bencher;
+use proxima::near::store::{Limits, Meta, Store};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const KEYS: u64 = 100_000;
+const VALUE: [u8; 400] = [b'v'; 400];
+
+fn main() {
+    divan::main();
+}
+
+fn key(number: u64) -> [u8; 40] {
+    let mut key = [b'k'; 40];
+    for (digit, place) in key.iter_mut().rev().zip(0..8) {
+        *digit = b'0' + (number / 10u64.pow(place) % 10) as u8;
+    }
+    key
+}
+
+/// Numbers of keys in an order that no cache foresees (a full-period linear congruence modulo 2^32).
+fn walk(state: &mut u64) -> u64 {
+    *state = (*state).wrapping_mul(1_664_525).wrapping_add(1_013_904_223) & 0xffff_ffff;
+    *state * KEYS >> 32
+}
+
+fn filled(keys: u64) -> Store {
+    let store = Store::new(Limits { memory: 128 << 20, ..Limits::default() }, [1, 2, 3, 4]);
+    for number in 0..keys {
+        let _ = store.entry(&key(number), 0).put(Meta::default(), &VALUE);
+    }
+    store
+}
+
+#[divan::bench(sample_count = 100, sample_size = 10_000)]
+fn key_alone(bencher: Bencher) {
+    let mut state = 1;
+    bencher.bench_local(move || key(walk(&mut state)));
+}
+
+#[divan::bench(sample_count = 100, sample_size = 10_000)]
+fn hit(bencher: Bencher) {
+    let (store, mut state, mut out) = (filled(KEYS), 1, Vec::with_capacity(1 << 10));
+    bencher.bench_local(move || {
+        out.clear();
+        if let Some(item) = store.entry(&key(walk(&mut state)), 0).read() {
+            out.extend_from_slice(item.reply());
+        }
+        black_box(out.len())
+    });
+}
+
+#[divan::bench(sample_count = 100, sample_size = 10_000)]
+fn miss(bencher: Bencher) {
+    let (store, mut state) = (filled(KEYS), 1);
+    bencher.bench_local(move || store.entry(&key(KEYS + walk(&mut state)), 0).item().is_some());
+}
+
+#[divan::bench(sample_count = 100, sample_size = 10_000)]
+fn overwrite(bencher: Bencher) {
+    let (store, mut state) = (filled(KEYS), 1);
+    bencher.bench_local(move || store.entry(&key(walk(&mut state)), 0).put(Meta::default(), &VALUE));
+}
+
+/// Every set evicts one.
+#[divan::bench(sample_count = 100, sample_size = 10_000)]
+fn set_evicting(bencher: Bencher) {
+    let (store, mut number) = (filled(3 * KEYS), 3 * KEYS);
+    bencher.bench_local(move || {
+        number += 1;
+        store.entry(&key(number), 0).put(Meta::default(), &VALUE)
+    });
+}

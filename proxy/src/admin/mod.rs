@@ -1,0 +1,77 @@
+//! The admin port: what operators and their tools look at. HTTP, on the control thread.
+
+mod explain;
+mod members;
+mod metrics;
+mod ready;
+
+use std::{io, sync::Arc};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use tokio::net::TcpListener;
+
+use crate::control::Proxy;
+
+type Shared = State<Arc<Proxy>>;
+
+const INDEX: &str = "\
+proxima
+  /live                          the process runs
+  /ready                         it may be sent clients (?pool=NAME&up=N: at least N members up)
+  /metrics                       OpenMetrics
+  /config                        the running configuration
+  /members                       every server, its state and distance (JSON)
+  /explain?key=K&command=get     where a request would go, and why (&listener=N)
+  POST /reload                   read the configuration again
+";
+
+/// Serves `address`; returns the one that was bound.
+///
+/// # Errors
+/// It cannot be bound.
+pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
+    let listener = TcpListener::bind(address).await?;
+    let bound = listener.local_addr()?.to_string();
+    let router = Router::new()
+        .route("/", get(|| async { INDEX }))
+        .route("/live", get(|| async { "live\n" }))
+        .route("/ready", get(ready::ready))
+        .route("/metrics", get(metrics::metrics))
+        .route("/config", get(config))
+        .route("/members", get(members::members))
+        .route("/explain", get(explain::explain))
+        .route("/reload", post(reload))
+        .with_state(proxy);
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, router).await {
+            tracing::error!(%error, "the admin port has ended");
+        }
+    });
+    Ok(bound)
+}
+
+async fn config(State(proxy): Shared) -> String {
+    proxy.config()
+}
+
+async fn reload(State(proxy): Shared) -> Response {
+    let done = tokio::task::spawn_blocking(move || match proxy.reload() {
+        Ok(true) => (StatusCode::OK, format!("version {}\n", proxy.version())),
+        Ok(false) => (StatusCode::OK, format!("unchanged, version {}\n", proxy.version())),
+        Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")),
+    });
+    match done.await {
+        Ok(answer) => answer.into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+fn text(kind: &'static str, body: String) -> Response {
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}

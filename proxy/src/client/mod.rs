@@ -1,0 +1,63 @@
+//! Accepts clients, finds their requests, gives them their replies in order.
+
+mod answer;
+mod listen;
+mod register;
+mod session;
+mod slots;
+mod stats;
+
+use std::rc::Rc;
+
+pub use self::{
+    listen::{Bound, bind},
+    register::Register,
+    session::{BULK_LANES, HIGH_WATER, WHOLE},
+    slots::{Slot, Slots},
+};
+use crate::{
+    dialect::{Conversation, Dialect},
+    route::Tree,
+    stream::Stream,
+};
+
+/// One client connection.
+pub struct Client {
+    pub generation: u32,
+    pub stream: Stream,
+    /// Number of its listener: the route its requests enter.
+    pub listener: u16,
+    /// Shown by `stats conns`.
+    pub listed: bool,
+    pub dialect: &'static dyn Dialect,
+    /// None once it is logged in.
+    pub login: Option<Box<Conversation>>,
+    pub slots: Slots,
+    /// A value that is being passed on as it comes.
+    pub upload: Option<Box<Upload>>,
+    /// Bytes of a refused value that are still to be swallowed.
+    pub swallow: u64,
+    /// It asked to leave, or cannot be understood any more: closed after what is due.
+    pub closing: bool,
+    /// The peer has closed its side: closed after what is due.
+    pub eof: bool,
+    /// Not served further until replies have made room.
+    pub stalled: bool,
+    /// On the list of clients to be served again.
+    pub queued: bool,
+    /// Microseconds: the last time it sent anything, and since when it takes nothing of what it is due (0 = it does).
+    pub active: u64,
+    pub stuck: u64,
+    /// What the socket had not taken when `stuck` was set.
+    pub stuck_backlog: usize,
+}
+
+/// A request too large for a shared lane, on its way through.
+pub struct Upload {
+    /// Bytes of it that are still to come.
+    pub remaining: u64,
+    /// Bulk lanes that take them: index and generation.
+    pub lanes: Vec<(u32, u32)>,
+    /// The tree it began in.
+    pub tree: Rc<Tree>,
+}

@@ -1,0 +1,405 @@
+//! From a client's bytes to requests in the tree.
+//!
+//! ```text
+//!  bytes ─▶ head? ─▶ whole (≤ 64 KiB)? ─▶ plan ─▶ slot + route
+//!             │            └─ no: upload, alone, as it comes
+//!             └─ not a request: the answer memcached gives
+//! ```
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Parsed, Request};
+
+use super::{Client, Slots, Upload};
+use crate::{
+    dialect::{Conversation, Dialect, Login, Plan},
+    engine::{Engine, Peer},
+    reactor::Conn,
+    route::{ReplyTo, Tree},
+    stream::Stream,
+};
+
+/// Only a request up to this size, held whole, enters a shared lane.
+pub const WHOLE: u64 = 64 * 1024;
+/// Requests of one client in one turn: a pipeline of 10,000 does not hold up the rest.
+const BUDGET: usize = 1024;
+/// A server that takes an upload this slowly makes its client wait.
+pub const HIGH_WATER: usize = 256 * 1024;
+/// Bulk lanes of one worker to one member.
+pub const BULK_LANES: usize = 4;
+
+impl Engine {
+    /// A client has connected.
+    pub fn open_client(&mut self, listener: u16, dialect: &'static dyn Dialect) -> Peer {
+        let generation = self.next_generation();
+        let mut client = Client {
+            generation,
+            stream: Stream::default(),
+            listener,
+            listed: false,
+            dialect,
+            login: None,
+            slots: Slots::default(),
+            upload: None,
+            swallow: 0,
+            closing: false,
+            eof: false,
+            stalled: false,
+            queued: false,
+            active: self.now,
+            stuck: 0,
+            stuck_backlog: 0,
+        };
+        let mut conversation = Conversation::default();
+        let login = dialect.admit(&mut conversation, &[], &mut client.stream.out);
+        if !matches!(login, Login::Ready { .. }) {
+            client.login = Some(Box::new(conversation));
+        }
+        let greets = !client.stream.out.is_empty();
+        let peer = Peer::Client { index: self.clients.insert(client) as u32, generation };
+        if greets {
+            self.flush_later(peer);
+        }
+        self.figures.clients.accepted += 1;
+        peer
+    }
+
+    /// The connection of a client that was just opened.
+    pub fn attach(&mut self, peer: Peer, conn: Conn) {
+        if let Some(stream) = self.stream(peer) {
+            stream.conn = Some(conn);
+        }
+    }
+
+    pub(crate) fn flush_later(&mut self, peer: Peer) {
+        if let Some(stream) = self.stream(peer)
+            && !stream.dirty
+        {
+            stream.dirty = true;
+            self.wishes.flush.push(peer);
+        }
+    }
+
+    /// Plain bytes from a client.
+    pub fn client_bytes(&mut self, index: u32, generation: u32, bytes: &[u8]) {
+        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+            return;
+        };
+        client.active = self.now;
+        if client.stream.stash.is_empty() && !client.stalled {
+            let used = self.serve(index, bytes);
+            if let Some(client) = self.clients.get_mut(index as usize) {
+                client.stream.keep(&bytes[used..]);
+            }
+        } else {
+            client.stream.keep(bytes);
+            if !client.stalled {
+                self.serve_stash(index);
+            }
+        }
+        self.control_reading(index);
+    }
+
+    /// Serves a client from what it has already sent; replies have made room, or its turn's budget was used up.
+    pub fn serve_again(&mut self, index: u32, generation: u32) {
+        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+            return;
+        };
+        client.queued = false;
+        client.stalled = false;
+        self.serve_stash(index);
+        self.control_reading(index);
+    }
+
+    fn serve_stash(&mut self, index: u32) {
+        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let mut stash = std::mem::take(&mut client.stream.stash);
+        let used = self.serve(index, &stash);
+        if used == stash.len() {
+            stash.clear();
+            if stash.capacity() > WHOLE as usize {
+                stash = Vec::new();
+            }
+        } else {
+            stash.drain(..used);
+        }
+        if let Some(client) = self.clients.get_mut(index as usize) {
+            client.stream.stash = stash;
+        }
+    }
+
+    /// A stalled client is not read from, so that what it sends next stays in its own socket.
+    fn control_reading(&mut self, index: u32) {
+        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        if let Some(conn) = client.stream.conn
+            && client.stalled != client.stream.paused
+        {
+            client.stream.paused = client.stalled;
+            self.wishes.pause.push((conn, client.stalled));
+        }
+    }
+
+    pub(crate) fn requeue(&mut self, index: u32) {
+        if let Some(client) = self.clients.get_mut(index as usize)
+            && client.stalled
+            && !client.queued
+        {
+            client.queued = true;
+            self.wishes.again.push((index, client.generation));
+        }
+    }
+
+    /// Takes as many requests from `bytes` as may be served now; returns how many bytes they were.
+    fn serve(&mut self, index: u32, bytes: &[u8]) -> usize {
+        let tree = Rc::clone(&self.tree);
+        let mut at = 0;
+        let mut budget = BUDGET;
+        loop {
+            let Some(client) = self.clients.get_mut(index as usize) else { return bytes.len() };
+            let rest = &bytes[at..];
+            if client.closing {
+                return bytes.len();
+            }
+            if client.swallow > 0 {
+                let swallowed = client.swallow.min(rest.len() as u64);
+                client.swallow -= swallowed;
+                at += swallowed as usize;
+                if client.swallow > 0 {
+                    return at;
+                }
+                continue;
+            }
+            if client.upload.is_some() {
+                at += self.pass_on(index, rest);
+                let waits = self.clients.get(index as usize).is_some_and(|client| client.upload.is_some());
+                if waits {
+                    return at;
+                }
+                continue;
+            }
+            if rest.is_empty() {
+                return at;
+            }
+            if client.login.is_some() {
+                match self.admit(index, rest) {
+                    Some(used) => at += used,
+                    None => return at,
+                }
+                continue;
+            }
+            let crowded = client.slots.len() >= self.limits.requests_in_flight
+                || client.stream.out.len() + client.slots.held() >= self.limits.connection_bytes;
+            if budget == 0 || crowded {
+                client.stalled = true;
+                if !crowded {
+                    self.requeue(index);
+                }
+                return at;
+            }
+            budget -= 1;
+            match client.dialect.request(rest, self.limits.value_bytes as u64) {
+                Parsed::More => return at,
+                Parsed::Bad(bad) => {
+                    client.slots.push_answer(bad.reply, false, &mut client.stream.out);
+                    client.swallow = bad.swallow;
+                    client.closing |= bad.close;
+                    at += (bad.head as usize).min(rest.len());
+                    let peer = Peer::Client { index, generation: client.generation };
+                    self.figures.clients.refused += 1;
+                    self.flush_later(peer);
+                }
+                Parsed::Head(request) => {
+                    let len = request.len();
+                    if len > WHOLE {
+                        // Alone: nothing of this client may overtake it, nor be overtaken by it.
+                        if !client.slots.is_empty() || !self.begin_upload(index, &tree, &request, rest) {
+                            if let Some(client) = self.clients.get_mut(index as usize) {
+                                client.stalled = true;
+                            }
+                            return at;
+                        }
+                        at += request.head as usize;
+                        continue;
+                    }
+                    let Some(message) = rest.get(..len as usize) else { return at };
+                    at += len as usize;
+                    self.request(index, &tree, &request, message);
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
+        let client = self.clients.get_mut(index as usize)?;
+        let conversation = client.login.as_deref_mut()?;
+        let said = client.stream.out.len();
+        let login = client.dialect.admit(conversation, bytes, &mut client.stream.out);
+        let spoke = client.stream.out.len() > said;
+        let peer = Peer::Client { index, generation: client.generation };
+        let used = match login {
+            Login::More { used } => Some(used).filter(|&used| used > 0),
+            Login::Ready { used } => {
+                client.login = None;
+                Some(used)
+            }
+            Login::Refused(_) => {
+                client.closing = true;
+                Some(0)
+            }
+        };
+        if spoke || used == Some(0) {
+            self.flush_later(peer);
+        }
+        used
+    }
+
+    /// One whole request.
+    #[inline]
+    fn request(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, message: &[u8]) {
+        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        if request.body > 0
+            && let Err(answer) = dialect.check_end(message)
+        {
+            return self.answer_here(index, answer, request.is_quiet);
+        }
+        self.figures.requests[usize::from(request.command)] += 1;
+        if self.over_memory {
+            return self.refuse(index, request, "out of memory for requests in flight");
+        }
+        match dialect.plan(request, message) {
+            Plan::Route => {
+                let Some(client) = self.clients.get_mut(index as usize) else { return };
+                let seq = client.slots.push(request.command, request.is_quiet, false, self.now);
+                let Some(root) = tree.root(usize::from(listener)) else {
+                    return self.refuse(index, request, "this listener was removed from the configuration");
+                };
+                let to = ReplyTo::Client { index, generation, seq };
+                self.dispatch(tree, root, listener, dialect, request, message, to);
+            }
+            Plan::Split { end } => self.split(index, tree, request, message, end),
+            Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
+            Plan::Broadcast => self.broadcast(index, tree, request, message),
+            Plan::Stats => {
+                let mut out = std::mem::take(&mut self.scratch);
+                self.stats(listener, request, message, &mut out);
+                self.answer_here(index, &out, false);
+                out.clear();
+                self.scratch = out;
+            }
+            Plan::Close => {
+                if let Some(client) = self.clients.get_mut(index as usize) {
+                    client.closing = true;
+                }
+                self.flush_later(Peer::Client { index, generation });
+            }
+        }
+    }
+
+    /// Several keys: each a request of its own.
+    fn split(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, message: &[u8], end: &[u8]) {
+        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let Some(root) = tree.root(usize::from(listener)) else {
+            return self.refuse(index, request, "this listener was removed from the configuration");
+        };
+        let mut single = std::mem::take(&mut self.scratch);
+        let mut parts = Vec::new();
+        dialect.keys(request, message, &mut |key| parts.push(key));
+        // All slots first: a reply that is there at once must find the closing slot behind it.
+        let seqs: Vec<u32> = parts
+            .iter()
+            .map(|_| client.slots.push(request.command, request.is_quiet, true, self.now))
+            .collect();
+        client.slots.push_answer(end, true, &mut client.stream.out);
+        for (key, seq) in parts.into_iter().zip(seqs) {
+            single.clear();
+            dialect.single(request, message, key, &mut single);
+            let Parsed::Head(request) = dialect.request(&single, self.limits.value_bytes as u64) else { continue };
+            let to = ReplyTo::Client { index, generation, seq };
+            self.dispatch(tree, root, listener, dialect, &request, &single, to);
+        }
+        single.clear();
+        self.scratch = single;
+    }
+
+    /// An answer that the session knows by itself, in its turn.
+    pub(crate) fn answer_here(&mut self, index: u32, answer: &[u8], quiet: bool) {
+        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        if quiet {
+            return;
+        }
+        client.slots.push_answer(answer, false, &mut client.stream.out);
+        let peer = Peer::Client { index, generation: client.generation };
+        self.flush_later(peer);
+    }
+
+    fn refuse(&mut self, index: u32, request: &Request, text: &str) {
+        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let mut out = std::mem::take(&mut self.scratch);
+        client.dialect.error(proxima_wire::message::Outcome::Overloaded, text, &mut out);
+        self.figures.clients.refused += 1;
+        self.answer_here(index, &out, request.is_quiet);
+        out.clear();
+        self.scratch = out;
+    }
+
+    /// A request too large for a shared lane: its head is dispatched, its body follows as it comes. False: not now.
+    fn begin_upload(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, rest: &[u8]) -> bool {
+        let Some(client) = self.clients.get_mut(index as usize) else { return false };
+        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let reach = tree.reach(usize::from(listener));
+        let busy = reach.iter().any(|member| {
+            self.by_member.get(member.id.0 as usize).is_some_and(|lanes| lanes.bulk as usize >= BULK_LANES)
+        });
+        let (Some(head), false) = (rest.get(..request.head as usize), busy) else { return false };
+        let Some(root) = tree.root(usize::from(listener)) else { return false };
+        self.figures.requests[usize::from(request.command)] += 1;
+        self.figures.clients.uploads += 1;
+        let seq = client.slots.push(request.command, request.is_quiet, false, self.now);
+        self.uploads.clear();
+        self.dispatch(tree, root, listener, dialect, request, head, ReplyTo::Client { index, generation, seq });
+        let lanes = std::mem::take(&mut self.uploads);
+        if let Some(client) = self.clients.get_mut(index as usize) {
+            client.upload = Some(Box::new(Upload { remaining: request.body, lanes, tree: Rc::clone(tree) }));
+        }
+        true
+    }
+
+    /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.
+    fn pass_on(&mut self, index: u32, bytes: &[u8]) -> usize {
+        let Some(client) = self.clients.get_mut(index as usize) else { return bytes.len() };
+        let Some(upload) = &mut client.upload else { return 0 };
+        let lanes = &mut self.lanes;
+        upload.lanes.retain(|&(lane, generation)| {
+            lanes.get(lane as usize).is_some_and(|lane| lane.generation == generation)
+        });
+        let full = upload.lanes.iter().any(|&(lane, _)| lanes[lane as usize].stream.out.len() >= HIGH_WATER);
+        if full {
+            client.stalled = true;
+            return 0;
+        }
+        let used = upload.remaining.min(bytes.len() as u64) as usize;
+        upload.remaining -= used as u64;
+        let done = upload.remaining == 0;
+        let targets = upload.lanes.clone();
+        if done {
+            client.upload = None;
+        }
+        for (lane, generation) in targets {
+            if let Some(target) = self.lanes.get_mut(lane as usize) {
+                target.stream.out.extend_from_slice(&bytes[..used]);
+                target.uploading = (!done).then_some((index, client_generation(&self.clients, index)));
+            }
+            self.flush_later(Peer::Lane { index: lane, generation });
+            if done {
+                self.settle_lane(lane);
+            }
+        }
+        used
+    }
+}
+
+fn client_generation(clients: &slab::Slab<Client>, index: u32) -> u32 {
+    clients.get(index as usize).map_or(0, |client| client.generation)
+}

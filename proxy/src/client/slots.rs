@@ -1,0 +1,321 @@
+//! Replies leave in the order of the requests: one slot for each request that a client waits for.
+
+use std::collections::VecDeque;
+
+use proxima_wire::message::Reply;
+
+/// What one request of a client waits for.
+#[derive(Debug)]
+pub struct Slot {
+    pub command: u8,
+    /// The client asked for quiet.
+    pub quiet: bool,
+    /// One key of several: without the closing line, which the slot after the last key brings.
+    pub part: bool,
+    /// Closes the parts before it.
+    pub end: bool,
+    /// Microseconds of the worker's clock.
+    pub started: u64,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting,
+    /// The reply came before its turn: this range of `held`.
+    Held { start: usize, end: usize, failed: bool },
+    /// It is large and has begun to leave; the slot stays first until the last byte.
+    Streaming,
+    /// It is large and came before its turn.
+    Large(Vec<u8>),
+}
+
+/// Beyond this, gaps in `held` are worth closing.
+const COMPACT: usize = 64 * 1024;
+
+/// The slots of one client.
+#[derive(Debug, Default)]
+pub struct Slots {
+    queue: VecDeque<Slot>,
+    /// Number of the first slot; wraps.
+    head: u32,
+    /// Replies that wait for their turn.
+    held: Vec<u8>,
+    /// Bytes of `held` that still wait.
+    live: usize,
+    /// Parts before the closing slot failed: the line that stands for them.
+    failure: Vec<u8>,
+}
+
+impl Slots {
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Bytes that wait for their turn.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// A new last slot; returns its number.
+    #[inline]
+    pub fn push(&mut self, command: u8, quiet: bool, part: bool, started: u64) -> u32 {
+        self.queue.push_back(Slot { command, quiet, part, end: false, started, state: State::Waiting });
+        self.head.wrapping_add(self.queue.len() as u32 - 1)
+    }
+
+    /// A slot whose reply is already known.
+    pub fn push_answer(&mut self, reply: &[u8], end: bool, out: &mut Vec<u8>) {
+        if self.queue.is_empty() && !end {
+            return out.extend_from_slice(reply);
+        }
+        let start = self.held.len();
+        self.held.extend_from_slice(reply);
+        self.live += reply.len();
+        let state = State::Held { start, end: self.held.len(), failed: false };
+        self.queue.push_back(Slot { command: 0, quiet: false, part: false, end, started: 0, state });
+        self.release(out);
+    }
+
+    #[inline]
+    pub fn get(&self, seq: u32) -> Option<&Slot> {
+        self.queue.get(seq.wrapping_sub(self.head) as usize)
+    }
+
+    /// Is this slot the next to leave?
+    #[inline]
+    pub fn is_first(&self, seq: u32) -> bool {
+        seq == self.head
+    }
+
+    /// The reply of slot `seq`: to `out` when it is its turn, with all that waited behind it; else held.
+    #[inline]
+    pub fn answer(&mut self, seq: u32, reply: &Reply, bytes: &[u8], silenced: bool, out: &mut Vec<u8>) {
+        let at = seq.wrapping_sub(self.head) as usize;
+        let Some(slot) = self.queue.get_mut(at) else { return };
+        if matches!(slot.state, State::Streaming | State::Large(_)) {
+            // The last part of a reply that came in parts.
+            self.more(seq, bytes, out);
+            return self.finish(seq, out);
+        }
+        let failed = slot.part && reply.outcome.is_error();
+        let visible = match () {
+            () if silenced => &[],
+            () if slot.part && !failed => bytes.get(..bytes.len() - usize::from(reply.trailer)).unwrap_or_default(),
+            () => bytes,
+        };
+        if at == 0 && !slot.part {
+            out.extend_from_slice(visible);
+            self.pop();
+            if !self.queue.is_empty() {
+                self.release(out);
+            }
+            return;
+        }
+        let start = self.held.len();
+        self.held.extend_from_slice(visible);
+        self.live += visible.len();
+        slot.state = State::Held { start, end: self.held.len(), failed };
+        if at == 0 {
+            self.release(out);
+        } else if self.held.len() > COMPACT && self.live < self.held.len() / 2 {
+            self.compact();
+        }
+    }
+
+    /// The head of a large reply. It may leave at once when it is its turn; else it is collected.
+    pub fn begin(&mut self, seq: u32, head: &[u8], out: &mut Vec<u8>) {
+        let first = self.is_first(seq);
+        let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else { return };
+        if first && !(slot.part && !self.failure.is_empty()) {
+            slot.state = State::Streaming;
+            out.extend_from_slice(head);
+        } else {
+            slot.state = State::Large(head.to_vec());
+        }
+    }
+
+    /// More of a large reply. Returns how many bytes are collected for it (0: they leave as they come).
+    pub fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        match self.queue.get_mut(seq.wrapping_sub(self.head) as usize).map(|slot| &mut slot.state) {
+            Some(State::Streaming) => {
+                out.extend_from_slice(bytes);
+                0
+            }
+            Some(State::Large(collected)) => {
+                collected.extend_from_slice(bytes);
+                collected.len()
+            }
+            _ => 0,
+        }
+    }
+
+    /// The last byte of a large reply has come.
+    pub fn finish(&mut self, seq: u32, out: &mut Vec<u8>) {
+        let first = self.is_first(seq);
+        let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else { return };
+        match &mut slot.state {
+            State::Streaming if first => {
+                self.pop();
+                self.release(out);
+            }
+            State::Large(collected) => {
+                let start = self.held.len();
+                self.held.append(collected);
+                self.live += self.held.len() - start;
+                slot.state = State::Held { start, end: self.held.len(), failed: false };
+            }
+            _ => {}
+        }
+    }
+
+    /// A part of a reply of which more is to come: it leaves, or is collected, and the slot waits on.
+    pub fn part(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
+        match self.get(seq).map(|slot| &slot.state) {
+            Some(State::Waiting) => self.begin(seq, bytes, out),
+            Some(_) => {
+                self.more(seq, bytes, out);
+            }
+            None => {}
+        }
+    }
+
+    /// Has the slot's large reply begun to leave? Then it cannot be replaced by an error.
+    pub fn is_streaming(&self, seq: u32) -> bool {
+        self.get(seq).is_some_and(|slot| matches!(slot.state, State::Streaming))
+    }
+
+    /// Lets everything go that has its turn.
+    fn release(&mut self, out: &mut Vec<u8>) {
+        while let Some(slot) = self.queue.front_mut() {
+            match &mut slot.state {
+                State::Waiting | State::Streaming => return,
+                // Its beginning may leave now; the rest as it comes.
+                State::Large(collected) => {
+                    out.append(collected);
+                    slot.state = State::Streaming;
+                    return;
+                }
+                &mut State::Held { start, end, failed } => {
+                    let bytes = self.held.get(start..end).unwrap_or_default();
+                    self.live -= bytes.len();
+                    if slot.end && !self.failure.is_empty() {
+                        out.append(&mut self.failure);
+                    } else if slot.part && failed {
+                        if self.failure.is_empty() {
+                            self.failure.extend_from_slice(bytes);
+                        }
+                    } else if !slot.part || self.failure.is_empty() {
+                        out.extend_from_slice(bytes);
+                    }
+                    self.pop();
+                }
+            }
+        }
+    }
+
+    fn pop(&mut self) {
+        self.queue.pop_front();
+        self.head = self.head.wrapping_add(1);
+        if self.live == 0 {
+            self.held.clear();
+            if self.held.capacity() > COMPACT {
+                self.held = Vec::new();
+            }
+        }
+    }
+
+    fn compact(&mut self) {
+        let mut kept = Vec::with_capacity(self.live);
+        for slot in &mut self.queue {
+            if let State::Held { start, end, .. } = &mut slot.state {
+                let from = kept.len();
+                kept.extend_from_slice(&self.held[*start..*end]);
+                (*start, *end) = (from, kept.len());
+            }
+        }
+        self.held = kept;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::message::Outcome;
+
+    use super::*;
+
+    fn reply(outcome: Outcome, trailer: u8) -> Reply {
+        Reply { outcome, head: 0, body: 0, trailer }
+    }
+
+    #[test]
+    fn replies_leave_in_the_order_of_the_requests() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, false, 0));
+        let stored = reply(Outcome::Stored, 0);
+        slots.answer(c, &stored, b"C", false, &mut out);
+        slots.answer(a, &stored, b"A", false, &mut out);
+        assert_eq!(out, b"A");
+        slots.push_answer(b"D", false, &mut out);
+        slots.answer(b, &stored, b"B", false, &mut out);
+        assert_eq!(out, b"ABCD");
+        assert!(slots.is_empty() && slots.held() == 0);
+    }
+
+    #[test]
+    fn parts_are_joined_and_closed_once() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, true, 0));
+        slots.push_answer(b"END\r\n", true, &mut out);
+        slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
+        slots.answer(a, &reply(Outcome::Found, 5), b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
+        assert_eq!(out, b"VALUE a 0 1\r\nx\r\nEND\r\n");
+    }
+
+    #[test]
+    fn after_a_failed_part_its_error_stands_for_the_rest() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, true, 0));
+        slots.push_answer(b"END\r\n", true, &mut out);
+        slots.answer(c, &reply(Outcome::Found, 5), b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
+        slots.answer(b, &reply(Outcome::Timeout, 0), b"SERVER_ERROR timeout\r\n", false, &mut out);
+        slots.answer(a, &reply(Outcome::Found, 5), b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
+        assert_eq!(out, b"VALUE a 0 1\r\nx\r\nSERVER_ERROR timeout\r\n");
+    }
+
+    #[test]
+    fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0));
+        slots.begin(b, b"head ", &mut out);
+        assert_eq!(slots.more(b, b"one ", &mut out), 9);
+        slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
+        assert_eq!(slots.more(b, b"two", &mut out), 0);
+        slots.finish(b, &mut out);
+        assert_eq!(out, b"A head one two");
+        assert!(slots.is_empty());
+    }
+
+    #[test]
+    fn what_waits_is_packed_when_most_of_it_has_left() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let stored = reply(Outcome::Stored, 0);
+        let first = slots.push(1, false, false, 0);
+        let big = vec![b'x'; 40 * 1024];
+        // Answers keep coming early while one always waits: the arena must not grow with time.
+        let mut last = first;
+        for _ in 0..100 {
+            let next = slots.push(1, false, false, 0);
+            slots.answer(next, &stored, &big, false, &mut out);
+            let new = slots.push(1, false, false, 0);
+            slots.answer(last, &stored, b"", false, &mut out);
+            last = new;
+        }
+        assert!(slots.held() < 4 * big.len(), "{}", slots.held());
+        assert_eq!(out.len(), 100 * big.len());
+    }
+}

@@ -1,0 +1,78 @@
+//! Ejections, probes, and pools that have lost too many.
+
+use std::{collections::BTreeMap, sync::Arc, sync::atomic::Ordering, time::Duration};
+
+use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
+
+use super::Proxy;
+use crate::{
+    config::schema::Config,
+    engine::News,
+    members::{Member, probe},
+    route::Random,
+};
+
+impl Proxy {
+    /// Reports ejections and brings members back; for as long as the process lives.
+    pub(super) async fn look_after(self: Arc<Self>, mut news: UnboundedReceiver<News>) {
+        let mut seed = u64::from(std::process::id());
+        while let Some(News::Ejected(member, reason)) = news.recv().await {
+            tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
+            self.recount_now();
+            seed = seed.wrapping_add(1);
+            tokio::spawn(Arc::clone(&self).revive(member, Random(seed)));
+        }
+    }
+
+    /// Probes a member until it answers, less and less often, never in step with others.
+    async fn revive(self: Arc<Self>, member: Arc<Member>, mut random: Random) {
+        let eject = *member.health.eject();
+        let mut pause = eject.probe_initial;
+        loop {
+            let jitter = 0.75 + random.fraction() / 2.0;
+            sleep(pause.mul_f64(jitter).max(Duration::from_millis(1))).await;
+            if member.health.is_up() {
+                return;
+            }
+            match probe::probe(&member).await {
+                Ok(()) => {
+                    member.health.revived();
+                    tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, "up again");
+                    return self.recount_now();
+                }
+                Err(error) => {
+                    tracing::debug!(member = %member.name, %error, "probe failed");
+                    pause = (pause * 2).min(eject.probe_max);
+                }
+            }
+            // Only this task and the registry know it: it was removed from the configuration.
+            if !self.state().members.iter().any(|known| Arc::ptr_eq(known, &member)) {
+                return;
+            }
+        }
+    }
+
+    fn recount_now(&self) {
+        let state = self.state();
+        self.recount(&state.members, &state.loaded.config);
+    }
+
+    /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: all are
+    /// asked again.
+    pub(super) fn recount(&self, members: &[Arc<Member>], config: &Config) {
+        let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for member in members {
+            let (ejected, all) = pools.entry(&member.pool).or_default();
+            *ejected += usize::from(!member.health.is_up());
+            *all += 1;
+        }
+        for member in members {
+            let limit = config.pools.get(&*member.pool).map_or(1.0, |pool| pool.eject.fail_open_above);
+            let (ejected, all) = pools.get(&*member.pool).copied().unwrap_or((0, 1));
+            let open = ejected as f64 > limit * all as f64;
+            if member.fail_open.swap(open, Ordering::Relaxed) != open {
+                tracing::warn!(pool = %member.pool, ejected, all, open, "fail-open");
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The control thread: configuration, membership, health, admin. It never serves a request; it only hands snapshots to the
+//! workers.
+//!
+//! ```text
+//!  file ─▶ watch ─▶ reload ─▶ trees ─▶ workers
+//!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
+//!        └─▶ probes ─▶ health
+//! ```
+
+mod front;
+mod health;
+mod reload;
+mod run;
+mod watch;
+mod workers;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+pub use self::{
+    front::{Embedded, Front, Yaml},
+    run::{Options, StartError, run},
+};
+use self::workers::Workers;
+use crate::{
+    client::Register,
+    config::Loaded,
+    figures::Figures,
+    members::{Member, Registry},
+    reactor::Io,
+    route::{Random, Tree, explain},
+};
+
+/// The running proxy, as its control thread and admin port see it.
+pub struct Proxy {
+    front: Box<dyn Front>,
+    workers: Workers,
+    register: Arc<Register>,
+    started: Instant,
+    io: Io,
+    host_id: u64,
+    state: Mutex<State>,
+}
+
+/// What a reload changes.
+struct State {
+    registry: Registry,
+    loaded: Loaded,
+    /// The control thread's own tree, for `explain`.
+    tree: Tree,
+    /// Listener addresses as configured, by number; and as bound.
+    listeners: Vec<String>,
+    bound: Vec<Option<String>>,
+    members: Vec<Arc<Member>>,
+    changed: SystemTime,
+    reloads: u64,
+    failures: u64,
+    /// Why the newest configuration was refused; none while it runs.
+    refused: Option<String>,
+    draining: bool,
+    random: Random,
+}
+
+/// A member with the pool's word on it, for readiness.
+pub struct PoolState {
+    pub name: String,
+    pub up: usize,
+    pub members: usize,
+}
+
+impl Proxy {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves nothing half done here: every change is one assignment.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sum over all workers.
+    pub fn figures(&self) -> Figures {
+        self.workers.figures()
+    }
+
+    pub fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub fn io(&self) -> Io {
+        self.io
+    }
+
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub fn members(&self) -> Vec<Arc<Member>> {
+        self.state().members.clone()
+    }
+
+    /// Where clients are accepted, by listener number; none: removed.
+    pub fn listeners(&self) -> Vec<Option<String>> {
+        self.state().bound.clone()
+    }
+
+    pub fn version(&self) -> String {
+        self.state().loaded.version_hash.clone()
+    }
+
+    /// The running configuration, for people.
+    pub fn config(&self) -> String {
+        format!("{:#?}\n", self.state().loaded.config)
+    }
+
+    /// Successful and refused reloads, and why the last one was refused.
+    pub fn reloads(&self) -> (u64, u64, Option<String>) {
+        let state = self.state();
+        (state.reloads, state.failures, state.refused.clone())
+    }
+
+    /// When the running configuration took effect.
+    pub fn changed(&self) -> SystemTime {
+        self.state().changed
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.state().draining
+    }
+
+    /// The way of a request that enters by listener number `listener`.
+    ///
+    /// # Errors
+    /// It is no request.
+    pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, String> {
+        let state = &mut *self.state();
+        explain(&state.tree, listener, request, &mut state.random)
+    }
+
+    /// How many members of each pool may be asked.
+    pub fn pools(&self) -> Vec<PoolState> {
+        let mut pools: Vec<PoolState> = Vec::new();
+        for member in &self.state().members {
+            let at = match pools.iter().position(|pool| pool.name == *member.pool) {
+                Some(at) => at,
+                None => {
+                    pools.push(PoolState { name: member.pool.to_string(), up: 0, members: 0 });
+                    pools.len() - 1
+                }
+            };
+            pools[at].members += 1;
+            pools[at].up += usize::from(member.is_up());
+        }
+        pools
+    }
+
+    /// The files that make up the configuration.
+    fn watched(&self) -> Vec<PathBuf> {
+        self.state().loaded.files_watched.clone()
+    }
+}

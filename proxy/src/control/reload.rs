@@ -1,0 +1,197 @@
+//! From a changed file to trees in every worker: whole or not at all.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::SystemTime,
+};
+
+use socket2::Socket;
+
+use super::{Proxy, State, front};
+use crate::{
+    client::bind,
+    config::{ConfigError, Loaded},
+    dialect::Memcache,
+    members::Registry,
+    route::{Build, BuildError, Tree},
+    worker::Order,
+};
+
+/// Why a configuration was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error("cannot listen on {address}: {source}{}", hint(.source))]
+    Bind { address: String, source: std::io::Error },
+}
+
+fn hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => " (another process, maybe another proxima, listens there)",
+        std::io::ErrorKind::AddrNotAvailable => " (this host has no such address)",
+        std::io::ErrorKind::PermissionDenied => " (ports below 1024 need CAP_NET_BIND_SERVICE)",
+        _ => "",
+    }
+}
+
+/// Everything that was made of a configuration before anything was changed.
+pub(super) struct Made {
+    pub(super) loaded: Loaded,
+    /// One for each worker, and one for the control thread.
+    pub(super) trees: Vec<Tree>,
+    pub(super) listeners: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    pub(super) opened: Vec<(u16, String, Vec<Socket>)>,
+    pub(super) closed: Vec<u16>,
+}
+
+/// Makes all that `loaded` asks for. `known` are the listeners that are open, by number.
+pub(super) fn make(
+    loaded: Loaded,
+    registry: &mut Registry,
+    known: &[String],
+    bound: &[Option<String>],
+    workers: usize,
+    host_id: u64,
+) -> Result<Made, ReloadError> {
+    let config = &loaded.config;
+    let servers = front::servers(config)?;
+    let mut listeners = known.to_vec();
+    for listener in &config.listeners {
+        if !listeners.contains(&listener.address) {
+            listeners.push(listener.address.clone());
+        }
+    }
+    let mut build = Build::new(config, &servers, registry, &Memcache, &version(&loaded, &servers), host_id)?;
+    let mut trees = Vec::with_capacity(workers + 1);
+    let mut warnings = loaded.warnings.clone();
+    for number in 0..=workers {
+        let built = build.tree(registry, &listeners)?;
+        if number == 0 {
+            warnings.extend(built.warnings);
+        }
+        trees.push(built.tree);
+    }
+    let mut opened = Vec::new();
+    let mut closed = Vec::new();
+    for (number, address) in listeners.iter().enumerate() {
+        let wanted = config.listeners.iter().any(|listener| listener.address == *address);
+        let open = bound.get(number).is_some_and(Option::is_some);
+        if wanted && !open {
+            let new = bind(address, workers)
+                .map_err(|source| ReloadError::Bind { address: address.clone(), source })?;
+            opened.push((number as u16, new.address, new.sockets));
+        } else if open && !wanted {
+            closed.push(number as u16);
+        }
+    }
+    Ok(Made { loaded, trees, listeners, warnings, opened, closed })
+}
+
+/// The configuration's own text and the lists of servers it names: the same on every proxy that runs the same.
+fn version(
+    loaded: &Loaded,
+    servers: &std::collections::BTreeMap<String, Vec<crate::config::schema::Server>>,
+) -> String {
+    let lists = xxhash_rust::xxh3::xxh3_64(format!("{servers:?}").as_bytes());
+    format!("{}-{:08x}", loaded.version_hash, lists as u32)
+}
+
+impl Proxy {
+    /// Reads the configuration again; the running one stays if it is refused. Returns whether anything changed.
+    ///
+    /// # Errors
+    /// Why it was refused; also logged and counted.
+    pub fn reload(&self) -> Result<bool, ReloadError> {
+        let result = self.try_reload();
+        let mut state = self.state();
+        match &result {
+            Ok(changed) => {
+                state.refused = None;
+                state.reloads += u64::from(*changed);
+            }
+            Err(error) => {
+                state.failures += 1;
+                state.refused = Some(error.to_string());
+                tracing::error!("configuration refused, the running one stays: {error}");
+            }
+        }
+        result
+    }
+
+    fn try_reload(&self) -> Result<bool, ReloadError> {
+        let loaded = self.front.load()?;
+        let mut state = self.state();
+        let state = &mut *state;
+        let made = make(
+            loaded,
+            &mut state.registry,
+            &state.listeners,
+            &state.bound,
+            self.workers.len(),
+            self.host_id,
+        );
+        let made = match made {
+            Ok(made) => made,
+            Err(error) => {
+                state.registry.purge();
+                return Err(error);
+            }
+        };
+        let same = made.trees.first().is_some_and(|tree| tree.version == state.tree.version);
+        if same && made.opened.is_empty() && made.closed.is_empty() {
+            return Ok(false);
+        }
+        self.install(state, made);
+        Ok(true)
+    }
+
+    /// Hands each worker its tree and waits until all have taken it.
+    fn install(&self, state: &mut State, mut made: Made) {
+        for warning in &made.warnings {
+            tracing::warn!("{warning}");
+        }
+        let Some(own) = made.trees.pop() else { return };
+        let (done, all) = mpsc::channel();
+        let limits = made.loaded.config.limits.clone();
+        let mut trees = made.trees.into_iter();
+        let mut sockets: Vec<(u16, std::vec::IntoIter<Socket>)> =
+            made.opened.iter_mut().map(|(number, _, sockets)| (*number, std::mem::take(sockets).into_iter())).collect();
+        self.workers.order(|_| {
+            let Some(tree) = trees.next() else { return Order::Stop };
+            Order::Swap {
+                tree: Box::new(tree),
+                limits: limits.clone(),
+                open: sockets.iter_mut().filter_map(|(number, all)| Some((*number, all.next()?))).collect(),
+                close: made.closed.clone(),
+                done: done.clone(),
+            }
+        });
+        drop(done);
+        let _ = all.iter().count();
+        state.bound.resize(made.listeners.len(), None);
+        for (number, address, _) in made.opened {
+            state.bound[usize::from(number)] = Some(address);
+        }
+        for number in made.closed {
+            state.bound[usize::from(number)] = None;
+        }
+        state.listeners = made.listeners;
+        state.loaded = made.loaded;
+        state.tree = own;
+        state.changed = SystemTime::now();
+        state.registry.purge();
+        state.members = state.registry.members();
+        self.register.listening(state.bound.iter().flatten().cloned().collect());
+        self.recount(&state.members, &state.loaded.config);
+        tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");
+    }
+
+    pub(super) fn start_serving(self: &Arc<Self>, made: Made) {
+        let mut state = self.state();
+        self.install(&mut state, made);
+    }
+}

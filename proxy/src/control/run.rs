@@ -1,0 +1,241 @@
+//! The life of the process: start, follow changes, drain, end.
+
+use std::{
+    fs,
+    net::IpAddr,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::{Instant as Deadline, MissedTickBehavior, interval, sleep},
+};
+
+use super::{
+    Front, Proxy, State,
+    reload::{ReloadError, make},
+    watch::Watch,
+    workers::{Make, Workers},
+};
+use crate::{
+    admin,
+    client::Register,
+    dialect::Memcache,
+    engine::{Engine, Facts},
+    members::{Here, Registry},
+    near::store::{self, Store},
+    reactor::Io,
+    route::{Random, Tree},
+    worker::Order,
+};
+
+/// Files are looked at this often: five times within the second in which a change must take effect.
+const LOOK: Duration = Duration::from_millis(200);
+/// After SIGTERM, clients that are still connected are cut off after this long.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// What the command line adds to a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub io: Io,
+    pub workers: Option<usize>,
+    /// This node's own addresses, where the interfaces do not tell.
+    pub node_addresses: Vec<IpAddr>,
+    pub zone: Option<String>,
+    /// In place of the configuration's.
+    pub admin: Option<String>,
+}
+
+/// The process cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Reload(#[from] ReloadError),
+    #[error("{0}")]
+    Io(String),
+    #[error("cannot start: {0}")]
+    System(#[from] std::io::Error),
+    #[error("cannot listen on admin address {address}: {source}")]
+    Admin { address: String, source: std::io::Error },
+}
+
+/// Serves until told to stop.
+///
+/// # Errors
+/// The start failed; later failures are logged.
+pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
+    let (io, why) = options.io.resolve().map_err(StartError::Io)?;
+    let loaded = front.load().map_err(ReloadError::from)?;
+    let workers = options.workers.or(loaded.config.workers).unwrap_or_else(processors).max(1);
+    let admin = options.admin.clone().or_else(|| loaded.config.admin.clone());
+    let mut registry = Registry::new(Here::new(&options.node_addresses, options.zone.clone()));
+    let host_id = host_id();
+    let limits = loaded.config.limits.clone();
+    let memory = loaded.config.embedded.memory;
+    let made = make(loaded, &mut registry, &[], &[], workers, host_id)?;
+    raise_file_limit(limits.clients, workers, registry.members().len());
+
+    let started = Instant::now();
+    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut random = Random(epoch.as_nanos() as u64 ^ u64::from(std::process::id()) << 32);
+    let seed = [random.bits(), random.bits(), random.bits(), random.bits()];
+    let store = Arc::new(Store::new(store::Limits { memory, ..Default::default() }, seed));
+    let register = Arc::new(Register::new(workers));
+    let engines = (0..workers)
+        .map(|worker| {
+            let facts = Facts { pid: std::process::id(), epoch: epoch.as_secs(), workers, worker };
+            let (store, register) = (Arc::clone(&store), Arc::clone(&register));
+            let (limits, seed) = (limits.clone(), random.bits());
+            let make: Make = Box::new(move || Engine::new(&Memcache, limits, store, register, facts, seed));
+            make
+        })
+        .collect();
+    let (news, heard) = mpsc::unbounded_channel();
+    let workers = Workers::start(engines, io, started, &news, &Memcache)?;
+    let state = State {
+        registry,
+        loaded: made.loaded.clone(),
+        tree: Tree::empty(&Memcache),
+        listeners: Vec::new(),
+        bound: Vec::new(),
+        members: Vec::new(),
+        changed: SystemTime::now(),
+        reloads: 0,
+        failures: 0,
+        refused: None,
+        draining: false,
+        random,
+    };
+    let proxy =
+        Arc::new(Proxy { front, workers, register, started, io, host_id, state: Mutex::new(state) });
+    proxy.start_serving(made);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let admin = match admin {
+            Some(address) => Some(
+                admin::serve(&address, Arc::clone(&proxy))
+                    .await
+                    .map_err(|source| StartError::Admin { address, source })?,
+            ),
+            None => None,
+        };
+        say_hello(&proxy, admin.as_deref(), why);
+        tokio::spawn(Arc::clone(&proxy).look_after(heard));
+        follow(&proxy).await
+    })
+}
+
+fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
+    let addresses: Vec<String> = proxy.listeners().into_iter().flatten().collect();
+    tracing::info!(
+        configuration = %proxy.front.name(),
+        version = %proxy.version(),
+        io = %proxy.io,
+        why,
+        workers = proxy.workers.len(),
+        members = proxy.members().len(),
+        "proxima {} serves {}",
+        env!("CARGO_PKG_VERSION"),
+        addresses.join(", "),
+    );
+    if let Some(admin) = admin {
+        tracing::info!("admin on http://{admin} (/live /ready /metrics /config /members /explain?key=K)");
+    }
+}
+
+/// Follows files and signals until the end.
+async fn follow(proxy: &Arc<Proxy>) -> Result<(), StartError> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut watch = Watch::default();
+    watch.changed(proxy.watched());
+    loop {
+        tokio::select! {
+            _ = look.tick() => {
+                if proxy.workers.ended() {
+                    tracing::error!("all workers have ended");
+                    return Err(StartError::Io("all workers have ended; the log says why".into()));
+                }
+                if proxy.front.follows() && watch.changed(proxy.watched()) {
+                    sleep(proxy.front.delay()).await;
+                    reload(proxy).await;
+                    watch.changed(proxy.watched());
+                }
+            }
+            _ = hangup.recv() => {
+                tracing::info!("SIGHUP: reading the configuration again");
+                reload(proxy).await;
+            }
+            _ = terminate.recv() => return drain(proxy, &mut interrupt).await,
+            _ = interrupt.recv() => {
+                tracing::info!("SIGINT: stopping");
+                proxy.workers.order(|_| Order::Stop);
+                proxy.workers.join();
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Names may have to be looked up: not on this thread.
+pub(crate) async fn reload(proxy: &Arc<Proxy>) {
+    let proxy = Arc::clone(proxy);
+    // The result is logged and kept where it happens.
+    let _ = tokio::task::spawn_blocking(move || proxy.reload().is_ok()).await;
+}
+
+async fn drain(proxy: &Arc<Proxy>, interrupt: &mut tokio::signal::unix::Signal) -> Result<(), StartError> {
+    tracing::info!("SIGTERM: no new clients; each is closed when nothing is due to it");
+    proxy.state().draining = true;
+    proxy.workers.order(|_| Order::Drain);
+    let end = Deadline::now() + DRAIN;
+    while !proxy.workers.ended() {
+        tokio::select! {
+            () = sleep(Duration::from_millis(20)) => {}
+            _ = interrupt.recv() => break,
+        }
+        if Deadline::now() >= end {
+            tracing::warn!("clients are still connected after {DRAIN:?}: cut off");
+            break;
+        }
+    }
+    proxy.workers.order(|_| Order::Stop);
+    proxy.workers.join();
+    Ok(())
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A number that stays the same on this host: its machine id, or its name.
+fn host_id() -> u64 {
+    let id = fs::read_to_string("/etc/machine-id")
+        .or_else(|_| fs::read_to_string("/proc/sys/kernel/hostname"))
+        .unwrap_or_default();
+    xxhash_rust::xxh3::xxh3_64(id.trim().as_bytes())
+}
+
+/// Clients and lanes need a descriptor each.
+fn raise_file_limit(clients: usize, workers: usize, members: usize) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let needed = (clients + workers * (members * (1 + crate::client::BULK_LANES) + 16) + 256) as u64;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return;
+    }
+    limit.current = Some(limit.maximum.map_or(needed, |maximum| maximum.min(needed)));
+    let allowed = limit.current.unwrap_or(needed);
+    if setrlimit(Resource::Nofile, limit).is_err() || allowed < needed {
+        tracing::warn!(
+            needed,
+            allowed,
+            "fewer open files are allowed than clients and servers may need: raise `ulimit -n` or lower limits.clients"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Follows files by looking at them: a stat five times a second works through symbolic links, renames, mounted ConfigMaps
+//! and network file systems alike, where a watch on one inode does not.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+/// What tells one version of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let meta = fs::metadata(path).ok()?;
+        Some(Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+        })
+    }
+}
+
+/// The files of one configuration.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    seen: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+impl Watch {
+    /// Has any of these files changed since the last call? The first call for a file only remembers it.
+    pub(super) fn changed(&mut self, files: Vec<PathBuf>) -> bool {
+        let now: Vec<_> = files.into_iter().map(|file| { let stamp = Stamp::of(&file); (file, stamp) }).collect();
+        let changed = now.iter().any(|(file, stamp)| {
+            self.seen.iter().any(|(known, before)| known == file && before != stamp)
+        });
+        self.seen = now;
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Watch;
+
+    #[test]
+    fn sees_rewrites_renames_and_retargeted_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let (file, other, link) = (path("a"), path("b"), path("link"));
+        std::fs::write(&file, "1").unwrap();
+        std::fs::write(&other, "22").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let mut watch = Watch::default();
+        let files = || vec![file.clone(), link.clone()];
+        assert!(!watch.changed(files()), "seen for the first time");
+        assert!(!watch.changed(files()));
+        std::fs::write(&file, "111").unwrap();
+        assert!(watch.changed(files()));
+        std::fs::rename(&other, &file).unwrap();
+        assert!(watch.changed(files()));
+        std::fs::remove_file(&link).unwrap();
+        assert!(watch.changed(files()));
+        assert!(!watch.changed(files()));
+    }
+}

@@ -1,0 +1,132 @@
+//! memcached, text and meta commands.
+
+use proxima_wire::{
+    memcache::{self, Command, Limits, Rewrite, error},
+    message::{Class, Outcome, Parsed, Reply, Request, Span},
+};
+
+use super::{Change, Dialect, Message, Plan};
+
+/// The memcached dialect.
+#[derive(Debug)]
+pub struct Memcache;
+
+/// What `version` answers: client libraries read a number, so it comes first.
+const VERSION: &[u8] = concat!("VERSION ", env!("CARGO_PKG_VERSION"), " proxima\r\n").as_bytes();
+
+impl Dialect for Memcache {
+    fn name(&self) -> &'static str {
+        "memcache"
+    }
+
+    fn command(&self, name: &str) -> Option<u8> {
+        Command::by_name(name).map(|command| command as u8)
+    }
+
+    fn commands(&self, each: &mut dyn FnMut(u8, Class)) {
+        Command::ALL.iter().for_each(|&command| each(command as u8, command.class()));
+    }
+
+    fn command_name(&self, command: u8) -> &'static str {
+        Command::from_u8(command).map_or("?", Command::name)
+    }
+
+    #[inline]
+    fn request(&self, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
+        memcache::request(bytes, &Limits { value: value_limit })
+    }
+
+    #[inline]
+    fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]> {
+        if message.ends_with(b"\r\n") { Ok(()) } else { Err(error::BAD_CHUNK) }
+    }
+
+    #[inline]
+    fn plan(&self, request: &Request, message: &[u8]) -> Plan {
+        match Command::from_u8(request.command) {
+            Some(Command::Get | Command::Gets | Command::Gat | Command::Gats) if !request.more_keys.is_empty() => {
+                Plan::Split { end: b"END\r\n" }
+            }
+            Some(Command::Version) => Plan::Answer(VERSION),
+            Some(Command::Verbosity) => Plan::Answer(b"OK\r\n"),
+            Some(Command::MetaNoop) => Plan::Answer(b"MN\r\n"),
+            Some(Command::Shutdown) => Plan::Answer(b"ERROR: shutdown not enabled\r\n"),
+            Some(Command::Config) => Plan::Answer(error::ERROR),
+            Some(Command::Stats) => Plan::Stats,
+            Some(Command::FlushAll) => Plan::Broadcast,
+            Some(Command::Quit) => Plan::Close,
+            _ if message.is_empty() => Plan::Answer(error::ERROR),
+            _ => Plan::Route,
+        }
+    }
+
+    #[inline]
+    fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message> {
+        let Some(command) = Command::from_u8(command) else { return Parsed::More };
+        match memcache::reply(command, bytes) {
+            Parsed::Head(reply) => Parsed::Head(Message::Last(reply)),
+            Parsed::More => Parsed::More,
+            Parsed::Bad(bad) => Parsed::Bad(bad),
+        }
+    }
+
+    #[inline]
+    fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool {
+        memcache::is_reply_whole(reply, bytes)
+    }
+
+    fn silenced(&self, command: u8, outcome: Outcome) -> bool {
+        Command::from_u8(command).is_some_and(|command| memcache::silenced(command, outcome))
+    }
+
+    #[inline]
+    fn key<'a>(&self, request: &Request, message: &'a [u8], scratch: &'a mut [u8; 250]) -> &'a [u8] {
+        memcache::key(request, message, scratch)
+    }
+
+    fn keys(&self, request: &Request, message: &[u8], each: &mut dyn FnMut(Span)) {
+        memcache::keys(request, message).for_each(each);
+    }
+
+    fn single(&self, request: &Request, message: &[u8], key: Span, out: &mut Vec<u8>) {
+        memcache::single(request, message, key, out);
+    }
+
+    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
+        memcache::rewrite(request, message, &Rewrite { key: change.key, ttl: change.ttl }, out)
+    }
+
+    fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
+        match Command::from_u8(command) {
+            Some(command) => memcache::rewrite_reply_key(command, key, reply, out),
+            None => out.extend_from_slice(reply),
+        }
+    }
+
+    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome {
+        memcache::default_reply(request, message, out)
+    }
+
+    fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>) {
+        let kind: &[u8] = if outcome == Outcome::ClientError { b"CLIENT_ERROR " } else { b"SERVER_ERROR " };
+        out.extend_from_slice(kind);
+        out.extend(text.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn example(&self, command: &str, key: &str) -> String {
+        match command {
+            "set" | "add" | "replace" | "append" | "prepend" => format!("{command} {key} 0 0 0\r\n\r\n"),
+            "cas" => format!("cas {key} 0 0 0 1\r\n\r\n"),
+            "ms" => format!("ms {key} 0\r\n\r\n"),
+            "incr" | "decr" => format!("{command} {key} 1\r\n"),
+            "touch" => format!("touch {key} 0\r\n"),
+            "gat" | "gats" => format!("{command} 0 {key}\r\n"),
+            _ => format!("{command} {key}\r\n"),
+        }
+    }
+
+    fn probe(&self) -> (u8, &'static [u8]) {
+        (Command::Version as u8, b"version\r\n")
+    }
+}

@@ -1,0 +1,158 @@
+//! What the worker must know of a protocol, and nothing more. Everything below a session and a lane that differs between
+//! memcached, Redis and MySQL is behind [`Dialect`]; everything that does not (order, batching, limits, time-outs) is
+//! written once, in `client` and `upstream`.
+
+mod memcache;
+mod transform;
+
+use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request, Span};
+
+pub use self::{memcache::Memcache, transform::Transform};
+
+/// State of one connection's login; what it means is the dialect's business.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    /// How far the login is.
+    pub step: u32,
+    /// What must be remembered from one step to the next (a salt, a user's name).
+    pub notes: Vec<u8>,
+}
+
+/// What a step of a login has done with the bytes it saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// The conversation goes on after `used` bytes.
+    More { used: usize },
+    /// The login is over after `used` bytes; what follows are requests or replies.
+    Ready { used: usize },
+    /// It failed; the connection is closed after what was said.
+    Refused(String),
+}
+
+/// A message from a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The whole reply, or the last part of one.
+    Last(Reply),
+    /// A part of a reply of which more is to come.
+    Part(Reply),
+    /// Nobody asked for it.
+    Push(Reply),
+}
+
+/// What the session does with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Walk the tree with it.
+    Route,
+    /// Several keys: each is a request of its own, the replies are joined in order and closed by this.
+    Split { end: &'static [u8] },
+    /// The session knows the answer.
+    Answer(&'static [u8]),
+    /// To every member of the listener's tree.
+    Broadcast,
+    /// The proxy's own figures.
+    Stats,
+    /// Close after what is due.
+    Close,
+}
+
+/// Parts of a request that a route changes; none = as it stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Change<'a> {
+    pub key: Option<&'a [u8]>,
+    pub ttl: Option<i64>,
+}
+
+/// Outcomes by the names that metrics use.
+pub const OUTCOMES: [(Outcome, &str); 20] = [
+    (Outcome::Ok, "ok"),
+    (Outcome::Stored, "stored"),
+    (Outcome::Exists, "exists"),
+    (Outcome::Deleted, "deleted"),
+    (Outcome::Found, "found"),
+    (Outcome::NotFound, "not_found"),
+    (Outcome::NotStored, "not_stored"),
+    (Outcome::Timeout, "timeout"),
+    (Outcome::ConnectTimeout, "connect_timeout"),
+    (Outcome::ConnectError, "connect_error"),
+    (Outcome::Busy, "busy"),
+    (Outcome::Shutdown, "shutdown"),
+    (Outcome::TryAgain, "try_again"),
+    (Outcome::Ejected, "ejected"),
+    (Outcome::Deadline, "deadline"),
+    (Outcome::Overloaded, "overloaded"),
+    (Outcome::RemoteError, "remote_error"),
+    (Outcome::LocalError, "local_error"),
+    (Outcome::ClientError, "client_error"),
+    (Outcome::Touched, "touched"),
+];
+
+/// One protocol.
+pub trait Dialect: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// The number of a command by its name in configurations.
+    fn command(&self, name: &str) -> Option<u8>;
+
+    /// Calls `each` with every command and its class.
+    fn commands(&self, each: &mut dyn FnMut(u8, Class));
+
+    fn command_name(&self, command: u8) -> &'static str;
+
+    /// A step of the login of a client; called first, without bytes, when it connects: a server that speaks first does so here.
+    fn admit(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
+        Login::Ready { used: 0 }
+    }
+
+    /// A step of our login at a server; called first, without bytes, when connected.
+    fn login(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
+        Login::Ready { used: 0 }
+    }
+
+    /// The head of the next request.
+    fn request(&self, bytes: &[u8], value_limit: u64) -> Parsed<Request>;
+
+    /// Is the body's end what it must be? If not, this is the answer.
+    fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]>;
+
+    fn plan(&self, request: &Request, message: &[u8]) -> Plan;
+
+    /// The next message from a server in answer to `command`.
+    fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message>;
+
+    /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted.
+    fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool;
+
+    /// Is a reply with this outcome kept from a client that asked for quiet?
+    fn silenced(&self, command: u8, outcome: Outcome) -> bool;
+
+    /// The key that routes hash, as the server will see it.
+    fn key<'a>(&self, request: &Request, message: &'a [u8], scratch: &'a mut [u8; 250]) -> &'a [u8];
+
+    /// Calls `each` with every key of a request that is to be split.
+    fn keys(&self, request: &Request, message: &[u8], each: &mut dyn FnMut(Span));
+
+    /// Appends the request for one of the keys.
+    fn single(&self, request: &Request, message: &[u8], key: Span, out: &mut Vec<u8>);
+
+    /// Appends the head with changes and without the words that ask for quiet. False: the result would be no request,
+    /// and nothing is appended.
+    #[must_use]
+    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool;
+
+    /// Appends the reply with the client's own key in place of the one a route has sent.
+    fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>);
+
+    /// Appends what a cache that has nothing answers.
+    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome;
+
+    /// Appends the error that the proxy itself answers; `text` says more than the outcome.
+    fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
+
+    /// A request of this command for this key, as short as can be: what `explain` walks with.
+    fn example(&self, command: &str, key: &str) -> String;
+
+    /// A request that every healthy server answers and that changes nothing, with its command.
+    fn probe(&self) -> (u8, &'static [u8]);
+}

@@ -1,0 +1,184 @@
+//! Everything of a worker but its sockets: bytes in, bytes and wishes out. No system call, no clock: time comes with each
+//! turn, chance from a seed, so that a simulator can own both.
+
+use std::{collections::BinaryHeap, rc::Rc, sync::Arc};
+
+use slab::Slab;
+
+use crate::{
+    client::{Client, Register},
+    config::schema::Limits,
+    dialect::Dialect,
+    figures::Figures,
+    members::Member,
+    near::store::Store,
+    reactor::Conn,
+    route::{Flights, Random, Tree},
+    stream::Stream,
+    timer::Timer,
+    upstream::{Lane, Lanes},
+};
+
+/// A worker's state.
+pub struct Engine {
+    /// Microseconds since the process began; the time of this turn.
+    pub now: u64,
+    pub random: Random,
+    pub limits: Limits,
+    /// The tree that new requests enter.
+    pub tree: Rc<Tree>,
+    pub clients: Slab<Client>,
+    pub lanes: Slab<Lane>,
+    /// Which lanes each member has, by member number.
+    pub by_member: Vec<Lanes>,
+    pub flights: Flights,
+    pub timers: BinaryHeap<Timer>,
+    pub store: Arc<Store>,
+    pub register: Arc<Register>,
+    pub figures: Figures,
+    pub wishes: Wishes,
+    /// Requests sent to servers and not answered.
+    pub(crate) in_flight: usize,
+    /// Lanes that are not read because their reader is slow.
+    pub(crate) held_lanes: usize,
+    /// New requests are refused until buffers have shrunk.
+    pub over_memory: bool,
+    /// Draining: clients are closed as soon as nothing is due to them.
+    pub draining: bool,
+    pub(crate) generation: u32,
+    /// Scratch for requests and replies made here.
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) scratch_reply: Vec<u8>,
+    /// Bulk lanes that the request being dispatched was given.
+    pub(crate) uploads: Vec<(u32, u32)>,
+    /// Process-wide facts that `stats` reports.
+    pub facts: Facts,
+}
+
+/// What the worker must do to its reactor after the events of a turn.
+#[derive(Default)]
+pub struct Wishes {
+    /// Connections with bytes to send.
+    pub flush: Vec<Peer>,
+    /// Lanes to connect.
+    pub connect: Vec<u32>,
+    /// Connections to close; true = with a reset.
+    pub close: Vec<(Conn, bool)>,
+    /// Connections to stop (true) or start (false) receiving from.
+    pub pause: Vec<(Conn, bool)>,
+    /// Clients to be served again from what they have already sent.
+    pub again: Vec<(u32, u32)>,
+    /// What the control thread should hear of.
+    pub news: Vec<News>,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    Client { index: u32, generation: u32 },
+    Lane { index: u32, generation: u32 },
+}
+
+/// What the control thread should hear of.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// This member was ejected just now, for this reason.
+    Ejected(Arc<Member>, String),
+}
+
+/// Facts about the process.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    pub pid: u32,
+    /// Unix seconds at which `now` was 0.
+    pub epoch: u64,
+    pub workers: usize,
+    pub worker: usize,
+}
+
+impl Engine {
+    /// A worker without clients and without listeners.
+    pub fn new(dialect: &'static dyn Dialect, limits: Limits, store: Arc<Store>, register: Arc<Register>, facts: Facts, seed: u64) -> Self {
+        Self {
+            now: 0,
+            random: Random(seed),
+            limits,
+            tree: Rc::new(Tree::empty(dialect)),
+            clients: Slab::new(),
+            lanes: Slab::new(),
+            by_member: Vec::new(),
+            flights: Flights::default(),
+            timers: BinaryHeap::new(),
+            store,
+            register,
+            figures: Figures::default(),
+            wishes: Wishes::default(),
+            in_flight: 0,
+            held_lanes: 0,
+            over_memory: false,
+            draining: false,
+            generation: 0,
+            scratch: Vec::new(),
+            scratch_reply: Vec::new(),
+            uploads: Vec::new(),
+            facts,
+        }
+    }
+
+    /// A new generation: 30 bits, so that it fits a reactor's tag.
+    pub(crate) fn next_generation(&mut self) -> u32 {
+        self.generation = (self.generation + 1) & 0x3fff_ffff;
+        self.generation
+    }
+
+    /// Does anything wait for a server?
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.in_flight > 0
+    }
+
+    /// Is any server held back because its reader is slow?
+    pub fn holds_lanes(&self) -> bool {
+        self.held_lanes > 0
+    }
+
+    /// The bytes of a connection.
+    pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
+        match peer {
+            Peer::Client { index, generation } => {
+                self.clients.get_mut(index as usize).filter(|client| client.generation == generation).map(|client| &mut client.stream)
+            }
+            Peer::Lane { index, generation } => {
+                self.lanes.get_mut(index as usize).filter(|lane| lane.generation == generation).map(|lane| &mut lane.stream)
+            }
+        }
+    }
+
+    /// Ends what clients have waited too long for. Called once a second; `backlog` tells what a socket has not taken.
+    pub fn check_clients(&mut self, backlog: &dyn Fn(Conn) -> usize) {
+        let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
+        let patience = self.limits.write_timeout.as_micros() as u64;
+        let mut gone = Vec::new();
+        let mut buffered = 0;
+        for (index, client) in &mut self.clients {
+            let waiting = client.stream.conn.map_or(0, backlog);
+            let due = waiting + client.stream.out.len();
+            buffered += due + client.stream.stash.len() + client.slots.held();
+            if waiting == 0 || waiting != client.stuck_backlog {
+                (client.stuck, client.stuck_backlog) = (now, waiting);
+            }
+            if waiting > 0 && now - client.stuck > patience {
+                self.figures.clients.slow += 1;
+                gone.push(index as u32);
+            } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {
+                self.figures.clients.idle += 1;
+                gone.push(index as u32);
+            }
+        }
+        for index in gone {
+            self.close_client(index, true);
+        }
+        buffered += self.lanes.iter().map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len()).sum::<usize>();
+        self.over_memory = buffered > self.limits.total_bytes / self.facts.workers.max(1);
+    }
+}

@@ -1,0 +1,153 @@
+//! Is a member fit to be asked? Counted for the process, not for a worker: every worker's failures add to the same count.
+
+use std::{
+    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+use serde::Serialize;
+
+/// Why a request to a member failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No answer in time: it may be slow, frozen or far.
+    Timeout,
+    /// The connection was refused or broke: nobody is there.
+    Connection,
+    /// It answered what is no answer.
+    Garbage,
+}
+
+/// What a member may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum State {
+    /// Everything.
+    Up = 0,
+    /// Everything; but it failed lately.
+    Suspect = 1,
+    /// Nothing but probes.
+    Ejected = 2,
+}
+
+/// When a member is ejected and how it is probed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Eject {
+    /// Soft failures in a row; 0 = never.
+    pub failures: u32,
+    pub probe_initial: Duration,
+    pub probe_max: Duration,
+}
+
+/// One member's health, shared by all workers and by every pool that names the member.
+#[derive(Debug)]
+pub struct Health {
+    state: AtomicU8,
+    /// Failures since the last success.
+    failures: AtomicU32,
+    ejections: AtomicU64,
+    eject: Eject,
+}
+
+impl Health {
+    pub fn new(eject: Eject) -> Self {
+        Self { state: AtomicU8::new(0), failures: AtomicU32::new(0), ejections: AtomicU64::new(0), eject }
+    }
+
+    /// May it be asked?
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.state.load(Relaxed) != State::Ejected as u8
+    }
+
+    pub fn state(&self) -> State {
+        match self.state.load(Relaxed) {
+            0 => State::Up,
+            1 => State::Suspect,
+            _ => State::Ejected,
+        }
+    }
+
+    pub fn failures(&self) -> u32 {
+        self.failures.load(Relaxed)
+    }
+
+    pub fn ejections(&self) -> u64 {
+        self.ejections.load(Relaxed)
+    }
+
+    pub fn eject(&self) -> &Eject {
+        &self.eject
+    }
+
+    /// A good reply. Costs one load while nothing was wrong.
+    #[inline]
+    pub fn succeeded(&self) {
+        if self.failures.load(Relaxed) != 0 {
+            self.failures.store(0, Relaxed);
+            // Only a probe brings an ejected member back: a late good reply is no sign of health.
+            let _ = self.state.compare_exchange(State::Suspect as u8, State::Up as u8, Relaxed, Relaxed);
+        }
+    }
+
+    /// A failure; true when this very one ejects the member (so that one thread reports it and starts the probes).
+    pub fn failed(&self, failure: Failure) -> bool {
+        let failures = self.failures.fetch_add(1, Relaxed).saturating_add(1);
+        if self.eject.failures == 0 {
+            return false;
+        }
+        if failure != Failure::Connection && failures < self.eject.failures {
+            let _ = self.state.compare_exchange(State::Up as u8, State::Suspect as u8, Relaxed, Relaxed);
+            return false;
+        }
+        let first = self.state.swap(State::Ejected as u8, Relaxed) != State::Ejected as u8;
+        if first {
+            self.ejections.fetch_add(1, Relaxed);
+        }
+        first
+    }
+
+    /// A probe was answered.
+    pub fn revived(&self) {
+        self.failures.store(0, Relaxed);
+        self.state.store(State::Up as u8, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn health(failures: u32) -> Health {
+        Health::new(Eject { failures, probe_initial: Duration::from_secs(1), probe_max: Duration::from_secs(30) })
+    }
+
+    #[test]
+    fn time_outs_eject_after_the_limit_and_a_success_begins_anew() {
+        let health = health(3);
+        assert!(!health.failed(Failure::Timeout) && !health.failed(Failure::Timeout));
+        assert_eq!(health.state(), State::Suspect);
+        health.succeeded();
+        assert_eq!(health.state(), State::Up);
+        assert!(!health.failed(Failure::Timeout) && !health.failed(Failure::Timeout) && health.failed(Failure::Timeout));
+        assert!(!health.is_up());
+        assert!(!health.failed(Failure::Timeout), "ejected once, reported once");
+    }
+
+    #[test]
+    fn nobody_there_ejects_at_once_and_only_a_probe_brings_it_back() {
+        let health = health(3);
+        assert!(health.failed(Failure::Connection));
+        health.succeeded();
+        assert!(!health.is_up());
+        health.revived();
+        assert_eq!((health.state(), health.failures(), health.ejections()), (State::Up, 0, 1));
+    }
+
+    #[test]
+    fn zero_failures_means_never() {
+        let health = health(0);
+        assert!(!health.failed(Failure::Connection) && health.is_up());
+    }
+}

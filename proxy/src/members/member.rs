@@ -1,0 +1,56 @@
+//! One server in a pool.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use socket2::SockAddr;
+
+use super::{Distance, Health};
+use crate::dialect::Dialect;
+
+/// A member's number, the same in every snapshot as long as the member lives: workers find its lanes by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemberId(pub u32);
+
+/// One server, as every worker sees it.
+pub struct Member {
+    pub id: MemberId,
+    /// The pool it was named in.
+    pub pool: Arc<str>,
+    /// What consistent hashing and people know it by.
+    pub name: String,
+    /// As written in the configuration.
+    pub address: String,
+    pub socket: SockAddr,
+    pub weight: f64,
+    pub zone: Option<String>,
+    pub distance: Distance,
+    pub dialect: &'static dyn Dialect,
+    /// Time for a reply.
+    pub timeout: Duration,
+    /// Time for a connection.
+    pub connect_timeout: Duration,
+    pub health: Arc<Health>,
+    /// So many of its pool are ejected that all of them are asked again.
+    pub fail_open: Arc<AtomicBool>,
+}
+
+impl Member {
+    /// May it be asked?
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        self.health.is_up() || self.fail_open.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.pool, self.name)
+    }
+}

@@ -1,0 +1,75 @@
+//! What happened in a store, in the names that memcached's `stats` gives it.
+
+/// One thing that is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Counter {
+    /// Keys read and found.
+    GetHits,
+    /// Keys read and not found.
+    GetMisses,
+    /// Of those, found expired.
+    GetExpired,
+    /// Of those, found flushed.
+    GetFlushed,
+    /// Values sent to be stored.
+    Sets,
+    /// Keys touched and found.
+    TouchHits,
+    /// Keys touched and not found.
+    TouchMisses,
+    /// Keys deleted.
+    DeleteHits,
+    /// Keys to be deleted and not found.
+    DeleteMisses,
+    /// Numbers increased.
+    IncrHits,
+    /// Numbers to be increased and not found.
+    IncrMisses,
+    /// Numbers decreased.
+    DecrHits,
+    /// Numbers to be decreased and not found.
+    DecrMisses,
+    /// Stored because the cas id fitted.
+    CasHits,
+    /// Not stored because there was nothing to compare with.
+    CasMisses,
+    /// Not stored because the cas id differed.
+    CasMismatches,
+    /// `flush_all` commands.
+    Flushes,
+    /// Meta commands.
+    Metas,
+    /// Items ever stored.
+    TotalItems,
+    /// Values refused for their size.
+    TooLarge,
+    /// Living items dropped for want of memory.
+    Evictions,
+    /// Dead items dropped.
+    Reclaimed,
+}
+
+const COUNT: usize = Counter::Reclaimed as usize + 1;
+
+/// A number for each [`Counter`].
+#[derive(Clone, Debug, Default)]
+pub struct Counters([u64; COUNT]);
+
+impl Counters {
+    /// How often it happened.
+    pub const fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize]
+    }
+
+    #[inline]
+    pub(super) const fn add(&mut self, counter: Counter) {
+        self.0[counter as usize] += 1;
+    }
+
+    pub(super) fn add_all(&mut self, other: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(other.0) {
+            *sum += more;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A key of the store while its shard is locked: look, decide, change, as one step that no other thread can cut.
+
+use parking_lot::MutexGuard;
+
+use super::{
+    counters::Counter,
+    item::{self, Item, Marks, Meta},
+    shard::{Miss, Shard},
+    table::Hash,
+};
+
+/// The place of one key, occupied or not. Its shard is locked until this is dropped: hold one at a time.
+pub struct Entry<'s, 'k> {
+    pub(super) shard: MutexGuard<'s, Shard>,
+    pub(super) hash: Hash,
+    pub(super) key: &'k [u8],
+    pub(super) now: u64,
+    pub(super) largest: usize,
+    pub(super) found: Result<usize, Miss>,
+}
+
+/// The value is larger than the store takes. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("object too large for cache")]
+pub struct TooLarge;
+
+impl Entry<'_, '_> {
+    /// The item, without noting that it was read.
+    #[inline]
+    pub fn item(&self) -> Option<Item<'_>> {
+        self.found.ok().map(|at| self.shard.item(at))
+    }
+
+    /// Why there is none.
+    pub fn miss(&self) -> Option<Miss> {
+        self.found.err()
+    }
+
+    /// The item, noting that it was read.
+    #[inline]
+    pub fn read(&mut self) -> Option<Item<'_>> {
+        let at = self.found.ok()?;
+        self.shard.hit(at, self.now);
+        Some(self.shard.item(at))
+    }
+
+    /// Stores `value`, over the item if there is one; the cas id it got.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; the old item stays.
+    pub fn put(&mut self, meta: Meta, value: &[u8]) -> Result<u64, TooLarge> {
+        self.check(value.len(), meta.flags)?;
+        Ok(self.store(meta, [value, b"", b""]))
+    }
+
+    /// Puts `before` in front of the item's value and `after` behind it, keeping its flags and its expiry time; the new
+    /// cas id. Does nothing and returns none if there is no item.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; the old item stays.
+    pub fn splice(&mut self, before: &[u8], after: &[u8], cas: Option<u64>) -> Result<Option<u64>, TooLarge> {
+        let Some(item) = self.item() else { return Ok(None) };
+        let meta = Meta { flags: item.flags(), expires: item.expires(), marks: Marks::NONE, cas };
+        self.check(before.len() + item.value().len() + after.len(), meta.flags)?;
+        let Ok(at) = self.found else { return Ok(None) };
+        let old = self.shard.remove(at);
+        self.found = Err(Miss::Absent);
+        let value = Item { bytes: &old.bytes, expires: 0 }.value();
+        Ok(Some(self.store(meta, [before, value, after])))
+    }
+
+    fn store(&mut self, meta: Meta, value: [&[u8]; 3]) -> u64 {
+        let (at, cas) = self.shard.put((self.hash, self.key, self.found.ok()), self.now, meta, value);
+        self.found = Ok(at);
+        cas
+    }
+
+    /// memcached's measure of an item, so that both refuse the same value: its head, its cas id, the key and a NUL, the
+    /// flags unless they are 0, the value and its line end.
+    fn check(&mut self, value_length: usize, flags: u32) -> Result<(), TooLarge> {
+        let flags_length = if flags == 0 { 0 } else { size_of::<u32>() };
+        if 48 + 8 + self.key.len() + 1 + flags_length + value_length + 2 > self.largest {
+            self.count(Counter::TooLarge);
+            return Err(TooLarge);
+        }
+        Ok(())
+    }
+
+    /// Drops the item; true if there was one.
+    pub fn remove(&mut self) -> bool {
+        let Ok(at) = std::mem::replace(&mut self.found, Err(Miss::Absent)) else { return false };
+        self.shard.remove(at);
+        true
+    }
+
+    /// Gives the item, if there is one, another time to die: milliseconds on the store's clock, 0 = never.
+    pub fn set_expires(&mut self, expires: u64) {
+        if let Ok(at) = self.found {
+            self.shard.set_expires(at, expires);
+        }
+    }
+
+    /// Replaces the item's marks, if there is one.
+    pub fn set_marks(&mut self, marks: Marks) {
+        if let Ok(at) = self.found {
+            item::set_marks(self.shard.bytes_mut(at), marks);
+        }
+    }
+
+    /// Gives the item, if there is one, the cas id `cas` or a fresh one.
+    pub fn renew_cas(&mut self, cas: Option<u64>) {
+        if let Ok(at) = self.found {
+            let cas = cas.unwrap_or_else(|| self.shard.draw_cas());
+            item::set_cas(self.shard.bytes_mut(at), cas);
+        }
+    }
+
+    /// Counts something about this key.
+    #[inline]
+    pub fn count(&mut self, counter: Counter) {
+        self.shard.counters.add(counter);
+    }
+}

@@ -1,0 +1,242 @@
+//! An item is one allocation: a fixed head, then the very bytes that a `get` answers.
+//!
+//! ```text
+//! 0    8      12      16     20    22    23      24
+//! cas  flags  length  seen   nkey  nfmt  marks   VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n
+//! ```
+//!
+//! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache lines that
+//! this copy touches anyway. The allocation is rounded up to [`size_class`]; its tail is not used.
+
+const CAS: usize = 0;
+const FLAGS: usize = 8;
+const LENGTH: usize = 12;
+const SEEN: usize = 16;
+const KEY_LENGTH: usize = 20;
+const FORMAT_LENGTH: usize = 22;
+const MARKS: usize = 23;
+const HEAD: usize = 24;
+const WORD: &[u8] = b"VALUE ";
+const END: &[u8] = b"\r\nEND\r\n";
+
+/// Yes-or-no facts about an item, as one byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// It was read since it was stored.
+    pub const FETCHED: Self = Self(1);
+    /// It was invalidated but may still be served while someone recaches it.
+    pub const STALE: Self = Self(2);
+    /// Someone was told to recache it.
+    pub const TOKEN_SENT: Self = Self(4);
+    /// Its key came base64-encoded and goes out so.
+    pub const BINARY_KEY: Self = Self(8);
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    /// Both.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These but not those of `other`.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// All of `other` are set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// `self` if `condition` holds, else none.
+    pub const fn when(self, condition: bool) -> Self {
+        if condition { self } else { Self::NONE }
+    }
+}
+
+/// What a new item says besides its key and its value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meta {
+    /// The client's flags.
+    pub flags: u32,
+    /// When it dies, in milliseconds on the store's clock; 0 = never.
+    pub expires: u64,
+    /// The marks it begins with.
+    pub marks: Marks,
+    /// Its cas id; none = the store draws one that no other item of the store ever had.
+    pub cas: Option<u64>,
+}
+
+/// An item to be read.
+#[derive(Clone, Copy)]
+pub struct Item<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) expires: u64,
+}
+
+impl<'a> Item<'a> {
+    /// Unique in its store unless the client chose it; changes with every change of the value.
+    pub fn cas(&self) -> u64 {
+        number(self.bytes, CAS).map_or(0, u64::from_le_bytes)
+    }
+
+    /// The client's flags.
+    pub fn flags(&self) -> u32 {
+        number(self.bytes, FLAGS).map_or(0, u32::from_le_bytes)
+    }
+
+    /// When it dies, in milliseconds on the store's clock; 0 = never.
+    pub const fn expires(&self) -> u64 {
+        self.expires
+    }
+
+    /// When it was last read or stored, in seconds on the store's clock.
+    pub fn seen(&self) -> u32 {
+        number(self.bytes, SEEN).map_or(0, u32::from_le_bytes)
+    }
+
+    /// Yes-or-no facts.
+    pub fn marks(&self) -> Marks {
+        Marks(self.bytes[MARKS])
+    }
+
+    /// The key.
+    pub fn key(&self) -> &'a [u8] {
+        key(self.bytes)
+    }
+
+    /// The value.
+    #[inline]
+    pub fn value(&self) -> &'a [u8] {
+        let start = HEAD + self.line_length();
+        &self.bytes[start..start + value_length(self.bytes)]
+    }
+
+    /// `VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n`: the whole reply to a `get` of one key.
+    #[inline]
+    pub fn reply(&self) -> &'a [u8] {
+        &self.bytes[HEAD..HEAD + self.line_length() + value_length(self.bytes) + END.len()]
+    }
+
+    /// Bytes of the first line of [`reply`](Self::reply), its line end included.
+    #[inline]
+    pub fn line_length(&self) -> usize {
+        WORD.len() + key_length(self.bytes) + self.bytes[FORMAT_LENGTH] as usize
+    }
+}
+
+#[inline]
+fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.first_chunk().copied()
+}
+
+#[inline]
+fn key_length(bytes: &[u8]) -> usize {
+    number(bytes, KEY_LENGTH).map_or(0, u16::from_le_bytes) as usize
+}
+
+#[inline]
+fn value_length(bytes: &[u8]) -> usize {
+    number(bytes, LENGTH).map_or(0, u32::from_le_bytes) as usize
+}
+
+#[inline]
+pub(super) fn key(bytes: &[u8]) -> &[u8] {
+    let start = HEAD + WORD.len();
+    &bytes[start..start + key_length(bytes)]
+}
+
+pub(super) fn set_cas(bytes: &mut [u8], cas: u64) {
+    bytes[CAS..CAS + 8].copy_from_slice(&cas.to_le_bytes());
+}
+
+pub(super) fn set_marks(bytes: &mut [u8], marks: Marks) {
+    bytes[MARKS] = marks.0;
+}
+
+/// Notes a read at `second`. Writes only what changes, so that a hot item's line stays clean.
+#[inline]
+pub(super) fn set_fetched(bytes: &mut [u8], second: u32) {
+    let marks = bytes[MARKS] | Marks::FETCHED.0;
+    if bytes[MARKS] != marks {
+        bytes[MARKS] = marks;
+    }
+    if number(bytes, SEEN) != Some(second.to_le_bytes()) {
+        set_seen(bytes, second);
+    }
+}
+
+pub(super) fn set_seen(bytes: &mut [u8], second: u32) {
+    bytes[SEEN..SEEN + 4].copy_from_slice(&second.to_le_bytes());
+}
+
+/// The part of an item that has to be formatted: its flags and its length as decimal text.
+pub(super) struct Format {
+    text: [u8; 24],
+    length: u8,
+}
+
+impl Format {
+    pub(super) fn new(flags: u32, value_length: usize) -> Self {
+        let mut text = [0; 24];
+        let (mut flags_text, mut length_text) = (itoa::Buffer::new(), itoa::Buffer::new());
+        // The length is kept in 32 bits; the store's limit on items is far below.
+        let parts: [&[u8]; 5] = [
+            b" ",
+            flags_text.format(flags).as_bytes(),
+            b" ",
+            length_text.format(value_length as u32).as_bytes(),
+            b"\r\n",
+        ];
+        let length = gather(&mut text, &parts);
+        Self { text, length: length as u8 }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.length as usize]
+    }
+
+    /// Bytes that the item needs, before rounding.
+    pub(super) fn item_length(&self, key: &[u8], value_length: usize) -> usize {
+        HEAD + WORD.len() + key.len() + self.length as usize + value_length + END.len()
+    }
+}
+
+/// Writes a whole item over `bytes`, which hold at least [`Format::item_length`]; the value is the concatenation of
+/// `value`.
+pub(super) fn write(
+    bytes: &mut [u8],
+    (cas, flags, marks, second): (u64, u32, Marks, u32),
+    key: &[u8],
+    format: &Format,
+    value: [&[u8]; 3],
+) {
+    let length = value.iter().map(|part| part.len()).sum::<usize>() as u32;
+    set_cas(bytes, cas);
+    bytes[FLAGS..FLAGS + 4].copy_from_slice(&flags.to_le_bytes());
+    bytes[LENGTH..LENGTH + 4].copy_from_slice(&length.to_le_bytes());
+    set_seen(bytes, second);
+    bytes[KEY_LENGTH..KEY_LENGTH + 2].copy_from_slice(&(key.len() as u16).to_le_bytes());
+    bytes[FORMAT_LENGTH] = format.length;
+    set_marks(bytes, marks);
+    gather(&mut bytes[HEAD..], &[WORD, key, format.as_bytes(), value[0], value[1], value[2], END]);
+}
+
+/// Copies `parts` one after the other to the front of `into`; the number of bytes.
+fn gather(into: &mut [u8], parts: &[&[u8]]) -> usize {
+    let mut at = 0;
+    for part in parts {
+        into[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    at
+}
+
+/// Rounds up to the sizes that mimalloc hands out (four steps from one power of two to the next), so that the bytes
+/// counted are the bytes taken, and a value that changes its length a little finds room where it was.
+pub(super) fn size_class(length: usize) -> usize {
+    let step = (length.next_power_of_two() / 8).max(16);
+    length.next_multiple_of(step)
+}

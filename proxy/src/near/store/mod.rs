@@ -1,0 +1,139 @@
+//! Keys and values in memory, shared by all workers: what the `embedded` route and the near cache keep their data in.
+//!
+//! The keys are spread over shards, each a small table behind a lock of its own that is held for well under a
+//! microsecond. What one thread stores every other reads. There is no clock and no chance in here: time comes with each
+//! call, as milliseconds since whatever moment the owner calls 0, and the hash's seed with [`Store::new`].
+//!
+//! Invariants:
+//! * items, their unused tails and the tables together never take more than [`Limits::memory`];
+//! * between a change and the next, an item's cas id stays; no two changes of the store draw the same id;
+//! * an item that expired or was flushed is never seen again, whoever reclaims its memory and when.
+
+mod counters;
+mod entry;
+mod item;
+mod shard;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use ahash::RandomState;
+use parking_lot::{Mutex, MutexGuard};
+
+pub use self::{
+    counters::{Counter, Counters},
+    entry::{Entry, TooLarge},
+    item::{Item, Marks, Meta},
+    shard::Miss,
+};
+use self::{shard::Shard, table::Hash};
+
+/// The longest key that a store takes.
+pub const MAX_KEY: usize = u16::MAX as usize;
+
+/// How much a store may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all items and the tables that find them.
+    pub memory: usize,
+    /// Bytes of the largest item in memcached's measure (its `-I`): key and value and 60 or so.
+    pub item: usize,
+}
+
+impl Default for Limits {
+    /// 64 MiB, and 1 MiB for an item, as memcached.
+    fn default() -> Self {
+        Self { memory: 64 << 20, item: 1 << 20 }
+    }
+}
+
+/// A shard alone in its cache lines: two workers on neighbouring shards do not meet.
+#[repr(align(128))]
+struct Line(Mutex<Shard>);
+
+/// The store.
+pub struct Store {
+    shards: Box<[Line]>,
+    hasher: RandomState,
+    limits: Limits,
+}
+
+/// What a store holds.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Living items, those not yet found to be expired included.
+    pub items: u64,
+    /// Bytes of items and tables.
+    pub bytes: u64,
+    /// What happened so far.
+    pub counters: Counters,
+}
+
+impl Store {
+    /// An empty store. `seed` keeps who knows this program from choosing keys that collide: draw it at random.
+    ///
+    /// An item larger than a quarter of a shard's share could evict most of its shard, so there are as many shards, at
+    /// most 1024, as leave each 4 MiB and four items; with less than four items' memory the largest item is smaller.
+    pub fn new(limits: Limits, seed: [u64; 4]) -> Self {
+        let share = (4 << 20).max(limits.item.saturating_mul(4));
+        let count = ((limits.memory / share).clamp(1, 1024) + 1).next_power_of_two() / 2;
+        let share = limits.memory / count;
+        let shard = |number| Line(Mutex::new(Shard::new(share, number as u64, count as u64)));
+        Self {
+            shards: (0..count).map(shard).collect(),
+            hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
+            limits: Limits { memory: limits.memory, item: limits.item.min(share / 4) },
+        }
+    }
+
+    /// What it was given, as far as it makes sense.
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The place of `key` at `now`, its shard locked. Only the first [`MAX_KEY`] bytes of a key count.
+    #[inline]
+    pub fn entry<'k>(&self, key: &'k [u8], now: u64) -> Entry<'_, 'k> {
+        let key = &key[..key.len().min(MAX_KEY)];
+        let hash = Hash(self.hasher.hash_one(key));
+        let mut shard = self.shard(hash.shard());
+        shard.begin(now);
+        let found = shard.find(hash, key, now);
+        Entry { shard, hash, key, now, largest: self.limits.item, found }
+    }
+
+    fn shard(&self, number: usize) -> MutexGuard<'_, Shard> {
+        self.shards[number & (self.shards.len() - 1)].0.lock()
+    }
+
+    /// Drops everything that is there at `at` milliseconds, or now if that is not later than `now`. Replaces an earlier
+    /// call whose time has not come.
+    pub fn flush(&self, at: u64, now: u64) {
+        for number in 0..self.shards.len() {
+            let mut shard = self.shard(number);
+            shard.begin(now);
+            shard.flush_at(at, now);
+        }
+        self.shard(0).counters.add(Counter::Flushes);
+    }
+
+    /// What it holds at `now`.
+    pub fn totals(&self, now: u64) -> Totals {
+        let mut totals = Totals::default();
+        for number in 0..self.shards.len() {
+            let mut shard = self.shard(number);
+            shard.begin(now);
+            totals.items += shard.items() as u64;
+            totals.bytes += shard.memory() as u64;
+            totals.counters.add_all(&shard.counters);
+        }
+        totals
+    }
+
+    /// Counts from 0 again.
+    pub fn reset_counters(&self) {
+        for number in 0..self.shards.len() {
+            self.shard(number).counters = Counters::default();
+        }
+    }
+}

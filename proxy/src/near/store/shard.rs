@@ -1,0 +1,287 @@
+//! One lock's worth of the store: a table, its share of the memory, and who must go when that is used up.
+//!
+//! **Eviction** looks at [`SAMPLE`] items in the table's order, which the hash has shuffled, and takes the one that was
+//! not used for the longest time, counted in operations of this shard and halved for each hit up to three. That is
+//! sampled LRU (as in Redis), which needs no list through all items, so a hit writes nothing but the slot it has read
+//! anyway; the hits keep a scan over many keys from washing out the few that are read again and again.
+//!
+//! **Expiry and flushes** are lazy: a dead item is dropped when someone looks at it, when eviction meets it, and by a
+//! step of one slot that every operation makes through the table as long as there is something to find.
+
+use super::{
+    counters::{Counter, Counters},
+    item::{self, Format, Item, Meta},
+    table::{Hash, Life, Slot, Table},
+};
+
+/// Items that one eviction chooses from.
+const SAMPLE: usize = 16;
+
+pub(super) struct Shard {
+    table: Table,
+    /// Bytes of all items.
+    used: usize,
+    /// Bytes that items and table may take together.
+    limit: usize,
+    /// Items of an earlier epoch are flushed.
+    epoch: u32,
+    /// When the next flush is due, in milliseconds.
+    flush_at: Option<u64>,
+    /// Items of earlier epochs still in the table.
+    flushed: usize,
+    /// Items that will expire, flushed ones included.
+    mortal: usize,
+    /// Next slot that the crawler looks at.
+    crawl: usize,
+    /// Next slot that eviction looks at.
+    hand: usize,
+    tick: u32,
+    cas: u64,
+    /// Distance of two cas ids, so that shards never draw the same.
+    cas_step: u64,
+    pub(super) counters: Counters,
+}
+
+impl Shard {
+    pub(super) fn new(limit: usize, first_cas: u64, cas_step: u64) -> Self {
+        Self {
+            table: Table::default(),
+            used: 0,
+            limit,
+            epoch: 0,
+            flush_at: None,
+            flushed: 0,
+            mortal: 0,
+            crawl: 0,
+            hand: 0,
+            tick: 0,
+            cas: first_cas,
+            cas_step,
+            counters: Counters::default(),
+        }
+    }
+
+    /// What every operation does first: a flush that is due, and a step of the crawler. Positions are good until the
+    /// next call of a method that removes or inserts.
+    #[inline]
+    pub(super) fn begin(&mut self, now: u64) {
+        self.tick = self.tick.wrapping_add(1);
+        if self.flush_at.is_some_and(|at| now >= at) {
+            self.flush();
+        }
+        if self.mortal | self.flushed != 0 {
+            self.crawl(now);
+        }
+    }
+
+    fn crawl(&mut self, now: u64) {
+        if self.crawl >= self.table.slots() {
+            self.crawl = 0;
+        }
+        match self.table.occupied(self.crawl).map(|slot| self.is_dead(slot, now)) {
+            // Another item may have moved here: look again next time.
+            Some(true) => self.remove_dead(self.crawl),
+            _ => self.crawl += 1,
+        }
+    }
+
+    fn is_dead(&self, slot: &Slot, now: u64) -> bool {
+        let expires = slot.life.expires();
+        slot.life.epoch() != self.epoch || expires != 0 && expires <= now
+    }
+
+    /// Flushes everything at `at`, or now if that is not later than `now`. A later call replaces a flush that is not
+    /// due yet.
+    pub(super) fn flush_at(&mut self, at: u64, now: u64) {
+        self.flush_at = None;
+        if at > now {
+            self.flush_at = Some(at);
+        } else {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.flush_at = None;
+        if self.epoch == Life::LAST_EPOCH {
+            // The number begins anew: nothing may be left that could come alive again.
+            self.table = Table::default();
+            (self.used, self.mortal, self.flushed, self.epoch) = (0, 0, 0, 0);
+        } else {
+            self.epoch += 1;
+            self.flushed = self.table.len();
+        }
+    }
+
+    /// Where the living item of `key` is. A dead one is dropped; why it was dead.
+    #[inline]
+    pub(super) fn find(&mut self, hash: Hash, key: &[u8], now: u64) -> Result<usize, Miss> {
+        let at = self.table.find(hash, key).ok_or(Miss::Absent)?;
+        let slot = self.table.slot(at);
+        if !self.is_dead(slot, now) {
+            return Ok(at);
+        }
+        let miss = if slot.life.epoch() != self.epoch { Miss::Flushed } else { Miss::Expired };
+        self.remove_dead(at);
+        Err(miss)
+    }
+
+    pub(super) fn item(&self, at: usize) -> Item<'_> {
+        let slot = self.table.slot(at);
+        Item { bytes: &slot.bytes, expires: slot.life.expires() }
+    }
+
+    /// Notes that the item was read.
+    #[inline]
+    pub(super) fn hit(&mut self, at: usize, now: u64) {
+        let tick = self.tick;
+        let slot = self.table.slot_mut(at);
+        slot.tick = tick;
+        slot.life = slot.life.hit();
+        item::set_fetched(&mut slot.bytes, seconds(now));
+    }
+
+    /// The item's bytes, for the setters of [`item`].
+    pub(super) fn bytes_mut(&mut self, at: usize) -> &mut [u8] {
+        &mut self.table.slot_mut(at).bytes
+    }
+
+    pub(super) fn set_expires(&mut self, at: usize, expires: u64) {
+        let slot = self.table.slot_mut(at);
+        let before = slot.life;
+        slot.life = Life::new(expires, self.epoch).with_hits_of(before);
+        self.mortal -= usize::from(before.expires() != 0);
+        self.mortal += usize::from(expires != 0);
+    }
+
+    pub(super) const fn draw_cas(&mut self) -> u64 {
+        self.cas = self.cas.wrapping_add(self.cas_step);
+        self.cas
+    }
+
+    /// Stores the concatenation of `value` under `key`, over the item at `at` if there is one; where it is now and its
+    /// cas id.
+    pub(super) fn put(
+        &mut self,
+        (hash, key, at): (Hash, &[u8], Option<usize>),
+        now: u64,
+        meta: Meta,
+        value: [&[u8]; 3],
+    ) -> (usize, u64) {
+        let length = value.iter().map(|part| part.len()).sum();
+        let format = Format::new(meta.flags, length);
+        let class = item::size_class(format.item_length(key, length));
+        let cas = meta.cas.unwrap_or_else(|| self.draw_cas());
+        let facts = (cas, meta.flags, meta.marks, seconds(now));
+        let tick = self.tick;
+        self.counters.add(Counter::TotalItems);
+        if let Some(at) = at {
+            // The usual overwrite: the new value fits where the old one was.
+            if self.table.slot(at).bytes.len() == class {
+                self.set_expires(at, meta.expires);
+                let slot = self.table.slot_mut(at);
+                slot.tick = tick;
+                item::write(&mut slot.bytes, facts, key, &format, value);
+                return (at, cas);
+            }
+        }
+        let mut bytes = vec![0; class].into_boxed_slice();
+        item::write(&mut bytes, facts, key, &format, value);
+        let mut life = Life::new(meta.expires, self.epoch);
+        if let Some(at) = at {
+            life = life.with_hits_of(self.remove(at).life);
+        }
+        self.make_room(class, now);
+        self.used += class;
+        self.mortal += usize::from(life.expires() != 0);
+        (self.table.insert(hash, bytes, life, tick), cas)
+    }
+
+    /// Evicts until an item of `class` bytes more stays within the limit, the table's next size included.
+    fn make_room(&mut self, class: usize, now: u64) {
+        let grows = |shard: &Self| {
+            let slots = shard.table.larger();
+            // Beyond that, tiny items would be evicted to hold slots for tiny items: the table stays, items go.
+            (shard.table.is_full() && Table::bytes(slots) <= shard.limit / 8 * 5).then_some(slots)
+        };
+        // Many tiny items have gone: the memory of their slots is worth more than an empty table.
+        let smaller = (self.table.len() < self.table.slots() / 16).then(|| self.table.slots() / 4);
+        if let Some(slots) = smaller.or_else(|| grows(self)) {
+            // While items move, both tables are there.
+            self.evict_to(self.limit.saturating_sub(Table::bytes(slots) + class), now);
+            self.table.resize(slots);
+            (self.crawl, self.hand) = (0, 0);
+        }
+        self.evict_to(self.limit.saturating_sub(class), now);
+        while self.table.is_full() && self.evict(now) {}
+    }
+
+    fn evict_to(&mut self, most: usize, now: u64) {
+        while self.memory() > most && self.evict(now) {}
+    }
+
+    /// Bytes of items and table.
+    pub(super) fn memory(&self) -> usize {
+        self.used + Table::bytes(self.table.slots())
+    }
+
+    /// Living items, those not yet found to be expired included.
+    pub(super) const fn items(&self) -> usize {
+        self.table.len() - self.flushed
+    }
+
+    /// Drops the least useful of the next few items; false if there was none at all.
+    fn evict(&mut self, now: u64) -> bool {
+        let (slots, mut seen) = (self.table.slots(), 0);
+        let mut victim: Option<(usize, u32)> = None;
+        for _ in 0..slots {
+            self.hand = if self.hand + 1 >= slots { 0 } else { self.hand + 1 };
+            let Some(slot) = self.table.occupied(self.hand) else { continue };
+            if self.is_dead(slot, now) {
+                self.remove_dead(self.hand);
+                return true;
+            }
+            let idle = self.tick.wrapping_sub(slot.tick) >> slot.life.hits();
+            if victim.is_none_or(|(_, most)| idle > most) {
+                victim = Some((self.hand, idle));
+            }
+            seen += 1;
+            if seen == SAMPLE {
+                break;
+            }
+        }
+        let Some((at, _)) = victim else { return false };
+        self.counters.add(Counter::Evictions);
+        self.remove(at);
+        true
+    }
+
+    fn remove_dead(&mut self, at: usize) {
+        self.counters.add(Counter::Reclaimed);
+        self.remove(at);
+    }
+
+    pub(super) fn remove(&mut self, at: usize) -> Slot {
+        let slot = self.table.remove(at);
+        self.used -= slot.bytes.len();
+        self.mortal -= usize::from(slot.life.expires() != 0);
+        self.flushed -= usize::from(slot.life.epoch() != self.epoch);
+        slot
+    }
+}
+
+/// Why an item was not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// It is not there.
+    Absent,
+    /// It was there, and had expired.
+    Expired,
+    /// It was there, and was flushed.
+    Flushed,
+}
+
+/// The store's clock in seconds.
+pub(super) const fn seconds(now: u64) -> u32 {
+    (now / 1000) as u32
+}

@@ -1,0 +1,393 @@
+//! The back end that always works: readiness by epoll (through mio), edge-triggered, registered once per socket.
+//!
+//! A read that does not fill the scratch buffer has emptied the socket: the kernel reports the next bytes by a new edge, so
+//! no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again` list, so that one busy
+//! peer takes one buffer per turn and no more.
+
+use std::{
+    io::{self, Read, Write},
+    os::fd::AsRawFd,
+    time::Duration,
+};
+
+use mio::{Interest, Token, unix::SourceFd};
+use rustix::{
+    io::Errno,
+    net::{SocketFlags, accept_with},
+};
+use slab::Slab;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::{Buffer, Conn, Event, Expect, Reactor, buffer::Memory};
+
+/// One receive brings at most this much: larger than any message that enters a shared lane.
+const SCRATCH: usize = 64 * 1024;
+/// Clients accepted in one turn; the rest waits for the next, so that a storm of connections does not starve requests.
+const ACCEPTS: usize = 256;
+
+/// The epoll back end.
+#[derive(Debug)]
+pub struct Epoll {
+    poll: mio::Poll,
+    events: mio::Events,
+    sources: Slab<Source>,
+    generation: u32,
+    /// What this turn has still to look at.
+    ready: Vec<Ready>,
+    cursor: usize,
+    /// Readable without a new edge.
+    again: Vec<Conn>,
+    /// Clients left in the queues of closed listeners.
+    drained: Vec<Event>,
+    scratch: Option<Box<[u8]>>,
+}
+
+#[derive(Debug)]
+struct Source {
+    generation: u32,
+    tag: u64,
+    socket: Socket,
+    state: State,
+    paused: bool,
+    /// An edge came while paused.
+    readable: bool,
+    /// The peer has closed its side: after the data there is an end of file and no further edge.
+    hangup: bool,
+    backlog: Vec<u8>,
+    sent: usize,
+    /// Clients accepted in this turn.
+    accepted: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Listening,
+    Connecting,
+    Open,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    conn: Conn,
+    read: bool,
+    write: bool,
+}
+
+impl Epoll {
+    /// A new back end.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            poll: mio::Poll::new()?,
+            events: mio::Events::with_capacity(1024),
+            sources: Slab::new(),
+            generation: 0,
+            ready: Vec::new(),
+            cursor: 0,
+            again: Vec::new(),
+            drained: Vec::new(),
+            scratch: None,
+        })
+    }
+
+    fn insert(&mut self, tag: u64, socket: Socket, state: State) -> io::Result<Conn> {
+        let fd = socket.as_raw_fd();
+        let interest = match state {
+            State::Listening => Interest::READABLE,
+            _ => Interest::READABLE | Interest::WRITABLE,
+        };
+        self.generation = self.generation.wrapping_add(1) & 0x7fff_ffff;
+        let source = Source {
+            generation: self.generation,
+            tag,
+            socket,
+            state,
+            paused: false,
+            readable: false,
+            hangup: false,
+            backlog: Vec::new(),
+            sent: 0,
+            accepted: 0,
+        };
+        let conn = Conn { index: self.sources.insert(source) as u32, generation: self.generation };
+        if let Err(error) = self.poll.registry().register(&mut SourceFd(&fd), token(conn), interest) {
+            self.sources.remove(conn.index as usize);
+            return Err(error);
+        }
+        Ok(conn)
+    }
+
+    fn source(&mut self, conn: Conn) -> Option<&mut Source> {
+        self.sources.get_mut(conn.index as usize).filter(|source| source.generation == conn.generation)
+    }
+
+    fn accept(&mut self, conn: Conn) -> Option<Event> {
+        let source = self.source(conn)?;
+        loop {
+            return match accept_with(&source.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(fd) => {
+                    source.accepted += 1;
+                    Some(Event::Accepted { tag: source.tag, socket: fd.into() })
+                }
+                // A client that gave up before we came: not our failure.
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(Errno::AGAIN) => None,
+                // Out of files or memory: the clients stay in the queue; look again in the next turn.
+                Err(_) => {
+                    self.again.push(conn);
+                    None
+                }
+            };
+        }
+    }
+
+    fn read(&mut self, conn: Conn) -> Option<Event> {
+        let mut scratch = self.scratch.take().unwrap_or_else(|| vec![0; SCRATCH].into_boxed_slice());
+        let Some(source) = self.source(conn) else {
+            self.scratch = Some(scratch);
+            return None;
+        };
+        if source.paused {
+            source.readable = true;
+            self.scratch = Some(scratch);
+            return None;
+        }
+        let tag = source.tag;
+        loop {
+            return match (&source.socket).read(&mut scratch) {
+                Ok(0) => {
+                    self.scratch = Some(scratch);
+                    Some(Event::Eof { tag })
+                }
+                Ok(n) => {
+                    if n == scratch.len() || source.hangup {
+                        self.again.push(conn);
+                    }
+                    Some(Event::Data { tag, buffer: Buffer(Memory::Scratch(scratch, n)) })
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.scratch = Some(scratch);
+                    (error.kind() != io::ErrorKind::WouldBlock).then_some(Event::Failed { tag, error })
+                }
+            };
+        }
+    }
+
+    /// The socket takes bytes again, or a connect has ended.
+    fn write(&mut self, conn: Conn) -> Option<Event> {
+        let source = self.source(conn)?;
+        let tag = source.tag;
+        if source.state == State::Connecting {
+            match source.socket.take_error() {
+                Ok(None) if source.socket.peer_addr().is_ok() => source.state = State::Open,
+                Ok(None) => return None,
+                Ok(Some(error)) | Err(error) => return Some(Event::Failed { tag, error }),
+            }
+            // A failure to write now is reported by the read side.
+            let _ = source.drain();
+            return Some(Event::Connected { tag });
+        }
+        if source.backlog.is_empty() {
+            return None;
+        }
+        match source.drain() {
+            Ok(true) => Some(Event::Sent { tag }),
+            Ok(false) => None,
+            Err(error) => Some(Event::Failed { tag, error }),
+        }
+    }
+}
+
+impl Source {
+    /// Writes what it can of the backlog; true when none is left.
+    fn drain(&mut self) -> io::Result<bool> {
+        while self.sent < self.backlog.len() {
+            match (&self.socket).write(&self.backlog[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.backlog = Vec::new();
+        self.sent = 0;
+        Ok(true)
+    }
+}
+
+impl Reactor for Epoll {
+    fn listen(&mut self, tag: u64, socket: Socket) -> io::Result<Conn> {
+        self.insert(tag, socket, State::Listening)
+    }
+
+    fn add(&mut self, tag: u64, socket: Socket, _expect: Expect) -> io::Result<Conn> {
+        self.insert(tag, socket, State::Open)
+    }
+
+    fn connect(&mut self, tag: u64, address: &SockAddr) -> io::Result<Conn> {
+        let socket = stream_socket(address)?;
+        match socket.connect(address) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) => return Err(error),
+        }
+        self.insert(tag, socket, State::Connecting)
+    }
+
+    fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>) {
+        let Some(source) = self.source(conn) else { return bytes.clear() };
+        debug_assert!(source.backlog.is_empty());
+        let mut sent = 0;
+        if source.state == State::Open {
+            while sent < bytes.len() {
+                match (&source.socket).write(&bytes[sent..]) {
+                    Ok(n) => sent += n,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    // The read side reports a broken connection; here its bytes are merely gone.
+                    Err(_) => return bytes.clear(),
+                }
+            }
+        }
+        if sent < bytes.len() {
+            source.backlog = std::mem::take(bytes);
+            source.sent = sent;
+        } else {
+            bytes.clear();
+        }
+    }
+
+    fn backlog(&self, conn: Conn) -> usize {
+        self.sources
+            .get(conn.index as usize)
+            .filter(|source| source.generation == conn.generation)
+            .map_or(0, |source| source.backlog.len() - source.sent)
+    }
+
+    fn pause(&mut self, conn: Conn) {
+        if let Some(source) = self.source(conn) {
+            source.paused = true;
+        }
+    }
+
+    fn resume(&mut self, conn: Conn) {
+        if let Some(source) = self.source(conn)
+            && std::mem::take(&mut source.paused)
+            && std::mem::take(&mut source.readable)
+        {
+            self.again.push(conn);
+        }
+    }
+
+    fn close(&mut self, conn: Conn) {
+        if self.source(conn).is_some_and(|source| source.state == State::Listening) {
+            while let Some(event) = self.accept(conn) {
+                self.drained.push(event);
+            }
+        }
+        if self.source(conn).is_some() {
+            // Closing the last descriptor also takes it out of the epoll set.
+            self.sources.remove(conn.index as usize);
+        }
+    }
+
+    fn abort(&mut self, conn: Conn) {
+        if let Some(source) = self.source(conn) {
+            let _ = source.socket.set_linger(Some(Duration::ZERO));
+        }
+        self.close(conn);
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.ready.clear();
+        self.cursor = 0;
+        let at_once = !self.again.is_empty() || !self.drained.is_empty();
+        let timeout = if at_once { Some(Duration::ZERO) } else { timeout };
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+            other => other?,
+        }
+        for conn in self.again.drain(..) {
+            self.ready.push(Ready { conn, read: true, write: false });
+        }
+        for event in &self.events {
+            let conn = conn(event.token());
+            if (event.is_read_closed() || event.is_error())
+                && let Some(source) = self.sources.get_mut(conn.index as usize)
+            {
+                source.hangup |= source.generation == conn.generation;
+            }
+            let read = event.is_readable() || event.is_read_closed() || event.is_error();
+            self.ready.push(Ready { conn, read, write: event.is_writable() || event.is_error() });
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        if let Some(event) = self.drained.pop() {
+            return Some(event);
+        }
+        while let Some(ready) = self.ready.get_mut(self.cursor) {
+            let conn = ready.conn;
+            let (write, read) = (std::mem::take(&mut ready.write), ready.read);
+            let Some(source) = self.sources.get(conn.index as usize).filter(|s| s.generation == conn.generation)
+            else {
+                self.cursor += 1;
+                continue;
+            };
+            if source.state == State::Listening {
+                if source.accepted < ACCEPTS {
+                    if let Some(event) = self.accept(conn) {
+                        return Some(event);
+                    }
+                } else {
+                    self.again.push(conn);
+                }
+                if let Some(source) = self.source(conn) {
+                    source.accepted = 0;
+                }
+                self.cursor += 1;
+                continue;
+            }
+            // The write side first: it turns a connecting socket into an open one.
+            if write && (source.state == State::Connecting || !source.backlog.is_empty()) {
+                if let Some(event) = self.write(conn) {
+                    return Some(event);
+                }
+                continue;
+            }
+            self.cursor += 1;
+            if read
+                && source.state == State::Open
+                && let Some(event) = self.read(conn)
+            {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    fn recycle(&mut self, buffer: Buffer) {
+        if let Memory::Scratch(bytes, _) = buffer.0 {
+            self.scratch = Some(bytes);
+        }
+    }
+}
+
+/// A non-blocking socket fit for connecting to `address`, small messages sent at once.
+pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
+    let protocol = (address.domain() != Domain::UNIX).then_some(Protocol::TCP);
+    let socket = Socket::new(address.domain(), Type::STREAM.nonblocking().cloexec(), protocol)?;
+    if protocol.is_some() {
+        socket.set_tcp_nodelay(true)?;
+    }
+    Ok(socket)
+}
+
+fn token(conn: Conn) -> Token {
+    Token((conn.generation as usize) << 32 | conn.index as usize)
+}
+
+fn conn(token: Token) -> Conn {
+    Conn { index: token.0 as u32, generation: (token.0 >> 32) as u32 }
+}

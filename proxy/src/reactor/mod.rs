@@ -1,0 +1,133 @@
+//! Sockets and waiting: the only system calls of the request path, and the only unsafe code.
+//!
+//! The seam is completion-shaped: the worker says what should happen (`connect`, `send`, `close`), and is told what has
+//! happened ([`Event`]). Data arrives in a [`Buffer`] that the reactor lends; it must be consumed or copied, then given
+//! back with [`Reactor::recycle`]. A connection has two send buffers: one that the reactor sends, one that the worker fills.
+//!
+//! ```text
+//!            wait ─▶ next ─▶ Event ─▶ worker ─▶ send / connect / pause / close ─▶ (next wait submits)
+//! ```
+
+mod buffer;
+mod epoll;
+mod uring;
+
+use std::{fmt, io, str::FromStr, time::Duration};
+
+use socket2::{SockAddr, Socket};
+
+pub use self::{buffer::Buffer, epoll::Epoll, uring::Uring};
+
+/// A connection or listener of one reactor. Stale handles are harmless: the generation tells them from their successors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conn {
+    index: u32,
+    generation: u32,
+}
+
+/// How much one receive may bring: requests are small and come from many, replies are large and come from few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Requests.
+    Small,
+    /// Replies.
+    Large,
+}
+
+/// What has happened. `tag` is what the worker gave when it made the connection.
+#[derive(Debug)]
+pub enum Event {
+    /// A client connected to the listener of this tag.
+    Accepted { tag: u64, socket: Socket },
+    /// `connect` succeeded.
+    Connected { tag: u64 },
+    /// Bytes arrived.
+    Data { tag: u64, buffer: Buffer },
+    /// The peer will send no more.
+    Eof { tag: u64 },
+    /// The connection is broken, or was never made.
+    Failed { tag: u64, error: io::Error },
+    /// All that `send` was given, and could not be sent at once, has been sent.
+    Sent { tag: u64 },
+}
+
+/// What a back end does.
+pub trait Reactor: Sized {
+    /// Starts accepting from a listening socket.
+    fn listen(&mut self, tag: u64, socket: Socket) -> io::Result<Conn>;
+    /// Takes over a connected socket and starts receiving.
+    fn add(&mut self, tag: u64, socket: Socket, expect: Expect) -> io::Result<Conn>;
+    /// Starts connecting; `Connected` or `Failed` follows. May be sent to at once: the bytes wait.
+    fn connect(&mut self, tag: u64, address: &SockAddr) -> io::Result<Conn>;
+    /// Sends all of `bytes`, which comes back empty (and with another allocation). Not while [`Reactor::backlog`] is not 0.
+    fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>);
+    /// Bytes given to `send` that the kernel has not taken yet; `Sent` tells when it becomes 0.
+    fn backlog(&self, conn: Conn) -> usize;
+    /// Stops receiving. Data that is already on its way may still be delivered.
+    fn pause(&mut self, conn: Conn);
+    /// Receives again.
+    fn resume(&mut self, conn: Conn);
+    /// Closes; what was sent is still delivered by the kernel. A listener's accept queue is answered first, by `Accepted`.
+    fn close(&mut self, conn: Conn);
+    /// Closes with a reset, so that the peer does not mistake a cut-off message for a whole one.
+    fn abort(&mut self, conn: Conn);
+    /// Submits what was asked for and waits for the next events; none = without a limit.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+    /// The next event of this turn.
+    fn next(&mut self) -> Option<Event>;
+    /// Gives a buffer back.
+    fn recycle(&mut self, buffer: Buffer);
+}
+
+/// Which back end to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// io_uring where the kernel and its seccomp filter allow all that we use of it, else epoll.
+    #[default]
+    Auto,
+    /// io_uring or nothing.
+    Uring,
+    /// epoll: works everywhere.
+    Epoll,
+}
+
+impl Io {
+    /// Decides `Auto`; with the reason.
+    ///
+    /// # Errors
+    /// io_uring was demanded and does not work here.
+    pub fn resolve(self) -> Result<(Self, &'static str), String> {
+        match (self, Uring::probe()) {
+            (Self::Epoll, _) => Ok((Self::Epoll, "asked for")),
+            (Self::Uring, Ok(())) => Ok((Self::Uring, "asked for")),
+            (Self::Uring, Err(error)) => {
+                Err(format!("io_uring does not work here ({error}); use --io epoll or --io auto"))
+            }
+            (Self::Auto, Ok(())) => Ok((Self::Uring, "the kernel allows it")),
+            (Self::Auto, Err(_)) => Ok((Self::Epoll, "io_uring is not available here")),
+        }
+    }
+}
+
+impl FromStr for Io {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "io_uring" => Ok(Self::Uring),
+            "epoll" => Ok(Self::Epoll),
+            _ => Err(format!("`{text}` is none of auto, io_uring, epoll")),
+        }
+    }
+}
+
+impl fmt::Display for Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Uring => "io_uring",
+            Self::Epoll => "epoll",
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! `explain KEY`: the serving walk with a recorder. Where serving would wait for replies, all children are shown in the order
+//! in which they would be asked.
+
+use std::fmt::Write;
+
+use super::{
+    handle::Random,
+    tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
+};
+use proxima_wire::message::Parsed;
+
+/// The way of one request, as an indented text of one line a step.
+///
+/// # Errors
+/// The request is none in the tree's protocol.
+pub fn explain(tree: &Tree, listener: usize, request: &[u8], random: &mut Random) -> Result<String, String> {
+    let Parsed::Head(head) = tree.dialect.request(request, u64::MAX) else {
+        return Err(format!("`{}` is no request", request.trim_ascii_end().escape_ascii()));
+    };
+    let root = tree.root(listener).ok_or("there is no such listener")?;
+    let mut scratch = [0; 250];
+    let key = tree.dialect.key(&head, request, &mut scratch).to_vec();
+    let command = tree.dialect.command_name(head.command);
+    let mut text = format!("{command} {} (configuration {})\n", key.escape_ascii(), tree.version);
+    let mut recorder = Recorder { tree, random, text: &mut text };
+    recorder.step(root, request, 1, "");
+    Ok(text)
+}
+
+struct Recorder<'a> {
+    tree: &'a Tree,
+    random: &'a mut Random,
+    text: &'a mut String,
+}
+
+impl Recorder<'_> {
+    fn line(&mut self, depth: usize, note: &str, what: &str) {
+        let _ = writeln!(self.text, "{:depth$}{note}{what}", "", depth = depth * 2);
+    }
+
+    fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &str) {
+        let dialect = self.tree.dialect;
+        let Parsed::Head(head) = dialect.request(message, u64::MAX) else { return };
+        let mut scratch = [0; 250];
+        let key = dialect.key(&head, message, &mut scratch);
+        let query = Query { command: head.command, class: head.class, key, dialect };
+        match self.tree.node(node) {
+            Node::Choose { handle, children } => {
+                let choices = Children { tree: self.tree, ids: children };
+                let chosen = handle.choose(&query, &choices, self.random);
+                let why = handle.why(&query, &choices, chosen);
+                self.line(depth, note, &format!("{}: {why}", handle.name()));
+                match children.get(chosen) {
+                    Some(&child) => self.step(child, message, depth + 1, ""),
+                    None => self.line(depth + 1, "", "no such child: an error is answered"),
+                }
+            }
+            Node::Gather { name, wait, children } => {
+                let rule = match wait {
+                    Wait::All => "to all, the worst reply when all have answered",
+                    Wait::Majority => "to all, the reply that more than half agree on",
+                    Wait::Fastest => "to all, the first good reply",
+                    Wait::Initial => "to all, the first child's reply",
+                    Wait::None => "to all, a miss at once",
+                };
+                self.line(depth, note, &format!("{name}: {rule}"));
+                for &child in children {
+                    self.step(child, message, depth + 1, "");
+                }
+            }
+            Node::Attempt { handle, children } => {
+                self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
+                for (number, &child) in children.iter().enumerate() {
+                    let note = if number == 0 { "first " } else { "then " };
+                    self.step(child, message, depth + 1, note);
+                }
+            }
+            Node::Wrap { handle, child } => {
+                let wrapped = handle.request(&head, message, &query, self.random);
+                self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
+                let mut changed = Vec::new();
+                let change = match &wrapped {
+                    Wrapped::Key(key) => crate::dialect::Change { key: Some(key), ttl: None },
+                    Wrapped::Ttl(ttl) => crate::dialect::Change { key: None, ttl: Some(*ttl) },
+                    _ => crate::dialect::Change::default(),
+                };
+                if !dialect.rewrite(&head, message, &change, &mut changed) {
+                    return self.line(depth + 1, "", "the result is no request: an error is answered");
+                }
+                changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
+                self.step(*child, &changed, depth + 1, "");
+            }
+            Node::Leaf(Leaf::Member(member)) => {
+                let distance = format!("{:?}", member.distance).to_lowercase();
+                let state = format!("{:?}", member.health.state()).to_lowercase();
+                let text = format!(
+                    "member {} ({}) of pool {}: distance {distance}, {state}, {} failures in a row",
+                    member.name,
+                    member.address,
+                    member.pool,
+                    member.health.failures()
+                );
+                self.line(depth, note, &text);
+            }
+            Node::Leaf(Leaf::Embedded) => self.line(depth, note, "embedded: the store in this process"),
+            Node::Leaf(Leaf::Null) => self.line(depth, note, "null: a miss"),
+            Node::Leaf(Leaf::Error(text)) => self.line(depth, note, &format!("error: {text}")),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What gather, attempt and some wraps remember while they wait: a few words per request, in a slab of the worker.
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Outcome, Reply, Request};
+use slab::Slab;
+
+use super::{NodeId, Tree};
+
+/// Whom a reply is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyTo {
+    /// Slot `seq` of a client. The generation tells it from the one that had its place before.
+    Client { index: u32, generation: u32, seq: u32 },
+    /// Child number `child` of a gather, an attempt or a wrap.
+    Flight { index: u32, generation: u32, child: u32 },
+    /// Nobody waits for it.
+    Nobody,
+}
+
+/// A node that waits for replies.
+pub struct Flight {
+    generation: u32,
+    /// Whom its own reply is for.
+    pub parent: ReplyTo,
+    /// The tree it began in: a reload does not change the rules under a request.
+    pub tree: Rc<Tree>,
+    pub node: NodeId,
+    /// Which listener the request came through.
+    pub listener: u16,
+    pub request: Request,
+    /// The request's bytes (of a streamed one the head), where they may be needed again.
+    pub message: Vec<u8>,
+    /// Replies still to come.
+    pub pending: u32,
+    /// The parent has its answer; what still comes is dropped.
+    pub done: bool,
+    /// Replies kept for the rule, their bytes in `kept`.
+    pub replies: Vec<Kept>,
+    pub kept: Vec<u8>,
+}
+
+/// A reply that a gather or an attempt may still need.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    pub reply: Reply,
+    /// How many replies had this outcome.
+    pub count: u32,
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Flight {
+    /// Counts an outcome, and keeps the first reply that had it.
+    pub fn keep(&mut self, reply: &Reply, bytes: &[u8]) -> u32 {
+        if let Some(kept) = self.replies.iter_mut().find(|kept| kept.reply.outcome == reply.outcome) {
+            kept.count += 1;
+            return kept.count;
+        }
+        let start = self.kept.len();
+        self.kept.extend_from_slice(bytes);
+        self.replies.push(Kept { reply: *reply, count: 1, start, end: self.kept.len() });
+        1
+    }
+
+    /// The kept reply that `better` prefers to all others.
+    pub fn pick(&self, better: impl Fn(&Kept, &Kept) -> bool) -> Option<Kept> {
+        let mut best: Option<Kept> = None;
+        for kept in &self.replies {
+            if best.is_none_or(|best| better(kept, &best)) {
+                best = Some(*kept);
+            }
+        }
+        best
+    }
+
+    /// The worst outcome, in mcrouter's order.
+    pub fn worst(&self) -> Option<Kept> {
+        self.pick(|a, b| a.reply.outcome > b.reply.outcome)
+    }
+
+    /// The best outcome.
+    pub fn best(&self) -> Option<Kept> {
+        self.pick(|a, b| a.reply.outcome < b.reply.outcome)
+    }
+
+    /// The most frequent outcome; of equals the worst.
+    pub fn most_frequent(&self) -> Option<Kept> {
+        self.pick(|a, b| (a.count, a.reply.outcome) > (b.count, b.reply.outcome))
+    }
+}
+
+/// All flights of one worker. Freed ones keep their buffers for the next.
+#[derive(Default)]
+pub struct Flights {
+    slab: Slab<Flight>,
+    generation: u32,
+    spare: Vec<(Vec<u8>, Vec<u8>, Vec<Kept>)>,
+}
+
+/// Buffers beyond this are not worth keeping.
+const SPARE_BYTES: usize = 64 * 1024;
+const SPARE_COUNT: usize = 1024;
+
+impl Flights {
+    /// A new flight of `pending` replies.
+    pub fn open(
+        &mut self,
+        parent: ReplyTo,
+        tree: Rc<Tree>,
+        node: NodeId,
+        listener: u16,
+        request: &Request,
+        pending: u32,
+    ) -> (u32, &mut Flight) {
+        self.generation = self.generation.wrapping_add(1);
+        let (message, kept, replies) = self.spare.pop().unwrap_or_default();
+        let flight = Flight {
+            generation: self.generation,
+            parent,
+            tree,
+            node,
+            listener,
+            request: *request,
+            message,
+            pending,
+            done: false,
+            replies,
+            kept,
+        };
+        let index = self.slab.insert(flight);
+        (index as u32, &mut self.slab[index])
+    }
+
+    /// The address of one child of a flight.
+    pub fn child(&self, index: u32, child: usize) -> ReplyTo {
+        match self.slab.get(index as usize) {
+            Some(flight) => ReplyTo::Flight { index, generation: flight.generation, child: child as u32 },
+            None => ReplyTo::Nobody,
+        }
+    }
+
+    pub fn get(&mut self, index: u32, generation: u32) -> Option<&mut Flight> {
+        self.slab.get_mut(index as usize).filter(|flight| flight.generation == generation)
+    }
+
+    /// Ends a flight; late replies to it find nobody.
+    pub fn close(&mut self, index: u32) {
+        let Some(flight) = self.slab.try_remove(index as usize) else { return };
+        let (mut message, mut kept, mut replies) = (flight.message, flight.kept, flight.replies);
+        if self.spare.len() < SPARE_COUNT && message.capacity() + kept.capacity() <= SPARE_BYTES {
+            message.clear();
+            kept.clear();
+            replies.clear();
+            self.spare.push((message, kept, replies));
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.slab.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slab.is_empty()
+    }
+}
+
+/// Is this outcome one that a gather for the fastest reply takes at once?
+pub(super) fn is_good(outcome: Outcome) -> bool {
+    !outcome.is_failover()
+}

@@ -1,0 +1,14 @@
+//! all_sync, all_majority, all_fastest, all_initial, all_async: to all children; they differ only in the wait rule.
+
+use crate::route::tree::Wait;
+
+/// What a gather is called, by its wait rule.
+pub(in crate::route) fn name(wait: Wait) -> &'static str {
+    match wait {
+        Wait::All => "all_sync",
+        Wait::Majority => "all_majority",
+        Wait::Fastest => "all_fastest",
+        Wait::Initial => "all_initial",
+        Wait::None => "all_async",
+    }
+}

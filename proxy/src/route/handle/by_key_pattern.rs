@@ -1,0 +1,80 @@
+//! by_key_pattern: by the first glob (`*` any text, `?` any character) that the whole key matches.
+
+use super::Random;
+use crate::route::tree::{Children, Choose, Query};
+
+#[derive(Debug)]
+pub(in crate::route) struct ByKeyPattern {
+    /// Child `i` is for pattern `i`; the child after the last is for every other key.
+    pub(in crate::route) patterns: Vec<Vec<u8>>,
+}
+
+impl ByKeyPattern {
+    fn find(&self, key: &[u8]) -> usize {
+        self.patterns.iter().position(|pattern| matches(pattern, key)).unwrap_or(self.patterns.len())
+    }
+}
+
+impl Choose for ByKeyPattern {
+    fn name(&self) -> &'static str {
+        "by_key_pattern"
+    }
+
+    fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
+        self.find(query.key)
+    }
+
+    fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {
+        match self.patterns.get(self.find(query.key)) {
+            Some(pattern) => format!("pattern {}", pattern.escape_ascii()),
+            None => "no pattern of the list".into(),
+        }
+    }
+}
+
+/// Greedy with one point to return to: at most pattern × key steps, no recursion.
+fn matches(pattern: &[u8], key: &[u8]) -> bool {
+    let (mut p, mut k) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while k < key.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, k));
+                p += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == key[k] => (p, k) = (p + 1, k + 1),
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    (p, k) = (at + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn globs() {
+        let cases = [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("user:*", "user:1", true),
+            ("user:*", "users:1", false),
+            ("*:session", "a:b:session", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("", "x", false),
+        ];
+        for (pattern, key, expected) in cases {
+            assert_eq!(matches(pattern.as_bytes(), key.as_bytes()), expected, "{pattern} ~ {key}");
+        }
+    }
+}

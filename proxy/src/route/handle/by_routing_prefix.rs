@@ -1,0 +1,47 @@
+//! by_routing_prefix: mcrouter's `/region/cluster/` before a key names the route. Child 2i is route i as it stands, for
+//! keys without a prefix; child 2i+1 is the same behind a modify_key that takes the prefix off.
+
+use super::Random;
+use crate::route::tree::{Children, Choose, Query};
+
+#[derive(Debug)]
+pub(in crate::route) struct ByRoutingPrefix {
+    /// `/region/cluster/` of each route.
+    pub(in crate::route) prefixes: Vec<Vec<u8>>,
+    /// The route for keys without one.
+    pub(in crate::route) default: usize,
+}
+
+/// The `/region/cluster/` that a key begins with.
+fn prefix(key: &[u8]) -> Option<&[u8]> {
+    if key.first() != Some(&b'/') {
+        return None;
+    }
+    let mut slashes = memchr::memchr_iter(b'/', key).skip(2);
+    slashes.next().map(|end| &key[..=end])
+}
+
+impl Choose for ByRoutingPrefix {
+    fn name(&self) -> &'static str {
+        "by_routing_prefix"
+    }
+
+    #[inline]
+    fn choose(&self, query: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
+        match prefix(query.key) {
+            None => 2 * self.default,
+            Some(wanted) => match self.prefixes.iter().position(|prefix| prefix == wanted) {
+                Some(route) => 2 * route + 1,
+                // The last child answers that there is no such route.
+                None => children.len() - 1,
+            },
+        }
+    }
+
+    fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {
+        match prefix(query.key) {
+            None => format!("no prefix: {}", self.prefixes[self.default].escape_ascii()),
+            Some(prefix) => format!("prefix {}", prefix.escape_ascii()),
+        }
+    }
+}

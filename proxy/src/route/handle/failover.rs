@@ -1,0 +1,134 @@
+//! failover (and failover_with_ttl, mcrouter's gutter): the children in order while the reply is a failover error.
+
+use std::cell::Cell;
+
+use proxima_wire::message::{Class, Outcome};
+
+use crate::{
+    config::schema::{FailoverErrors, FailoverLimit},
+    route::tree::{Attempt, Query},
+};
+
+#[derive(Debug)]
+pub(in crate::route) struct Failover {
+    pub(in crate::route) errors: FailoverErrors,
+    pub(in crate::route) limit: Option<Tokens>,
+    /// Expiry of what is stored in children other than the first.
+    pub(in crate::route) ttl: Option<u32>,
+}
+
+/// mcrouter's failover_limit: a bucket, full at the start; each request earns, each failover costs one.
+#[derive(Debug)]
+pub(in crate::route) struct Tokens {
+    limit: FailoverLimit,
+    level: Cell<f64>,
+}
+
+impl Tokens {
+    pub(in crate::route) fn new(limit: FailoverLimit) -> Self {
+        Self { level: Cell::new(limit.burst), limit }
+    }
+
+    fn earn(&self) {
+        self.level.set((self.level.get() + self.limit.rate).min(self.limit.burst));
+    }
+
+    fn spend(&self) -> bool {
+        let enough = self.level.get() >= 1.0;
+        if enough {
+            self.level.set(self.level.get() - 1.0);
+        }
+        enough
+    }
+}
+
+impl Failover {
+    fn goes_on(&self, class: Class, outcome: Outcome) -> bool {
+        let listed = match class {
+            Class::Read | Class::Touch => &self.errors.gets,
+            Class::Delete => &self.errors.deletes,
+            _ => &self.errors.updates,
+        };
+        match listed {
+            Some(list) => list.contains(&outcome),
+            None => outcome.is_failover(),
+        }
+    }
+}
+
+impl Attempt for Failover {
+    fn name(&self) -> &'static str {
+        if self.ttl.is_some() { "failover_with_ttl" } else { "failover" }
+    }
+
+    fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
+        if let Some(tokens) = &self.limit
+            && tried == 0
+        {
+            tokens.earn();
+        }
+        if !self.goes_on(query.class, outcome) || tried + 1 >= children {
+            return None;
+        }
+        // Nobody was there to be loaded: such failovers are free.
+        let free = matches!(
+            outcome,
+            Outcome::Ejected | Outcome::ConnectError | Outcome::ConnectTimeout | Outcome::Shutdown
+        );
+        let allowed = free || self.limit.as_ref().is_none_or(Tokens::spend);
+        allowed.then_some(tried + 1)
+    }
+
+    fn ttl(&self, index: usize, class: Class) -> Option<i64> {
+        (index > 0 && class == Class::Write).then_some(self.ttl?.into())
+    }
+
+    fn why(&self) -> String {
+        match self.ttl {
+            Some(ttl) => format!("the next after an error; what is stored there expires after {ttl} s"),
+            None => "the next after an error".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Memcache;
+
+    fn query(class: Class) -> Query<'static> {
+        Query { command: 0, class, key: b"k", dialect: &Memcache }
+    }
+
+    #[test]
+    fn goes_on_after_errors_only() {
+        let failover = Failover { errors: FailoverErrors::default(), limit: None, ttl: None };
+        let read = query(Class::Read);
+        for outcome in [Outcome::Timeout, Outcome::ConnectError, Outcome::Ejected, Outcome::RemoteError] {
+            assert_eq!(failover.next(&read, 0, 2, outcome), Some(1), "{outcome:?}");
+            assert_eq!(failover.next(&read, 1, 2, outcome), None, "{outcome:?}: nobody is left");
+        }
+        for outcome in [Outcome::Found, Outcome::NotFound, Outcome::NotStored, Outcome::ClientError] {
+            assert_eq!(failover.next(&read, 0, 2, outcome), None, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn listed_errors_replace_the_defaults_of_their_group_alone() {
+        let errors = FailoverErrors { gets: Some(vec![Outcome::Ejected]), ..Default::default() };
+        let failover = Failover { errors, limit: None, ttl: None };
+        assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Timeout), None);
+        assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Ejected), Some(1));
+        assert_eq!(failover.next(&query(Class::Write), 0, 2, Outcome::Timeout), Some(1));
+    }
+
+    #[test]
+    fn the_limit_spares_the_next_server_from_a_slow_ones_load() {
+        let limit = Some(Tokens::new(FailoverLimit { rate: 0.5, burst: 1.0 }));
+        let failover = Failover { errors: FailoverErrors::default(), limit, ttl: None };
+        let read = query(Class::Read);
+        let tries: Vec<_> = (0..4).map(|_| failover.next(&read, 0, 2, Outcome::Timeout).is_some()).collect();
+        assert_eq!(tries, [true, false, true, false]);
+        assert_eq!(failover.next(&read, 0, 2, Outcome::Ejected), Some(1), "free");
+    }
+}

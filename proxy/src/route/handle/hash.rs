@@ -1,0 +1,59 @@
+//! hash: one child by the hash of the routing key.
+
+use std::sync::Arc;
+
+use proxima_wire::hash::{self, Distribution};
+
+use super::Random;
+use crate::{
+    config::schema::Hash,
+    route::tree::{Children, Choose, Query},
+};
+
+#[derive(Debug)]
+pub(in crate::route) struct HashRoute {
+    /// Built once for all workers.
+    pub(in crate::route) distribution: Arc<Distribution>,
+    pub(in crate::route) spec: Hash,
+}
+
+impl HashRoute {
+    /// The part of the key that is hashed, before the salt.
+    #[inline]
+    fn hashed<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        let key = hash::routing_key(key, self.spec.stop);
+        match self.spec.tag {
+            Some(tag) => hash::hash_tag(key, tag),
+            None => key,
+        }
+    }
+
+    #[inline]
+    fn pick(&self, key: &[u8], pick: impl FnOnce(&[u8]) -> usize) -> usize {
+        let key = self.hashed(key);
+        if self.spec.salt.is_empty() { pick(key) } else { hash::salted(key, self.spec.salt.as_bytes(), pick) }
+    }
+}
+
+impl Choose for HashRoute {
+    fn name(&self) -> &'static str {
+        "hash"
+    }
+
+    #[inline]
+    fn choose(&self, query: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
+        let index = self.pick(query.key, |key| self.distribution.pick(key));
+        if !self.spec.eject || children.is_up(index) {
+            return index;
+        }
+        self.pick(query.key, |key| {
+            self.distribution.pick_live(key, &|index| children.is_up(index)).unwrap_or(index)
+        })
+    }
+
+    fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
+        let key = self.hashed(query.key).escape_ascii().to_string();
+        let algorithm = self.spec.algorithm;
+        format!("{algorithm:?} of {key:?}: number {chosen} of {}", children.len())
+    }
+}

@@ -1,0 +1,27 @@
+//! log: passes through, with one line in the log for each request and its outcome.
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::Random;
+use crate::route::tree::{Query, Wrap, Wrapped};
+
+#[derive(Debug)]
+pub(in crate::route) struct Log;
+
+impl Wrap for Log {
+    fn name(&self) -> &'static str {
+        "log"
+    }
+
+    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
+        Wrapped::Watch
+    }
+
+    fn reply(&self, key: &[u8], command: &'static str, outcome: Outcome) {
+        tracing::info!(command, key = %key.escape_ascii(), ?outcome, "request");
+    }
+
+    fn why(&self) -> String {
+        "writes a line to the log".into()
+    }
+}

@@ -1,0 +1,47 @@
+//! miss_failover: reads and deletes try the children in turn until one has the key; everything else asks the first only.
+
+use proxima_wire::message::{Class, Outcome};
+
+use crate::route::tree::{Attempt, Query};
+
+#[derive(Debug)]
+pub(in crate::route) struct MissFailover {
+    /// When nobody has it: the best reply, not the last.
+    pub(in crate::route) best_on_error: bool,
+}
+
+impl Attempt for MissFailover {
+    fn name(&self) -> &'static str {
+        "miss_failover"
+    }
+
+    fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
+        let looks_on = matches!(query.class, Class::Read | Class::Touch | Class::Delete);
+        let found = outcome.is_hit() || outcome == Outcome::Ok;
+        (looks_on && !found && tried + 1 < children).then_some(tried + 1)
+    }
+
+    fn best_on_failure(&self) -> bool {
+        self.best_on_error
+    }
+
+    fn why(&self) -> String {
+        "the next after a miss or an error (reads and deletes)".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Memcache;
+
+    #[test]
+    fn a_miss_goes_on_and_a_write_does_not() {
+        let route = MissFailover { best_on_error: false };
+        let query = |class| Query { command: 0, class, key: b"k", dialect: &Memcache };
+        assert_eq!(route.next(&query(Class::Read), 0, 2, Outcome::NotFound), Some(1));
+        assert_eq!(route.next(&query(Class::Read), 1, 2, Outcome::NotFound), None);
+        assert_eq!(route.next(&query(Class::Read), 0, 2, Outcome::Found), None);
+        assert_eq!(route.next(&query(Class::Write), 0, 2, Outcome::Timeout), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! One handle, one file: its decision and why.
+
+mod all;
+mod by_key_pattern;
+mod by_operation;
+mod by_prefix;
+mod by_routing_prefix;
+mod failover;
+mod fault;
+mod hash;
+mod host_id;
+mod log;
+mod miss_failover;
+mod modify_key;
+mod modify_ttl;
+mod nearest;
+mod random;
+mod round_robin;
+
+pub(super) use self::{
+    all::name as gather_name,
+    by_key_pattern::ByKeyPattern,
+    by_operation::ByOperation,
+    by_prefix::ByPrefix,
+    by_routing_prefix::ByRoutingPrefix,
+    failover::{Failover, Tokens},
+    fault::FaultRoute,
+    hash::HashRoute,
+    host_id::HostId,
+    log::Log,
+    miss_failover::MissFailover,
+    modify_key::ModifyKey,
+    modify_ttl::ModifyTtl,
+    nearest::Nearest,
+    random::RandomChild,
+    round_robin::RoundRobin,
+};
+pub use self::random::Random;

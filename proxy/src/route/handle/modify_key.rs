@@ -1,0 +1,89 @@
+//! modify_key: puts a prefix before the key (or in place of another), a suffix after it.
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::Random;
+use crate::route::tree::{Query, Wrap, Wrapped};
+
+#[derive(Debug)]
+pub(in crate::route) struct ModifyKey {
+    pub(in crate::route) ensure_prefix: Vec<u8>,
+    pub(in crate::route) replace_prefix: Option<Vec<u8>>,
+    /// The prefix overwrites the key's first bytes.
+    pub(in crate::route) in_place: bool,
+    pub(in crate::route) suffix: Vec<u8>,
+}
+
+impl ModifyKey {
+    fn apply(&self, key: &[u8]) -> Vec<u8> {
+        let mut changed = Vec::with_capacity(key.len() + self.ensure_prefix.len() + self.suffix.len());
+        match self.replace_prefix.as_deref().and_then(|prefix| key.strip_prefix(prefix)) {
+            Some(rest) => {
+                changed.extend_from_slice(&self.ensure_prefix);
+                changed.extend_from_slice(rest);
+            }
+            None if key.starts_with(&self.ensure_prefix) => changed.extend_from_slice(key),
+            None => {
+                changed.extend_from_slice(&self.ensure_prefix);
+                let rest = if self.in_place { self.ensure_prefix.len().min(key.len()) } else { 0 };
+                changed.extend_from_slice(&key[rest..]);
+            }
+        }
+        changed.extend_from_slice(&self.suffix);
+        changed
+    }
+}
+
+impl Wrap for ModifyKey {
+    fn name(&self) -> &'static str {
+        "modify_key"
+    }
+
+    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
+        let changed = self.apply(query.key);
+        if changed == query.key {
+            return Wrapped::Pass;
+        }
+        let fault = match changed.len() {
+            0 => "missing",
+            251.. => "too long",
+            _ if changed.iter().any(|&byte| byte <= b' ' || byte == 0x7f) => "space or control character",
+            _ => return Wrapped::Key(changed),
+        };
+        Wrapped::Fail(Outcome::LocalError, format!("ModifyKeyRoute: invalid key: invalid key: {fault}"))
+    }
+
+    fn changes_key(&self) -> bool {
+        true
+    }
+
+    fn why(&self) -> String {
+        format!("prefix {:?}, suffix {:?}", self.ensure_prefix.escape_ascii().to_string(), self.suffix.escape_ascii().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ModifyKey;
+
+    #[test]
+    fn keys() {
+        let route = |ensure: &str, replace: Option<&str>, in_place, suffix: &str| ModifyKey {
+            ensure_prefix: ensure.into(),
+            replace_prefix: replace.map(Into::into),
+            in_place,
+            suffix: suffix.into(),
+        };
+        let cases = [
+            (route("a:", None, false, ""), "k", "a:k"),
+            (route("a:", None, false, ""), "a:k", "a:k"),
+            (route("a:", Some("b:"), false, ""), "b:k", "a:k"),
+            (route("", Some("/r/c/"), false, ""), "/r/c/k", "k"),
+            (route("a:", None, true, ""), "b:k", "a:k"),
+            (route("", None, false, ":s"), "k", "k:s"),
+        ];
+        for (route, key, expected) in cases {
+            assert_eq!(route.apply(key.as_bytes()), expected.as_bytes(), "{route:?}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! modify_ttl: changes the expiry of everything but deletes.
+
+use proxima_wire::message::{Class, Request};
+
+use super::Random;
+use crate::{
+    config::schema::TtlAction,
+    route::tree::{Query, Wrap, Wrapped},
+};
+
+#[derive(Debug)]
+pub(in crate::route) struct ModifyTtl {
+    pub(in crate::route) ttl: i64,
+    pub(in crate::route) action: TtlAction,
+}
+
+impl Wrap for ModifyTtl {
+    fn name(&self) -> &'static str {
+        "modify_ttl"
+    }
+
+    fn request(&self, request: &Request, message: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
+        if request.class == Class::Delete || (request.ttl.is_empty() && request.class != Class::Write) {
+            return Wrapped::Pass;
+        }
+        let own: i64 = std::str::from_utf8(request.ttl.of(message)).ok().and_then(|t| t.parse().ok()).unwrap_or(0);
+        // 0 = never expires: the largest of all.
+        let keeps = self.action == TtlAction::Min && own != 0 && (self.ttl == 0 || own <= self.ttl);
+        if keeps { Wrapped::Pass } else { Wrapped::Ttl(self.ttl) }
+    }
+
+    fn why(&self) -> String {
+        format!("expiry {:?} {} s", self.action, self.ttl).to_lowercase()
+    }
+}

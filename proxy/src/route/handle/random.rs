@@ -1,0 +1,47 @@
+//! random: any child, a live one where there is one.
+
+use crate::route::tree::{Children, Choose, Query};
+
+/// Chance as an argument: SplitMix64 (Steele, Lea, Flood 2014). Not for secrets.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`; 0 when `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.bits()) * n as u128) >> 64) as usize
+    }
+
+    /// A number from 0 up to, not including, 1.
+    pub fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[derive(Debug)]
+pub(in crate::route) struct RandomChild;
+
+impl Choose for RandomChild {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn choose(&self, _: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize {
+        let first = random.below(children.len());
+        let live = (0..children.len()).map(|step| (first + step) % children.len()).find(|&i| children.is_up(i));
+        live.unwrap_or(first)
+    }
+
+    fn why(&self, _: &Query<'_>, children: &Children<'_>, _: usize) -> String {
+        format!("one of {} by chance", children.len())
+    }
+}

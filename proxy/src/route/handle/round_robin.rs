@@ -1,0 +1,31 @@
+//! round_robin: the children in turn, ejected members left out; counted for each worker.
+
+use std::cell::Cell;
+
+use super::Random;
+use crate::route::tree::{Children, Choose, Query};
+
+#[derive(Debug, Default)]
+pub(in crate::route) struct RoundRobin {
+    turn: Cell<usize>,
+}
+
+impl Choose for RoundRobin {
+    fn name(&self) -> &'static str {
+        "round_robin"
+    }
+
+    fn choose(&self, _: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
+        let first = self.turn.get() % children.len().max(1);
+        let chosen = (0..children.len())
+            .map(|step| (first + step) % children.len())
+            .find(|&index| children.is_up(index))
+            .unwrap_or(first);
+        self.turn.set(chosen + 1);
+        chosen
+    }
+
+    fn why(&self, _: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
+        format!("turn {} of {}", chosen + 1, children.len())
+    }
+}

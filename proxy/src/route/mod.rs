@@ -1,0 +1,20 @@
+//! Where a request goes and how replies combine.
+//!
+//! A tree of four shapes: *choose* names one child and keeps nothing, *gather* sends to several and waits by a rule,
+//! *attempt* lets a reply decide whether to go on, *wrap* changes or holds a request around one child. The shapes' machinery
+//! is in `step`, once; a handle (folder `handle`, one file each) is only its decision.
+
+mod build;
+mod explain;
+mod flight;
+mod handle;
+mod step;
+mod tree;
+
+pub use self::{
+    build::{Build, BuildError, Built},
+    explain::explain,
+    flight::{Flight, Flights, ReplyTo},
+    handle::Random,
+    tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},
+};

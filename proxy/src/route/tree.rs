@@ -1,0 +1,197 @@
+//! The tree that a request walks.
+
+use std::{fmt, sync::Arc};
+
+use proxima_wire::message::{Class, Outcome, Request};
+
+use super::handle::Random;
+use crate::{dialect::Dialect, members::Member};
+
+/// Position of a node in its tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeId(pub u32);
+
+/// What a decision may look at. Time and chance come as arguments, so that a walk can be repeated.
+pub struct Query<'a> {
+    pub command: u8,
+    pub class: Class,
+    /// The key as the server will see it (decoded, without what a wrapping route removes).
+    pub key: &'a [u8],
+    pub dialect: &'static dyn Dialect,
+}
+
+/// Looks at the request and the members' states, names one child, keeps nothing.
+pub trait Choose: Send {
+    fn name(&self) -> &'static str;
+    /// The child to go on with; anything beyond the children is answered with a local error.
+    fn choose(&self, query: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize;
+    /// Why that child, for people.
+    fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String;
+}
+
+/// Sends to one; its reply decides whether to go on.
+pub trait Attempt: Send {
+    fn name(&self) -> &'static str;
+    /// The child to ask after child `tried` answered with `outcome`; none = that reply is the answer.
+    fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize>;
+    /// The expiry that requests to child `index` get, if not their own.
+    fn ttl(&self, _index: usize, _class: Class) -> Option<i64> {
+        None
+    }
+    /// When nobody gave a final answer: the best reply rather than the last one?
+    fn best_on_failure(&self) -> bool {
+        false
+    }
+    /// What it goes on after, for people.
+    fn why(&self) -> String;
+}
+
+/// What a wrap does to a request on its way down.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Wrapped {
+    /// As it is, and the reply need not be seen.
+    Pass,
+    /// As it is, and the reply is to be shown to `reply`.
+    Watch,
+    /// With this key; the reply gets the client's own key back.
+    Key(Vec<u8>),
+    /// With this expiry.
+    Ttl(i64),
+    /// Not before so many microseconds have passed.
+    Delay(u64),
+    /// Answer this error.
+    Fail(Outcome, String),
+}
+
+/// Changes or holds a request or its reply around one child.
+pub trait Wrap: Send {
+    fn name(&self) -> &'static str;
+    fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, random: &mut Random) -> Wrapped;
+    /// Does the client's own key have to be put back into replies?
+    fn changes_key(&self) -> bool {
+        false
+    }
+    /// Sees the outcome of what it asked to watch.
+    fn reply(&self, _key: &[u8], _command: &'static str, _outcome: Outcome) {}
+    fn why(&self) -> String;
+}
+
+/// When a gather has its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// All have answered: the worst reply.
+    All,
+    /// More than half agree: their reply. Else the most frequent, ties to the worst.
+    Majority,
+    /// The first reply that is no failover error, else the last.
+    Fastest,
+    /// The first child's.
+    Initial,
+    /// Nobody's: a miss at once.
+    None,
+}
+
+/// One node.
+pub enum Node {
+    Choose { handle: Box<dyn Choose>, children: Vec<NodeId> },
+    Gather { name: &'static str, wait: Wait, children: Vec<NodeId> },
+    Attempt { handle: Box<dyn Attempt>, children: Vec<NodeId> },
+    Wrap { handle: Box<dyn Wrap>, child: NodeId },
+    Leaf(Leaf),
+}
+
+/// Where a walk ends.
+#[derive(Clone)]
+pub enum Leaf {
+    Member(Arc<Member>),
+    /// The store in this process.
+    Embedded,
+    /// Answers a miss.
+    Null,
+    /// Answers this error.
+    Error(String),
+}
+
+/// A worker's own copy: handles may keep state of their own (a counter) without sharing it.
+pub struct Tree {
+    pub(super) nodes: Vec<Node>,
+    /// Where each listener's requests enter.
+    pub(super) roots: Vec<NodeId>,
+    /// Every member below each root, for commands that go to all.
+    pub(super) reach: Vec<Vec<Arc<Member>>>,
+    /// For each root a gather over all that it reaches, for commands that go to every member.
+    pub(super) broadcasts: Vec<NodeId>,
+    /// The protocol that this tree's members speak.
+    pub dialect: &'static dyn Dialect,
+    /// Tells one configuration from another.
+    pub version: Arc<str>,
+}
+
+impl Tree {
+    /// A tree that nothing enters.
+    pub fn empty(dialect: &'static dyn Dialect) -> Self {
+        Self {
+            nodes: Vec::new(),
+            roots: Vec::new(),
+            reach: Vec::new(),
+            broadcasts: Vec::new(),
+            dialect,
+            version: "none".into(),
+        }
+    }
+
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Where the requests of listener number `listener` enter.
+    pub fn root(&self, listener: usize) -> Option<NodeId> {
+        self.roots.get(listener).copied()
+    }
+
+    /// The members that listener number `listener` can reach.
+    pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
+        self.reach.get(listener).map_or(&[], Vec::as_slice)
+    }
+
+    /// The node that sends to everything that listener number `listener` can reach.
+    pub fn broadcast(&self, listener: usize) -> Option<NodeId> {
+        self.broadcasts.get(listener).copied()
+    }
+}
+
+impl fmt::Debug for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tree({}, {} nodes)", self.version, self.nodes.len())
+    }
+}
+
+/// The children of one node, as its decision sees them.
+#[derive(Clone, Copy)]
+pub struct Children<'a> {
+    pub tree: &'a Tree,
+    pub ids: &'a [NodeId],
+}
+
+impl<'a> Children<'a> {
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// May this child be asked? Everything but an ejected member may.
+    pub fn is_up(&self, index: usize) -> bool {
+        self.member(index).is_none_or(|member| member.is_up())
+    }
+
+    /// The child, where it is a member itself.
+    pub fn member(&self, index: usize) -> Option<&'a Arc<Member>> {
+        match self.tree.node(*self.ids.get(index)?) {
+            Node::Leaf(Leaf::Member(member)) => Some(member),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Large replies, passed on as they come.
+//!
+//! Invariant: the memory that a large reply takes is bounded. With nobody behind it, the server is held back at
+//! [`HIGH_WATER`]. With others behind it, it is collected, up to the configured bytes in all; beyond these the lane waits for the
+//! reader, who is closed when he takes nothing for the member's time-out.
+
+use proxima_wire::message::Reply;
+
+use super::Download;
+use crate::{
+    client::HIGH_WATER,
+    engine::{Engine, Peer},
+    route::ReplyTo,
+};
+
+impl Engine {
+    /// The head of a large reply has come. Returns the bytes used.
+    pub(super) fn begin_download(&mut self, index: u32, reply: &Reply, bytes: &[u8]) -> usize {
+        let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
+        let Some(waiter) = lane.waiters.pop_front() else { return bytes.len() };
+        self.in_flight -= 1;
+        let collect = !lane.waiters.is_empty();
+        let (member, generation) = (lane.member.clone(), lane.generation);
+        member.health.succeeded();
+        self.figures.member(member.id).replied(self.now - waiter.sent, false);
+        let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes).to_vec();
+        let claimed = self.claim(waiter.to, &mut head);
+        let mut trailer = 0;
+        let to = claimed.and_then(|(client, client_generation, seq)| {
+            let target =
+                self.clients.get_mut(client as usize).filter(|client| client.generation == client_generation)?;
+            let slot = target.slots.get(seq)?;
+            trailer = if slot.part { u64::from(reply.trailer) } else { 0 };
+            let listener = target.listener;
+            let started = slot.started;
+            target.slots.begin(seq, &head, &mut target.stream.out);
+            self.figures.replied(reply.outcome, self.now - started, listener);
+            self.flush_later(Peer::Client { index: client, generation: client_generation });
+            Some((client, client_generation, seq))
+        });
+        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else {
+            return bytes.len();
+        };
+        lane.download = Some(Download { to, remaining: reply.body, trailer, collect });
+        if !collect && !lane.bulk {
+            // From now on it is this client's; new requests take a fresh lane.
+            lane.bulk = true;
+            let lanes = &mut self.by_member[member.id.0 as usize];
+            lanes.shared = None;
+            lanes.bulk += 1;
+        }
+        reply.head as usize
+    }
+
+    /// More of a large reply; returns the bytes used.
+    pub(super) fn download(&mut self, index: u32, bytes: &[u8]) -> usize {
+        let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
+        let Some(download) = &mut lane.download else { return 0 };
+        let used = download.remaining.min(bytes.len() as u64);
+        let visible = download.remaining.saturating_sub(download.trailer).min(used) as usize;
+        download.remaining -= used;
+        let (done, to, collect) = (download.remaining == 0, download.to, download.collect);
+        let mut hold = false;
+        match to.and_then(|(client, generation, seq)| {
+            let found = self.clients.get_mut(client as usize).filter(|client| client.generation == generation)?;
+            Some((found, client, generation, seq))
+        }) {
+            Some((client, client_index, generation, seq)) => {
+                let collected = client.slots.more(seq, &bytes[..visible], &mut client.stream.out);
+                let waiting = collected + client.stream.out.len();
+                if done {
+                    client.slots.finish(seq, &mut client.stream.out);
+                }
+                hold = waiting > if collect { self.limits.total_bytes / 4 } else { HIGH_WATER };
+                let stalled = client.stalled;
+                self.flush_later(Peer::Client { index: client_index, generation });
+                if done && stalled {
+                    self.requeue(client_index);
+                }
+            }
+            // The reader is gone. Nobody is behind: closing is cheaper than reading the rest for nothing.
+            None if !done && !collect => {
+                self.drop_lane(index, "its client left in the middle of a reply");
+                return bytes.len();
+            }
+            None => {}
+        }
+        if done {
+            self.lanes[index as usize].download = None;
+            self.settle_lane(index);
+        } else if hold {
+            self.hold_lane(index, true);
+        }
+        used as usize
+    }
+
+    /// Stops or starts reading from a server.
+    pub(crate) fn hold_lane(&mut self, index: u32, hold: bool) {
+        if let Some(lane) = self.lanes.get_mut(index as usize)
+            && let Some(conn) = lane.stream.conn
+            && lane.stream.paused != hold
+        {
+            lane.stream.paused = hold;
+            self.held_lanes = if hold { self.held_lanes + 1 } else { self.held_lanes - 1 };
+            lane.active = self.now;
+            self.wishes.pause.push((conn, hold));
+        }
+    }
+
+    /// A client has taken bytes: servers that were held back for it go on.
+    pub fn client_drained(&mut self, client: u32, generation: u32) {
+        self.requeue(client);
+        if self.held_lanes == 0 {
+            return;
+        }
+        let held: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.stream.paused)
+            .filter(|(_, lane)| {
+                lane.download.and_then(|download| download.to).is_none_or(|to| (to.0, to.1) == (client, generation))
+            })
+            .map(|(index, _)| index as u32)
+            .collect();
+        for lane in held {
+            self.hold_lane(lane, false);
+        }
+    }
+
+    /// A part of a reply whose end only the codec knows.
+    pub(super) fn part(&mut self, to: ReplyTo, bytes: &[u8]) {
+        let ReplyTo::Client { index, generation, seq } = to else { return };
+        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+            return;
+        };
+        if client.slots.get(seq).is_none() {
+            return;
+        }
+        client.slots.part(seq, bytes, &mut client.stream.out);
+        self.flush_later(Peer::Client { index, generation });
+    }
+}

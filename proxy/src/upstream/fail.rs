@@ -1,0 +1,162 @@
+//! When a lane breaks, is late, or has nothing more to do.
+
+use proxima_wire::message::Outcome;
+
+use super::{Lane, Phase};
+use crate::{
+    engine::{Engine, News, Peer},
+    members::Failure,
+};
+
+/// Idle bulk lanes kept for the next large message.
+const IDLE_BULK: usize = 1;
+
+impl Engine {
+    /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
+    pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, text: &str) {
+        let Some(lane) = self.lanes.get(index as usize) else { return };
+        let member = lane.member.clone();
+        self.figures.member(member.id).failed();
+        let ejected = member.health.failed(failure);
+        if ejected {
+            self.wishes.news.push(News::Ejected(member.clone(), text.to_owned()));
+        }
+        self.end_lane(index, outcome, text);
+    }
+
+    /// The lane is of no more use, through no fault of its server.
+    pub(crate) fn drop_lane(&mut self, index: u32, text: &str) {
+        self.end_lane(index, Outcome::ConnectError, text);
+    }
+
+    fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
+        let Some(lane) = self.lanes.try_remove(index as usize) else { return };
+        let lanes = &mut self.by_member[lane.member.id.0 as usize];
+        if lanes.shared == Some(index) {
+            lanes.shared = None;
+        }
+        lanes.idle.retain(|&idle| idle != index);
+        self.held_lanes -= usize::from(lane.stream.paused);
+        if lane.bulk {
+            lanes.bulk = lanes.bulk.saturating_sub(1);
+        }
+        if let Some(conn) = lane.stream.conn {
+            self.wishes.close.push((conn, true));
+        }
+        if let Some((client, generation, _)) = lane.download.and_then(|download| download.to) {
+            // Half a reply has left: nothing but a closed connection tells the client so.
+            if self.clients.get(client as usize).is_some_and(|found| found.generation == generation) {
+                self.close_client(client, true);
+            }
+        }
+        if let Some((client, _)) = lane.uploading {
+            self.requeue(client);
+        }
+        self.in_flight -= lane.waiters.len();
+        for waiter in lane.waiters {
+            self.deliver_error(waiter.to, lane.member.dialect, outcome, text);
+        }
+    }
+
+    /// The server closed or broke the connection.
+    pub fn lane_failed(&mut self, index: u32, generation: u32, error: Option<&std::io::Error>) {
+        let Some(lane) = self.lanes.get(index as usize).filter(|l| l.generation == generation) else { return };
+        let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
+        if idle {
+            // Servers close idle connections; the next request opens a new one.
+            return self.drop_lane(index, "");
+        }
+        let text = match error {
+            Some(error) => reason(error),
+            None => "Connection closed by the server".into(),
+        };
+        self.fail_lane(index, Failure::Connection, Outcome::ConnectError, &text);
+    }
+
+    /// Ends lanes whose server is late. Called a few times a second.
+    pub fn check_lanes(&mut self) {
+        let now = self.now;
+        let late: Vec<(u32, bool)> = self
+            .lanes
+            .iter()
+            .filter_map(|(index, lane)| lane.is_late(now).map(|connecting| (index as u32, connecting)))
+            .collect();
+        for (index, connecting) in late {
+            if connecting {
+                self.fail_lane(index, Failure::Connection, Outcome::ConnectTimeout, "connection timeout");
+            } else {
+                self.fail_lane(index, Failure::Timeout, Outcome::Timeout, "timeout");
+            }
+        }
+    }
+
+    /// A bulk lane has done its message: it waits for the next or is closed.
+    pub(crate) fn settle_lane(&mut self, index: u32) {
+        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        let busy = !lane.waiters.is_empty() || lane.download.is_some() || lane.uploading.is_some();
+        if !lane.bulk || busy {
+            return;
+        }
+        let lanes = &mut self.by_member[lane.member.id.0 as usize];
+        if lanes.shared.is_none() {
+            lanes.shared = Some(index);
+            lane.bulk = false;
+            lanes.bulk = lanes.bulk.saturating_sub(1);
+        } else if lanes.idle.len() < IDLE_BULK && !lanes.idle.contains(&index) {
+            lanes.idle.push(index);
+        } else if !lanes.idle.contains(&index) {
+            self.drop_lane(index, "");
+        }
+        // Uploads that waited for a bulk lane.
+        let stalled: Vec<u32> =
+            self.clients.iter().filter(|(_, client)| client.stalled).map(|(index, _)| index as u32).collect();
+        for client in stalled {
+            self.requeue(client);
+        }
+    }
+
+    /// A server has taken what was sent to it: clients that wait to send it more go on.
+    pub fn lane_drained(&mut self, index: u32, generation: u32) {
+        let now = self.now;
+        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
+        lane.active = now;
+        let (more, uploading) = (!lane.stream.out.is_empty(), lane.uploading);
+        if more {
+            self.flush_later(Peer::Lane { index, generation });
+        }
+        if let Some((client, _)) = uploading {
+            self.requeue(client);
+        }
+    }
+}
+
+impl Lane {
+    /// Is the server late? Some(true): with the connection itself.
+    fn is_late(&self, now: u64) -> Option<bool> {
+        if !matches!(self.phase, Phase::Ready) {
+            let limit = self.member.connect_timeout.as_micros() as u64;
+            return (now.saturating_sub(self.opened) > limit).then_some(true);
+        }
+        if self.stream.paused {
+            return None;
+        }
+        let limit = self.member.timeout.as_micros() as u64;
+        let streaming = self.download.is_some() || self.uploading.is_some();
+        let since = match (self.waiters.front(), streaming) {
+            // As long as bytes move, a large message is not late.
+            (_, true) => self.active,
+            (Some(waiter), false) => waiter.sent.max(self.opened),
+            (None, false) => return None,
+        };
+        (now.saturating_sub(since) > limit).then_some(false)
+    }
+}
+
+/// The words for a connection error that operators know.
+fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,136 @@
+//! Which lane a request takes; connecting and logging in.
+
+use std::sync::Arc;
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::{Lane, Lanes, Phase, Waiter};
+use crate::{
+    dialect::{Change, Conversation, Login},
+    engine::{Engine, Peer},
+    members::{Failure, Member},
+    route::ReplyTo,
+    stream::Stream,
+};
+
+/// Bytes that may wait for a server that takes none; beyond this its requests are refused.
+const LANE_BYTES: usize = 16 << 20;
+
+impl Engine {
+    /// Hands a request to a lane of this member. `message` is the whole request, or the head of a streamed one.
+    #[inline]
+    pub(crate) fn send(&mut self, member: &Arc<Member>, request: &Request, message: &[u8], to: ReplyTo) {
+        if !member.is_up() {
+            let text = format!("{} is ejected", member.address);
+            return self.deliver_error(to, member.dialect, Outcome::Ejected, &text);
+        }
+        let streamed = (message.len() as u64) < request.len();
+        let index = if streamed { self.bulk_lane(member) } else { self.shared_lane(member) };
+        let now = self.now;
+        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        if lane.requests().len() > LANE_BYTES {
+            return self.deliver_error(to, member.dialect, Outcome::Overloaded, "too many requests wait for this server");
+        }
+        if request.quiet.is_empty() {
+            lane.requests().extend_from_slice(message);
+        } else {
+            if !member.dialect.rewrite(request, message, &Change::default(), lane.requests()) {
+                let text = "this request cannot be sent without its quiet flag";
+                return self.deliver_error(to, member.dialect, Outcome::LocalError, text);
+            }
+            let body = message.get(request.head as usize..).unwrap_or_default();
+            lane.requests().extend_from_slice(body);
+        }
+        lane.waiters.push_back(Waiter { to, command: request.command, sent: now });
+        self.in_flight += 1;
+        let generation = lane.generation;
+        if streamed {
+            lane.uploading = Some((u32::MAX, 0));
+            lane.active = now;
+            self.uploads.push((index, generation));
+        }
+        let lane = &mut self.lanes[index as usize];
+        if !lane.stream.dirty {
+            lane.stream.dirty = true;
+            self.wishes.flush.push(Peer::Lane { index, generation });
+        }
+    }
+
+    fn lanes_of(&mut self, member: &Member) -> &mut Lanes {
+        let number = member.id.0 as usize;
+        if self.by_member.len() <= number {
+            self.by_member.resize_with(number + 1, Lanes::default);
+        }
+        &mut self.by_member[number]
+    }
+
+    #[inline]
+    fn shared_lane(&mut self, member: &Arc<Member>) -> u32 {
+        if let Some(index) = self.lanes_of(member).shared {
+            return index;
+        }
+        let index = self.open_lane(member, false);
+        self.lanes_of(member).shared = Some(index);
+        index
+    }
+
+    fn bulk_lane(&mut self, member: &Arc<Member>) -> u32 {
+        if let Some(index) = self.lanes_of(member).idle.pop() {
+            return index;
+        }
+        let index = self.open_lane(member, true);
+        self.lanes_of(member).bulk += 1;
+        index
+    }
+
+    fn open_lane(&mut self, member: &Arc<Member>, bulk: bool) -> u32 {
+        let generation = self.next_generation();
+        let index = self.lanes.insert(Lane {
+            generation,
+            member: Arc::clone(member),
+            stream: Stream::default(),
+            phase: Phase::Connecting,
+            waiters: Default::default(),
+            bulk,
+            uploading: None,
+            download: None,
+            opened: self.now,
+            active: self.now,
+        }) as u32;
+        self.wishes.connect.push(index);
+        self.figures.lanes_opened += 1;
+        index
+    }
+
+    /// The connection is made: log in, if the protocol asks for it.
+    pub fn lane_connected(&mut self, index: u32, generation: u32) {
+        let now = self.now;
+        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
+        lane.active = now;
+        let requests = std::mem::take(&mut lane.stream.out);
+        lane.phase = Phase::Login { conversation: Conversation::default(), requests };
+        self.log_in(index, &[]);
+    }
+
+    /// A step of the login; returns how many bytes it used, none when it is over or needs more.
+    pub(super) fn log_in(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
+        let lane = self.lanes.get_mut(index as usize)?;
+        let Phase::Login { conversation, requests } = &mut lane.phase else { return None };
+        let step = lane.member.dialect.login(conversation, bytes, &mut lane.stream.out);
+        let generation = lane.generation;
+        let used = match step {
+            Login::More { used } => used,
+            Login::Ready { used } => {
+                lane.stream.out.append(requests);
+                lane.phase = Phase::Ready;
+                used
+            }
+            Login::Refused(text) => {
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &text);
+                return None;
+            }
+        };
+        self.flush_later(Peer::Lane { index, generation });
+        (used > 0).then_some(used)
+    }
+}

@@ -1,0 +1,73 @@
+//! The part of a key that decides where it goes.
+
+/// What ends a key for hashing (mcrouter's "hash stop").
+const STOP: &[u8] = b"|#|";
+
+/// The key up to the first `|#|`, if `stop` is asked for and the key has one; otherwise the whole key.
+#[inline]
+pub fn routing_key(key: &[u8], stop: bool) -> &[u8] {
+    if !stop {
+        return key;
+    }
+    memchr::memchr_iter(b'|', key)
+        .find(|&bar| key[bar..].starts_with(STOP))
+        .map_or(key, |bar| &key[..bar])
+}
+
+/// The text between the first `tag[0]` of the key and the next `tag[1]` after it, if both are there and not adjacent;
+/// otherwise the whole key. This is twemproxy's `hash_tag`, and Redis Cluster's with `{}`.
+#[inline]
+pub fn hash_tag(key: &[u8], [open, close]: [u8; 2]) -> &[u8] {
+    let Some(start) = memchr::memchr(open, key) else {
+        return key;
+    };
+    let inside = &key[start + 1..];
+    match memchr::memchr(close, inside) {
+        None | Some(0) => key,
+        Some(end) => &inside[..end],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{hash_tag, routing_key};
+
+    #[test]
+    fn routing_key_ends_before_the_first_stop() {
+        let table = [
+            ("key", "key"),
+            ("key|#|rest", "key"),
+            ("a|b|#|c|#|d", "a|b"),
+            ("a||#|b", "a|"),
+            ("|#|rest", ""),
+            ("key|#", "key|#"),
+            ("key|", "key|"),
+            ("", ""),
+        ];
+        for (key, expected) in table {
+            assert_eq!(routing_key(key.as_bytes(), true), expected.as_bytes(), "{key}");
+            assert_eq!(routing_key(key.as_bytes(), false), key.as_bytes(), "{key}");
+        }
+    }
+
+    #[test]
+    fn hash_tag_is_the_first_that_holds_something() {
+        let table = [
+            ("{tag}suffix", "tag"),
+            ("a{tag}{other}", "tag"),
+            ("{}suffix", "{}suffix"),
+            ("{}{tag}", "{}{tag}"),
+            ("a}b{c}", "c"),
+            ("{a{b}c}", "a{b"),
+            ("{tag", "{tag"),
+            ("tag}", "tag}"),
+            ("{", "{"),
+            ("", ""),
+        ];
+        for (key, expected) in table {
+            assert_eq!(hash_tag(key.as_bytes(), *b"{}"), expected.as_bytes(), "{key}");
+        }
+        assert_eq!(hash_tag(b"a$$b$c", *b"$$"), b"a$$b$c");
+        assert_eq!(hash_tag(b"a$b$c", *b"$$"), b"b");
+    }
+}

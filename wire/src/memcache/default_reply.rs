@@ -1,0 +1,52 @@
+//! What a cache that holds nothing answers.
+
+use super::line::{self, Words};
+use super::{Command, error};
+use crate::message::{Outcome, Request};
+
+/// Appends to `out` the reply of a cache that holds nothing and stores nothing to `request`, whose head begins `bytes`:
+/// a miss, `NOT_STORED`, `NOT_FOUND`, or the meta commands' codes with the flags that the request wants back. Commands
+/// about a server or a connection get `OK` where that is their usual answer and else `ERROR`.
+pub fn default_reply(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outcome {
+    use Command::*;
+    let Some(command) = Command::from_u8(request.command) else {
+        out.extend_from_slice(error::ERROR);
+        return Outcome::ClientError;
+    };
+    let (line, outcome): (&[u8], Outcome) = match command {
+        Get | Gets | Gat | Gats | Config => (b"END\r\n", Outcome::NotFound),
+        Set | Add | Replace | Append | Prepend | Cas => (b"NOT_STORED\r\n", Outcome::NotStored),
+        Delete | Incr | Decr | Touch => (b"NOT_FOUND\r\n", Outcome::NotFound),
+        MetaDebug => (b"EN\r\n", Outcome::NotFound),
+        MetaNoop => (b"MN\r\n", Outcome::Ok),
+        FlushAll | Verbosity => (b"OK\r\n", Outcome::Ok),
+        Version | Stats | Quit | Shutdown => (error::ERROR, Outcome::ClientError),
+        MetaGet => return meta(b"EN", Outcome::NotFound, request, bytes, out),
+        MetaSet => return meta(b"NS", Outcome::NotStored, request, bytes, out),
+        MetaDelete | MetaArithmetic => return meta(b"NF", Outcome::NotFound, request, bytes, out),
+    };
+    out.extend_from_slice(line);
+    outcome
+}
+
+/// A meta code with the key and the opaque, in the order in which they were asked for.
+fn meta(code: &[u8], outcome: Outcome, request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outcome {
+    out.extend_from_slice(code);
+    let line = line::text(&bytes[..request.head as usize]);
+    for word in Words::from(line, request.key.end()) {
+        match word.of(line) {
+            [b'k', ..] => {
+                out.extend_from_slice(b" k");
+                out.extend_from_slice(request.key.of(bytes));
+                out.extend_from_slice(if request.base64_key { b" b" } else { b"" });
+            }
+            opaque @ [b'O', ..] => {
+                out.push(b' ');
+                out.extend_from_slice(opaque);
+            }
+            _ => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    outcome
+}

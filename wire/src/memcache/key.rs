@@ -1,0 +1,53 @@
+//! Keys: which are possible, which one routes a request, and one request for each of many.
+
+use super::line::Words;
+use super::{Command, base64};
+use crate::message::{Request, Span};
+use std::iter::once;
+
+/// Bytes that a key may have, in the form in which it stands on the line.
+pub const KEY: usize = 250;
+
+/// Is this a key by the protocol's rule: 1 to 250 bytes, neither blanks nor control characters? (From clients, memcached
+/// and [`request`](super::request()) take control characters too.)
+pub fn is_valid_key(key: &[u8]) -> bool {
+    (1..=KEY).contains(&key.len()) && key.iter().all(|&byte| byte > b' ' && byte != 0x7f)
+}
+
+/// Can these bytes stand on a line without ending a word or the line?
+pub(super) fn is_word(bytes: &[u8]) -> bool {
+    (1..=KEY).contains(&bytes.len()) && !bytes.iter().any(|byte| matches!(byte, b' ' | b'\r' | b'\n' | 0))
+}
+
+/// The bytes by which `request`, whose head begins `bytes`, is routed: the first key, decoded into `scratch` where it
+/// stands in base64. Empty when the command has none.
+#[inline]
+pub fn key<'a>(request: &Request, bytes: &'a [u8], scratch: &'a mut [u8; KEY]) -> &'a [u8] {
+    let key = request.key.of(bytes);
+    if request.base64_key {
+        base64::decode(key, scratch).unwrap_or(key)
+    } else {
+        key
+    }
+}
+
+/// All keys of `request`, whose head begins `bytes`, as they stand.
+pub fn keys(request: &Request, bytes: &[u8]) -> impl Iterator<Item = Span> {
+    let Request { key, more_keys, .. } = *request;
+    let first = once(key).filter(|key| !key.is_empty());
+    first.chain(Words::from(&bytes[..more_keys.end()], more_keys.start as usize))
+}
+
+/// Appends to `out` what `request` (one of get, gets, gat, gats) asks for `key` alone. A key costs the same bytes again:
+/// `gat TTL KEY\r\n`.
+pub fn single(request: &Request, bytes: &[u8], key: Span, out: &mut Vec<u8>) {
+    let name = Command::from_u8(request.command).map_or("", Command::name);
+    out.extend_from_slice(name.as_bytes());
+    for word in [request.ttl, key] {
+        if !word.is_empty() {
+            out.push(b' ');
+            out.extend_from_slice(word.of(bytes));
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}

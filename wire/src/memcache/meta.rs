@@ -1,0 +1,162 @@
+//! The meta commands: what stands on their lines.
+//!
+//! Only those flags are read that say where the key goes, when it expires and whether the server answers. An unknown one
+//! passes, so that the flags of newer servers work.
+
+use super::key::KEY;
+use super::line::{Line, Words};
+use super::number::{signed32, unsigned64};
+use super::request::refuse;
+use super::text::LENGTH;
+use super::{Command, Limits, base64, error};
+use crate::message::{Bad, Class, Request, Span};
+
+/// The most words a line may have, command and key included. From a longer `ms` line memcached 1.6.18 does not read how
+/// long the value is.
+pub(super) const WORDS: usize = 19;
+
+/// What may be wrong with the flags.
+enum Fault {
+    TooMany,
+    Duplicate,
+    Number,
+    Base64,
+}
+
+/// `mg KEY FLAG…`, `md KEY FLAG…`, `ma KEY FLAG…`
+pub(super) fn keyed(
+    line: Line<'_>,
+    mut words: Words<'_>,
+    command: Command,
+    mut request: Request,
+) -> Result<Request, Bad> {
+    request.key = key(line, &mut words, error::ERROR)?;
+    match read_flags(line, words, 2, &mut request) {
+        Ok(class) => {
+            if command == Command::MetaGet {
+                request.class = class;
+            }
+            Ok(request)
+        }
+        Err(fault) => Err(refuse(line.head, reply(command, &fault))),
+    }
+}
+
+/// `ms KEY LENGTH FLAG…`
+pub(super) fn set(
+    line: Line<'_>,
+    mut words: Words<'_>,
+    mut request: Request,
+    limits: &Limits,
+) -> Result<Request, Bad> {
+    request.key = key(line, &mut words, error::ERROR)?;
+    let length = words.next().and_then(|word| unsigned64(word.of(line.text)));
+    let Some(length) = length.filter(|&length| length <= LENGTH) else {
+        let reply = if has_too_many(line) {
+            error::TOO_MANY_FLAGS
+        } else {
+            error::BAD_FORMAT
+        };
+        return Err(refuse(line.head, reply));
+    };
+    let reply = match read_flags(line, words, 3, &mut request) {
+        Ok(_) if length <= limits.value => {
+            request.body = length + 2;
+            return Ok(request);
+        }
+        Ok(_) => error::TOO_LARGE,
+        Err(Fault::TooMany) => return Err(refuse(line.head, error::TOO_MANY_FLAGS)),
+        Err(fault) => reply(Command::MetaSet, &fault),
+    };
+    Err(Bad {
+        swallow: length + 2,
+        ..refuse(line.head, reply)
+    })
+}
+
+/// `me KEY [b]`; further words are ignored, and so is a `b` among them.
+pub(super) fn debug(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
+    request.key = key(line, &mut words, error::BAD_FORMAT)?;
+    request.base64_key = words.next().is_some_and(|word| word.of(line.text) == b"b");
+    if request.base64_key && !base64::is_valid(request.key.of(line.text)) {
+        return Err(refuse(line.head, error::BAD_FORMAT));
+    }
+    Ok(request)
+}
+
+fn key(line: Line<'_>, words: &mut Words<'_>, missing: &'static [u8]) -> Result<Span, Bad> {
+    let Some(key) = words.next_long() else {
+        return Err(refuse(line.head, missing));
+    };
+    if key.len as usize > KEY {
+        Err(refuse(line.head, error::BAD_FORMAT))
+    } else {
+        Ok(key)
+    }
+}
+
+/// Reads the flags into `request`, `taken` words of the line being read already. Returns the class of an `mg` with these
+/// flags: `N` stores an item where there is none, which a route for reads must not do, and `T` changes the expiry of one
+/// that is there. (`R`, and any `mg` of a stale item, marks that somebody is refilling it; this stays a read, as the
+/// data stays the same.)
+fn read_flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &mut Request) -> Result<Class, Fault> {
+    let fault = |fault| Err(if has_too_many(line) { Fault::TooMany } else { fault });
+    let (mut seen, mut count, mut class) = (0_u128, taken, Class::Read);
+    let mut blank = words.position();
+    for word in words {
+        count += 1;
+        let (flag, argument) = match word.of(line.text) {
+            [flag @ 0..127, argument @ ..] => (*flag, argument),
+            _ => return fault(Fault::Duplicate),
+        };
+        if seen & 1 << flag != 0 {
+            return fault(Fault::Duplicate);
+        }
+        seen |= 1 << flag;
+        match flag {
+            b'q' => {
+                request.quiet = Span::new(blank, word.end());
+                request.is_quiet = true;
+            }
+            b'b' => request.base64_key = true,
+            b'N' | b'T' => {
+                if signed32(argument).is_none() {
+                    return fault(Fault::Number);
+                }
+                if flag == b'T' || request.ttl.is_empty() {
+                    request.ttl = Span::new(word.start as usize + 1, word.end());
+                }
+                if class != Class::Write {
+                    class = if flag == b'N' { Class::Write } else { Class::Touch };
+                }
+            }
+            _ => {}
+        }
+        blank = word.end();
+    }
+    if count > WORDS {
+        return Err(Fault::TooMany);
+    }
+    if request.base64_key && !base64::is_valid(request.key.of(line.text)) {
+        return Err(Fault::Base64);
+    }
+    Ok(class)
+}
+
+/// memcached counts before it reads: too many words outweigh every other fault.
+#[cold]
+fn has_too_many(line: Line<'_>) -> bool {
+    Words::new(line.text).nth(WORDS).is_some()
+}
+
+#[cold]
+fn reply(command: Command, fault: &Fault) -> &'static [u8] {
+    match (command, fault) {
+        (Command::MetaGet, Fault::TooMany) => error::TOO_MANY_FLAGS_MG,
+        (_, Fault::TooMany) => error::TOO_MANY_FLAGS,
+        (Command::MetaGet | Command::MetaSet, Fault::Duplicate) => error::DUPLICATE_FLAG,
+        (Command::MetaGet | Command::MetaSet, Fault::Number) => error::BAD_TOKEN,
+        (Command::MetaGet | Command::MetaSet, Fault::Base64) => error::BAD_BASE64,
+        (_, Fault::Duplicate | Fault::Number | Fault::Base64) => error::BAD_FLAG,
+    }
+}

@@ -1,0 +1,19 @@
+//! Which replies a quiet request does not want.
+
+use super::Command;
+use crate::message::Outcome;
+
+/// Is a reply with this outcome kept from the client that sent a quiet `command`?
+///
+/// `noreply` silences all. The meta flag `q` silences what its command expects to happen, as memcached 1.6.18 does it:
+/// `mg` a miss, `ms` a stored and `md` a deleted item, `ma` a computed value. Errors are always told.
+pub const fn silenced(command: Command, outcome: Outcome) -> bool {
+    match command {
+        Command::MetaGet => matches!(outcome, Outcome::NotFound),
+        Command::MetaSet => matches!(outcome, Outcome::Stored),
+        Command::MetaDelete => matches!(outcome, Outcome::Deleted),
+        Command::MetaArithmetic => matches!(outcome, Outcome::Found),
+        Command::MetaDebug | Command::MetaNoop => false,
+        _ => true,
+    }
+}

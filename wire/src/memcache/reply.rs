@@ -1,0 +1,168 @@
+//! The head of a reply.
+
+use super::Command;
+use super::key::KEY;
+use super::line::LINE;
+use super::number::unsigned64;
+use crate::message::{Bad, Class, Outcome, Parsed, Reply};
+use memchr::memchr;
+
+/// Closes the reply to a retrieval command.
+const END: &[u8] = b"END\r\n";
+
+/// Reads the head of the reply that a server sends to `command` with one key, at the beginning of `bytes`. Whatever that
+/// command is never answered with is [`Parsed::Bad`]: nothing more from this connection can be trusted.
+///
+/// `stats` is not read: its reply has as many lines as the server likes.
+#[inline]
+pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
+    let Some(end) = memchr(b'\n', &bytes[..bytes.len().min(LINE + 1)]) else {
+        return if bytes.len() > LINE {
+            garbage(LINE)
+        } else {
+            Parsed::More
+        };
+    };
+    let head = end + 1;
+    let read = match &bytes[..end] {
+        [line @ .., b'\r'] => read(command, line).or_else(|| error(line).map(|outcome| (outcome, 0, 0))),
+        _ => None,
+    };
+    match read {
+        Some((outcome, body, trailer)) => Parsed::Head(Reply {
+            outcome,
+            head: head as u32,
+            body,
+            trailer,
+        }),
+        None => garbage(head),
+    }
+}
+
+#[cold]
+fn garbage(head: usize) -> Parsed<Reply> {
+    Parsed::Bad(Bad {
+        reply: b"",
+        head: head as u32,
+        swallow: 0,
+        close: true,
+    })
+}
+
+/// Outcome, body and trailer.
+type Read = Option<(Outcome, u64, u8)>;
+
+#[inline]
+fn read(command: Command, line: &[u8]) -> Read {
+    match command {
+        Command::Get | Command::Gets | Command::Gat | Command::Gats => retrieval(line, b"VALUE "),
+        Command::Config => retrieval(line, b"CONFIG "),
+        Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => {
+            meta(command, line)
+        }
+        _ => status(command, line).map(|outcome| (outcome, 0, 0)),
+    }
+}
+
+/// `VALUE KEY FLAGS LENGTH [ID]` or `END`.
+#[inline]
+fn retrieval(line: &[u8], word: &[u8]) -> Read {
+    let Some(rest) = line.strip_prefix(word) else {
+        return (line == b"END").then_some((Outcome::NotFound, 0, END.len() as u8));
+    };
+    let key = memchr(b' ', rest).filter(|key| (1..=KEY).contains(key))?;
+    let mut numbers = rest[key + 1..].split(|&byte| byte == b' ');
+    unsigned64(numbers.next()?)?;
+    let length = unsigned64(numbers.next()?)?;
+    if let Some(id) = numbers.next() {
+        unsigned64(id)?;
+    }
+    let body = length.checked_add(2 + END.len() as u64)?;
+    numbers
+        .next()
+        .is_none()
+        .then_some((Outcome::Found, body, END.len() as u8))
+}
+
+/// `HD FLAG…`, `VA LENGTH FLAG…` and the codes that mean no.
+#[inline]
+fn meta(command: Command, line: &[u8]) -> Read {
+    let (code, rest) = line.split_at_checked(2)?;
+    let flags = match rest {
+        [] => rest,
+        [b' ', flags @ ..] => flags,
+        _ => return None,
+    };
+    let outcome = match (command, code) {
+        (Command::MetaGet | Command::MetaArithmetic, b"VA") => {
+            let length = flags.split(|&byte| byte == b' ').next()?;
+            return Some((Outcome::Found, unsigned64(length)?.checked_add(2)?, 0));
+        }
+        (Command::MetaGet | Command::MetaArithmetic, b"HD") => Outcome::Found,
+        (Command::MetaSet, b"HD") => Outcome::Stored,
+        (Command::MetaDelete, b"HD") => Outcome::Deleted,
+        (Command::MetaGet, b"EN") => Outcome::NotFound,
+        (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"NF") => Outcome::NotFound,
+        (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"EX") => Outcome::Exists,
+        (Command::MetaSet | Command::MetaArithmetic, b"NS") => Outcome::NotStored,
+        _ => return None,
+    };
+    Some((outcome, 0, 0))
+}
+
+/// Replies of one line.
+#[inline]
+fn status(command: Command, line: &[u8]) -> Option<Outcome> {
+    use Command::{Cas, Decr, Delete, FlushAll, Incr, MetaDebug, MetaNoop, Touch, Verbosity, Version};
+    let (fits, outcome) = match line {
+        b"STORED" => (command.class() == Class::Write, Outcome::Stored),
+        b"NOT_STORED" => (command.class() == Class::Write, Outcome::NotStored),
+        b"EXISTS" => (command == Cas, Outcome::Exists),
+        b"DELETED" => (command == Delete, Outcome::Deleted),
+        b"TOUCHED" => (command == Touch, Outcome::Touched),
+        b"NOT_FOUND" => (
+            matches!(command, Cas | Delete | Incr | Decr | Touch),
+            Outcome::NotFound,
+        ),
+        b"OK" => (matches!(command, FlushAll | Verbosity), Outcome::Ok),
+        b"MN" => (command == MetaNoop, Outcome::Ok),
+        b"EN" => (command == MetaDebug, Outcome::NotFound),
+        [b'M', b'E', b' ', ..] => (command == MetaDebug, Outcome::Found),
+        [b'V', b'E', b'R', b'S', b'I', b'O', b'N', b' ', ..] => (command == Version, Outcome::Ok),
+        number => (
+            matches!(command, Incr | Decr) && unsigned64(number).is_some(),
+            Outcome::Found,
+        ),
+    };
+    fits.then_some(outcome)
+}
+
+/// Error lines, which any command may be answered with.
+#[cold]
+fn error(line: &[u8]) -> Option<Outcome> {
+    let (word, text) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
+    Some(match (word, text) {
+        // The server has as many clients as it takes; it says so unasked and closes.
+        (b"ERROR", b" Too many open connections") => Outcome::Busy,
+        (b"ERROR" | b"ERROR:" | b"CLIENT_ERROR", _) => Outcome::ClientError,
+        (b"SERVER_ERROR", text) => match text.get(..4) {
+            Some(b" 301") => Outcome::Shutdown,
+            Some(b" 302") => Outcome::TryAgain,
+            Some(b" 307") => Outcome::Busy,
+            _ => Outcome::RemoteError,
+        },
+        _ => return None,
+    })
+}
+
+/// Does `bytes`, all of a reply, end as its head says? If not, the server's lengths and ours differ and nothing more from
+/// this connection can be trusted. Heads without a body always do.
+#[inline]
+pub fn is_reply_whole(reply: &Reply, bytes: &[u8]) -> bool {
+    reply.body == 0
+        || bytes.ends_with(if reply.trailer == 0 {
+            b"\r\n"
+        } else {
+            b"\r\nEND\r\n"
+        })
+}

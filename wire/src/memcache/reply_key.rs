@@ -1,0 +1,43 @@
+//! The key that a reply names.
+
+use super::Command;
+use super::line::{self, Words};
+use crate::message::Span;
+use memchr::memchr;
+
+/// The key that `reply`, which was sent to `command`, names in its first line, as it stands there: after `VALUE`, after
+/// `ME` or as the meta flag `k`. None where it names no key.
+#[inline]
+pub fn reply_key(command: Command, reply: &[u8]) -> Option<Span> {
+    match command {
+        Command::Get | Command::Gets | Command::Gat | Command::Gats => after(b"VALUE ", reply),
+        Command::MetaDebug => after(b"ME ", reply),
+        Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => flag(reply),
+        _ => None,
+    }
+}
+
+fn after(word: &[u8], reply: &[u8]) -> Option<Span> {
+    let rest = reply.strip_prefix(word)?;
+    Some(Span::new(word.len(), word.len() + memchr(b' ', rest)?))
+}
+
+fn flag(reply: &[u8]) -> Option<Span> {
+    let line = line::text(&reply[..=memchr(b'\n', reply)?]);
+    if !matches!(line.first_chunk()?, b"HD" | b"VA" | b"EN" | b"NF" | b"NS" | b"EX") {
+        return None;
+    }
+    let word = Words::from(line, 2).find(|word| word.of(line).first() == Some(&b'k'))?;
+    Some(Span::new(word.start as usize + 1, word.end()))
+}
+
+/// Appends `reply` to `out` with the key it names, if it names one, replaced by `request_key`: the client's own, as it
+/// stands in the request (base64 stays base64). `reply` may be the head alone or more.
+pub fn rewrite_reply_key(command: Command, request_key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
+    let Some(key) = reply_key(command, reply) else {
+        return out.extend_from_slice(reply);
+    };
+    out.extend_from_slice(&reply[..key.start as usize]);
+    out.extend_from_slice(request_key);
+    out.extend_from_slice(&reply[key.end()..]);
+}

@@ -1,0 +1,129 @@
+//! A request's head with changes.
+
+use super::key::{KEY, is_word};
+use super::line::{self, Words};
+use super::{Command, base64, meta};
+use crate::message::{Request, Span};
+use std::io::Write;
+
+/// What to change. Words that ask for silence always go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rewrite<'a> {
+    /// Another key, not encoded; it is encoded where the request's own is.
+    pub key: Option<&'a [u8]>,
+    /// Another expiry time, in memcached's terms. Requests that set none keep it that way, `ms` excepted, which gets
+    /// its `T` flag. `md` is left alone: an item marked stale may live shorter, never longer.
+    pub ttl: Option<i64>,
+}
+
+/// Appends the head of `request`, which begins `bytes`, to `out` as `change` says. The caller appends the body.
+///
+/// False, and nothing is appended, when the result would not be a line that memcached reads as meant: the new key is
+/// empty, longer than 250 bytes (encoded) or holds a blank or line end, the time is no 32-bit number, or a flag more is
+/// one too many.
+#[must_use]
+pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut Vec<u8>) -> bool {
+    let mut scratch = [0; KEY];
+    let key = match change.key {
+        Some(key) if request.base64_key => base64::encode(key, &mut scratch).filter(|_| !key.is_empty()),
+        Some(key) => Some(key).filter(|key| is_word(key)),
+        None => Some(request.key.of(bytes)),
+    };
+    let ttl = change.ttl.map(i32::try_from).transpose();
+    let (Some(key), Ok(ttl)) = (key, ttl) else {
+        return false;
+    };
+    let head = &bytes[..request.head as usize];
+    let mut edit = Edit { head, at: 0, out };
+    match (Command::from_u8(request.command), ttl) {
+        (Some(Command::MetaGet | Command::MetaSet | Command::MetaArithmetic), Some(ttl)) => {
+            let adds = request.command == Command::MetaSet as u8;
+            if adds && !has_room(request, head) {
+                return false;
+            }
+            edit.replace(request.key, key);
+            edit.flags(request, ttl, adds);
+        }
+        (Some(Command::Gat | Command::Gats), Some(ttl)) => {
+            edit.replace_ttl(request.ttl, ttl);
+            edit.replace(request.key, key);
+        }
+        (Some(Command::MetaDelete), _) | (_, None) => {
+            edit.replace(request.key, key);
+            edit.replace(request.quiet, b"");
+        }
+        (_, Some(ttl)) => {
+            edit.replace(request.key, key);
+            edit.replace_ttl(request.ttl, ttl);
+            edit.replace(request.quiet, b"");
+        }
+    }
+    edit.finish();
+    true
+}
+
+/// Does an `ms` line have room for the flag `T`, or have it already?
+fn has_room(request: &Request, head: &[u8]) -> bool {
+    let line = line::text(head);
+    let has_ttl = Words::from(line, request.key.end()).any(|word| line[word.start as usize] == b'T');
+    let words = Words::new(line).count() - usize::from(request.is_quiet);
+    has_ttl || words < meta::WORDS
+}
+
+/// A head on its way to `out`, copied up to `at`.
+struct Edit<'a> {
+    head: &'a [u8],
+    at: usize,
+    out: &'a mut Vec<u8>,
+}
+
+impl Edit<'_> {
+    fn copy_to(&mut self, end: usize) {
+        self.out.extend_from_slice(&self.head[self.at..end]);
+        self.at = end;
+    }
+
+    /// Puts `with` in the place of `span`, which is absent or lies behind all that was edited before.
+    fn replace(&mut self, span: Span, with: &[u8]) {
+        if !span.is_empty() {
+            self.copy_to(span.start as usize);
+            self.out.extend_from_slice(with);
+            self.at = span.end();
+        }
+    }
+
+    fn replace_ttl(&mut self, span: Span, ttl: i32) {
+        if !span.is_empty() {
+            self.replace(span, b"");
+            self.number(ttl);
+        }
+    }
+
+    fn number(&mut self, ttl: i32) {
+        // Writing to a Vec cannot fail.
+        let _ = write!(self.out, "{ttl}");
+    }
+
+    /// Drops `q`, changes `T` and `N`, and adds `T` where `adds` says so and none stands.
+    fn flags(&mut self, request: &Request, ttl: i32, mut adds: bool) {
+        let line = line::text(self.head);
+        for word in Words::from(line, self.at) {
+            let flag = line[word.start as usize];
+            if word.end() == request.quiet.end() {
+                self.replace(request.quiet, b"");
+            } else if matches!(flag, b'T' | b'N') {
+                self.replace_ttl(Span::new(word.start as usize + 1, word.end()), ttl);
+                adds &= flag != b'T';
+            }
+        }
+        if adds {
+            self.copy_to(line.len());
+            self.out.extend_from_slice(b" T");
+            self.number(ttl);
+        }
+    }
+
+    fn finish(mut self) {
+        self.copy_to(self.head.len());
+    }
+}
