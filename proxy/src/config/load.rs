@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
     Complaint, ConfigError, check,
@@ -27,7 +27,7 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// Files on which it depends: itself and the files of servers.
     pub files_watched: Vec<PathBuf>,
-    /// 16 hexadecimal digits of its text: the same text has the same on every proxy.
+    /// 16 hexadecimal digits that are the same on every proxy that has the same text.
     pub version_hash: String,
 }
 
@@ -76,7 +76,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
         config,
         warnings,
         files_watched,
-        version_hash: version_hash(text.as_bytes()),
+        version_hash: version_hash([text]),
     })
 }
 
@@ -94,8 +94,14 @@ pub(super) fn read(path: &Path) -> Result<String, Complaint> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-pub(super) fn version_hash(text: &[u8]) -> String {
-    format!("{:016x}", xxh3_64(text))
+/// The version of what these texts say together.
+pub(super) fn version_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hasher = Xxh3Default::new();
+    for text in texts {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    format!("{:016x}", hasher.digest())
 }
 
 /// A name that nothing mentions is more likely misspelt somewhere than meant.

@@ -1,1 +1,3 @@
-//! Configuration formats of other programs.
+//! Other programs' configurations and command lines.
+
+pub mod mcrouter;

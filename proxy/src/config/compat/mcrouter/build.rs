@@ -1,0 +1,266 @@
+//! Handles as they may be written: objects, names, and short forms such as `AllSyncRoute|Pool|A`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    handles::{self, Args},
+    object::{Object, text},
+    pools::Pools,
+};
+use crate::config::{
+    Complaint, Place,
+    document::{DEPTH_LIMIT, Node, Value, shortened},
+    reading::Reading,
+    schema::{Children, Route},
+};
+
+/// Routes that one list may come to: a pool in a list among others is written out.
+const LIST_LIMIT: usize = 100_000;
+
+/// What stands where handles are asked.
+#[derive(Clone, Debug)]
+pub(super) enum Built {
+    /// One handle.
+    One(Route),
+    /// `Pool|A`: all servers of a pool that has some.
+    Members(String),
+    /// Any number of handles.
+    List(Vec<Route>),
+}
+
+/// Builds the tree; what has a name is built once and shared.
+#[derive(Debug)]
+pub(super) struct Builder {
+    pub(super) pools: Pools,
+    /// Finished routes by name.
+    pub(super) routes: BTreeMap<String, Route>,
+    /// Handles by name as they are written, those of `named_handles`.
+    named: BTreeMap<String, Node>,
+    built: BTreeMap<String, Built>,
+    building: BTreeSet<String>,
+    depth: usize,
+}
+
+impl Builder {
+    pub(super) fn new(pools: Pools) -> Self {
+        Self {
+            pools,
+            routes: BTreeMap::new(),
+            named: BTreeMap::new(),
+            built: BTreeMap::new(),
+            building: BTreeSet::new(),
+            depth: 0,
+        }
+    }
+
+    /// Reads `named_handles`: a list of objects with names, or handles by name.
+    pub(super) fn name_handles(&mut self, node: &Node, cx: &mut Reading) -> Result<(), Complaint> {
+        match &node.value {
+            Value::Map(entries) => {
+                self.named.extend(
+                    entries
+                        .iter()
+                        .map(|(name, node)| (name.text.clone(), node.clone())),
+                );
+            }
+            Value::List(nodes) => {
+                for node in nodes {
+                    let name = text(Object::of(node, cx)?.require("name", cx)?, cx)?;
+                    self.named.entry(name).or_insert_with(|| node.clone());
+                }
+            }
+            _ => return Err(cx.expected(node, "a list or an object")),
+        }
+        let names: Vec<String> = self.named.keys().cloned().collect();
+        names
+            .iter()
+            .try_for_each(|name| self.by_name(name, node.at, cx).map(drop))
+    }
+
+    /// Builds whatever stands at `node`.
+    pub(super) fn build(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Complaint> {
+        // Names and short forms nest as objects do, so the text's own limit is not enough.
+        if self.depth >= DEPTH_LIMIT {
+            return Err(cx.refuse(
+                node.at,
+                format!("handles are nested more than {DEPTH_LIMIT} deep"),
+            ));
+        }
+        self.depth += 1;
+        let built = match &node.value {
+            Value::List(nodes) => self.list(nodes, cx),
+            Value::Map(_) => self.object(node, cx),
+            Value::Scalar { text, quoted: true } => self.text(text, node.at, cx),
+            Value::Scalar { .. } => Err(cx.expected(node, "a route handle")),
+        };
+        self.depth -= 1;
+        built
+    }
+
+    /// Builds the one handle that must stand at `node`.
+    pub(super) fn one(&mut self, node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
+        let mut routes = match self.build(node, cx)? {
+            Built::One(route) => return Ok(route),
+            Built::Members(pool) => self.members(&pool),
+            Built::List(routes) => routes,
+        };
+        match (routes.pop(), routes.is_empty()) {
+            (Some(route), true) => Ok(route),
+            _ => Err(cx.refuse(
+                node.at,
+                format!(
+                    "a list stands where one route handle is asked, line: {}",
+                    node.at.line
+                ),
+            )),
+        }
+    }
+
+    /// Builds children; none when there are none.
+    pub(super) fn children(
+        &mut self,
+        node: Option<&Node>,
+        cx: &mut Reading,
+    ) -> Result<Option<Children>, Complaint> {
+        Ok(match node.map(|node| self.build(node, cx)).transpose()? {
+            Some(Built::One(route)) => Some(Children::List(vec![route])),
+            Some(Built::Members(pool)) => Some(Children::Pool(pool)),
+            Some(Built::List(routes)) => Some(Children::List(routes)).filter(|children| !is_empty(children)),
+            None => None,
+        })
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self, children: &Children) -> usize {
+        match children {
+            Children::Pool(name) => self.pools.listed.get(name).map_or(0, |pool| pool.servers.len()),
+            Children::List(routes) => routes.len(),
+        }
+    }
+
+    /// A route that may stand in several places without being several: a name, for all but leaves.
+    pub(super) fn share(&mut self, route: Route, what: &str, at: Place) -> Route {
+        if matches!(
+            route,
+            Route::Named(_) | Route::Pool(_) | Route::Member(_) | Route::Null | Route::Error(_)
+        ) {
+            return route;
+        }
+        let mut name = format!("{what} line {}", at.line);
+        while self.routes.contains_key(&name) || self.named.contains_key(&name) {
+            name.push('\'');
+        }
+        self.routes.insert(name.clone(), route);
+        Route::Named(name)
+    }
+
+    fn list(&mut self, nodes: &[Node], cx: &mut Reading) -> Result<Built, Complaint> {
+        if let [only] = nodes {
+            return cx.within("[0]", |cx| self.build(only, cx));
+        }
+        let mut routes = Vec::new();
+        for (i, node) in nodes.iter().enumerate() {
+            match cx.within(format!("[{i}]"), |cx| self.build(node, cx))? {
+                Built::One(route) => routes.push(route),
+                Built::Members(pool) => routes.extend(self.members(&pool)),
+                Built::List(more) => routes.extend(more),
+            }
+            if routes.len() > LIST_LIMIT {
+                return Err(cx.refuse(
+                    node.at,
+                    format!("more than {LIST_LIMIT} route handles in one list"),
+                ));
+            }
+        }
+        Ok(Built::List(routes))
+    }
+
+    fn members(&self, pool: &str) -> Vec<Route> {
+        let servers = self.pools.listed.get(pool).map_or(&[][..], |pool| &pool.servers);
+        servers
+            .iter()
+            .map(|server| Route::Member(format!("{pool}/{}", server.address)))
+            .collect()
+    }
+
+    /// A name, or a type with a parameter behind `|` or without one.
+    fn text(&mut self, text: &str, at: Place, cx: &mut Reading) -> Result<Built, Complaint> {
+        if text.is_empty() {
+            return Ok(Built::List(Vec::new()));
+        }
+        if let Some(built) = self.by_name(text, at, cx)? {
+            return Ok(built);
+        }
+        let (kind, parameter) = match text.split_once('|') {
+            Some((kind, rest)) => (
+                kind,
+                Some(Node {
+                    at,
+                    value: Value::Scalar {
+                        text: rest.to_owned(),
+                        quoted: true,
+                    },
+                }),
+            ),
+            None => (text, None),
+        };
+        handles::build(self, kind, at, &Args::short(at, parameter.as_ref()), cx)
+    }
+
+    fn object(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Complaint> {
+        let object = Object::of(node, cx)?;
+        let name = object.take("name", cx, text)?;
+        if let Some(built) = name.as_ref().and_then(|name| self.built.get(name)) {
+            return Ok(built.clone());
+        }
+        let kind_node = object.require("type", cx)?;
+        let kind = cx.within("type", |cx| text(kind_node, cx))?;
+        let built = handles::build(self, &kind, kind_node.at, &Args::object(object), cx)?;
+        Ok(match name {
+            Some(name) => self.keep(name, built),
+            None => built,
+        })
+    }
+
+    /// The handle of that name, built when it is first asked for.
+    fn by_name(&mut self, name: &str, at: Place, cx: &mut Reading) -> Result<Option<Built>, Complaint> {
+        if let Some(built) = self.built.get(name) {
+            return Ok(Some(built.clone()));
+        }
+        let Some(node) = self.named.get(name).cloned() else {
+            return Ok(None);
+        };
+        if !self.building.insert(name.to_owned()) {
+            let problem = format!(
+                "the named handle `{}` leads back to itself, line: {}",
+                shortened(name),
+                at.line
+            );
+            return Err(cx.refuse(at, problem));
+        }
+        let built = self.build(&node, cx);
+        self.building.remove(name);
+        let built = built?;
+        Ok(Some(match self.built.get(name) {
+            // An object in `named_handles` keeps itself under the name that it has.
+            Some(kept) => kept.clone(),
+            None => self.keep(name.to_owned(), built),
+        }))
+    }
+
+    fn keep(&mut self, name: String, built: Built) -> Built {
+        let built = match built {
+            Built::One(route) => {
+                self.routes.insert(name.clone(), route);
+                Built::One(Route::Named(name.clone()))
+            }
+            several => several,
+        };
+        self.built.insert(name, built.clone());
+        built
+    }
+}
+
+fn is_empty(children: &Children) -> bool {
+    matches!(children, Children::List(routes) if routes.is_empty())
+}

@@ -1,0 +1,266 @@
+//! mcrouter's command line → values of its options.
+
+use std::{collections::BTreeMap, path::Path};
+
+use super::{
+    json,
+    object::Object,
+    options::{self, Opt, Status, Takes},
+};
+use crate::config::{document::shortened, load, reading::Reading};
+
+/// What to do with a configuration besides running it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validate {
+    /// Run, with a bad configuration refused at start.
+    No,
+    /// Say whether it is good, and exit.
+    Exit,
+    /// Run, with whatever is otherwise only logged refused as well.
+    Run,
+}
+
+/// A command line that was understood.
+#[derive(Clone, Debug)]
+pub(super) struct Flags {
+    pub(super) validate: Validate,
+    pub(super) asks_help: bool,
+    pub(super) asks_version: bool,
+    /// What is worth saying about it.
+    pub(super) warnings: Vec<String>,
+    values: BTreeMap<&'static str, String>,
+}
+
+/// Reads the arguments behind the program's name.
+///
+/// # Errors
+/// An option that is refused, or a value that is not of its kind.
+pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, String> {
+    let mut flags = Flags {
+        validate: Validate::No,
+        asks_help: false,
+        asks_version: false,
+        warnings: Vec::new(),
+        values: BTreeMap::new(),
+    };
+    let mut flavor = BTreeMap::new();
+    let mut arguments = arguments.into_iter().peekable();
+    while let Some(argument) = arguments.next() {
+        let (name, attached, option) = match Word::of(&argument) {
+            Word::Long(name, value) => (name.to_owned(), value.map(str::to_owned), options::by_name(name)),
+            Word::Short(short, value) => (
+                short.to_string(),
+                value.map(str::to_owned),
+                options::by_short(short),
+            ),
+            Word::Other => {
+                match argument.strip_prefix("file:") {
+                    Some(path) => flavor = read_flavor(Path::new(path), &mut flags.warnings)?,
+                    None => flags
+                        .warnings
+                        .push(format!("`{}` is ignored", shortened(&argument))),
+                }
+                continue;
+            }
+        };
+        if flags.special(&name, attached.as_deref())? {
+            continue;
+        }
+        let Some(option) = option else {
+            flags
+                .warnings
+                .push(format!("unknown option `{}` is ignored", shortened(&argument)));
+            // What follows may be its value; an argument that is not known to be one is ignored as well.
+            continue;
+        };
+        let value = match (option.takes, attached) {
+            (_, Some(value)) => value,
+            (Takes::Toggle(default), None) => (!default).to_string(),
+            (_, None) => arguments
+                .next()
+                .ok_or_else(|| format!("option `--{}` needs a value", option.name))?,
+        };
+        flags.values.insert(option.name, checked(option, &value)?);
+    }
+    for (name, value) in flavor {
+        flags.values.entry(name).or_insert(value);
+    }
+    flags.judge()?;
+    Ok(flags)
+}
+
+impl Flags {
+    /// The value of an option, or its default.
+    pub(super) fn text(&self, name: &str) -> String {
+        match (
+            self.values.get(name),
+            options::by_name(name).map(|option| option.takes),
+        ) {
+            (Some(value), _) => value.clone(),
+            (None, Some(Takes::Text(text))) => text.to_owned(),
+            (None, Some(Takes::Number(number))) => number.to_string(),
+            (None, Some(Takes::Toggle(flag))) => flag.to_string(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The value of a number; negative ones count as 0.
+    pub(super) fn number(&self, name: &str) -> u64 {
+        self.text(name)
+            .parse::<i64>()
+            .ok()
+            .and_then(|number| u64::try_from(number).ok())
+            .unwrap_or(0)
+    }
+
+    /// The value of a toggle.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.text(name) == "true"
+    }
+
+    /// Whether the option was given.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// Options that ask for something that is missing, each with its value.
+    pub(super) fn missing(&self) -> impl Iterator<Item = String> {
+        options::OPTIONS
+            .iter()
+            .filter(|option| option.status == Status::Missing)
+            .filter_map(|option| {
+                let value = self
+                    .values
+                    .get(option.name)
+                    .filter(|value| asks_for_something(option, value))?;
+                Some(format!("--{}={}", option.name, shortened(value)))
+            })
+    }
+
+    /// Options that are no settings.
+    fn special(&mut self, name: &str, value: Option<&str>) -> Result<bool, String> {
+        match (name, value) {
+            ("help" | "h", None) => self.asks_help = true,
+            ("version" | "V", None) => self.asks_version = true,
+            ("validate-config", None | Some("exit")) => self.validate = Validate::Exit,
+            ("validate-config", Some("run")) => self.validate = Validate::Run,
+            ("validate-config", Some(other)) => {
+                return Err(format!(
+                    "option `--validate-config` takes `exit` or `run`, not `{}`",
+                    shortened(other)
+                ));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Refuses what may not be ignored, says what is.
+    fn judge(&mut self) -> Result<(), String> {
+        for option in options::OPTIONS {
+            let Some(value) = self
+                .values
+                .get(option.name)
+                .filter(|value| asks_for_something(option, value))
+            else {
+                continue;
+            };
+            match option.status {
+                Status::Refused => return Err(format!("option `--{}` is not served yet", option.name)),
+                Status::Idle => {
+                    self.warnings.push(format!(
+                        "option `--{}={}` has no effect here",
+                        option.name,
+                        shortened(value)
+                    ));
+                }
+                Status::Served | Status::Missing => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An argument taken apart.
+enum Word<'a> {
+    Long(&'a str, Option<&'a str>),
+    Short(char, Option<&'a str>),
+    Other,
+}
+
+impl<'a> Word<'a> {
+    fn of(argument: &'a str) -> Self {
+        if let Some(long) = argument.strip_prefix("--").filter(|long| !long.is_empty()) {
+            return match long.split_once('=') {
+                Some((name, value)) => Self::Long(name, Some(value)),
+                None => Self::Long(long, None),
+            };
+        }
+        let Some(rest) = argument.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+            return Self::Other;
+        };
+        let mut rest = rest.chars();
+        match rest.next() {
+            Some(short) => Self::Short(short, Some(rest.as_str()).filter(|value| !value.is_empty())),
+            None => Self::Other,
+        }
+    }
+}
+
+/// The value as it is kept: toggles become `true` or `false`.
+fn checked(option: &Opt, value: &str) -> Result<String, String> {
+    let wrong = |what: &str| {
+        Err(format!(
+            "option `--{}` takes {what}, not `{}`",
+            option.name,
+            shortened(value)
+        ))
+    };
+    match option.takes {
+        Takes::Text(_) => Ok(value.to_owned()),
+        Takes::Number(_) => match value.parse::<i64>() {
+            Ok(number) if number >= -1 => Ok(number.to_string()),
+            _ => wrong("a number"),
+        },
+        Takes::Toggle(_) => match value {
+            "true" | "1" => Ok("true".to_owned()),
+            "false" | "0" => Ok("false".to_owned()),
+            _ => wrong("`true` or `false`"),
+        },
+    }
+}
+
+fn asks_for_something(option: &Opt, value: &str) -> bool {
+    match option.takes {
+        Takes::Text(default) => !value.is_empty() && value != default,
+        Takes::Number(default) => value != default.to_string(),
+        Takes::Toggle(default) => value != default.to_string(),
+    }
+}
+
+/// `{"options": {"name": "value", …}}`, by the names inside of mcrouter.
+fn read_flavor(path: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<&'static str, String>, String> {
+    let mut cx = Reading::default();
+    let refused = |complaint| format!("{}:{complaint}", path.display());
+    let text = load::read(path).map_err(refused)?;
+    let document = json::parse(&text, &mut cx).map_err(refused)?;
+    let top = Object::of(&document, &cx).map_err(refused)?;
+    let mut values = BTreeMap::new();
+    let Some(node) = top.get("options") else {
+        return Ok(values);
+    };
+    for (name, node) in Object::of(node, &cx).map_err(refused)?.entries() {
+        let value = node
+            .scalar()
+            .ok_or_else(|| refused(cx.expected(node, "a string")))?;
+        match options::by_internal(&name.text) {
+            Some(option) => drop(values.insert(option.name, checked(option, value)?)),
+            None => warnings.push(format!(
+                "{}:{}: unknown option is ignored",
+                path.display(),
+                name.at
+            )),
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,168 @@
+//! Handles that go on to the next child.
+
+use proxima_wire::message::Outcome;
+
+use super::{Args, over};
+use crate::config::{
+    Complaint,
+    compat::mcrouter::{
+        build::{Builder, Built},
+        object::{Object, flag, list, number, text, whole},
+    },
+    document::{Node, Value, shortened},
+    reading::Reading,
+    schema::{FailoverErrors, FailoverLimit, Route},
+    suggest,
+};
+
+/// Keys that would change which child is asked, or with which key.
+const UNSERVED: [&str; 2] = ["failover_tag", "hash"];
+/// Leases are not served, so there is nothing to pair.
+const IDLE: [&str; 1] = ["enable_lease_pairing"];
+
+pub(super) fn failover(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    let children = args.children(builder, cx)?;
+    let errors = args.take("failover_errors", cx, errors)?.unwrap_or_default();
+    let limit = args.take("failover_limit", cx, limit)?;
+    args.take("failover_policy", cx, policy)?;
+    args.finish(&UNSERVED, &IDLE, cx)?;
+    Ok(over(children, |children| Route::Failover {
+        children,
+        errors,
+        limit,
+    }))
+}
+
+pub(super) fn with_exptime(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Complaint> {
+    let normal = args.target(builder, "normal", cx)?;
+    let failover = args
+        .take("failover", cx, |node, cx| builder.children(Some(node), cx))?
+        .flatten();
+    let ttl = args
+        .take("failover_exptime", cx, whole(1))?
+        .unwrap_or(60)
+        .unsigned_abs();
+    let errors = args.take("failover_errors", cx, errors)?.unwrap_or_default();
+    args.take("failover_policy", cx, policy)?;
+    args.finish(&["failover_tag", "hash", "failover_limit"], &IDLE, cx)?;
+    Ok(Built::One(match failover {
+        Some(failover) => Route::FailoverWithTtl {
+            normal: Box::new(normal),
+            failover,
+            ttl,
+            errors,
+        },
+        None => normal,
+    }))
+}
+
+pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    let children = args.children(builder, cx)?;
+    let best_on_error = args.take("return_best_on_error", cx, flag)?.unwrap_or(false);
+    args.finish(&[], &[], cx)?;
+    Ok(over(children, |children| Route::MissFailover {
+        children,
+        best_on_error,
+    }))
+}
+
+/// The policies that would ask the children in another order than that of the list; others are taken as in order.
+fn policy(node: &Node, cx: &mut Reading) -> Result<(), Complaint> {
+    const UNSERVED: [&str; 4] = [
+        "LeastFailuresPolicy",
+        "DeterministicOrderPolicy",
+        "RendezvousPolicy",
+        "FailoverLoadBalancerPolicy",
+    ];
+    let kind = text(Object::of(node, cx)?.require("type", cx)?, cx)?;
+    if UNSERVED.contains(&kind.as_str()) {
+        return Err(cx.refuse(
+            node.at,
+            format!("{kind} is not served yet, line: {}", node.at.line),
+        ));
+    }
+    cx.warn(
+        node.at,
+        format!(
+            "`{}` is no policy: the children are asked in order",
+            shortened(&kind)
+        ),
+    );
+    Ok(())
+}
+
+fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Complaint> {
+    let object = Object::of(node, cx)?;
+    let rate_node = object.require("rate", cx)?;
+    let rate = cx.within("rate", |cx| number(rate_node, cx))?;
+    if !(0.0..=1.0).contains(&rate) {
+        return Err(cx.refuse(rate_node.at, "`rate` is a number from 0 to 1"));
+    }
+    let burst = object.take("burst", cx, number)?.unwrap_or(1000.0);
+    if burst < 0.0 {
+        return Err(cx.refuse(node.at, "`burst` is negative"));
+    }
+    object.finish(&[], &[], cx)?;
+    Ok(FailoverLimit { rate, burst })
+}
+
+/// A list for all groups, or an object with a list for some.
+fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Complaint> {
+    if let Value::List(_) = node.value {
+        let all = Some(list(outcome)(node, cx)?);
+        return Ok(FailoverErrors {
+            gets: all.clone(),
+            updates: all.clone(),
+            deletes: all,
+        });
+    }
+    let object = Object::of(node, cx)?;
+    let errors = FailoverErrors {
+        gets: object.take("gets", cx, list(outcome))?,
+        updates: object.take("updates", cx, list(outcome))?,
+        deletes: object.take("deletes", cx, list(outcome))?,
+    };
+    object.finish(&[], &[], cx)?;
+    Ok(errors)
+}
+
+/// Results by the names that mcrouter gives them.
+const OUTCOMES: [(&str, Outcome); 18] = [
+    ("busy", Outcome::Busy),
+    ("shutdown", Outcome::Shutdown),
+    ("tko", Outcome::Ejected),
+    ("try_again", Outcome::TryAgain),
+    ("local_error", Outcome::LocalError),
+    ("connect_error", Outcome::ConnectError),
+    ("connect_timeout", Outcome::ConnectTimeout),
+    ("timeout", Outcome::Timeout),
+    ("remote_error", Outcome::RemoteError),
+    ("deadline_exceeded", Outcome::Deadline),
+    ("overloaded", Outcome::Overloaded),
+    ("client_error", Outcome::ClientError),
+    ("notfound", Outcome::NotFound),
+    ("notstored", Outcome::NotStored),
+    ("exists", Outcome::Exists),
+    ("stored", Outcome::Stored),
+    ("deleted", Outcome::Deleted),
+    ("found", Outcome::Found),
+];
+
+fn outcome(node: &Node, cx: &mut Reading) -> Result<Outcome, Complaint> {
+    let name = text(node, cx)?;
+    let bare = name.strip_prefix("mc_res_").unwrap_or(&name);
+    match OUTCOMES.iter().find(|(known, _)| *known == bare) {
+        Some((_, outcome)) => Ok(*outcome),
+        None => Err(Complaint {
+            remedy: suggest::remedy(bare, OUTCOMES.iter().map(|(name, _)| *name)),
+            ..cx.refuse(
+                node.at,
+                format!("`{}` is no result, line: {}", shortened(&name), node.at.line),
+            )
+        }),
+    }
+}

@@ -1,0 +1,47 @@
+//! Handles that send to all their children.
+
+use super::{Args, over};
+use crate::config::{
+    Complaint,
+    compat::mcrouter::build::{Builder, Built},
+    reading::Reading,
+    schema::{Children, Route},
+};
+
+fn gather(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    make: fn(Children) -> Route,
+    cx: &mut Reading,
+) -> Result<Built, Complaint> {
+    let children = args.children(builder, cx)?;
+    args.finish(&[], &[], cx)?;
+    Ok(over(children, make))
+}
+
+pub(super) fn sync(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    gather(builder, args, Route::AllSync, cx)
+}
+
+pub(super) fn fastest(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    gather(builder, args, Route::AllFastest, cx)
+}
+
+pub(super) fn initial(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    gather(builder, args, Route::AllInitial, cx)
+}
+
+pub(super) fn majority(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    gather(builder, args, Route::AllMajority, cx)
+}
+
+/// The one whose single child does not stand for the whole: nobody waits for it.
+pub(super) fn asynchronous(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Complaint> {
+    let children = args.children(builder, cx)?;
+    args.finish(&[], &[], cx)?;
+    Ok(Built::One(children.map_or(Route::Null, Route::AllAsync)))
+}

@@ -1,0 +1,169 @@
+//! mcrouter's route handles, each as the route that does the same.
+
+mod failover;
+mod gather;
+mod leaf;
+mod select;
+mod wrap;
+
+use super::{
+    build::{Builder, Built},
+    object::Object,
+};
+use crate::config::{
+    Complaint, Place,
+    document::{Node, shortened},
+    reading::Reading,
+    schema::{Children, Route},
+};
+
+type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Complaint>;
+
+/// The types that are served.
+const SERVED: [(&str, Build); 24] = [
+    ("NullRoute", leaf::null),
+    ("DevNullRoute", leaf::null),
+    ("ErrorRoute", leaf::error),
+    ("Pool", leaf::members),
+    ("PoolRoute", leaf::pool),
+    ("HashRoute", select::hash),
+    ("RandomRoute", select::random),
+    ("HostIdRoute", select::host_id),
+    ("OperationSelectorRoute", select::by_operation),
+    ("PrefixPolicyRoute", select::by_operation),
+    ("RoutingGroupRoute", select::by_group),
+    ("PrefixSelectorRoute", select::by_prefix),
+    ("AllSyncRoute", gather::sync),
+    ("AllFastestRoute", gather::fastest),
+    ("AllInitialRoute", gather::initial),
+    ("AllMajorityRoute", gather::majority),
+    ("AllAsyncRoute", gather::asynchronous),
+    ("FailoverRoute", failover::failover),
+    ("FailoverWithExptimeRoute", failover::with_exptime),
+    ("MissFailoverRoute", failover::on_miss),
+    ("LoggingRoute", wrap::log),
+    ("ModifyKeyRoute", wrap::modify_key),
+    ("ModifyExptimeRoute", wrap::modify_exptime),
+    ("LatencyInjectionRoute", wrap::latency),
+];
+
+/// The types that mcrouter knows and that are not served yet.
+const UNSERVED: [&str; 26] = [
+    "AsynclogRoute",
+    "AxonLogRoute",
+    "BigValueRoute",
+    "BlackholeRoute",
+    "CarbonLookasideRoute",
+    "DistributionRoute",
+    "HashStopAllowListRoute",
+    "KeyParseRoute",
+    "KeySplitRoute",
+    "L1L2CacheRoute",
+    "L1L2SizeSplitRoute",
+    "LatestRoute",
+    "LoadBalancerRoute",
+    "McBucketRoute",
+    "MigrateRoute",
+    "OriginalClientHashRoute",
+    "OutstandingLimitRoute",
+    "RateLimitRoute",
+    "SRRoute",
+    "SaltedFailoverRoute",
+    "SetDistributionTargetRoute",
+    "ShadowRoute",
+    "ShardSplitRoute",
+    "SlowWarmUpRoute",
+    "StagingRoute",
+    "WarmUpRoute",
+];
+
+/// Builds a handle of type `kind`, which stands at `at`.
+pub(super) fn build(
+    builder: &mut Builder,
+    kind: &str,
+    at: Place,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Complaint> {
+    let (line, shown) = (at.line, shortened(kind));
+    match SERVED.iter().find(|(name, _)| *name == kind) {
+        Some((_, build)) => build(builder, args, cx),
+        None if UNSERVED.contains(&kind) => {
+            Err(cx.refuse(at, format!("{shown} is not served yet, line: {line}")))
+        }
+        // The words that mcrouter's users look for.
+        None => Err(cx.refuse(at, format!("Unknown RouteHandle: {shown} line: {line}"))),
+    }
+}
+
+/// What a handle was given: an object's keys, or what stands behind `|`, or nothing.
+#[derive(Debug)]
+pub(super) struct Args<'a> {
+    at: Place,
+    object: Option<Object<'a>>,
+    short: Option<&'a Node>,
+}
+
+impl<'a> Args<'a> {
+    pub(super) fn short(at: Place, short: Option<&'a Node>) -> Self {
+        Self {
+            at,
+            object: None,
+            short,
+        }
+    }
+
+    pub(super) fn object(object: Object<'a>) -> Self {
+        Self {
+            at: object.at,
+            object: Some(object),
+            short: None,
+        }
+    }
+
+    /// The value of the key that may stand behind `|`.
+    fn main(&self, key: &str) -> Option<&'a Node> {
+        self.short.or_else(|| self.object.as_ref()?.get(key))
+    }
+
+    /// The value of any key.
+    fn take<T>(
+        &self,
+        key: &str,
+        cx: &mut Reading,
+        read: impl FnOnce(&'a Node, &mut Reading) -> Result<T, Complaint>,
+    ) -> Result<Option<T>, Complaint> {
+        self.object
+            .as_ref()
+            .map_or(Ok(None), |object| object.take(key, cx, read))
+    }
+
+    /// The one handle under `key`.
+    fn target(&self, builder: &mut Builder, key: &str, cx: &mut Reading) -> Result<Route, Complaint> {
+        match self.main(key) {
+            Some(node) => cx.within(key, |cx| builder.one(node, cx)),
+            None => Err(cx.refuse(self.at, format!("`{key}` is missing, line: {}", self.at.line))),
+        }
+    }
+
+    /// The handles under `children`; none when there are none.
+    fn children(&self, builder: &mut Builder, cx: &mut Reading) -> Result<Option<Children>, Complaint> {
+        cx.within("children", |cx| builder.children(self.main("children"), cx))
+    }
+
+    /// See [`Object::finish`].
+    fn finish(&self, unserved: &[&str], idle: &[&str], cx: &mut Reading) -> Result<(), Complaint> {
+        self.object
+            .as_ref()
+            .map_or(Ok(()), |object| object.finish(unserved, idle, cx))
+    }
+}
+
+/// What mcrouter makes of children: none answer as nothing does, one stands for the whole.
+fn over(children: Option<Children>, make: impl FnOnce(Children) -> Route) -> Built {
+    Built::One(match children {
+        None => Route::Null,
+        Some(Children::List(mut routes)) if routes.len() == 1 => routes.pop().unwrap_or(Route::Null),
+        Some(children) => make(children),
+    })
+}

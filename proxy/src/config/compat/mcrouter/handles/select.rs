@@ -1,0 +1,170 @@
+//! Handles that name one of their children.
+
+use std::collections::BTreeMap;
+
+use super::{Args, over};
+use crate::config::{
+    Complaint,
+    compat::mcrouter::{
+        build::{Builder, Built},
+        hash,
+        object::{Object, flag, text},
+    },
+    document::shortened,
+    operations,
+    reading::Reading,
+    schema::{Algorithm, Children, Hash, Route},
+};
+
+pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    let children = args.children(builder, cx)?;
+    let mut own = args
+        .take("hash_func", cx, hash::read)?
+        .unwrap_or(Hash::of(Algorithm::Ch3));
+    if let Some(object) = &args.object {
+        own = hash::with_parameters(own, object, cx)?;
+    }
+    let name = args.take("name", cx, text)?.unwrap_or_default();
+    let error_on_empty = args.take("error_on_empty", cx, flag)?.unwrap_or(true);
+    args.finish(&["weights_rv"], &[], cx)?;
+    Ok(match children {
+        None if error_on_empty => Built::One(Route::Error(format!(
+            "HashRoute with empty children, name: {name}"
+        ))),
+        Some(children @ (Children::Pool(_) | Children::List(_))) if builder.count(&children) > 1 => {
+            let hash = hash::fit(own, builder.count(&children), args.at, cx)?;
+            Built::One(Route::Hash {
+                children,
+                hash: Some(hash),
+            })
+        }
+        few => over(few, |children| Route::Hash {
+            children,
+            hash: Some(Hash::of(Algorithm::Ch3)),
+        }),
+    })
+}
+
+pub(super) fn random(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    let children = args.children(builder, cx)?;
+    args.finish(&[], &[], cx)?;
+    Ok(over(children, Route::Random))
+}
+
+pub(super) fn host_id(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    let children = args.children(builder, cx)?;
+    let salt = args.take("salt", cx, text)?.unwrap_or_default();
+    args.finish(&[], &[], cx)?;
+    Ok(over(children, |children| Route::HostId { children, salt }))
+}
+
+/// Operations of mcrouter that no client of ours can ask for.
+const UNHEARD: [&str; 4] = ["lease-get", "lease-set", "metaget", "touch-lease"];
+
+pub(super) fn by_operation(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Complaint> {
+    let default = args
+        .main("default_policy")
+        .map(|node| cx.within("default_policy", |cx| builder.one(node, cx)));
+    let default = default
+        .transpose()?
+        .map(|route| builder.share(route, "default_policy", args.at));
+    let policies = args.take("operation_policies", cx, |node, cx| {
+        let mut operations = BTreeMap::new();
+        for (name, node) in Object::of(node, cx)?.entries() {
+            let route = cx.within(&*name.text, |cx| builder.one(node, cx))?;
+            if operations::words().any(|(word, _)| word == name.text) {
+                operations.insert(name.text.clone(), route);
+            } else if UNHEARD.contains(&name.text.as_str()) {
+                cx.warn(
+                    name.at,
+                    format!("`{}` is not served, so its route is not used", name.text),
+                );
+            } else {
+                cx.warn(
+                    name.at,
+                    format!("`{}` is no operation and is ignored", shortened(&name.text)),
+                );
+            }
+        }
+        Ok(operations)
+    });
+    let operations = policies?.unwrap_or_default();
+    args.finish(&[], &[], cx)?;
+    Ok(selector(operations, default))
+}
+
+/// mcrouter's groups, each as the words that mean the same.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("get_like", &["read", "gat", "gats"]),
+    ("update_like", &["write"]),
+    ("delete_like", &["delete"]),
+    ("arithmetic_like", &["arithmetic", "touch"]),
+];
+
+pub(super) fn by_group(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+    let default = args
+        .main("default_policy")
+        .map(|node| cx.within("default_policy", |cx| builder.one(node, cx)));
+    let default = default
+        .transpose()?
+        .map(|route| builder.share(route, "default_policy", args.at));
+    let policies = args.take("routing_group_policies", cx, |node, cx| {
+        let policies = Object::of(node, cx)?;
+        let mut operations = BTreeMap::new();
+        for (group, words) in GROUPS {
+            let Some(route) = policies.take(group, cx, |node, cx| builder.one(node, cx))? else {
+                continue;
+            };
+            let route = builder.share(route, group, policies.at);
+            operations.extend(words.iter().map(|word| ((*word).to_owned(), route.clone())));
+        }
+        policies.finish(&[], &[], cx)?;
+        Ok(operations)
+    });
+    let operations = policies?.unwrap_or_default();
+    args.finish(&[], &[], cx)?;
+    Ok(selector(operations, default))
+}
+
+/// Our `touch` speaks for gat and gats as well, mcrouter's does not: without entries of their own they go to the default.
+fn selector(mut operations: BTreeMap<String, Route>, default: Option<Route>) -> Built {
+    if operations.contains_key("touch") {
+        for word in ["gat", "gats"] {
+            operations
+                .entry(word.to_owned())
+                .or_insert_with(|| default.clone().unwrap_or(Route::Null));
+        }
+    }
+    Built::One(Route::ByOperation {
+        operations,
+        default: default.map(Box::new),
+    })
+}
+
+pub(super) fn by_prefix(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Complaint> {
+    let default = args.take("wildcard", cx, |node, cx| builder.one(node, cx))?;
+    let prefixes = args.take("policies", cx, |node, cx| {
+        let mut prefixes = BTreeMap::new();
+        for (name, node) in Object::of(node, cx)?.entries() {
+            prefixes.insert(
+                name.text.clone(),
+                cx.within(&*name.text, |cx| builder.one(node, cx))?,
+            );
+        }
+        Ok(prefixes)
+    });
+    let prefixes = prefixes?.unwrap_or_default();
+    args.finish(&[], &[], cx)?;
+    Ok(Built::One(Route::ByPrefix {
+        prefixes,
+        default: default.map(Box::new),
+    }))
+}

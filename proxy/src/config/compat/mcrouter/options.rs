@@ -1,0 +1,255 @@
+//! mcrouter's command-line options as data: name, value, and what becomes of them here.
+
+/// One option.
+#[derive(Debug)]
+pub(super) struct Opt {
+    /// The long name without its dashes.
+    pub(super) name: &'static str,
+    /// The short name, or `\0`.
+    pub(super) short: char,
+    /// The name in flavor files, if it is not the long name with `_`.
+    pub(super) internal: &'static str,
+    pub(super) takes: Takes,
+    pub(super) status: Status,
+}
+
+/// What an option takes, and what holds without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    Text(&'static str),
+    Number(i64),
+    /// Alone it inverts the default; `=true|false|1|0` sets it.
+    Toggle(bool),
+}
+
+/// What becomes of an option that asks for something else than its default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// It does what it does in mcrouter.
+    Served,
+    /// It is about something that mcrouter has and Proxima has not, and that no client sees.
+    Idle,
+    /// What it asks for is missing; it is said at start.
+    Missing,
+    /// Without it clients would get something else than they should: refused.
+    Refused,
+}
+
+use Status::{Idle, Missing, Refused, Served};
+use Takes::{Number, Text, Toggle};
+
+const fn opt(name: &'static str, takes: Takes, status: Status) -> Opt {
+    Opt {
+        name,
+        short: '\0',
+        internal: "",
+        takes,
+        status,
+    }
+}
+
+impl Opt {
+    const fn short(self, short: char) -> Self {
+        Self { short, ..self }
+    }
+
+    const fn internal(self, internal: &'static str) -> Self {
+        Self { internal, ..self }
+    }
+
+    /// The name in flavor files.
+    pub(super) fn internal_name(&self) -> String {
+        if self.internal.is_empty() {
+            self.name.replace('-', "_")
+        } else {
+            self.internal.to_owned()
+        }
+    }
+}
+
+/// The option of that long name.
+pub(super) fn by_name(name: &str) -> Option<&'static Opt> {
+    let name = name.replace('_', "-");
+    OPTIONS
+        .iter()
+        .find(|option| option.name.replace('_', "-") == name)
+}
+
+/// The option of that short name.
+pub(super) fn by_short(short: char) -> Option<&'static Opt> {
+    OPTIONS
+        .iter()
+        .find(|option| option.short == short && short != '\0')
+}
+
+/// The option of that name in flavor files.
+pub(super) fn by_internal(name: &str) -> Option<&'static Opt> {
+    OPTIONS
+        .iter()
+        .find(|option| option.internal_name() == name)
+        .or_else(|| by_name(name))
+}
+
+/// All options but `--help`, `--version` and `--validate-config`, which are not settings.
+pub(super) static OPTIONS: &[Opt] = &[
+    // What runs.
+    opt("config", Text(""), Served),
+    opt("config-file", Text(""), Served).short('f'),
+    opt("config-str", Text(""), Served),
+    opt("route-prefix", Text("/././"), Served)
+        .short('R')
+        .internal("default_route"),
+    opt("num-proxies", Text("1"), Served),
+    opt("proxy-threads", Text(""), Served),
+    opt("service-name", Text("mcrouter"), Idle),
+    opt("carbon-router-name", Text("Memcache"), Idle),
+    opt("config-params", Text(""), Refused),
+    opt("additional-config-params", Text(""), Refused),
+    opt("runtime-vars-file", Text(""), Missing),
+    // Where clients connect.
+    opt("port", Text(""), Served).short('p').internal("ports"),
+    opt("listen-addresses", Text(""), Served),
+    opt("unix-domain-sock", Text(""), Served),
+    opt("ssl-port", Text(""), Refused).internal("ssl_ports"),
+    opt("listen-sock-fd", Number(-1), Refused),
+    opt("max-conns", Number(0), Served),
+    opt("tcp-listen-backlog", Number(4096), Idle),
+    opt("max-client-outstanding-reqs", Number(34133), Served),
+    opt("client-timeout", Number(1000), Served).internal("client_timeout_ms"),
+    opt("num-listening-sockets", Number(1), Idle),
+    opt("retain-source-ip", Toggle(false), Idle),
+    // Servers.
+    opt("server-timeout", Number(1000), Served)
+        .short('t')
+        .internal("server_timeout_ms"),
+    opt("cross-region-timeout-ms", Number(0), Served),
+    opt("cross-cluster-timeout-ms", Number(0), Served),
+    opt("within-cluster-timeout-ms", Number(0), Served),
+    opt("waiting-request-timeout-ms", Number(0), Missing),
+    opt("connect-timeout-retries", Number(0), Idle),
+    opt("probe-timeout-initial", Number(10_000), Served)
+        .short('r')
+        .internal("probe_delay_initial_ms"),
+    opt("retry-timeout", Number(10_000), Served),
+    opt("probe-timeout-max", Number(60_000), Served).internal("probe_delay_max_ms"),
+    opt("timeouts-until-tko", Number(3), Served).internal("failures_until_tko"),
+    opt("disable-tko-tracking", Toggle(false), Served),
+    opt("reset-inactive-connection-interval", Number(60_000), Idle),
+    opt("keepalive-count", Number(0), Idle)
+        .short('K')
+        .internal("keepalive_cnt"),
+    opt("keepalive-interval", Number(60), Idle)
+        .short('i')
+        .internal("keepalive_interval_s"),
+    opt("keepalive-idle", Number(300), Idle)
+        .short('I')
+        .internal("keepalive_idle_s"),
+    opt("tcp-rto-min", Number(-1), Idle),
+    opt("max-no-flush-event-loops", Number(5), Idle),
+    opt("target-max-inflight-requests", Number(0), Missing),
+    opt("target-max-pending-requests", Number(100_000), Idle),
+    opt("target-max-shadow-requests", Number(1000), Idle),
+    opt("proxy-max-inflight-requests", Number(0), Missing),
+    opt("proxy-max-throttled-requests", Number(0), Missing),
+    opt("proxy-max-inflight-shadow-requests", Number(0), Idle),
+    // What is done with requests and replies.
+    opt("enable-flush-cmd", Toggle(false), Served),
+    opt("send-invalid-route-to-default", Toggle(false), Refused),
+    opt("group-remote-errors", Toggle(false), Refused),
+    opt("allow-only-gets", Toggle(false), Served),
+    opt("disable-request-deadline-check", Toggle(false), Idle),
+    opt("big-value-split-threshold", Number(0), Refused),
+    opt("big-value-batch-size", Number(10), Idle),
+    opt("big-value-hide-reply-flag", Toggle(false), Idle),
+    opt("enable-logging-route", Toggle(false), Served),
+    opt("disable-shard-split-route", Toggle(false), Idle),
+    opt("disable-send-to-main-shard-split", Toggle(false), Idle),
+    opt("max-shadow-token-map-size", Number(1024), Idle),
+    opt("asynclog-disable", Toggle(false), Served),
+    opt("async-dir", Text("/var/spool/mcrouter"), Missing)
+        .short('a')
+        .internal("async_spool"),
+    opt("use-asynclog-version2", Toggle(false), Missing),
+    // What is written down.
+    opt("log-path", Text(""), Served).short('L').internal("log_file"),
+    opt("verbosity", Text("1"), Served).short('v'),
+    opt("stats-root", Text("/var/mcrouter/stats"), Missing),
+    opt("stats-logging-interval", Number(10_000), Idle),
+    opt("stats-async-queue-length", Number(50), Idle),
+    opt("pool-stats-config-file", Text(""), Missing),
+    opt("debug-fifo-root", Text("/var/mcrouter/fifos"), Missing),
+    opt("config-dump-root", Text("/var/mcrouter/config"), Missing),
+    opt("max-dumped-config-age", Number(43_200), Idle),
+    opt("disable-failure-logging", Toggle(false), Idle).internal("enable_failure_logging"),
+    opt("test-mode", Toggle(false), Idle),
+    opt("logging-rtt-outlier-threshold-us", Number(0), Idle),
+    opt("collect-rxmit-stats-every-hz", Number(0), Idle),
+    opt("rxmit-latency-deviation-us", Number(0), Idle),
+    opt("min-rxmit-reconnect-threshold", Number(0), Idle),
+    opt("max-rxmit-reconnect-threshold", Number(0), Idle),
+    // Reloading.
+    opt("disable-reload-configs", Toggle(false), Served),
+    opt("constantly-reload-configs", Toggle(false), Missing),
+    opt("reconfiguration-delay-ms", Number(1000), Served),
+    opt("reconfiguration-jitter-ms", Number(0), Idle),
+    opt("post-reconfiguration-delay-ms", Number(0), Idle),
+    opt("file-observer-poll-period-ms", Number(100), Idle),
+    opt("file-observer-sleep-before-update-ms", Number(1000), Idle),
+    // TLS and marks on packets.
+    opt("pem-cert-path", Text(""), Missing),
+    opt("pem-key-path", Text(""), Missing),
+    opt("pem-ca-path", Text(""), Missing),
+    opt("ssl-verify-peers", Toggle(false), Missing),
+    opt("ssl-service-identity", Text(""), Idle),
+    opt("additional-ssl-service-identities", Text(""), Idle),
+    opt("ssl-service-identity-authorization-log", Toggle(false), Idle),
+    opt("ssl-service-identity-authorization-enforce", Toggle(false), Idle),
+    opt("ssl-connection-cache", Toggle(false), Idle),
+    opt("ssl-handshake-offload", Toggle(false), Idle),
+    opt("enable-ssl-tfo", Toggle(false), Idle),
+    opt("server-pem-cert-path", Text(""), Missing),
+    opt("server-pem-key-path", Text(""), Missing),
+    opt("server-pem-ca-path", Text(""), Missing),
+    opt("ssl-require-peer-certs", Toggle(false), Refused),
+    opt("tls-ticket-key-seed-path", Text(""), Idle),
+    opt("ssl-use-ktls12", Toggle(false), Idle),
+    opt("tfo-queue-size", Number(100_000), Idle),
+    opt("enable-qos", Toggle(false), Missing),
+    opt("default-qos-class", Number(0), Idle),
+    opt("default-qos-path", Number(0), Idle),
+    opt("acl-checker-enable", Toggle(false), Refused),
+    opt("acl-checker-enforce", Toggle(false), Refused),
+    opt("prefix-acl-checker-enable", Toggle(false), Refused),
+    opt("server-ssl-service-identity", Text("memcache"), Idle),
+    // How its threads do their work.
+    opt("core-multiplier", Text("0"), Missing),
+    opt("core-multiplier-threshold", Number(0), Idle),
+    opt("enable-compression", Toggle(false), Idle),
+    opt("enable-server-compression", Toggle(false), Idle),
+    opt("enable-pass-through-mode", Toggle(false), Idle),
+    opt("tcp-zero-copy-threshold", Number(0), Idle),
+    opt("remote-thread", Toggle(false), Idle),
+    opt("server-load-interval-ms", Number(0), Idle),
+    opt("fibers-max-pool-size", Number(1000), Idle),
+    opt("fibers-stack-size", Number(24_576), Idle),
+    opt("fibers-record-stack-size-every", Number(100_000), Idle),
+    opt("disable-fibers-use-guard-pages", Toggle(false), Idle),
+    opt("fibers-pool-resize-period-ms", Number(60_000), Idle),
+    opt("jemalloc-nodump-buffers", Toggle(false), Idle),
+    opt("use-mux-io-thread-pool", Toggle(false), Idle),
+    opt("force-same-thread", Toggle(false), Idle),
+    opt("thread-affinity", Toggle(false), Idle),
+    opt("enable-service-router", Toggle(false), Idle),
+    opt("thrift-compression-threshold", Number(0), Idle),
+    opt("xdp-tx-truncate-bytes", Number(3072), Idle),
+    opt("enable-axonlog", Toggle(false), Idle),
+    opt("proxy-cpu-interval-s", Number(0), Idle),
+    opt("delete-carbon-instance-upon-init-failure", Toggle(false), Idle),
+    opt("dump_preprocessed_config_enabled", Toggle(false), Idle),
+    opt("max_preprocessed_config_history", Number(0), Idle),
+    opt("use-thrift", Toggle(false), Refused),
+    opt("thrift-port", Number(0), Refused),
+    opt("thrift-listen-sock-fd", Number(-1), Refused),
+    opt("gets", Toggle(false), Idle),
+    opt("skip-sanity-checks", Toggle(false), Idle),
+];

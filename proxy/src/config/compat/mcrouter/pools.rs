@@ -1,0 +1,348 @@
+//! `pools`: servers by name, one pool's keys perhaps the defaults of another's.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{
+    json,
+    object::{Object, flag, list, number, text, whole},
+    settings::Timeouts,
+};
+use crate::config::{
+    Complaint,
+    document::{Name, Node, Value, shortened},
+    form::check_address,
+    load,
+    reading::Reading,
+    schema::{Algorithm, Eject, Hash, Pool, Server, Source},
+    suggest,
+};
+
+/// Keys that would change where requests go or what comes back.
+const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
+/// Keys of what is not there: replies that carry more than ASCII, diagnostics, marks on packets.
+const IDLE: [&str; 5] = [
+    "failure_domains",
+    "enable_compression",
+    "qos",
+    "additional_fanout",
+    "asynclog",
+];
+
+/// A pool, and what an empty one answers.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub(super) pool: Pool,
+    pub(super) servers: Vec<Server>,
+    /// Names by server, for rendezvous.
+    pub(super) tags: Option<Vec<String>>,
+    /// mcrouter's `error_on_empty`: an error instead of a miss.
+    pub(super) error_on_empty: bool,
+}
+
+/// All pools of one configuration.
+#[derive(Debug)]
+pub(super) struct Pools {
+    pub(super) listed: BTreeMap<String, Listed>,
+    /// Files that pools were read from, and their texts.
+    pub(super) files: BTreeMap<PathBuf, String>,
+    timeouts: Timeouts,
+    eject: Eject,
+}
+
+impl Pools {
+    /// Reads the object under `pools`.
+    pub(super) fn read(
+        node: Option<&Node>,
+        timeouts: Timeouts,
+        eject: Eject,
+        cx: &mut Reading,
+    ) -> Result<Self, Complaint> {
+        let mut pools = Self {
+            listed: BTreeMap::new(),
+            files: BTreeMap::new(),
+            timeouts,
+            eject,
+        };
+        let Some(node) = node else { return Ok(pools) };
+        let object = Object::of(node, cx)?;
+        let sources: BTreeMap<&str, &Node> = object
+            .entries()
+            .iter()
+            .map(|(name, node)| (&*name.text, node))
+            .collect();
+        for (name, node) in object.entries() {
+            let keys = cx.within(&*name.text, |cx| inherited(node, &sources, cx, &mut pools.files))?;
+            let pool = cx.within(&*name.text, |cx| pools.one(&keys, cx))?;
+            pools.listed.insert(name.text.clone(), pool);
+        }
+        Ok(pools)
+    }
+
+    /// Adds a pool that stands where it is used; of several by one name the first one holds.
+    pub(super) fn add(&mut self, name: &str, node: &Node, cx: &mut Reading) -> Result<(), Complaint> {
+        if !self.listed.contains_key(name) {
+            let pool = self.one(node, cx)?;
+            self.listed.insert(name.to_owned(), pool);
+        }
+        Ok(())
+    }
+
+    /// The pool of that name.
+    pub(super) fn get(&self, name: &str, at: &Node, cx: &Reading) -> Result<&Listed, Complaint> {
+        self.listed.get(name).ok_or_else(|| Complaint {
+            remedy: suggest::remedy(name, self.listed.keys().map(String::as_str)),
+            ..cx.refuse(
+                at.at,
+                format!("there is no pool `{}`, line: {}", shortened(name), at.at.line),
+            )
+        })
+    }
+
+    fn one(&self, node: &Node, cx: &mut Reading) -> Result<Listed, Complaint> {
+        let object = Object::of(node, cx)?;
+        let milliseconds = |key: &str, cx: &mut Reading| {
+            let time = object.take(key, cx, whole(1))?;
+            Ok(time.map(|time| Duration::from_millis(u64::from(time.unsigned_abs()))))
+        };
+        let server_timeout = milliseconds("server_timeout", cx)?;
+        let connect_timeout = milliseconds("connect_timeout", cx)?;
+        let region = object.take("region", cx, text)?;
+        let cluster = object.take("cluster", cx, text)?;
+        let timeout = self
+            .timeouts
+            .of(server_timeout, region.as_deref(), cluster.as_deref());
+        let port = object.take("port_override", cx, whole(1))?;
+        plain("protocol", &["ascii"], &object, cx)?;
+        plain("security_mech", &["plain"], &object, cx)?;
+        let read = |node: &Node, cx: &mut Reading| server(node, port, cx);
+        let mut servers = object.take("servers", cx, list(read))?.unwrap_or_default();
+        let mut hash = Hash::of(Algorithm::Ch3);
+        if let Some(mut weights) = object.take("weights", cx, list(number))? {
+            hash.algorithm = Algorithm::WeightedCh3;
+            if weights.len() != servers.len() {
+                let problem = format!(
+                    "{} weights for {} servers; missing ones are 0.5",
+                    weights.len(),
+                    servers.len()
+                );
+                cx.warn(object.at, problem);
+                weights.resize(servers.len(), 0.5);
+            }
+            for (server, weight) in servers.iter_mut().zip(weights) {
+                server.weight = weight.clamp(0.0, 1.0);
+            }
+        }
+        let pool = Pool {
+            source: Source::Static(servers.clone()),
+            hash,
+            timeout,
+            connect_timeout: connect_timeout.unwrap_or(timeout),
+            eject: self.eject.clone(),
+            keep_routing_prefix: object.take("keep_routing_prefix", cx, flag)?.unwrap_or(false),
+        };
+        let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
+        let tags = object.take("tags", cx, list(text))?;
+        object.finish(&UNSERVED, &IDLE, cx)?;
+        Ok(Listed {
+            pool,
+            servers,
+            tags,
+            error_on_empty,
+        })
+    }
+}
+
+/// A key of which only the plain value is served.
+fn plain(key: &str, served: &[&str], object: &Object<'_>, cx: &mut Reading) -> Result<(), Complaint> {
+    match object.get(key) {
+        Some(node) if !served.contains(&node.scalar().unwrap_or_default()) => {
+            let problem = format!(
+                "`{key}` {} is not served yet, line: {}",
+                node.describe(),
+                node.at.line
+            );
+            Err(cx.refuse(node.at, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A pool's keys, with those of the pools that it inherits from behind them.
+fn inherited(
+    node: &Node,
+    pools: &BTreeMap<&str, &Node>,
+    cx: &mut Reading,
+    files: &mut BTreeMap<PathBuf, String>,
+) -> Result<Node, Complaint> {
+    let mut keys = from_file(node, cx, files)?;
+    let mut seen = BTreeSet::new();
+    while let Value::Map(entries) = &mut keys.value
+        && let Some(i) = entries.iter().position(|(name, _)| name.text == "inherit")
+    {
+        let (_, from) = entries.remove(i);
+        let name = cx.within("inherit", |cx| text(&from, cx))?;
+        let parent = pools
+            .get(name.as_str())
+            .copied()
+            .filter(|_| seen.insert(name.clone()));
+        let Some(parent) = parent else {
+            let problem = format!(
+                "there is no pool `{}` to inherit from, line: {}",
+                shortened(&name),
+                from.at.line
+            );
+            return Err(cx.refuse(from.at, problem));
+        };
+        let Value::Map(defaults) = from_file(parent, cx, files)?.value else {
+            return Err(cx.refuse(from.at, format!("the pool `{}` is no object", shortened(&name))));
+        };
+        let new: Vec<_> = defaults
+            .into_iter()
+            .filter(|(name, _)| !entries.iter().any(|(known, _)| known.text == name.text))
+            .collect();
+        entries.extend(new);
+    }
+    Ok(keys)
+}
+
+/// A pool's object, read from another file if it is `"file:PATH"`.
+fn from_file(
+    node: &Node,
+    cx: &mut Reading,
+    files: &mut BTreeMap<PathBuf, String>,
+) -> Result<Node, Complaint> {
+    let Some(path) = node.scalar().and_then(|text| text.strip_prefix("file:")) else {
+        return Ok(node.clone());
+    };
+    let said = |complaint: Complaint| {
+        cx.refuse(
+            node.at,
+            format!("{path}:{}{complaint}", complaint.at.map_or(" ", |_| "")),
+        )
+    };
+    let content = load::read(Path::new(path)).map_err(said)?;
+    let mut own = Reading::default();
+    let keys = json::parse(&content, &mut own).map_err(said)?;
+    files.insert(PathBuf::from(path), content);
+    // Its places are of another file: what is said about its keys is said about the place that names it.
+    Ok(moved(keys, node))
+}
+
+fn moved(node: Node, to: &Node) -> Node {
+    let value = match node.value {
+        Value::List(nodes) => Value::List(nodes.into_iter().map(|node| moved(node, to)).collect()),
+        Value::Map(entries) => {
+            let entry = |(name, node)| (Name { at: to.at, ..name }, moved(node, to));
+            Value::Map(entries.into_iter().map(entry).collect())
+        }
+        scalar => scalar,
+    };
+    Node { at: to.at, value }
+}
+
+/// `host:port[:protocol[:security[:compression]]]`, `[v6]:port…`, `unix:/path`; without the port where the pool says it.
+fn server(node: &Node, port_override: Option<i32>, cx: &mut Reading) -> Result<Server, Complaint> {
+    let Value::Scalar { text, quoted: true } = &node.value else {
+        return Err(cx.expected(
+            node,
+            "a server as a string (routes as servers are not served yet)",
+        ));
+    };
+    let address = address(text, port_override).map_err(|why| {
+        cx.refuse(
+            node.at,
+            format!(
+                "invalid server address `{}` ({why}), line: {}",
+                shortened(text),
+                node.at.line
+            ),
+        )
+    })?;
+    Ok(Server {
+        address,
+        name: None,
+        weight: 1.0,
+        zone: None,
+    })
+}
+
+fn address(text: &str, port_override: Option<i32>) -> Result<String, String> {
+    if let Some(socket) = text.strip_prefix("unix:") {
+        let (path, rest) = socket.split_once(':').unwrap_or((socket, ""));
+        options(rest.split(':').filter(|word| !word.is_empty()))?;
+        let address = format!("unix:{path}");
+        return check_address(&address, false)
+            .map(|()| address)
+            .map_err(str::to_owned);
+    }
+    let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        Some((v6, rest)) => (format!("[{v6}]"), rest.strip_prefix(':').unwrap_or(rest)),
+        None => {
+            let (host, rest) = text.split_once(':').unwrap_or((text, ""));
+            (host.to_owned(), rest)
+        }
+    };
+    let mut words = rest.split(':').filter(|word| !word.is_empty()).peekable();
+    let written = words.next_if(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    options(words)?;
+    let port = port_override.map(|port| port.to_string());
+    let port = port.as_deref().or(written).ok_or("there is no port")?;
+    let address = format!("{host}:{port}");
+    check_address(&address, false)
+        .map(|()| address)
+        .map_err(str::to_owned)
+}
+
+/// Protocol, security and compression, of which only the plain ones are served.
+fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    for (word, served) in words.zip(
+        ["ascii", "plain", "notcompressed"]
+            .into_iter()
+            .map(Some)
+            .chain(std::iter::repeat(None)),
+    ) {
+        if served != Some(word) {
+            return Err(format!("`{}` is not served yet", shortened(word)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_as_mcrouter_writes_them() {
+        let good = [
+            ("10.0.0.1:11211", "10.0.0.1:11211"),
+            ("10.0.0.1:11211:ascii", "10.0.0.1:11211"),
+            ("cache:1:ascii:plain:notcompressed", "cache:1"),
+            ("[::1]:11211:ascii:plain", "[::1]:11211"),
+            ("unix:/run/memcached.sock", "unix:/run/memcached.sock"),
+            ("unix:/run/memcached.sock:ascii:plain", "unix:/run/memcached.sock"),
+        ];
+        for (text, expected) in good {
+            assert_eq!(address(text, None).as_deref(), Ok(expected), "{text}");
+        }
+        for bad in [
+            "",
+            "cache",
+            "cache:0",
+            "a:1:caret",
+            "a:1:ascii:ssl",
+            "a:1:ascii:plain:notcompressed:x",
+            "[::1]",
+            "::1:1",
+        ] {
+            assert!(address(bad, None).is_err(), "{bad}");
+        }
+        assert_eq!(address("cache", Some(5)).as_deref(), Ok("cache:5"));
+        assert_eq!(address("[::1]:ascii", Some(5)).as_deref(), Ok("[::1]:5"));
+        assert_eq!(address("cache:1:ascii", Some(5)).as_deref(), Ok("cache:5"));
+    }
+}

@@ -1,0 +1,136 @@
+//! A whole configuration file: pools, named handles, and the routes by prefix.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use super::{
+    build::Builder,
+    json,
+    object::{Object, list, text},
+    pools::Pools,
+    settings::Settings,
+};
+use crate::config::{
+    Complaint,
+    document::{Node, Value, shortened},
+    reading::Reading,
+    schema::{Pool, Route},
+};
+
+/// What a file says.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) pools: BTreeMap<String, Pool>,
+    pub(super) routes: BTreeMap<String, Route>,
+    pub(super) root: Route,
+    /// Files that the file named, and their texts.
+    pub(super) files: BTreeMap<PathBuf, String>,
+}
+
+/// Reads the text of a configuration file.
+pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Result<Tree, Complaint> {
+    let document = json::parse(source, cx)?;
+    let top = Object::of(&document, cx)?;
+    let pools = cx.within("pools", |cx| {
+        Pools::read(
+            top.get("pools"),
+            settings.timeouts.clone(),
+            settings.eject.clone(),
+            cx,
+        )
+    })?;
+    let mut builder = Builder::new(pools);
+    top.take("named_handles", cx, |node, cx| builder.name_handles(node, cx))?;
+    let by_prefix = match (top.get("route"), top.get("routes")) {
+        (Some(node), None) => {
+            let route = cx.within("route", |cx| builder.one(node, cx))?;
+            BTreeMap::from([(settings.default_route.clone(), route)])
+        }
+        (None, Some(node)) => cx.within("routes", |cx| routes(&mut builder, node, cx))?,
+        (Some(_), Some(_)) => {
+            return Err(cx
+                .refuse(top.at, "both `route` and `routes` are there")
+                .with_remedy("keep one"));
+        }
+        (None, None) => return Err(cx.refuse(top.at, "neither `route` nor `routes` is there")),
+    };
+    top.finish(&["macros"], &["routing_options"], cx)?;
+    if !by_prefix.contains_key(&settings.default_route) {
+        return Err(cx.refuse(
+            top.at,
+            format!("invalid default route: {}", shortened(&settings.default_route)),
+        ));
+    }
+    let mut root = Route::ByRoutingPrefix {
+        routes: by_prefix,
+        default: settings.default_route.clone(),
+    };
+    if settings.only_gets {
+        let operations = ["read", "gat", "gats"];
+        root = builder.share(root, "root", top.at);
+        let operations = operations.map(|word| (word.to_owned(), root.clone())).into();
+        root = Route::ByOperation {
+            operations,
+            default: None,
+        };
+    }
+    if settings.log_requests {
+        root = Route::Log(Box::new(root));
+    }
+    let root = builder.share(root, "root", top.at);
+    // Nothing leads to a pool without servers: what it answers stands in the tree.
+    let pools = builder
+        .pools
+        .listed
+        .into_iter()
+        .filter(|(_, pool)| !pool.servers.is_empty());
+    let pools = pools.map(|(name, listed)| (name, listed.pool)).collect();
+    Ok(Tree {
+        pools,
+        routes: builder.routes,
+        root,
+        files: builder.pools.files,
+    })
+}
+
+/// Routes by prefix: `[{"aliases": […], "route": …}]` or `{"/region/cluster/": …}`.
+fn routes(
+    builder: &mut Builder,
+    node: &Node,
+    cx: &mut Reading,
+) -> Result<BTreeMap<String, Route>, Complaint> {
+    let mut out = BTreeMap::new();
+    let mut add = |alias: &str, route: &Route, at: &Node, cx: &Reading| {
+        let words: Vec<&str> = alias.split('/').collect();
+        match words[..] {
+            ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => {
+                out.insert(alias.to_owned(), route.clone());
+                Ok(())
+            }
+            _ => Err(cx.refuse(at.at, format!("`{}` is no `/region/cluster/`", shortened(alias)))),
+        }
+    };
+    match &node.value {
+        Value::Map(entries) => {
+            for (name, node) in entries {
+                let route = cx.within(&*name.text, |cx| builder.one(node, cx))?;
+                add(&name.text, &route, node, cx)?;
+            }
+        }
+        Value::List(nodes) => {
+            for (i, node) in nodes.iter().enumerate() {
+                cx.within(format!("[{i}]"), |cx| {
+                    let object = Object::of(node, cx)?;
+                    let route_node = object.require("route", cx)?;
+                    let route = cx.within("route", |cx| builder.one(route_node, cx))?;
+                    let route = builder.share(route, "route", object.at);
+                    object.require("aliases", cx)?;
+                    let aliases = object.take("aliases", cx, list(text))?.unwrap_or_default();
+                    object.finish(&[], &[], cx)?;
+                    aliases.iter().try_for_each(|alias| add(alias, &route, node, cx))
+                })?;
+            }
+        }
+        _ => return Err(cx.expected(node, "a list or an object")),
+    }
+    Ok(out)
+}

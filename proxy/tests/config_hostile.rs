@@ -1,0 +1,199 @@
+//! Whatever the text, a reader answers: it neither panics nor eats the stack, and it ends.
+
+use std::{fs, path::Path};
+
+use proptest::prelude::*;
+use proxima::config::{self, compat::mcrouter, servers};
+
+const YAML: &str = r#"
+listeners:
+  - {address: "127.0.0.1:11211", route: main}
+pools:
+  cache: &pool
+    servers: [10.0.0.1:11211, {address: 10.0.0.2:11211, weight: 2, name: b, zone: eu-1a}]
+    hash: {algorithm: ketama_twemproxy, key_hash: md5, tag: "{}"}
+    timeout: 1s
+  spare: *pool
+routes:
+  main:
+    by_operation:
+      read: {failover: {children: [{nearest: cache}, spare], errors: [timeout], limit: {rate: 0.5}}}
+      default: {all_sync: cache}
+limits: {clients: 10000, value_size: 64MiB, idle: 0s}
+"#;
+
+const JSON: &str = r#"{
+  "pools": {"A": {"servers": ["a:1", "[::1]:2:ascii:plain"], "weights": [1, 0.5]}, "B": {"inherit": "A"}}, // pools
+  "named_handles": [{"name": "n", "type": "AllSyncRoute", "children": "Pool|A"}],
+  "routes": [{"aliases": ["/././"], "route": {"type": "OperationSelectorRoute", "operation_policies": {
+    "get": "FailoverRoute|Pool|A", "set": {"type": "PoolRoute", "pool": "B", "hash": {"hash_func": "Crc32", "salt": "s"}},
+    "delete": {"type": "FailoverRoute", "children": ["n", "ErrorRoute|x"], "failover_errors": {"gets": ["tko"]}},
+  }}}]
+}"#;
+
+const SERVERS: &str = "# servers\n10.0.0.1:11211 2 a zone=x\n[::1]:1 0.5\nunix:/run/m c\n";
+
+fn yaml(text: &str) {
+    if let Err(error) = config::parse(text, Path::new("F")) {
+        assert!(error.to_string().starts_with("F:"), "{error}");
+    }
+}
+
+fn json(text: &str) {
+    // As an argument the text may not begin with what would make it the name of a file.
+    let _ = mcrouter::start(["-p1".to_owned(), format!("--config= {text}")]);
+}
+
+/// A text changed in a few places: bytes written over, parts left out, doubled or moved.
+fn mutated(text: &'static str) -> impl Strategy<Value = String> {
+    let change = (
+        0..4_u8,
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        any::<u8>(),
+    );
+    prop::collection::vec(change, 1..6).prop_map(move |changes| {
+        let mut bytes = text.as_bytes().to_vec();
+        for (kind, one, other, byte) in changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let (one, other) = (one.index(bytes.len()), other.index(bytes.len()));
+            let range = one.min(other)..one.max(other);
+            match kind {
+                0 => bytes[one] = byte,
+                1 => drop(bytes.drain(range)),
+                2 => {
+                    let part = bytes[range].to_vec();
+                    bytes.splice(one..one, part);
+                }
+                _ => {
+                    const MARKS: &[u8] = b"{}[]:,\"'|&*#%@\\\n\t -!>~0";
+                    bytes.insert(one, MARKS[usize::from(byte) % MARKS.len()]);
+                }
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text(text in "\\PC*|[ -~\n]*") {
+        yaml(&text);
+        json(&text);
+        let _ = servers::parse(&text);
+    }
+
+    #[test]
+    fn a_changed_yaml(text in mutated(YAML)) {
+        yaml(&text);
+    }
+
+    #[test]
+    fn a_changed_json(text in mutated(JSON)) {
+        json(&text);
+    }
+
+    #[test]
+    fn a_changed_file_of_servers(text in mutated(SERVERS)) {
+        let _ = servers::parse(&text);
+    }
+
+    #[test]
+    fn any_arguments(arguments in prop::collection::vec("(--?[a-z-]{0,12}(=[a-z0-9:/,]{0,8})?|[ -~]{0,12})", 0..6)) {
+        let _ = mcrouter::start(arguments);
+    }
+}
+
+#[test]
+fn the_texts_that_are_changed_are_good() {
+    config::parse(YAML, Path::new("F")).unwrap();
+    mcrouter::start(["-p1".to_owned(), format!("--config={JSON}")]).unwrap();
+    servers::parse(SERVERS).unwrap();
+}
+
+#[test]
+fn nesting_is_bounded_before_the_stack_is() {
+    let around = "listeners: [{address: 127.0.0.1:1, route: ";
+    for depth in [100, 1_000, 100_000] {
+        let (open, close) = ("{failover: [".repeat(depth), "]}".repeat(depth));
+        yaml(&format!("{around}{open}embedded{close}}}]"));
+        yaml(&format!("{around}{}embedded", "{log: ".repeat(depth)));
+        yaml(&"- ".repeat(depth));
+        yaml(&"? ".repeat(depth));
+        yaml(&"[".repeat(depth));
+        yaml(&"{".repeat(depth));
+        json(&format!(
+            "{{\"route\": {}\"NullRoute\"{}}}",
+            "[".repeat(depth),
+            "]".repeat(depth)
+        ));
+        json(&format!(
+            "{{\"route\": \"{}NullRoute\"}}",
+            "LoggingRoute|".repeat(depth)
+        ));
+        let handle = "{\"type\": \"LoggingRoute\", \"target\": ";
+        json(&format!(
+            "{{\"route\": {}\"NullRoute\"{}}}",
+            handle.repeat(depth),
+            "}".repeat(depth)
+        ));
+    }
+    // The deepest that is allowed is walked by every reader and check.
+    let (open, close) = ("{log: ".repeat(240), "}".repeat(240));
+    config::parse(&format!("{around}{open}embedded{close}}}]"), Path::new("F")).unwrap();
+    json(&format!(
+        "{{\"route\": \"{}NullRoute\"}}",
+        "LoggingRoute|".repeat(240)
+    ));
+    let chain: String = (0..2_000)
+        .map(|i| format!("\"h{i}\": \"LoggingRoute|h{}\",", i + 1))
+        .collect();
+    json(&format!(
+        "{{\"named_handles\": {{{chain} \"h2000\": \"NullRoute\"}}, \"route\": \"h0\"}}"
+    ));
+}
+
+#[test]
+fn aliases_do_not_multiply_without_bound() {
+    let mut text = String::from("a: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for i in 1..30 {
+        let ten = format!("*a{}, ", i - 1).repeat(10);
+        text.push_str(&format!("b{i}: &a{i} [{ten}]\n"));
+    }
+    let message = config::parse(&text, Path::new("F")).unwrap_err().to_string();
+    assert!(message.contains("aliases counted in full"), "{message}");
+}
+
+#[test]
+fn lists_of_pools_do_not_multiply_without_bound() {
+    let servers = vec!["\"a:1\""; 5_000].join(",");
+    let pools = vec!["\"Pool|A\""; 5_000].join(",");
+    let text = format!(
+        "{{\"pools\": {{\"A\": {{\"servers\": [{servers}]}}}}, \"route\": {{\"type\": \"AllSyncRoute\", \"children\": [{pools}]}}}}"
+    );
+    let exit = mcrouter::start(["-p1".to_owned(), format!("--config={text}")]).unwrap_err();
+    assert!(
+        exit.message
+            .contains("more than 100000 route handles in one list"),
+        "{}",
+        exit.message
+    );
+}
+
+#[test]
+fn files_that_are_no_files_are_refused() {
+    for path in ["/dev/zero", "/", "/no/such/file"] {
+        let message = config::load(Path::new(path)).unwrap_err().to_string();
+        assert!(message.contains("cannot be read"), "{message}");
+        servers::load(Path::new(path)).unwrap_err();
+    }
+    let latin1 = std::env::temp_dir().join(format!("proxima-latin1-{}", std::process::id()));
+    fs::write(&latin1, b"listeners: # \xe9\n").unwrap();
+    let message = config::load(&latin1).unwrap_err().to_string();
+    fs::remove_file(&latin1).unwrap();
+    assert!(message.contains("cannot be read"), "{message}");
+}
