@@ -1,0 +1,165 @@
+//! What is measured: each proxy or server by name, where its binary is, how it is configured and started.
+
+mod haproxy;
+mod mcrouter;
+mod memcached;
+mod memcached_proxy;
+mod proxima;
+mod twemproxy;
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    str::FromStr,
+};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::process::{Launch, find_program};
+
+/// A proxy, or a server that is measured like one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Contender {
+    /// Proxima on io_uring, one worker
+    #[value(name = "proxima-io_uring")]
+    #[serde(rename = "proxima-io_uring")]
+    ProximaIoUring,
+    /// Proxima on epoll, one worker
+    ProximaEpoll,
+    /// twemproxy (Debian: nutcracker)
+    Twemproxy,
+    /// HAProxy passing bytes in TCP mode, one thread
+    Haproxy,
+    /// mcrouter, one proxy thread; needs --binary
+    Mcrouter,
+    /// memcached's built-in proxy, one thread; needs --binary
+    MemcachedProxy,
+    /// memcached itself as a server, one thread
+    Memcached,
+    /// Proxima's embedded store as a server, on io_uring
+    #[value(name = "embedded-io_uring")]
+    #[serde(rename = "embedded-io_uring")]
+    EmbeddedIoUring,
+    /// Proxima's embedded store as a server, on epoll
+    EmbeddedEpoll,
+}
+
+/// How requests are spread over the servers behind a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Spread {
+    /// Each key to one server, by consistent hashing where the proxy can
+    Hash,
+    /// Every request to all servers (Proxima: all_sync)
+    All,
+}
+
+/// Where a contender is to run.
+pub(crate) struct Site<'a> {
+    /// For its configuration and output.
+    pub(crate) directory: &'a Path,
+    /// Where it shall listen on 127.0.0.1.
+    pub(crate) port: u16,
+    /// The ports of the servers behind it, on 127.0.0.1.
+    pub(crate) servers: &'a [u16],
+    /// Which of them a request goes to.
+    pub(crate) spread: Spread,
+}
+
+impl Contender {
+    /// The name on the command line and in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ProximaIoUring => "proxima-io_uring",
+            Self::ProximaEpoll => "proxima-epoll",
+            Self::Twemproxy => "twemproxy",
+            Self::Haproxy => "haproxy",
+            Self::Mcrouter => "mcrouter",
+            Self::MemcachedProxy => "memcached-proxy",
+            Self::Memcached => "memcached",
+            Self::EmbeddedIoUring => "embedded-io_uring",
+            Self::EmbeddedEpoll => "embedded-epoll",
+        }
+    }
+
+    /// Whether it answers by itself, with no servers behind it.
+    pub(crate) fn is_server(self) -> bool {
+        matches!(self, Self::Memcached | Self::EmbeddedIoUring | Self::EmbeddedEpoll)
+    }
+
+    /// Its binary: the one that `named` names, or else the one that is found.
+    pub(crate) fn program(self, named: &[Binary]) -> Result<PathBuf> {
+        let named = named.iter().find(|binary| binary.contender == self).map(|binary| binary.path.clone());
+        let program = named.or_else(|| self.find());
+        program.with_context(|| format!("no {0} found; name it with --binary {0}=PATH", self.name()))
+    }
+
+    fn find(self) -> Option<PathBuf> {
+        match self {
+            Self::ProximaIoUring | Self::ProximaEpoll | Self::EmbeddedIoUring | Self::EmbeddedEpoll => proxima::find(),
+            Self::Twemproxy => find_program("nutcracker"),
+            Self::Haproxy => find_program("haproxy"),
+            Self::Mcrouter => find_program("mcrouter"),
+            Self::Memcached => find_program("memcached"),
+            // The memcached that distributions build has no proxy inside.
+            Self::MemcachedProxy => None,
+        }
+    }
+
+    /// The first line of what it says about its version.
+    pub(crate) fn version(self, program: &Path) -> String {
+        let flag = match self {
+            Self::Twemproxy | Self::Memcached | Self::MemcachedProxy => "-V",
+            Self::Haproxy => "-v",
+            _ => "--version",
+        };
+        let output = Command::new(program).arg(flag).output();
+        let output = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
+        String::from_utf8_lossy(&output).lines().next().unwrap_or("unknown version").trim().to_owned()
+    }
+
+    /// Writes its configuration and says how to start it.
+    pub(crate) fn launch(self, program: &Path, site: &Site<'_>) -> Result<Launch> {
+        let proxima = matches!(self, Self::ProximaIoUring | Self::ProximaEpoll);
+        if site.spread == Spread::All && !proxima {
+            bail!("only Proxima is measured with requests to all servers");
+        }
+        match self {
+            Self::ProximaIoUring => proxima::launch(program, site, "io_uring", proxima::Leaf::Pool),
+            Self::ProximaEpoll => proxima::launch(program, site, "epoll", proxima::Leaf::Pool),
+            Self::EmbeddedIoUring => proxima::launch(program, site, "io_uring", proxima::Leaf::Embedded),
+            Self::EmbeddedEpoll => proxima::launch(program, site, "epoll", proxima::Leaf::Embedded),
+            Self::Twemproxy => twemproxy::launch(program, site),
+            Self::Haproxy => haproxy::launch(program, site),
+            Self::Mcrouter => mcrouter::launch(program, site),
+            Self::MemcachedProxy => memcached_proxy::launch(program, site),
+            Self::Memcached => Ok(memcached::launch(program, site.port)),
+        }
+    }
+}
+
+/// A contender's binary, as in `mcrouter=/opt/mcrouter/bin/mcrouter`.
+#[derive(Clone, Debug)]
+pub(crate) struct Binary {
+    contender: Contender,
+    path: PathBuf,
+}
+
+impl FromStr for Binary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, path) = text.split_once('=').ok_or("expected NAME=PATH")?;
+        Ok(Self { contender: Contender::from_str(name, false)?, path: path.into() })
+    }
+}
+
+/// Writes a configuration file into the site's directory.
+fn write(site: &Site<'_>, name: &str, text: &str) -> Result<PathBuf> {
+    let file = site.directory.join(name);
+    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
+}

@@ -1,0 +1,53 @@
+//! Proxima, as its own command line and configuration want it. What changes there changes here only.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+
+use super::{Site, Spread, write};
+use crate::process::{Launch, find_program};
+
+/// What stands at the end of the route.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaf {
+    /// The servers of the site.
+    Pool,
+    /// The in-process store.
+    Embedded,
+}
+
+/// The binary built beside this one, or else the installed one.
+pub(super) fn find() -> Option<PathBuf> {
+    let beside = env::current_exe().ok()?.with_file_name("proxima");
+    if beside.is_file() { Some(beside) } else { find_program("proxima") }
+}
+
+/// One worker on the back end `io`.
+pub(super) fn launch(program: &Path, site: &Site<'_>, io: &str, leaf: Leaf) -> Result<Launch> {
+    let file = write(site, "proxima.yaml", &configuration(site, leaf))?;
+    let file = file.into_os_string();
+    Ok(Launch::new(
+        program,
+        ["run".into(), "--config".into(), file, "--io".into(), io.into(), "--workers".into(), "1".into()],
+    ))
+}
+
+fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
+    let listener = format!("workers: 1\nlisteners:\n  - address: 127.0.0.1:{}\n    route: main\n", site.port);
+    if leaf == Leaf::Embedded {
+        return format!("{listener}routes:\n  main: embedded\n");
+    }
+    let servers: Vec<String> = site.servers.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
+    let route = match site.spread {
+        Spread::Hash => "pool",
+        Spread::All => "all_sync",
+    };
+    format!(
+        "{listener}pools:\n  cache:\n    servers: [{}]\n    \
+         hash: {{algorithm: ketama_twemproxy, key_hash: fnv1a_64}}\nroutes:\n  main: {{{route}: cache}}\n",
+        servers.join(", ")
+    )
+}

@@ -1,0 +1,198 @@
+//! The clients of a lockstep run: blocking sockets that write a batch each, then read it back each.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{SocketAddr, TcpStream},
+    rc::Rc,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{backends::STUCK, options::Shape};
+use crate::{
+    memcache::{
+        reply::{Verdict, judge},
+        request,
+    },
+    workload::{Keys, Operation, Operations},
+};
+
+/// Connections opened in a row before the proxy gets time to accept them: every listen queue has room for as many.
+const OPENED_AT_ONCE: usize = 64;
+
+/// The reply to a set.
+const STORED: &[u8] = b"STORED\r\n";
+
+/// What follows a value.
+const HIT_END: &[u8] = b"\r\nEND\r\n";
+
+/// How closely replies are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Every byte.
+    Whole,
+    /// Framing, lengths, and the key inside each value: cheap, and enough to see a reply that went astray.
+    Framing,
+}
+
+/// Connections to the proxy and what they are about to ask.
+pub(crate) struct Clients {
+    connections: Vec<Connection>,
+    keys: Rc<Keys>,
+    operations: Operations,
+    pipeline: usize,
+    value_size: usize,
+    hit_length: usize,
+    received: Vec<u8>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    requests: Vec<u8>,
+    batch: Vec<Operation>,
+}
+
+impl Clients {
+    /// Connects the clients of `shape`.
+    pub(crate) fn connect(
+        address: SocketAddr,
+        shape: &Shape,
+        keys: Rc<Keys>,
+        operations: Operations,
+    ) -> Result<Self> {
+        let connections = connect_many(address, shape.clients)?
+            .into_iter()
+            .map(|stream| Connection { stream, requests: Vec::new(), batch: Vec::new() })
+            .collect();
+        let (pipeline, value_size) = (shape.pipeline, shape.value_size);
+        let hit_length = hit_length(&keys, value_size);
+        Ok(Self { connections, keys, operations, pipeline, value_size, hit_length, received: Vec::new() })
+    }
+
+    /// The keys that are asked for.
+    pub(crate) fn keys(&self) -> Rc<Keys> {
+        Rc::clone(&self.keys)
+    }
+
+    /// Requests in a round of all clients.
+    pub(crate) fn batch(&self) -> usize {
+        self.connections.len() * self.pipeline
+    }
+
+    /// Every client writes its next batch, in one write each.
+    pub(crate) fn send(&mut self) -> Result<()> {
+        for connection in &mut self.connections {
+            connection.requests.clear();
+            connection.batch.clear();
+            connection.batch.extend(self.operations.by_ref().take(self.pipeline));
+            for operation in &connection.batch {
+                let key = self.keys.get(operation.key);
+                if operation.set {
+                    request::append_set(key, self.value_size, &mut connection.requests);
+                } else {
+                    request::append_get(key, &mut connection.requests);
+                }
+            }
+        }
+        for connection in &mut self.connections {
+            connection.stream.write_all(&connection.requests).context("the proxy takes no more requests")?;
+        }
+        Ok(())
+    }
+
+    /// Every client sets keys `from..` instead of its next batch; returns how many keys were sent.
+    pub(crate) fn send_fill(&mut self, from: u32) -> Result<u32> {
+        let mut next = from;
+        for connection in &mut self.connections {
+            connection.requests.clear();
+            connection.batch.clear();
+            while connection.batch.len() < self.pipeline && next < self.keys.count() {
+                connection.batch.push(Operation { key: next, set: true });
+                request::append_set(self.keys.get(next), self.value_size, &mut connection.requests);
+                next += 1;
+            }
+            connection.stream.write_all(&connection.requests)?;
+        }
+        Ok(next - from)
+    }
+
+    /// Every client reads the replies to its batch and judges them.
+    pub(crate) fn receive(&mut self, check: Check) -> Result<()> {
+        for connection in &mut self.connections {
+            let sets = connection.batch.iter().filter(|operation| operation.set).count();
+            let gets = connection.batch.len() - sets;
+            self.received.resize(sets * STORED.len() + gets * self.hit_length, 0);
+            read_all(&mut connection.stream, &mut self.received)?;
+            let mut rest = &self.received[..];
+            for operation in &connection.batch {
+                let length = if operation.set { STORED.len() } else { self.hit_length };
+                let (reply, following) = rest.split_at(length);
+                rest = following;
+                let key = self.keys.get(operation.key);
+                let good = match check {
+                    _ if operation.set => reply == STORED,
+                    Check::Whole => judge(reply, key, false, self.value_size) == Some((length, Verdict::Hit)),
+                    Check::Framing => framed(reply, key, self.value_size),
+                };
+                ensure!(good, "a client got a wrong reply; it begins {}", begin(reply));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether `reply`, of a hit's length, has the announcement and the end of a hit on `key`, and the key in its value.
+fn framed(reply: &[u8], key: &[u8], value_size: usize) -> bool {
+    let (announcement, data) = reply.split_at(reply.len() - HIT_END.len() - value_size);
+    announcement.strip_prefix(b"VALUE ").is_some_and(|rest| rest.starts_with(key))
+        && announcement.ends_with(b"\r\n")
+        && data.starts_with(&key[..key.len().min(value_size)])
+        && data.ends_with(HIT_END)
+}
+
+/// Length of the reply to a get that finds its value.
+fn hit_length(keys: &Keys, value_size: usize) -> usize {
+    let mut reply = Vec::new();
+    request::append_value(keys.get(0), value_size, &mut reply);
+    reply.len() + b"END\r\n".len()
+}
+
+/// As much of `bytes` as an error shows.
+fn begin(bytes: &[u8]) -> std::slice::EscapeAscii<'_> {
+    bytes[..bytes.len().min(200)].escape_ascii()
+}
+
+/// Fills `buffer`; on silence or the connection's end the error shows what has come.
+fn read_all(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<()> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match stream.read(&mut buffer[length..]) {
+            Ok(0) => bail!("a client's connection was closed; it had received '{}'", begin(&buffer[..length])),
+            Ok(more) => length += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                bail!("a client waited {STUCK:?} for its replies; it had received '{}'", begin(&buffer[..length]))
+            }
+            Err(error) => return Err(error).context("a client's connection broke"),
+        }
+    }
+    Ok(())
+}
+
+/// Opens `count` connections, leaving the other side time to accept them.
+fn connect_many(address: SocketAddr, count: usize) -> Result<Vec<TcpStream>> {
+    let mut streams = Vec::with_capacity(count);
+    for number in 0..count {
+        if number % OPENED_AT_ONCE == OPENED_AT_ONCE - 1 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let stream = TcpStream::connect_timeout(&address, STUCK)
+            .with_context(|| format!("client {} of {count} cannot connect to {address}", number + 1))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(STUCK))?;
+        stream.set_write_timeout(Some(STUCK))?;
+        streams.push(stream);
+    }
+    Ok(streams)
+}

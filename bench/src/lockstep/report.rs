@@ -1,0 +1,99 @@
+//! What a lockstep run found.
+
+use serde::{Deserialize, Serialize};
+
+use super::Shape;
+use crate::figures::Spread;
+
+/// What one case of a run came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// The contender's name, or the process that was attached to.
+    pub(crate) target: String,
+    /// What it was asked.
+    pub(crate) shape: Shape,
+    /// The processor of the run.
+    pub(crate) cpu: usize,
+    /// What was measured.
+    pub(crate) figures: Option<Figures>,
+    /// Why nothing was.
+    pub(crate) failure: Option<String>,
+}
+
+/// The figures of one case.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    /// Requests in each burst.
+    pub(crate) requests_a_burst: usize,
+    /// Processor time per request over the bursts, microseconds.
+    pub(crate) cpu_us: Spread,
+    /// The same, burst by burst: the n-th of every case of a run was taken at nearly the same time.
+    pub(crate) samples_us: Vec<f64>,
+    /// How often the target went to sleep and was woken, per round: 2 for a proxy in step, 1 for a server.
+    pub(crate) wakeups_a_round: f64,
+    /// How often the target was taken from the processor, per round.
+    pub(crate) preemptions_a_round: f64,
+    /// How often this process was, per round: each may have shown the target a part of a batch.
+    pub(crate) own_preemptions_a_round: f64,
+    /// Resident memory of the target after the bursts.
+    pub(crate) resident_bytes: u64,
+    /// System calls of the target per request, where they were counted.
+    pub(crate) syscalls_per_request: Option<f64>,
+    /// Memory with idle clients, where it was asked for.
+    pub(crate) idle: Option<Idle>,
+}
+
+/// Resident memory of the target around a crowd of idle clients.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Idle {
+    /// How many.
+    pub(crate) clients: usize,
+    /// Before they came.
+    pub(crate) before_bytes: u64,
+    /// When all were connected and none had sent a byte.
+    pub(crate) connected_bytes: u64,
+    /// When each had made one request.
+    pub(crate) used_bytes: u64,
+}
+
+impl Report {
+    /// For people.
+    pub(crate) fn print(&self) {
+        let Shape { clients, pipeline, value_size, mix, servers, .. } = &self.shape;
+        let asked = format!("{clients} × {pipeline}, {value_size} B, sets:gets {mix}, {servers} servers, CPU {}", self.cpu);
+        let Some(figures) = &self.figures else {
+            println!("{} ({asked}): FAILED: {}", self.target, self.failure.as_deref().unwrap_or("for no reason"));
+            return;
+        };
+        let Spread { min, p10, median, max } = figures.cpu_us;
+        println!(
+            "{} ({asked}): {p10:.2} µs of CPU per request (median {median:.2}, min {min:.2}, max {max:.2})",
+            self.target
+        );
+        println!(
+            "  {} bursts of {} requests; per round {:.2} wake-ups, {:.2} preemptions, {:.2} of the bench; {:.1} MB resident",
+            figures.samples_us.len(),
+            figures.requests_a_burst,
+            figures.wakeups_a_round,
+            figures.preemptions_a_round,
+            figures.own_preemptions_a_round,
+            megabytes(figures.resident_bytes)
+        );
+        if let Some(calls) = figures.syscalls_per_request {
+            println!("  {calls:.3} system calls per request");
+        }
+        if let Some(idle) = &figures.idle {
+            println!(
+                "  {} idle clients: {:.1} MB → {:.1} MB connected → {:.1} MB after a request each",
+                idle.clients,
+                megabytes(idle.before_bytes),
+                megabytes(idle.connected_bytes),
+                megabytes(idle.used_bytes)
+            );
+        }
+    }
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}

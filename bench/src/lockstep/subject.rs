@@ -1,0 +1,191 @@
+//! One case under measurement: its process, its clients, its samples.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+
+use super::{
+    clients::Check,
+    options::{Case, Settings},
+    report::{Figures, Idle, Report},
+    rounds::Rounds,
+    target::Target,
+};
+use crate::{
+    figures::Spread,
+    process::{CpuTime, SyscallTrace, raise_descriptor_limit, resident_bytes, switches},
+    workload::Keys,
+};
+
+/// Requests of the warm-up; more where there are more servers to get to know.
+const WARM_UP: usize = 4_000;
+
+/// A burst's first rounds, one in this many, are not measured: they bring the caches back from the case before.
+const LEAD_IN: usize = 10;
+
+/// A case and how far it has come; after its first failure it rests.
+pub(super) struct Subject<'a> {
+    case: &'a Case,
+    outcome: Result<Running>,
+}
+
+struct Running {
+    rounds: Rounds,
+    // After the clients: they hang up before the process is ended.
+    target: Target,
+    directory: PathBuf,
+    rounds_a_burst: usize,
+    samples: Vec<f64>,
+    waited: u64,
+    preempted: u64,
+    own_preempted: u64,
+    resident_bytes: u64,
+    syscalls_per_request: Option<f64>,
+    idle: Option<Idle>,
+}
+
+impl<'a> Subject<'a> {
+    /// Starts the process, connects the clients, fills a server, and warms up.
+    pub(super) fn start(case: &'a Case, settings: &Settings, cpu: usize, directory: PathBuf) -> Self {
+        Self { case, outcome: Running::start(case, settings, cpu, directory) }
+    }
+
+    /// Measures one burst.
+    pub(super) fn burst(&mut self) {
+        self.attempt(Running::burst);
+    }
+
+    /// What is found out once, after all bursts: memory, system calls, idle clients; and a last look at every byte.
+    pub(super) fn afterwards(&mut self, settings: &Settings) {
+        let case = self.case;
+        self.attempt(|running| running.afterwards(case, settings));
+    }
+
+    /// The figures, or why there are none.
+    pub(super) fn report(self, cpu: usize) -> Report {
+        let (figures, failure) = match self.outcome.and_then(Running::figures) {
+            Ok(figures) => (Some(figures), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        Report { target: self.case.name(), shape: self.case.shape.clone(), cpu, figures, failure }
+    }
+
+    fn attempt(&mut self, step: impl FnOnce(&mut Running) -> Result<()>) {
+        if let Ok(running) = &mut self.outcome
+            && let Err(error) = step(running)
+        {
+            // A process that has ended explains more than the connection that broke with it.
+            self.outcome = Err(running.target.check_running().err().unwrap_or(error));
+        }
+    }
+}
+
+impl Running {
+    fn start(case: &Case, settings: &Settings, cpu: usize, directory: PathBuf) -> Result<Self> {
+        let shape = &case.shape;
+        shape.check()?;
+        let mut target = Target::start(case, cpu, &directory)?;
+        let keys = Keys::new(shape.keys, shape.key_size)?;
+        let mut rounds = Rounds::connect(shape, keys.into(), target.address, settings.seed)?;
+        if target.backends.is_none() {
+            rounds.fill(&mut target)?;
+        }
+        let warm_up = WARM_UP.max(20 * shape.servers).div_ceil(rounds.batch()).max(20);
+        rounds.run(warm_up, Check::Whole, &mut target)?;
+        let rounds_a_burst = settings.burst_requests.div_ceil(rounds.batch()).max(2);
+        let samples = Vec::with_capacity(settings.bursts);
+        let (waited, preempted, own_preempted, resident_bytes) = (0, 0, 0, 0);
+        let (syscalls_per_request, idle) = (None, None);
+        Ok(Self {
+            rounds,
+            target,
+            directory,
+            rounds_a_burst,
+            samples,
+            waited,
+            preempted,
+            own_preempted,
+            resident_bytes,
+            syscalls_per_request,
+            idle,
+        })
+    }
+
+    fn burst(&mut self) -> Result<()> {
+        let (pid, me) = (self.target.pid(), std::process::id());
+        self.rounds.run(self.rounds_a_burst.div_ceil(LEAD_IN), Check::Framing, &mut self.target)?;
+        let (waited, preempted) = switches(pid)?;
+        let (_, own_preempted) = switches(me)?;
+        let before = CpuTime::of(pid)?;
+        self.rounds.run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
+        let used = CpuTime::of(pid)?.since(&before);
+        let (waited_since, preempted_since) = switches(pid)?;
+        self.waited += waited_since - waited;
+        self.preempted += preempted_since - preempted;
+        self.own_preempted += switches(me)?.1 - own_preempted;
+        self.samples.push(used as f64 / 1_000.0 / self.requests_a_burst() as f64);
+        Ok(())
+    }
+
+    fn requests_a_burst(&self) -> usize {
+        self.rounds_a_burst * self.rounds.batch()
+    }
+
+    fn afterwards(&mut self, case: &Case, settings: &Settings) -> Result<()> {
+        self.rounds.run(2, Check::Whole, &mut self.target)?;
+        let pid = self.target.pid();
+        self.resident_bytes = resident_bytes(pid)?;
+        if settings.syscalls
+            && let Some(trace) = SyscallTrace::attach(pid, &self.directory)?
+        {
+            self.rounds.run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
+            self.syscalls_per_request = Some(trace.finish()? as f64 / self.requests_a_burst() as f64);
+        }
+        if settings.idle_clients > 0 {
+            self.idle = Some(self.idle(case, settings)?);
+        }
+        Ok(())
+    }
+
+    /// Memory that clients cost which are connected and ask for nothing.
+    fn idle(&mut self, case: &Case, settings: &Settings) -> Result<Idle> {
+        /// Ready at once when each makes its one request.
+        const GROUP: usize = 100;
+        let (count, limit) = (settings.idle_clients, raise_descriptor_limit());
+        let needed = count as u64 + 200;
+        ensure!(limit >= needed, "{needed} open files are needed, {limit} are allowed (ulimit -n)");
+        let pid = self.target.pid();
+        let before_bytes = settled(pid)?;
+        let mut groups = Vec::new();
+        for start in (0..count).step_by(GROUP) {
+            let shape = super::Shape { clients: GROUP.min(count - start), pipeline: 1, ..case.shape.clone() };
+            groups.push(Rounds::connect(&shape, self.rounds.keys(), self.target.address, settings.seed)?);
+        }
+        let connected_bytes = settled(pid)?;
+        for group in &mut groups {
+            group.run(1, Check::Whole, &mut self.target)?;
+        }
+        Ok(Idle { clients: count, before_bytes, connected_bytes, used_bytes: settled(pid)? })
+    }
+
+    fn figures(self) -> Result<Figures> {
+        let rounds = (self.rounds_a_burst * self.samples.len()) as f64;
+        Ok(Figures {
+            requests_a_burst: self.requests_a_burst(),
+            cpu_us: Spread::of(self.samples.iter().copied()).ok_or_else(|| anyhow::anyhow!("no burst was made"))?,
+            samples_us: self.samples,
+            wakeups_a_round: self.waited as f64 / rounds,
+            preemptions_a_round: self.preempted as f64 / rounds,
+            own_preemptions_a_round: self.own_preempted as f64 / rounds,
+            resident_bytes: self.resident_bytes,
+            syscalls_per_request: self.syscalls_per_request,
+            idle: self.idle,
+        })
+    }
+}
+
+/// Resident memory after time to accept, to free and to return.
+fn settled(pid: u32) -> Result<u64> {
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    resident_bytes(pid)
+}

@@ -1,0 +1,137 @@
+//! The process that is measured, with the servers behind it.
+
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::{
+    backends::Backends,
+    options::{Case, Subject},
+};
+use crate::{
+    contender::Site,
+    process::{Child, Placement, free_port, listen_anywhere, move_to},
+};
+
+/// A proxy (or server) has to answer within this time after its start.
+const START: Duration = Duration::from_secs(10);
+
+/// What is measured: started here or attached to.
+pub(crate) struct Target {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// The servers behind it; none where it is a server itself.
+    pub(crate) backends: Option<Backends>,
+    process: Process,
+}
+
+enum Process {
+    Started(Child),
+    Attached(u32),
+}
+
+impl Target {
+    /// Starts or moves the process, opens the servers behind it and returns once it answers.
+    pub(crate) fn start(case: &Case, cpu: usize, directory: &Path) -> Result<Self> {
+        let listeners = match &case.subject {
+            Subject::Start { contender, .. } if contender.is_server() => Vec::new(),
+            Subject::Start { .. } => (0..case.shape.servers).map(|_| listen_anywhere()).collect::<Result<_>>()?,
+            Subject::Attach { backends, .. } => backends.iter().copied().map(listen_on).collect::<Result<_>>()?,
+        };
+        let ports = listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect::<Result<Vec<_>>>()?;
+        let backends =
+            if listeners.is_empty() { None } else { Some(Backends::new(listeners, case.shape.value_size)?) };
+        let (process, address) = match &case.subject {
+            Subject::Start { contender, program } => {
+                let port = free_port()?;
+                let site = Site { directory, port, servers: &ports, spread: case.shape.spread };
+                let launch = contender.launch(program, &site)?;
+                let child = Child::start(&launch, &Placement { cpus: vec![cpu], batch: true }, directory)?;
+                (Process::Started(child), SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+            }
+            Subject::Attach { pid, address, .. } => {
+                move_to(cpu, *pid)?;
+                (Process::Attached(*pid), *address)
+            }
+        };
+        let mut target = Self { address, backends, process };
+        target.wait_until_it_answers()?;
+        Ok(target)
+    }
+
+    /// The process whose cost is measured.
+    pub(crate) fn pid(&self) -> u32 {
+        match &self.process {
+            Process::Started(child) => child.pid(),
+            Process::Attached(pid) => *pid,
+        }
+    }
+
+    /// Fails when the process has ended by itself.
+    pub(crate) fn check_running(&mut self) -> Result<()> {
+        match &mut self.process {
+            Process::Started(child) => child.check_running(),
+            Process::Attached(pid) => {
+                ensure!(Path::new(&format!("/proc/{pid}")).exists(), "process {pid} has ended");
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks until a get is answered without an error, serving what the proxy sends to its servers meanwhile.
+    fn wait_until_it_answers(&mut self) -> Result<()> {
+        let deadline = Instant::now() + START;
+        let mut last = String::from("it accepts no connection");
+        while Instant::now() < deadline {
+            self.check_running()?;
+            match self.ask() {
+                Ok(answer) if answer.ends_with("END\r\n") => return Ok(()),
+                Ok(answer) => last = format!("it answers '{}'", answer.escape_debug()),
+                Err(error) => last = error.to_string(),
+            }
+            self.serve()?;
+        }
+        bail!("not ready {START:?} after its start: {last}")
+    }
+
+    /// One get on a connection of its own; whatever came within a moment.
+    fn ask(&mut self) -> Result<String> {
+        let mut stream = TcpStream::connect_timeout(&self.address, START)?;
+        stream.set_read_timeout(Some(Duration::from_millis(5)))?;
+        stream.write_all(b"get proxima-bench\r\n")?;
+        let mut answer = Vec::new();
+        for _ in 0..100 {
+            self.serve()?;
+            let mut part = [0; 16 * 1024];
+            match stream.read(&mut part) {
+                Ok(0) => break,
+                Ok(length) => answer.extend_from_slice(&part[..length]),
+                // Nothing yet: the read timed out.
+                Err(_) => continue,
+            }
+            if answer.ends_with(b"END\r\n") || answer.starts_with(b"SERVER_ERROR") {
+                break;
+            }
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    fn serve(&mut self) -> Result<()> {
+        match &mut self.backends {
+            Some(backends) => backends.serve(Duration::from_millis(5)),
+            None => Ok(std::thread::sleep(Duration::from_millis(5))),
+        }
+    }
+}
+
+fn listen_on(port: u16) -> Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let listener = listener.with_context(|| format!("cannot listen on 127.0.0.1:{port} for the attached proxy"))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}

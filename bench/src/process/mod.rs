@@ -1,0 +1,15 @@
+//! Other processes: starting them so that none outlives this one, placing them on processors, and what they cost.
+
+mod child;
+mod cost;
+mod cpus;
+mod placement;
+mod ports;
+mod syscalls;
+
+pub(crate) use child::{Child, Launch};
+pub(crate) use cost::{CpuTime, resident_bytes, switches};
+pub(crate) use cpus::{allowed, least_busy};
+pub(crate) use placement::{Placement, become_batch_on, move_to};
+pub(crate) use ports::{free_port, listen_anywhere, raise_descriptor_limit};
+pub(crate) use syscalls::{SyscallTrace, find_program};
