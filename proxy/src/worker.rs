@@ -10,7 +10,11 @@
 use std::{
     io::{self, Write},
     rc::Rc,
-    sync::mpsc::{Receiver, Sender},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{Receiver, Sender},
+    },
     time::{Duration, Instant},
 };
 
@@ -64,6 +68,8 @@ pub struct Worker<R> {
     /// Clients this worker may have.
     client_limit: usize,
     plain: Vec<u8>,
+    /// Wake me now and then: there are time-outs to look at.
+    beat: Arc<AtomicBool>,
 }
 
 impl<R: Reactor> Worker<R> {
@@ -79,6 +85,7 @@ impl<R: Reactor> Worker<R> {
         bell: Socket,
         news: UnboundedSender<News>,
         dialect: &'static dyn Dialect,
+        beat: Arc<AtomicBool>,
     ) -> io::Result<Self> {
         reactor.add(MAILBOX << 62, bell, Expect::Small)?;
         Ok(Self {
@@ -94,6 +101,7 @@ impl<R: Reactor> Worker<R> {
             next_lane_check: 0,
             next_client_check: 0,
             plain: Vec::new(),
+            beat,
         })
     }
 
@@ -127,17 +135,12 @@ impl<R: Reactor> Worker<R> {
         if !engine.wishes.again.is_empty() || !self.watched.is_empty() {
             return Some(Duration::ZERO);
         }
-        let mut due = u64::MAX;
-        if let Some(timer) = engine.timers.peek() {
-            due = timer.due;
+        // Time-outs are looked at on the control thread's beat: arming a timer for each wait would cost every request.
+        let wants_beat = engine.waits() || !engine.clients.is_empty();
+        if wants_beat != self.beat.load(Relaxed) {
+            self.beat.store(wants_beat, Relaxed);
         }
-        if engine.waits() {
-            due = due.min(self.next_lane_check.max(engine.now + 1));
-        }
-        if !engine.clients.is_empty() {
-            due = due.min(self.next_client_check.max(engine.now + 1));
-        }
-        (due != u64::MAX).then(|| Duration::from_micros(due.saturating_sub(engine.now)))
+        engine.timers.peek().map(|timer| Duration::from_micros(timer.due.saturating_sub(engine.now)))
     }
 
     /// False: stop.

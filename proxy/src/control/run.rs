@@ -33,6 +33,8 @@ use crate::{
 
 /// Files are looked at this often: five times within the second in which a change must take effect.
 const LOOK: Duration = Duration::from_millis(200);
+/// Workers look at time-outs this often: what is late is noticed so much later at most.
+const BEAT: Duration = Duration::from_millis(50);
 /// After SIGTERM, clients that are still connected are cut off after this long.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -150,12 +152,15 @@ async fn follow(proxy: &Arc<Proxy>) -> Result<(), StartError> {
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut beat = interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = Watch::default();
     watch.changed(proxy.watched());
     loop {
         tokio::select! {
+            _ = beat.tick() => proxy.workers.beat(),
             _ = look.tick() => {
                 if proxy.workers.ended() {
                     tracing::error!("all workers have ended");
@@ -196,7 +201,7 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut tokio::signal::unix::Signal) 
     let end = Deadline::now() + DRAIN;
     while !proxy.workers.ended() {
         tokio::select! {
-            () = sleep(Duration::from_millis(20)) => {}
+            () = sleep(Duration::from_millis(20)) => proxy.workers.beat(),
             _ = interrupt.recv() => break,
         }
         if Deadline::now() >= end {

@@ -4,7 +4,8 @@ use std::{
     io::Write,
     os::unix::net::UnixStream,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{self, Receiver, Sender},
     },
     thread::{self, JoinHandle},
@@ -34,6 +35,8 @@ struct Handle {
     orders: Mutex<Sender<Order>>,
     /// A byte through it wakes the worker.
     bell: UnixStream,
+    /// It has time-outs to look at.
+    beat: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -65,6 +68,14 @@ impl Workers {
             // A worker that has ended hears no orders; its thread's end is reported where it is joined.
             let _ = orders.send(make(number));
             let _ = (&handle.bell).write(&[1]);
+        }
+    }
+
+    /// Wakes the workers that have time-outs to look at.
+    pub(super) fn beat(&self) {
+        for handle in self.handles.iter().filter(|handle| handle.beat.load(Relaxed)) {
+            // A full pipe means that it has not yet heard the last ones.
+            let _ = (&handle.bell).write(&[0]);
         }
     }
 
@@ -110,8 +121,10 @@ impl Handle {
         let ear = Socket::from(std::os::fd::OwnedFd::from(ear));
         // A ring must be made by the thread that uses it; whether that worked is told before the start goes on.
         let (ready, told) = mpsc::channel();
+        let beat = Arc::new(AtomicBool::new(false));
+        let heard = Arc::clone(&beat);
         let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-            let post = Post { engine: engine(), started, inbox, ear, news, dialect, ready };
+            let post = Post { engine: engine(), started, inbox, ear, news, dialect, ready, beat: heard };
             let result = match io {
                 Io::Uring => post.work(Uring::new()),
                 _ => post.work(Epoll::new()),
@@ -121,7 +134,7 @@ impl Handle {
             }
         })?;
         told.recv().unwrap_or_else(|_| Err(std::io::Error::other("the worker ended while it was being started")))?;
-        Ok(Self { orders: Mutex::new(orders), bell, thread: Mutex::new(Some(thread)) })
+        Ok(Self { orders: Mutex::new(orders), bell, beat, thread: Mutex::new(Some(thread)) })
     }
 }
 
@@ -133,12 +146,13 @@ struct Post {
     news: UnboundedSender<News>,
     dialect: &'static dyn Dialect,
     ready: Sender<std::io::Result<()>>,
+    beat: Arc<AtomicBool>,
 }
 
 impl Post {
     fn work<R: Reactor>(self, reactor: std::io::Result<R>) -> std::io::Result<()> {
         let worker = reactor.and_then(|reactor| {
-            Worker::new(reactor, self.engine, self.started, self.inbox, self.ear, self.news, self.dialect)
+            Worker::new(reactor, self.engine, self.started, self.inbox, self.ear, self.news, self.dialect, self.beat)
         });
         match worker {
             Ok(worker) => {
