@@ -1,20 +1,35 @@
 //! Decimal numbers, as every memcached reads them.
 
+/// The number at the beginning of `bytes` and how many digits it has; none if there are none, or it exceeds 64 bits.
+#[inline]
+pub(super) fn leading(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut number = 0_u64;
+    let mut len = 0;
+    while let Some(digit @ 0..=9) = bytes.get(len).map(|byte| byte.wrapping_sub(b'0')) {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        len += 1;
+    }
+    match len {
+        0 => None,
+        // Nineteen digits cannot exceed 64 bits.
+        1..20 => Some((number, len)),
+        _ => Some((checked(&bytes[..len])?, len)),
+    }
+}
+
+#[cold]
+fn checked(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0_u64, |number, byte| {
+        number.checked_mul(10)?.checked_add(u64::from(byte - b'0'))
+    })
+}
+
 /// A length: digits only, up to 64 bits. Servers differ in what else they take for a number, and here that matters.
 #[inline]
 pub(super) fn length(word: &[u8]) -> Option<u64> {
-    if word.is_empty() {
-        return None;
-    }
-    let mut number = 0_u64;
-    for &byte in word {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        number = number.checked_mul(10)?.checked_add(u64::from(digit))?;
-    }
-    Some(number)
+    leading(word)
+        .filter(|&(_, len)| len == word.len())
+        .map(|(number, _)| number)
 }
 
 /// Is this a number of up to 64 bits, maybe with a plus?

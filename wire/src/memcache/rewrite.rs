@@ -62,7 +62,7 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
 fn has_room(request: &Request, head: &[u8]) -> bool {
     let line = line::text(head);
     let has_ttl = Words::from(line, request.key.end()).any(|word| line[word.start as usize] == b'T');
-    let words = Words::new(line).count() - usize::from(request.is_quiet);
+    let words = Words::from(line, 0).count() - usize::from(request.is_quiet);
     has_ttl || words < meta::WORDS
 }
 
