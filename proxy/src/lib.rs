@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod admin;
+pub mod cli;
 pub mod client;
 pub mod config;
 pub mod control;

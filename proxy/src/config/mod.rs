@@ -32,4 +32,5 @@ mod yaml;
 
 pub use document::Place;
 pub use error::{Complaint, ConfigError};
+pub use form::listen_address;
 pub use load::{Loaded, load, parse};

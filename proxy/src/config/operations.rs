@@ -1,7 +1,9 @@
 //! The words that `by_operation` chooses by: commands of memcached's text protocol, and groups of them.
 
+use proxima_wire::{memcache::Command, message::Class};
+
 /// Groups, with what they mean. A command's own entry wins over its group's.
-pub(super) const GROUPS: [(&str, &str); 5] = [
+const GROUPS: [(&str, &str); 5] = [
     ("read", "get, gets, mg"),
     ("write", "set, add, replace, append, prepend, cas, ms"),
     ("delete", "delete, md"),
@@ -9,15 +11,42 @@ pub(super) const GROUPS: [(&str, &str); 5] = [
     ("touch", "touch, gat, gats"),
 ];
 
-/// Commands with keys that are no group's name as well.
-pub(super) const COMMANDS: [&str; 16] = [
-    "get", "gets", "mg", "set", "add", "replace", "append", "prepend", "cas", "ms", "md", "incr", "decr",
-    "ma", "gat", "gats",
-];
-
-/// All of them, with what they mean.
+/// All words, with what they mean: the groups, then the commands that are about a key and no group's name as well.
 pub(super) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
-    GROUPS
-        .into_iter()
-        .chain(COMMANDS.into_iter().map(|command| (command, "this command")))
+    let about_keys = |command: &Command| !matches!(command.class(), Class::Admin | Class::Session);
+    let is_group = |name: &str| GROUPS.iter().any(|(group, _)| *group == name);
+    let commands = Command::ALL
+        .iter()
+        .filter(move |command| about_keys(command))
+        .map(|command| command.name());
+    GROUPS.into_iter().chain(
+        commands
+            .filter(move |name| !is_group(name))
+            .map(|command| (command, "this command")),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_name_the_commands_of_their_class() {
+        for (group, commands) in GROUPS {
+            let named: Vec<Command> = commands
+                .split(", ")
+                .map(|name| Command::by_name(name).unwrap())
+                .collect();
+            let class = named[0].class();
+            let mut of_class: Vec<&str> = Command::ALL
+                .iter()
+                .filter(|command| command.class() == class)
+                .map(|command| command.name())
+                .collect();
+            let mut listed: Vec<&str> = commands.split(", ").collect();
+            of_class.sort_unstable();
+            listed.sort_unstable();
+            assert_eq!(listed, of_class, "{group}");
+        }
+    }
 }

@@ -25,6 +25,11 @@ pub fn json_schema() -> Value {
     Value::Object(schema)
 }
 
+/// The schema as it stands in a file.
+pub fn json_schema_text() -> String {
+    format!("{:#}\n", json_schema())
+}
+
 fn of(shape: &Shape) -> Value {
     match shape {
         Shape::Flag => json!({ "type": "boolean" }),

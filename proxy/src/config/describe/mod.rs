@@ -3,5 +3,5 @@
 mod json_schema;
 mod reference;
 
-pub use json_schema::json_schema;
+pub use json_schema::{json_schema, json_schema_text};
 pub use reference::{options, routes};

@@ -40,6 +40,16 @@ impl Form for ListenAddress {
     }
 }
 
+/// Checks an address to listen on, for the command line.
+///
+/// # Errors
+/// Why it is no address.
+pub fn listen_address(text: &str) -> Result<String, String> {
+    check(text, true)
+        .map(|()| text.to_owned())
+        .map_err(|why| format!("{why}; {REMEDY}"))
+}
+
 fn read(node: &Node, cx: &Reading, listens: bool) -> Result<String, Complaint> {
     let text = node.scalar().unwrap_or_default();
     match check(text, listens) {

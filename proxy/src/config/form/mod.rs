@@ -20,6 +20,7 @@ pub(super) use time::{PositiveTime, Time};
 pub(super) use word::{Choice, Flag, Word};
 
 pub(super) use address::check as check_address;
+pub use address::listen_address;
 
 use super::{Complaint, document::Node, reading::Reading, section::Section};
 

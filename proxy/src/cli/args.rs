@@ -1,0 +1,201 @@
+//! The commands and their options. What is said here is the help, the manual page and the completions.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use proxima_wire::memcache::Command as Memcache;
+
+use crate::{
+    config::{Loaded, listen_address},
+    reactor::Io,
+};
+
+/// Reads from the nearest copy, and never a stale one: a proxy for caches and databases.
+#[derive(Debug, Parser)]
+#[command(name = "proxima", version, arg_required_else_help = true, after_help = EXAMPLES, max_term_width = 100)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  proxima run                                    a cache of its own on 127.0.0.1:11211, no server needed
+  proxima run --config proxima.yaml              what the file says; a changed file takes effect at once
+  proxima check proxima.yaml                     is the file good? if not: where, what, and what would be right
+  proxima explain user:1 --config proxima.yaml   where does this key go, and why?
+  proxima mcrouter --port=11211 --config=file:mcrouter.json
+                                                 mcrouter's options and file; the same when called as `mcrouter`";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Run(Run),
+    Check(Check),
+    Explain(Explain),
+    /// Print what may stand in a configuration
+    #[command(subcommand)]
+    Config(Config),
+    /// Print completions for a shell
+    #[command(after_help = "Example:\n  proxima completions bash > /etc/bash_completion.d/proxima")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, of the program or of one command
+    #[command(after_help = "Example:\n  proxima man run | man -l -")]
+    Man {
+        /// The command
+        command: Option<String>,
+    },
+    /// Serve with mcrouter's options and configuration file
+    #[command(disable_help_flag = true)]
+    Mcrouter {
+        /// mcrouter's options; `--help` lists those that are served
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+/// Serve until told to stop
+///
+/// Without a configuration the store inside the process is served, on 127.0.0.1:11211 unless --listen says otherwise.
+///
+/// SIGHUP, or a change of the configuration file or of a file of servers, makes it read them again: a good configuration
+/// takes effect at once without a client noticing, a bad one is logged and the running one stays. SIGTERM lets clients
+/// finish and ends.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proxima run
+  proxima run --listen 0.0.0.0:11211 --workers 4
+  proxima run --config proxima.yaml --node-address 10.0.0.3 --log-format json")]
+pub struct Run {
+    /// The configuration file; docs/options.md says what may stand in it
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How to talk to the kernel; `auto` takes io_uring where it is allowed
+    #[arg(long, value_name = "auto|io_uring|epoll", default_value = "auto")]
+    pub io: Io,
+    /// Worker threads, in place of the configuration's; without either one for each processor
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+    /// Where clients connect, in place of the address of the configuration's only listener
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
+    pub listen: Option<String>,
+    /// Where operators look, in place of the configuration's
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
+    pub admin: Option<String>,
+    #[command(flatten)]
+    pub here: Here,
+    /// How to write the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+    /// How much to log
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub log_level: LogLevel,
+}
+
+impl Run {
+    /// Puts what the command line says in the place of what the configuration says.
+    ///
+    /// # Errors
+    /// `--listen` with a configuration that has several listeners.
+    pub fn apply(&self, loaded: &mut Loaded) -> Result<(), String> {
+        let config = &mut loaded.config;
+        if let Some(address) = &self.listen {
+            match &mut config.listeners[..] {
+                [only] => only.address.clone_from(address),
+                several => {
+                    return Err(format!(
+                        "--listen stands for one listener, the configuration has {}",
+                        several.len()
+                    ));
+                }
+            }
+        }
+        config.workers = self.workers.map(usize::from).or(config.workers);
+        config.admin = self.admin.clone().or(config.admin.take());
+        Ok(())
+    }
+}
+
+/// Where this process is, so that one configuration serves every node.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Here {
+    /// An address of this node, where those of its interfaces do not tell (in a container); may be repeated
+    #[arg(long, value_name = "IP", env = "HOST_IP", value_delimiter = ',')]
+    pub node_address: Vec<IpAddr>,
+    /// This node's zone; servers of the same zone are nearer than others
+    #[arg(long, value_name = "ZONE")]
+    pub zone: Option<String>,
+}
+
+/// How to write the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// One line each, for people.
+    Text,
+    /// One JSON object each, for machines.
+    Json,
+}
+
+/// How much to log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[allow(missing_docs)]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// Say whether a configuration file is good
+///
+/// Exits with 0 when it is. Otherwise one line for each mistake says file, line, column, the key, what is wrong and what
+/// would be right.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example:\n  proxima check proxima.yaml && kill -HUP $(pidof proxima)")]
+pub(super) struct Check {
+    /// The file
+    pub(super) file: PathBuf,
+}
+
+/// Say where a key goes, and why
+///
+/// The tree is walked as it is for a client, with every server taken to be up. The admin port's `/explain?key=` says it
+/// for the running process, with the servers as they are.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proxima explain user:1 --config proxima.yaml
+  proxima explain user:1 --config proxima.yaml --command set --node-address 10.0.0.3")]
+pub struct Explain {
+    /// The key
+    pub key: String,
+    /// The configuration file
+    #[arg(long, short, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The command of the request
+    #[arg(long, value_name = "COMMAND", default_value = "get", value_parser = command)]
+    pub command: Memcache,
+    #[command(flatten)]
+    pub here: Here,
+}
+
+/// Print what may stand in a configuration
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(super) enum Config {
+    /// As JSON Schema, for editors that check while one types
+    Schema,
+    /// All options but routes, as Markdown
+    Options,
+    /// All routes, as Markdown
+    Routes,
+}
+
+fn command(name: &str) -> Result<Memcache, String> {
+    Memcache::by_name(name).ok_or_else(|| format!("`{name}` is no command of memcached"))
+}

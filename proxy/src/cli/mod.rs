@@ -1,0 +1,144 @@
+//! The command line: what is asked, and the answers that need no data plane.
+
+mod args;
+
+use std::{ffi::OsString, path::Path};
+
+use clap::{CommandFactory, Parser, error::ErrorKind};
+
+use args::{Cli, Command, Config};
+pub use args::{Explain, Here, LogFormat, LogLevel, Run};
+
+use crate::config::{
+    self,
+    compat::mcrouter::{self, Exit, Front, Start},
+    describe,
+};
+
+/// What is asked of the program.
+#[derive(Debug)]
+pub enum Task {
+    /// Serve.
+    Run(Run),
+    /// Serve, as mcrouter.
+    Mcrouter(Box<Front>),
+    /// Say where a key goes.
+    Explain(Explain),
+    /// Say this and end.
+    Say(Answer),
+}
+
+/// What the program says before it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For standard output.
+    pub out: String,
+    /// For standard error.
+    pub err: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Answer {
+    fn good(out: String) -> Self {
+        Self {
+            out,
+            ..Self::default()
+        }
+    }
+
+    fn bad(code: u8, err: impl Into<String>) -> Self {
+        let mut err = err.into();
+        if !err.ends_with('\n') {
+            err.push('\n');
+        }
+        Self {
+            out: String::new(),
+            err,
+            code,
+        }
+    }
+}
+
+/// Understands the arguments, the program's name first. Called as `mcrouter` it is mcrouter.
+pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let name = arguments.first().map(Path::new).and_then(Path::file_name);
+    if name.is_some_and(|name| name == "mcrouter") {
+        return as_mcrouter(
+            arguments
+                .into_iter()
+                .skip(1)
+                .map(|argument| argument.to_string_lossy().into_owned()),
+        );
+    }
+    match Cli::try_parse_from(arguments) {
+        Ok(cli) => of(cli.command),
+        Err(error) => Task::Say(match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Answer::good(error.to_string()),
+            _ => Answer::bad(2, error.to_string()),
+        }),
+    }
+}
+
+fn of(command: Command) -> Task {
+    Task::Say(match command {
+        Command::Run(run) => return Task::Run(run),
+        Command::Explain(explain) => return Task::Explain(explain),
+        Command::Mcrouter { arguments } => return as_mcrouter(arguments),
+        Command::Check(check) => self::check(&check.file),
+        Command::Config(Config::Schema) => Answer::good(describe::json_schema_text()),
+        Command::Config(Config::Options) => Answer::good(describe::options()),
+        Command::Config(Config::Routes) => Answer::good(describe::routes()),
+        Command::Completions { shell } => {
+            let mut out = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "proxima", &mut out);
+            Answer::good(String::from_utf8_lossy(&out).into_owned())
+        }
+        Command::Man { command } => manual(command.as_deref()),
+    })
+}
+
+fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
+    match mcrouter::start(arguments) {
+        Ok(Start::Run(front)) => Task::Mcrouter(front),
+        Ok(Start::Print(text)) => Task::Say(Answer::good(text)),
+        Err(Exit { code, message }) => Task::Say(Answer::bad(code, message)),
+    }
+}
+
+/// Whether the configuration in `file` is good; warnings do not make it bad.
+fn check(file: &Path) -> Answer {
+    match config::load(file) {
+        Ok(loaded) => Answer {
+            out: format!("{}: good, version {}\n", file.display(), loaded.version_hash),
+            err: loaded
+                .warnings
+                .iter()
+                .map(|warning| format!("{warning} (warning)\n"))
+                .collect(),
+            code: 0,
+        },
+        Err(error) => Answer::bad(1, error.to_string()),
+    }
+}
+
+fn manual(command: Option<&str>) -> Answer {
+    let mut program = Cli::command();
+    program.build();
+    let page = match command {
+        None => Some(&program),
+        Some(name) => program.find_subcommand(name),
+    };
+    let Some(page) = page else {
+        return Answer::bad(
+            2,
+            "proxima: there is no such command; `proxima --help` lists them",
+        );
+    };
+    let mut out = Vec::new();
+    match clap_mangen::Man::new(page.clone()).render(&mut out) {
+        Ok(()) => Answer::good(String::from_utf8_lossy(&out).into_owned()),
+        Err(error) => Answer::bad(2, format!("proxima: {error}")),
+    }
+}
