@@ -1,23 +1,51 @@
-//! proxima-bench
+//! `proxima-bench`: load, and measure what it costs the proxy that carries it.
+//!
+//! * [`load`] drives a server or proxy from many connections and measures latencies;
+//! * [`lockstep`] measures a proxy's processor time per request, repeatably;
 #![forbid(unsafe_code)]
 
 mod contender;
 mod figures;
+mod load;
 mod lockstep;
 mod memcache;
+mod net;
 mod output;
 mod process;
 mod workload;
 
+use std::process::ExitCode;
+
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+/// Measure memcached proxies: latency under load, processor time per request, side by side
 #[derive(Parser)]
-struct Cli { #[command(subcommand)] command: Sub }
-#[derive(Subcommand)]
-enum Sub { Lockstep(Box<lockstep::Options>) }
+#[command(version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
-        Sub::Lockstep(options) => lockstep::run(&options),
+#[derive(Subcommand)]
+enum Command {
+    Load(Box<load::Options>),
+    Lockstep(Box<lockstep::Options>),
+}
+
+fn main() -> ExitCode {
+    match run(&CommandLine::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("proxima-bench: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Load(options) => load::run(options),
+        Command::Lockstep(options) => lockstep::run(options).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -4,7 +4,6 @@ use std::{
     io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
     rc::Rc,
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -15,11 +14,9 @@ use crate::{
         reply::{Verdict, judge},
         request,
     },
+    net::connect_many,
     workload::{Keys, Operation, Operations},
 };
-
-/// Connections opened in a row before the proxy gets time to accept them: every listen queue has room for as many.
-const OPENED_AT_ONCE: usize = 64;
 
 /// The reply to a set.
 const STORED: &[u8] = b"STORED\r\n";
@@ -61,10 +58,14 @@ impl Clients {
         keys: Rc<Keys>,
         operations: Operations,
     ) -> Result<Self> {
-        let connections = connect_many(address, shape.clients)?
+        let connections = connect_many(&vec![address; shape.clients])?
             .into_iter()
-            .map(|stream| Connection { stream, requests: Vec::new(), batch: Vec::new() })
-            .collect();
+            .map(|stream| {
+                stream.set_read_timeout(Some(STUCK))?;
+                stream.set_write_timeout(Some(STUCK))?;
+                Ok(Connection { stream, requests: Vec::new(), batch: Vec::new() })
+            })
+            .collect::<Result<_>>()?;
         let (pipeline, value_size) = (shape.pipeline, shape.value_size);
         let hit_length = hit_length(&keys, value_size);
         Ok(Self { connections, keys, operations, pipeline, value_size, hit_length, received: Vec::new() })
@@ -178,21 +179,4 @@ fn read_all(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Opens `count` connections, leaving the other side time to accept them.
-fn connect_many(address: SocketAddr, count: usize) -> Result<Vec<TcpStream>> {
-    let mut streams = Vec::with_capacity(count);
-    for number in 0..count {
-        if number % OPENED_AT_ONCE == OPENED_AT_ONCE - 1 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let stream = TcpStream::connect_timeout(&address, STUCK)
-            .with_context(|| format!("client {} of {count} cannot connect to {address}", number + 1))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(STUCK))?;
-        stream.set_write_timeout(Some(STUCK))?;
-        streams.push(stream);
-    }
-    Ok(streams)
 }

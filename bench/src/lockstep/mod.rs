@@ -1,7 +1,7 @@
 //! Lockstep: processor time per request that repeats on a noisy machine.
 //!
 //! ```text
-//!  this process, one thread, SCHED_BATCH          the proxy, on the same processor, SCHED_BATCH
+//!  this process, one thread, SCHED_BATCH          the proxy, on the same processor, SCHED_BATCH, nice 19
 //!  ───────────────────────────────────────        ─────────────────────────────────────────────
 //!  every client writes its requests               (ready, but does not interrupt)
 //!  sleeps until all have reached the servers ───▶ wakes once, sees the whole batch, forwards it
@@ -9,6 +9,10 @@
 //!  sleeps on the first client's reply        ───▶ wakes once, sees all replies, passes them on
 //!  reads and judges every reply              ◀─── sleeps
 //! ```
+//!
+//! The proxy runs at the lowest priority: SCHED_BATCH keeps a wake-up from interrupting, the priority keeps the
+//! scheduler's clock from giving the proxy a turn while a thousand clients are still writing. Without it the proxy
+//! saw six batches in place of two at 1,000 clients.
 //!
 //! Free-running figures swing with how many requests happen to be ready at each wake-up. Here that number is
 //! chosen. What counts is the proxy's own time on the processor, so that a neighbour who delays a round does not
@@ -25,7 +29,7 @@ mod subject;
 mod target;
 
 pub(crate) use options::{Case, Options, Settings, Shape};
-pub(crate) use report::{Idle, Report};
+pub(crate) use report::{Figures, Report};
 
 use anyhow::{Result, ensure};
 

@@ -51,7 +51,7 @@ impl Target {
                 let port = free_port()?;
                 let site = Site { directory, port, servers: &ports, spread: case.shape.spread };
                 let launch = contender.launch(program, &site)?;
-                let child = Child::start(&launch, &Placement { cpus: vec![cpu], batch: true }, directory)?;
+                let child = Child::start(&launch, &Placement::Behind(cpu), directory)?;
                 (Process::Started(child), SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
             }
             Subject::Attach { pid, address, .. } => {

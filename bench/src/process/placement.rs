@@ -13,28 +13,41 @@ use super::cpus;
 /// `SCHED_BATCH` in `/proc/PID/stat`.
 const SCHED_BATCH: &str = "3";
 
-/// Processors and scheduling of a process to be started.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Placement {
-    /// Processors it may use; none = all.
-    pub(crate) cpus: Vec<usize>,
-    /// Under SCHED_BATCH: waking it does not interrupt whoever runs.
-    pub(crate) batch: bool,
+/// The lowest priority there is, as `nice` counts.
+const LOWEST: &str = "19";
+
+/// Where a process that is started may run.
+#[derive(Clone, Debug)]
+pub(crate) enum Placement {
+    /// Where this process may.
+    Inherited,
+    /// On these processors.
+    On(Vec<usize>),
+    /// On this processor, and there behind this process: under SCHED_BATCH waking it interrupts nobody, at the lowest
+    /// priority it hardly gets a turn while anybody else is ready.
+    Behind(usize),
 }
 
 impl Placement {
     /// The commands that come before the program's own; each replaces itself by the next.
     pub(crate) fn prefix(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        if !self.cpus.is_empty() {
-            let list: Vec<String> = self.cpus.iter().map(usize::to_string).collect();
-            words.extend(["taskset".into(), "-c".into(), list.join(",")]);
+        match self {
+            Self::Inherited => Vec::new(),
+            Self::On(cpus) => {
+                let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+                ["taskset", "-c", &list.join(",")].map(String::from).to_vec()
+            }
+            Self::Behind(cpu) => {
+                let mut words = batch_on(*cpu).to_vec();
+                words.extend(["nice", "-n", LOWEST].map(String::from));
+                words
+            }
         }
-        if self.batch {
-            words.extend(["chrt", "-b", "0"].map(String::from));
-        }
-        words
     }
+}
+
+fn batch_on(cpu: usize) -> [String; 6] {
+    ["taskset", "-c", &cpu.to_string(), "chrt", "-b", "0"].map(String::from)
 }
 
 /// Makes this process one that runs on `cpu` alone under SCHED_BATCH, by starting itself anew with the same
@@ -44,7 +57,7 @@ pub(crate) fn become_batch_on(cpu: usize) -> Result<()> {
         return Ok(());
     }
     ensure!(cpus::allowed()?.contains(&cpu), "processor {cpu} is not among those this process may use");
-    let prefix = Placement { cpus: vec![cpu], batch: true }.prefix();
+    let prefix = batch_on(cpu);
     let mut arguments = env::args_os();
     let called_as = arguments.next();
     let mut command = Command::new(&prefix[0]);
@@ -53,14 +66,21 @@ pub(crate) fn become_batch_on(cpu: usize) -> Result<()> {
     Err(error).with_context(|| format!("cannot run {called_as:?} under {} (package util-linux)", prefix.join(" ")))
 }
 
-/// Moves a process that runs already, every thread of it, to `cpu` and SCHED_BATCH.
+/// Moves a process that runs already, every thread of it, to `cpu`, SCHED_BATCH and the lowest priority.
 pub(crate) fn move_to(cpu: usize, pid: u32) -> Result<()> {
-    let (cpu, pid) = (cpu.to_string(), pid.to_string());
-    for words in [["taskset", "-a", "-c", "-p", &cpu, &pid], ["chrt", "-a", "-b", "-p", "0", &pid]] {
-        let status = Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).status();
-        let status = status.with_context(|| format!("cannot start '{}' (package util-linux)", words[0]))?;
-        ensure!(status.success(), "'{}' failed; may this user move process {pid}?", words.join(" "));
+    run(&["taskset", "-a", "-c", "-p", &cpu.to_string(), &pid.to_string()])?;
+    run(&["chrt", "-a", "-b", "-p", "0", &pid.to_string()])?;
+    // A priority is a thread's own; a thread may have ended since it was listed.
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let _ = run(&["renice", "-n", LOWEST, "-p", &thread?.file_name().to_string_lossy()]);
     }
+    Ok(())
+}
+
+fn run(words: &[&str]) -> Result<()> {
+    let status = Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).status();
+    let status = status.with_context(|| format!("cannot start '{}' (package util-linux)", words[0]))?;
+    ensure!(status.success(), "'{}' failed; may this user do it?", words.join(" "));
     Ok(())
 }
 

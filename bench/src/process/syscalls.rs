@@ -32,7 +32,7 @@ impl SyscallTrace {
         let table = directory.join("syscalls.txt");
         let mut launch = Launch::new(&program, ["-c", "-f", "-p", &pid.to_string(), "-o"]);
         launch.arguments.push(table.clone().into());
-        let mut strace = Child::start(&launch, &Placement::default(), directory)?;
+        let mut strace = Child::start(&launch, &Placement::Inherited, directory)?;
         let deadline = Instant::now() + Duration::from_secs(5);
         loop {
             strace.check_running().context("strace cannot attach")?;

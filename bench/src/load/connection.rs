@@ -1,0 +1,190 @@
+//! One connection of the load: what was sent on it and not answered yet.
+
+use std::{
+    collections::VecDeque,
+    io::{ErrorKind, Read, Write},
+    net::SocketAddr,
+    time::Instant,
+};
+
+use anyhow::{Result, bail};
+use mio::{Interest, Registry, Token, net::TcpStream};
+
+use super::tally::Tally;
+use crate::{
+    memcache::{
+        reply::{Verdict, judge},
+        request,
+    },
+    workload::{Keys, Operation},
+};
+
+/// A connection, or the place of one.
+pub(super) struct Connection {
+    address: SocketAddr,
+    stream: Option<TcpStream>,
+    connected: bool,
+    /// Requests without a reply, oldest first, each with the time its latency counts from.
+    waiting: VecDeque<(Operation, Instant)>,
+    requests: Vec<u8>,
+    written: usize,
+    replies: Vec<u8>,
+}
+
+impl Connection {
+    /// A place for a connection to `address`.
+    pub(super) fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            stream: None,
+            connected: false,
+            waiting: VecDeque::new(),
+            requests: Vec::new(),
+            written: 0,
+            replies: Vec::new(),
+        }
+    }
+
+    /// Begins to connect.
+    pub(super) fn open(&mut self, registry: &Registry, token: Token) -> Result<()> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_nodelay(true)?;
+        registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        self.stream = Some(stream);
+        self.connected = false;
+        Ok(())
+    }
+
+    /// Takes over a connection that is made.
+    pub(super) fn adopt(&mut self, stream: std::net::TcpStream, registry: &Registry, token: Token) -> Result<()> {
+        stream.set_nonblocking(true)?;
+        let mut stream = TcpStream::from_std(stream);
+        registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        self.stream = Some(stream);
+        self.connected = true;
+        Ok(())
+    }
+
+    /// Closes; what was waited for is lost.
+    pub(super) fn close(&mut self, tally: &mut Tally, why: &str) {
+        let now = Instant::now();
+        for (operation, since) in self.waiting.drain(..) {
+            tally.lose(operation.set, now.saturating_duration_since(since), why);
+        }
+        self.stream = None;
+        self.requests.clear();
+        self.written = 0;
+        self.replies.clear();
+    }
+
+    /// Whether there is a connection, made or in the making.
+    pub(super) fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Requests without a reply.
+    pub(super) fn under_way(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Appends a request; it leaves with the next [`Connection::flush`].
+    pub(super) fn ask(&mut self, operation: Operation, since: Instant, keys: &Keys, value_size: usize) {
+        let key = keys.get(operation.key);
+        if operation.set {
+            request::append_set(key, value_size, &mut self.requests);
+        } else {
+            request::append_get(key, &mut self.requests);
+        }
+        self.waiting.push_back((operation, since));
+    }
+
+    /// Writes what the kernel takes.
+    ///
+    /// # Errors
+    /// When the connection could not be made, or is broken.
+    pub(super) fn flush(&mut self, tally: &mut Tally) -> Result<()> {
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        if !self.connected {
+            if let Some(error) = stream.take_error()? {
+                tally.failed_connects += 1;
+                bail!(error);
+            }
+            match stream.peer_addr() {
+                Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(()),
+                other => other?,
+            };
+            self.connected = true;
+            tally.connects += 1;
+        }
+        while self.written < self.requests.len() {
+            match stream.write(&self.requests[self.written..]) {
+                Ok(length) => self.written += length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.requests.clear();
+        self.written = 0;
+        Ok(())
+    }
+
+    /// Reads and judges all replies that have come.
+    ///
+    /// # Errors
+    /// When the connection is closed or broken, and after a wrong reply: where the next one begins is not known then.
+    pub(super) fn read(
+        &mut self,
+        scratch: &mut [u8],
+        keys: &Keys,
+        value_size: usize,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        loop {
+            let Some(stream) = &mut self.stream else { return Ok(()) };
+            match stream.read(scratch) {
+                Ok(0) => bail!("the connection was closed by the other side"),
+                Ok(length) if self.replies.is_empty() => {
+                    let used = self.judge_all(&scratch[..length], keys, value_size, tally)?;
+                    self.replies.extend_from_slice(&scratch[used..length]);
+                }
+                Ok(length) => {
+                    let mut replies = std::mem::take(&mut self.replies);
+                    replies.extend_from_slice(&scratch[..length]);
+                    let used = self.judge_all(&replies, keys, value_size, tally)?;
+                    replies.drain(..used);
+                    self.replies = replies;
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => {
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Judges the complete replies at the start of `bytes` and returns their length.
+    fn judge_all(&mut self, bytes: &[u8], keys: &Keys, value_size: usize, tally: &mut Tally) -> Result<usize> {
+        let now = Instant::now();
+        let mut used = 0;
+        while used < bytes.len() {
+            let Some((operation, since)) = self.waiting.front().copied() else {
+                tally.wrong += 1;
+                let words = format!("a reply that nobody asked for: {}", bytes[used..].escape_ascii());
+                tally.first_wrong.get_or_insert(words);
+                bail!("a reply that nobody asked for");
+            };
+            let Some((length, verdict)) = judge(&bytes[used..], keys.get(operation.key), operation.set, value_size)
+            else {
+                break;
+            };
+            self.waiting.pop_front();
+            let wrong = matches!(verdict, Verdict::Wrong(_));
+            tally.reply(verdict, operation.set, now.saturating_duration_since(since));
+            if wrong {
+                bail!("a wrong reply");
+            }
+            used += length;
+        }
+        Ok(used)
+    }
+}

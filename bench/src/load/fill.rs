@@ -1,0 +1,41 @@
+//! Setting every key once before the clock starts.
+
+use std::{
+    io::{Read, Write},
+    net::SocketAddr,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{memcache::request, net::connect_many, workload::Keys};
+
+/// Requests of one write, bytes; small enough that a server which answers before it reads on cannot block both sides.
+const BATCH: usize = 64 * 1024;
+
+/// Sets all `keys` at `address`.
+pub(super) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Result<()> {
+    let mut stream = connect_many(&[address])?.remove(0);
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.set_write_timeout(Some(Duration::from_secs(10)))?;
+    let mut requests = Vec::new();
+    let mut next = 0;
+    while next < keys.count() {
+        let first = next;
+        requests.clear();
+        while next < keys.count() && (requests.is_empty() || requests.len() < BATCH) {
+            request::append_set(keys.get(next), value_size, &mut requests);
+            next += 1;
+        }
+        stream.write_all(&requests)?;
+        let expected = b"STORED\r\n".repeat((next - first) as usize);
+        let mut replies = vec![0; expected.len()];
+        stream.read_exact(&mut replies).with_context(|| format!("{address} does not answer sets"))?;
+        ensure!(
+            replies == expected,
+            "{address} refuses sets: {}",
+            replies[..replies.len().min(200)].escape_ascii()
+        );
+    }
+    Ok(())
+}

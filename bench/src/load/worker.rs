@@ -1,0 +1,242 @@
+//! One thread of the load: its connections and its event loop.
+
+use std::{
+    io::ErrorKind,
+    net::SocketAddr,
+    os::fd::{AsRawFd, OwnedFd},
+    sync::mpsc::Sender,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use mio::{Events, Interest, Poll, Token, unix::SourceFd};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
+
+use super::{connection::Connection, options::Options, pace::Pace, tally::Tally};
+use crate::{
+    net::connect_many,
+    workload::{Keys, Operations},
+};
+
+/// How long replies are waited for after the last request.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Until the next try, after a connection could not be made or broke.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// What one thread counted in one second of the run.
+pub(super) struct Interval {
+    /// 0 for the first second.
+    pub(super) second: u64,
+    /// What happened in it.
+    pub(super) tally: Tally,
+}
+
+/// A thread's share of the run.
+pub(super) struct Worker<'a> {
+    options: &'a Options,
+    keys: &'a Keys,
+    operations: Operations,
+    poll: Poll,
+    timer: OwnedFd,
+    connections: Vec<Connection>,
+    places: Vec<Place>,
+    /// Connections to be opened anew, and when.
+    retries: Vec<(Instant, usize)>,
+    tally: Tally,
+    scratch: Vec<u8>,
+}
+
+/// What is known about a connection apart from its bytes.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Open loop: requests that were due so far.
+    due: u64,
+    /// Open loop: how many of them were sent.
+    sent: u64,
+    /// Among the retries.
+    parked: bool,
+}
+
+impl<'a> Worker<'a> {
+    /// A worker with a connection to each of `addresses`, made already unless each request makes its own.
+    pub(super) fn connect(
+        options: &'a Options,
+        keys: &'a Keys,
+        operations: Operations,
+        addresses: &[SocketAddr],
+    ) -> Result<Self> {
+        let poll = Poll::new()?;
+        // mio counts timeouts in milliseconds; requests are due in microseconds.
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        poll.registry().register(
+            &mut SourceFd(&timer.as_raw_fd()),
+            Token(addresses.len()),
+            Interest::READABLE,
+        )?;
+        let mut connections: Vec<Connection> = addresses.iter().copied().map(Connection::new).collect();
+        if !options.reconnect {
+            let streams = connect_many(addresses)?;
+            for (number, (connection, stream)) in connections.iter_mut().zip(streams).enumerate() {
+                connection.adopt(stream, poll.registry(), Token(number))?;
+            }
+        }
+        Ok(Self {
+            options,
+            keys,
+            operations,
+            poll,
+            timer,
+            places: vec![Place::default(); connections.len()],
+            connections,
+            retries: Vec::new(),
+            tally: Tally::new(),
+            scratch: vec![0; 256 * 1024],
+        })
+    }
+
+    /// Sends and reads from `start` on until the duration is over and the last reply has come, reporting each second.
+    /// `pace` is the thread's share of an open loop.
+    pub(super) fn run(mut self, start: Instant, pace: Option<Pace>, reports: &Sender<Interval>) -> Result<()> {
+        let end = start + self.options.duration;
+        let mut events = Events::with_capacity(1_024);
+        let mut second = 0;
+        let mut issued = 0;
+        if pace.is_none() {
+            for number in 0..self.connections.len() {
+                self.advance(number, None, true);
+            }
+        }
+        loop {
+            let now = Instant::now();
+            if now >= start + Duration::from_secs(second + 1) {
+                let tally = std::mem::replace(&mut self.tally, Tally::new());
+                // Nobody listens any more only when the main thread has failed; then this run is over too.
+                reports.send(Interval { second, tally }).ok().context("the run was given up")?;
+                second += 1;
+            }
+            let over = now >= end;
+            if over && (self.idle() || now >= end + GRACE) {
+                break;
+            }
+            if let Some(pace) = &pace {
+                let due = pace.due(now.min(end));
+                while issued < due {
+                    let number = pace.connection(issued);
+                    self.places[number].due += 1;
+                    issued += 1;
+                    self.advance(number, Some(pace), true);
+                }
+                if !over {
+                    self.arm(pace.time(issued).saturating_duration_since(Instant::now()))?;
+                }
+            }
+            self.retry(now, pace.as_ref(), !over);
+            let patience = if self.retries.is_empty() { Duration::from_millis(50) } else { Duration::from_millis(1) };
+            match self.poll.poll(&mut events, Some(patience)) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                other => other?,
+            }
+            let over = Instant::now() >= end;
+            for event in &events {
+                let number = event.token().0;
+                if number < self.connections.len() {
+                    self.handle(number);
+                    self.advance(number, pace.as_ref(), !over);
+                }
+            }
+        }
+        self.lose_the_rest(pace.as_ref());
+        reports.send(Interval { second, tally: self.tally }).ok().context("the run was given up")
+    }
+
+    /// Whether no reply is waited for. What was due but never sent still is.
+    fn idle(&self) -> bool {
+        self.connections.iter().all(|connection| connection.under_way() == 0)
+            && self.places.iter().all(|place| place.sent == place.due)
+    }
+
+    /// Counts what was never answered, and what was due but never sent.
+    fn lose_the_rest(&mut self, pace: Option<&Pace>) {
+        const WHY: &str = "no reply until the end of the run";
+        let now = Instant::now();
+        for (number, connection) in self.connections.iter_mut().enumerate() {
+            connection.close(&mut self.tally, WHY);
+            let place = self.places[number];
+            for (request, pace) in (place.sent..place.due).filter_map(|request| Some((request, pace?))) {
+                let age = now.saturating_duration_since(pace.time_on(number, request));
+                self.tally.lose(false, age, WHY);
+            }
+        }
+    }
+
+    /// Reads and writes what can be read and written.
+    fn handle(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        let read = connection.read(&mut self.scratch, self.keys, self.options.value_size, &mut self.tally);
+        if let Err(error) = read.and_then(|()| connection.flush(&mut self.tally)) {
+            self.park(number, &error);
+        } else if self.options.reconnect && connection.is_open() && connection.under_way() == 0 {
+            connection.close(&mut self.tally, "");
+        }
+    }
+
+    /// Sends what a connection has to send now: in the closed loop as many requests as replies have come, in the open
+    /// loop those that are due. After the end (`more` is false) only the open loop's late ones.
+    fn advance(&mut self, number: usize, pace: Option<&Pace>, more: bool) {
+        let (connection, place) = (&mut self.connections[number], &mut self.places[number]);
+        let room = self.options.pipeline - connection.under_way().min(self.options.pipeline);
+        let wanted = match pace {
+            Some(_) => room.min((place.due - place.sent) as usize),
+            None if more => room,
+            None => 0,
+        };
+        if wanted == 0 || place.parked {
+            return;
+        }
+        let now = Instant::now();
+        for operation in self.operations.by_ref().take(wanted) {
+            let since = match pace {
+                Some(pace) => pace.time_on(number, place.sent),
+                None => now,
+            };
+            place.sent += u64::from(pace.is_some());
+            connection.ask(operation, since, self.keys, self.options.value_size);
+        }
+        let opened = if connection.is_open() { Ok(()) } else { connection.open(self.poll.registry(), Token(number)) };
+        if opened.is_err() {
+            self.tally.failed_connects += 1;
+        }
+        if let Err(error) = opened.and_then(|()| connection.flush(&mut self.tally)) {
+            self.park(number, &error);
+        }
+    }
+
+    /// Gives up a connection for a moment; what it waited for is lost.
+    fn park(&mut self, number: usize, why: &anyhow::Error) {
+        self.connections[number].close(&mut self.tally, &format!("{why:#}"));
+        if !std::mem::replace(&mut self.places[number].parked, true) {
+            self.retries.push((Instant::now() + RETRY, number));
+        }
+    }
+
+    /// Lets connections go on that have waited long enough after a failure.
+    fn retry(&mut self, now: Instant, pace: Option<&Pace>, more: bool) {
+        let (ready, later): (Vec<_>, Vec<_>) = self.retries.drain(..).partition(|(time, _)| *time <= now);
+        self.retries = later;
+        for (_, number) in ready {
+            self.places[number].parked = false;
+            self.advance(number, pace, more);
+        }
+    }
+
+    /// Wakes the poll after `delay`.
+    fn arm(&self, delay: Duration) -> Result<()> {
+        // 0 would disarm the timer.
+        let delay = delay.max(Duration::from_nanos(1));
+        let value = Timespec { tv_sec: delay.as_secs() as i64, tv_nsec: i64::from(delay.subsec_nanos()) };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
+        Ok(())
+    }
+}
