@@ -58,6 +58,8 @@ pub(super) fn make(
     host_id: u64,
     dialect: &'static dyn Dialect,
 ) -> Result<Made, ReloadError> {
+    // A member that was removed while it was ejected must not come back so: nobody probes it any more.
+    registry.purge();
     let config = &loaded.config;
     let servers = front::servers(config)?;
     let mut listeners = known.to_vec();

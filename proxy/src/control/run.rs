@@ -153,6 +153,7 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
         io = %proxy.io,
         why,
         workers = proxy.workers.len(),
+        connections_to_each_server = proxy.workers.len() * (1 + crate::client::BULK_LANES),
         members = proxy.members().len(),
         "proxima {} serves {}",
         env!("CARGO_PKG_VERSION"),
