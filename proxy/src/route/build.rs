@@ -108,9 +108,11 @@ impl<'a> Build<'a> {
         }
         let mut reach = Vec::new();
         let mut broadcasts = Vec::new();
+        let mut stores = Vec::new();
         for &root in &roots {
             let mut leaves = Vec::new();
             maker.leaves(root, &mut leaves);
+            stores.push(leaves.iter().any(|&leaf| maker.member_at(leaf).is_none()));
             reach.push(leaves.iter().filter_map(|&leaf| maker.member_at(leaf).cloned()).collect());
             broadcasts.push(maker.push(Node::Gather { name: "everywhere", wait: Wait::All, children: leaves }));
         }
@@ -122,7 +124,7 @@ impl<'a> Build<'a> {
                 _ => None,
             })
             .collect();
-        let tree = Tree { nodes, roots, reach, broadcasts, members, dialect: self.dialect, version: Arc::clone(&self.version) };
+        let tree = Tree { nodes, roots, reach, broadcasts, stores, members, dialect: self.dialect, version: Arc::clone(&self.version) };
         Ok(Built { tree, warnings })
     }
 }

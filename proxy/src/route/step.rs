@@ -97,8 +97,8 @@ impl Engine {
             Leaf::Member(member) => self.send(member, request, message, to),
             Leaf::Embedded => {
                 if (message.len() as u64) < request.len() {
-                    let text = "object too large for the embedded store";
-                    return self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
+                    let text = "object too large for cache";
+                    return self.deliver_error(to, origin.dialect, Outcome::RemoteError, text);
                 }
                 let mut out = std::mem::take(&mut self.scratch_reply);
                 let context = self.store_context();

@@ -124,6 +124,8 @@ pub struct Tree {
     pub(super) reach: Vec<Vec<Arc<Member>>>,
     /// For each root a gather over all that it reaches, for commands that go to every member.
     pub(super) broadcasts: Vec<NodeId>,
+    /// Does a root lead to the embedded store?
+    pub(super) stores: Vec<bool>,
     /// The numbers of all its members.
     pub(super) members: HashSet<MemberId>,
     /// The protocol that this tree's members speak.
@@ -140,6 +142,7 @@ impl Tree {
             roots: Vec::new(),
             reach: Vec::new(),
             broadcasts: Vec::new(),
+            stores: Vec::new(),
             members: HashSet::new(),
             dialect,
             version: "none".into(),
@@ -158,6 +161,11 @@ impl Tree {
     /// The members that listener number `listener` can reach.
     pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
         self.reach.get(listener).map_or(&[], Vec::as_slice)
+    }
+
+    /// Does listener number `listener` lead to the embedded store?
+    pub fn reaches_store(&self, listener: usize) -> bool {
+        self.stores.get(listener).copied().unwrap_or(false)
     }
 
     /// Does anything in this tree lead to that member?
