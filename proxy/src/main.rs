@@ -1,44 +1,105 @@
 //! The `proxima` command.
 
-use std::process::ExitCode;
+use std::{fs::File, io::Write, path::PathBuf, process::ExitCode, sync::Mutex};
 
-use clap::Parser;
-use proxima::control::{self, Embedded, Front, Options, Yaml};
+use proxima::{
+    cli::{self, Answer, Explain, LogFormat, Run, Task},
+    config::{Loaded, compat::mcrouter},
+    control::{self, Embedded, Front, Mcrouter, Options, Yaml},
+    dialect::Memcache,
+};
+use tracing::Level;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[derive(Parser)]
-enum Cli {
-    Run {
-        #[arg(long)]
-        config: Option<std::path::PathBuf>,
-        #[arg(long, default_value = "auto")]
-        io: proxima::reactor::Io,
-        #[arg(long)]
-        workers: Option<usize>,
-        #[arg(long)]
-        admin: Option<String>,
-        #[arg(long, env = "HOST_IP")]
-        node_address: Vec<std::net::IpAddr>,
-        #[arg(long)]
-        zone: Option<String>,
-    },
+fn main() -> ExitCode {
+    match cli::task(std::env::args_os()) {
+        Task::Run(run) => serve(run),
+        Task::Mcrouter(front) => serve_as_mcrouter(*front),
+        Task::Explain(asked) => match explain(&asked) {
+            Ok(text) => say(&Answer { out: text, ..Answer::default() }),
+            Err(error) => say(&Answer { err: format!("proxima: {error}\n"), code: 1, ..Answer::default() }),
+        },
+        Task::Say(answer) => say(&answer),
+    }
 }
 
-fn main() -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
-    let Cli::Run { config, io, workers, admin, node_address, zone } = Cli::parse();
-    let options = Options { io, workers, node_addresses: node_address, zone, admin };
-    let front: Box<dyn Front> = match config {
-        Some(path) => Box::new(Yaml(path)),
-        None => Box::new(Embedded { listen: "127.0.0.1:11211".into(), admin: "127.0.0.1:9150".into() }),
+fn say(answer: &Answer) -> ExitCode {
+    // A reader that has gone (`proxima man | head`) is no failure.
+    let _ = std::io::stdout().write_all(answer.out.as_bytes());
+    let _ = std::io::stderr().write_all(answer.err.as_bytes());
+    ExitCode::from(answer.code)
+}
+
+fn serve(run: Run) -> ExitCode {
+    log(run.log_format, run.log_level.into(), None);
+    let options = Options {
+        io: run.io,
+        node_addresses: run.here.node_address.clone(),
+        zone: run.here.zone.clone(),
+        dialect: &Memcache::PLAIN,
+        introduce: run.config.is_none(),
     };
-    match control::run(front, &options) {
+    let front: Box<dyn Front> = match run.config.clone() {
+        Some(path) => Box::new(Yaml { path, run }),
+        None => Box::new(Embedded { run }),
+    };
+    end(control::run(front, &options))
+}
+
+fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
+    let level = match front.verbosity {
+        0 => Level::WARN,
+        1 => Level::INFO,
+        2 | 3 => Level::DEBUG,
+        _ => Level::TRACE,
+    };
+    log(LogFormat::Text, level, front.log_file.clone());
+    for warning in &front.warnings {
+        tracing::warn!("{warning}");
+    }
+    for missing in &front.not_served {
+        tracing::warn!("not served: {missing}");
+    }
+    let dialect = if front.flush_enabled { &Memcache::MCROUTER_FLUSH } else { &Memcache::MCROUTER };
+    let options = Options { dialect, ..Options::default() };
+    end(control::run(Box::new(Mcrouter(front)), &options))
+}
+
+fn end(result: Result<(), control::StartError>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("proxima: {error}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn explain(asked: &Explain) -> Result<String, String> {
+    let loaded: Loaded = match &asked.config {
+        Some(path) => proxima::config::load(path).map_err(|error| error.to_string())?,
+        None => return Err("which configuration? give --config FILE".into()),
+    };
+    control::explain(&loaded, &asked.here.node_address, asked.here.zone.clone(), asked.command.name(), &asked.key)
+}
+
+fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
+    let builder = tracing_subscriber::fmt().with_max_level(level).with_target(false);
+    let file = file.and_then(|path| match File::options().create(true).append(true).open(&path) {
+        Ok(file) => Some(file),
+        Err(error) => {
+            eprintln!("proxima: cannot log to {}: {error}; logging to standard error", path.display());
+            None
+        }
+    });
+    match (format, file) {
+        (LogFormat::Json, _) => builder.json().with_writer(std::io::stderr).init(),
+        (LogFormat::Text, Some(file)) => builder.with_ansi(false).with_writer(Mutex::new(file)).init(),
+        (LogFormat::Text, None) => {
+            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            builder.with_ansi(colours).with_writer(std::io::stderr).init();
         }
     }
 }

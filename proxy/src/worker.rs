@@ -280,6 +280,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.tree = Rc::new(*tree);
                     self.client_limit = limits.clients.div_ceil(self.engine.facts.workers);
                     self.engine.limits = limits;
+                    self.engine.retire_lanes();
                     for (number, socket) in open {
                         if let Ok(conn) = self.reactor.listen(LISTENER << 62 | u64::from(number), socket) {
                             self.listeners.push((number, conn));
@@ -336,6 +337,7 @@ impl<R: Reactor> Worker<R> {
             self.next_client_check = now + CLIENT_CHECK;
             let reactor = &self.reactor;
             self.engine.check_clients(&|conn| reactor.backlog(conn));
+            self.engine.retire_lanes();
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Asked {
 }
 
 pub(super) async fn explain(State(proxy): Shared, Query(asked): Query<Asked>) -> (StatusCode, String) {
-    let request = Memcache.example(asked.command.as_deref().unwrap_or("get"), &asked.key);
+    let request = Memcache::PLAIN.example(asked.command.as_deref().unwrap_or("get"), &asked.key);
     match proxy.explain(asked.listener.unwrap_or(0), request.as_bytes()) {
         Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::BAD_REQUEST, format!("{error}\n")),

@@ -87,7 +87,7 @@ fn render(proxy: &Proxy) -> String {
 
     page.family("requests", "counter", "Requests of clients, by command.");
     for (command, &count) in figures.requests.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let name = Memcache.command_name(command as u8);
+        let name = Memcache::PLAIN.command_name(command as u8);
         page.row("requests_total", &format!("command=\"{name}\""), count);
     }
     page.family("replies", "counter", "Replies to clients, by outcome.");

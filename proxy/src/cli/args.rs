@@ -152,6 +152,18 @@ pub enum LogLevel {
     Trace,
 }
 
+impl From<LogLevel> for tracing::Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+            LogLevel::Trace => Self::TRACE,
+        }
+    }
+}
+
 /// Say whether a configuration file is good
 ///
 /// Exits with 0 when it is. Otherwise one line for each mistake says file, line, column, the key, what is wrong and what

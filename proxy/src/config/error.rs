@@ -19,7 +19,7 @@ pub struct Complaint {
 
 impl Complaint {
     /// About the file as a whole.
-    pub(super) fn whole(problem: impl Into<String>) -> Self {
+    pub(crate) fn whole(problem: impl Into<String>) -> Self {
         Self {
             at: None,
             path: String::new(),
@@ -73,7 +73,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn one(file: impl Into<PathBuf>, complaint: Complaint) -> Self {
+    pub(crate) fn one(file: impl Into<PathBuf>, complaint: Complaint) -> Self {
         Self {
             file: file.into(),
             complaints: vec![complaint],

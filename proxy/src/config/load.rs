@@ -38,8 +38,12 @@ pub struct Loaded {
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let text = read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
     let loaded = parse(&text, path)?;
-    for file in &loaded.files_watched[1..] {
-        servers::load(file)?;
+    for pool in loaded.config.pools.values() {
+        if let Source::File(file) = &pool.source {
+            let servers = servers::load(file)?;
+            let unusable = |problem| ConfigError::one(file, Complaint::whole(problem));
+            check::shared_out(&pool.hash, &servers).map_err(unusable)?;
+        }
     }
     Ok(loaded)
 }

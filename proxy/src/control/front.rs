@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use crate::config::{self, ConfigError, Loaded, schema};
+use crate::{
+    cli::Run,
+    config::{self, Complaint, ConfigError, Loaded, compat::mcrouter, schema},
+};
 
 /// A source of configurations. Asked at the start and after every change of its files.
 pub trait Front: Send + Sync {
@@ -30,37 +33,71 @@ pub trait Front: Send + Sync {
     }
 }
 
-/// Our own YAML file.
+/// Our own YAML file, under a command line.
 #[derive(Debug)]
-pub struct Yaml(pub PathBuf);
+pub struct Yaml {
+    pub path: PathBuf,
+    pub run: Run,
+}
 
 impl Front for Yaml {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        config::load(&self.0)
+        let mut loaded = config::load(&self.path)?;
+        apply(&self.run, &mut loaded, &self.path)?;
+        Ok(loaded)
     }
 
     fn name(&self) -> String {
-        self.0.display().to_string()
+        self.path.display().to_string()
     }
 }
 
 /// Nothing is configured: the embedded store, so that a first try needs no server.
 #[derive(Debug)]
 pub struct Embedded {
-    pub listen: String,
-    pub admin: String,
+    pub run: Run,
 }
 
 impl Front for Embedded {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        let text = format!("listeners: [{{address: \"{}\", route: embedded}}]\nadmin: \"{}\"\n", self.listen, self.admin);
-        let mut loaded = config::parse(&text, Path::new("(built in)"))?;
+        const TEXT: &str =
+            "listeners: [{address: \"127.0.0.1:11211\", route: embedded}]\nadmin: \"127.0.0.1:9150\"\n";
+        let path = Path::new("(built in)");
+        let mut loaded = config::parse(TEXT, path)?;
+        apply(&self.run, &mut loaded, path)?;
         loaded.files_watched.clear();
         Ok(loaded)
     }
 
     fn name(&self) -> String {
         "the built-in default (embedded store, no servers)".into()
+    }
+}
+
+fn apply(run: &Run, loaded: &mut Loaded, path: &Path) -> Result<(), ConfigError> {
+    run.apply(loaded).map_err(|problem| ConfigError::one(path, Complaint::whole(problem)))
+}
+
+/// mcrouter's options and file.
+#[derive(Debug)]
+pub struct Mcrouter(pub mcrouter::Front);
+
+impl Front for Mcrouter {
+    fn load(&self) -> Result<Loaded, ConfigError> {
+        self.0.load()
+    }
+
+    fn name(&self) -> String {
+        let files: Vec<_> = self.0.loaded.files_watched.iter().map(|file| file.display().to_string()).collect();
+        format!("mcrouter's {}", if files.is_empty() { "--config-str".into() } else { files.join(", ") })
+    }
+
+    fn delay(&self) -> Duration {
+        self.0.reload_after.unwrap_or_default()
+    }
+
+    fn follows(&self) -> bool {
+        self.0.reload_after.is_some()
     }
 }
 

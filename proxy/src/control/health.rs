@@ -45,8 +45,8 @@ impl Proxy {
                     pause = (pause * 2).min(eject.probe_max);
                 }
             }
-            // Only this task and the registry know it: it was removed from the configuration.
-            if !self.state().members.iter().any(|known| Arc::ptr_eq(known, &member)) {
+            // It was removed from the configuration.
+            if !self.state().members.iter().any(|known| Arc::ptr_eq(&known.health, &member.health)) {
                 return;
             }
         }

@@ -9,6 +9,7 @@
 
 mod front;
 mod health;
+mod offline;
 mod reload;
 mod run;
 mod watch;
@@ -21,17 +22,19 @@ use std::{
 };
 
 pub use self::{
-    front::{Embedded, Front, Yaml},
+    front::{Embedded, Front, Mcrouter, Yaml},
+    offline::explain,
     run::{Options, StartError, run},
 };
 use self::workers::Workers;
 use crate::{
     client::Register,
     config::Loaded,
+    dialect::Dialect,
     figures::Figures,
     members::{Member, Registry},
     reactor::Io,
-    route::{Random, Tree, explain},
+    route::{self, Random, Tree},
 };
 
 /// The running proxy, as its control thread and admin port see it.
@@ -42,6 +45,7 @@ pub struct Proxy {
     started: Instant,
     io: Io,
     host_id: u64,
+    dialect: &'static dyn Dialect,
     state: Mutex<State>,
 }
 
@@ -133,7 +137,7 @@ impl Proxy {
     /// It is no request.
     pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, String> {
         let state = &mut *self.state();
-        explain(&state.tree, listener, request, &mut state.random)
+        route::explain(&state.tree, listener, request, &mut state.random)
     }
 
     /// How many members of each pool may be asked.

@@ -11,7 +11,7 @@ use super::{Proxy, State, front};
 use crate::{
     client::bind,
     config::{ConfigError, Loaded},
-    dialect::Memcache,
+    dialect::Dialect,
     members::Registry,
     route::{Build, BuildError, Tree},
     worker::Order,
@@ -56,7 +56,10 @@ pub(super) fn make(
     bound: &[Option<String>],
     workers: usize,
     host_id: u64,
+    dialect: &'static dyn Dialect,
 ) -> Result<Made, ReloadError> {
+    // A member that was removed while it was ejected must not come back so: nobody probes it any more.
+    registry.purge();
     let config = &loaded.config;
     let servers = front::servers(config)?;
     let mut listeners = known.to_vec();
@@ -65,7 +68,7 @@ pub(super) fn make(
             listeners.push(listener.address.clone());
         }
     }
-    let mut build = Build::new(config, &servers, registry, &Memcache, &version(&loaded, &servers), host_id)?;
+    let mut build = Build::new(config, &servers, registry, dialect, &version(&loaded, &servers), host_id)?;
     let mut trees = Vec::with_capacity(workers + 1);
     let mut warnings = loaded.warnings.clone();
     for number in 0..=workers {
@@ -133,6 +136,7 @@ impl Proxy {
             &state.bound,
             self.workers.len(),
             self.host_id,
+            self.dialect,
         );
         let made = match made {
             Ok(made) => made,

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     admin,
     client::Register,
-    dialect::Memcache,
+    dialect::{Dialect, Memcache},
     engine::{Engine, Facts},
     members::{Here, Registry},
     near::store::{self, Store},
@@ -39,15 +39,27 @@ const BEAT: Duration = Duration::from_millis(50);
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// What the command line adds to a configuration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub struct Options {
     pub io: Io,
-    pub workers: Option<usize>,
     /// This node's own addresses, where the interfaces do not tell.
     pub node_addresses: Vec<IpAddr>,
     pub zone: Option<String>,
-    /// In place of the configuration's.
-    pub admin: Option<String>,
+    pub dialect: &'static dyn Dialect,
+    /// Tell a newcomer what to try.
+    pub introduce: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            io: Io::Auto,
+            node_addresses: Vec::new(),
+            zone: None,
+            dialect: &Memcache::PLAIN,
+            introduce: false,
+        }
+    }
 }
 
 /// The process cannot start.
@@ -70,13 +82,14 @@ pub enum StartError {
 pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let (io, why) = options.io.resolve().map_err(StartError::Io)?;
     let loaded = front.load().map_err(ReloadError::from)?;
-    let workers = options.workers.or(loaded.config.workers).unwrap_or_else(processors).max(1);
-    let admin = options.admin.clone().or_else(|| loaded.config.admin.clone());
+    let workers = loaded.config.workers.unwrap_or_else(processors).max(1);
+    let admin = loaded.config.admin.clone();
+    let dialect = options.dialect;
     let mut registry = Registry::new(Here::new(&options.node_addresses, options.zone.clone()));
     let host_id = host_id();
     let limits = loaded.config.limits.clone();
     let memory = loaded.config.embedded.memory;
-    let made = make(loaded, &mut registry, &[], &[], workers, host_id)?;
+    let made = make(loaded, &mut registry, &[], &[], workers, host_id, dialect)?;
     raise_file_limit(limits.clients, workers, registry.members().len());
 
     let started = Instant::now();
@@ -90,16 +103,16 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
             let facts = Facts { pid: std::process::id(), epoch: epoch.as_secs(), workers, worker };
             let (store, register) = (Arc::clone(&store), Arc::clone(&register));
             let (limits, seed) = (limits.clone(), random.bits());
-            let make: Make = Box::new(move || Engine::new(&Memcache, limits, store, register, facts, seed));
+            let make: Make = Box::new(move || Engine::new(dialect, limits, store, register, facts, seed));
             make
         })
         .collect();
     let (news, heard) = mpsc::unbounded_channel();
-    let workers = Workers::start(engines, io, started, &news, &Memcache)?;
+    let workers = Workers::start(engines, io, started, &news, dialect)?;
     let state = State {
         registry,
         loaded: made.loaded.clone(),
-        tree: Tree::empty(&Memcache),
+        tree: Tree::empty(dialect),
         listeners: Vec::new(),
         bound: Vec::new(),
         members: Vec::new(),
@@ -111,7 +124,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         random,
     };
     let proxy =
-        Arc::new(Proxy { front, workers, register, started, io, host_id, state: Mutex::new(state) });
+        Arc::new(Proxy { front, workers, register, started, io, host_id, dialect, state: Mutex::new(state) });
     proxy.start_serving(made);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -124,6 +137,9 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
             None => None,
         };
         say_hello(&proxy, admin.as_deref(), why);
+        if options.introduce {
+            introduce(&proxy, admin.as_deref());
+        }
         tokio::spawn(Arc::clone(&proxy).look_after(heard));
         follow(&proxy).await
     })
@@ -137,6 +153,7 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
         io = %proxy.io,
         why,
         workers = proxy.workers.len(),
+        connections_to_each_server = proxy.workers.len() * (1 + crate::client::BULK_LANES),
         members = proxy.members().len(),
         "proxima {} serves {}",
         env!("CARGO_PKG_VERSION"),
@@ -145,6 +162,20 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
     if let Some(admin) = admin {
         tracing::info!("admin on http://{admin} (/live /ready /metrics /config /members /explain?key=K)");
     }
+}
+
+/// For someone who has just started it for the first time.
+fn introduce(proxy: &Proxy, admin: Option<&str>) {
+    let Some(address) = proxy.listeners().into_iter().flatten().next() else { return };
+    let (host, port) = address.rsplit_once(':').unwrap_or((&address, ""));
+    println!("Proxima listens on {address} and speaks memcached. Nothing is configured, so it serves a store of its own.");
+    println!("Try it with any memcached client, or in plain bash:\n");
+    println!("  exec 3<>/dev/tcp/{host}/{port}");
+    println!("  printf 'set hello 0 60 5\\r\\nworld\\r\\nget hello\\r\\nquit\\r\\n' >&3; cat <&3\n");
+    if let Some(admin) = admin {
+        println!("Look inside: http://{admin}/metrics, http://{admin}/explain?key=hello");
+    }
+    println!("Next: `proxima --help`, examples/node-local-memcached, docs/. Stop with Ctrl-C.");
 }
 
 /// Follows files and signals until the end.
@@ -219,7 +250,7 @@ fn processors() -> usize {
 }
 
 /// A number that stays the same on this host: its machine id, or its name.
-fn host_id() -> u64 {
+pub(super) fn host_id() -> u64 {
     let id = fs::read_to_string("/etc/machine-id")
         .or_else(|_| fs::read_to_string("/proc/sys/kernel/hostname"))
         .unwrap_or_default();
@@ -229,6 +260,7 @@ fn host_id() -> u64 {
 /// Clients and lanes need a descriptor each.
 fn raise_file_limit(clients: usize, workers: usize, members: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
+    let clients = clients.min(1 << 20);
     let needed = (clients + workers * (members * (1 + crate::client::BULK_LANES) + 16) + 256) as u64;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {

@@ -7,9 +7,21 @@ use proxima_wire::{
 
 use super::{Change, Dialect, Message, Plan};
 
-/// The memcached dialect.
+/// The memcached dialect, as ourselves or in mcrouter's place.
 #[derive(Debug)]
-pub struct Memcache;
+pub struct Memcache {
+    version: &'static [u8],
+    flush: bool,
+}
+
+impl Memcache {
+    /// As ourselves.
+    pub const PLAIN: Self = Self { version: VERSION, flush: true };
+    /// In mcrouter's place.
+    pub const MCROUTER: Self = Self { version: b"VERSION 1.0.0 mcrouter\r\n", flush: false };
+    /// In mcrouter's place, with `--enable-flush-cmd`.
+    pub const MCROUTER_FLUSH: Self = Self { flush: true, ..Self::MCROUTER };
+}
 
 /// What `version` answers: client libraries read a number, so it comes first.
 const VERSION: &[u8] = concat!("VERSION ", env!("CARGO_PKG_VERSION"), " proxima\r\n").as_bytes();
@@ -47,12 +59,13 @@ impl Dialect for Memcache {
             Some(Command::Get | Command::Gets | Command::Gat | Command::Gats) if !request.more_keys.is_empty() => {
                 Plan::Split { end: b"END\r\n" }
             }
-            Some(Command::Version) => Plan::Answer(VERSION),
+            Some(Command::Version) => Plan::Answer(self.version),
             Some(Command::Verbosity) => Plan::Answer(b"OK\r\n"),
             Some(Command::MetaNoop) => Plan::Answer(b"MN\r\n"),
             Some(Command::Shutdown) => Plan::Answer(b"ERROR: shutdown not enabled\r\n"),
             Some(Command::Config) => Plan::Answer(error::ERROR),
             Some(Command::Stats) => Plan::Stats,
+            Some(Command::FlushAll) if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),
             Some(Command::FlushAll) => Plan::Broadcast,
             Some(Command::Quit) => Plan::Close,
             _ if message.is_empty() => Plan::Answer(error::ERROR),

@@ -115,7 +115,14 @@ impl<'a> Build<'a> {
             broadcasts.push(maker.push(Node::Gather { name: "everywhere", wait: Wait::All, children: leaves }));
         }
         let (nodes, warnings) = (maker.nodes, maker.warnings);
-        let tree = Tree { nodes, roots, reach, broadcasts, dialect: self.dialect, version: Arc::clone(&self.version) };
+        let members = nodes
+            .iter()
+            .filter_map(|node| match node {
+                Node::Leaf(Leaf::Member(member)) => Some(member.id),
+                _ => None,
+            })
+            .collect();
+        let tree = Tree { nodes, roots, reach, broadcasts, members, dialect: self.dialect, version: Arc::clone(&self.version) };
         Ok(Built { tree, warnings })
     }
 }

@@ -1,11 +1,14 @@
 //! The tree that a request walks.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use proxima_wire::message::{Class, Outcome, Request};
 
 use super::handle::Random;
-use crate::{dialect::Dialect, members::Member};
+use crate::{
+    dialect::Dialect,
+    members::{Member, MemberId},
+};
 
 /// Position of a node in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +124,8 @@ pub struct Tree {
     pub(super) reach: Vec<Vec<Arc<Member>>>,
     /// For each root a gather over all that it reaches, for commands that go to every member.
     pub(super) broadcasts: Vec<NodeId>,
+    /// The numbers of all its members.
+    pub(super) members: HashSet<MemberId>,
     /// The protocol that this tree's members speak.
     pub dialect: &'static dyn Dialect,
     /// Tells one configuration from another.
@@ -135,6 +140,7 @@ impl Tree {
             roots: Vec::new(),
             reach: Vec::new(),
             broadcasts: Vec::new(),
+            members: HashSet::new(),
             dialect,
             version: "none".into(),
         }
@@ -152,6 +158,11 @@ impl Tree {
     /// The members that listener number `listener` can reach.
     pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
         self.reach.get(listener).map_or(&[], Vec::as_slice)
+    }
+
+    /// Does anything in this tree lead to that member?
+    pub fn names(&self, member: MemberId) -> bool {
+        self.members.contains(&member)
     }
 
     /// The node that sends to everything that listener number `listener` can reach.

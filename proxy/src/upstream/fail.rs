@@ -90,6 +90,20 @@ impl Engine {
         }
     }
 
+    /// Closes the lanes to members that the tree does not name any more, as soon as nobody waits on them.
+    pub fn retire_lanes(&mut self) {
+        let gone: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| !self.tree.names(lane.member.id))
+            .filter(|(_, lane)| lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none())
+            .map(|(index, _)| index as u32)
+            .collect();
+        for index in gone {
+            self.drop_lane(index, "");
+        }
+    }
+
     /// A bulk lane has done its message: it waits for the next or is closed.
     pub(crate) fn settle_lane(&mut self, index: u32) {
         let Some(lane) = self.lanes.get_mut(index as usize) else { return };

@@ -5,9 +5,8 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, is_signed};
+use super::number::{self, LENGTH, is_signed};
 use super::request::refuse;
-use super::text::LENGTH;
 use super::{Command, Limits, base64, error};
 use crate::message::{Bad, Class, Request, Span};
 

@@ -1,5 +1,9 @@
 //! Decimal numbers, as every memcached reads them.
 
+/// The largest length of a value, in bytes, that memcached reads as such. It refuses a line with a larger one and takes
+/// what follows for commands.
+pub(super) const LENGTH: u64 = i32::MAX as u64 - 2;
+
 /// The number at the beginning of `bytes` and how many digits it has; none if there are none, or it exceeds 64 bits.
 #[inline]
 pub(super) fn leading(bytes: &[u8]) -> Option<(u64, usize)> {

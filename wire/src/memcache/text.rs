@@ -5,14 +5,10 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, is_signed, is_unsigned};
+use super::number::{self, LENGTH, is_signed, is_unsigned};
 use super::request::refuse;
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
-
-/// The largest length of a value that memcached reads as such; for a larger one it refuses the line and takes what
-/// follows for commands.
-pub(super) const LENGTH: u64 = i32::MAX as u64 - 2;
 
 /// `get KEY…`, `gets KEY…`
 #[inline]

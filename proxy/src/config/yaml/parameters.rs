@@ -28,7 +28,7 @@ section! {
     pub(super) struct HashRouteKeys {
         /// A pool's name for all its servers, or a list of routes.
         children: ChildrenForm,
-        /// How the key chooses; without it as the pool says, or `ketama` for a list.
+        /// How the key chooses; without it as the pool says, or `ch3` for a list.
         hash: Optional<HashForm>,
     }
 }

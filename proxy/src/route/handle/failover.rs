@@ -97,7 +97,7 @@ mod tests {
     use crate::dialect::Memcache;
 
     fn query(class: Class) -> Query<'static> {
-        Query { command: 0, class, key: b"k", dialect: &Memcache }
+        Query { command: 0, class, key: b"k", dialect: &Memcache::PLAIN }
     }
 
     #[test]

@@ -1,0 +1,42 @@
+//! What a configuration would do, without a running proxy.
+
+use std::net::IpAddr;
+
+use super::{front, reload::ReloadError};
+use crate::{
+    config::Loaded,
+    dialect::{Dialect, Memcache},
+    members::{Here, Registry},
+    route::{self, Build, Random},
+};
+
+/// Where a request for `key` would go, for each listener, with every server taken to be up.
+///
+/// # Errors
+/// The configuration cannot be used, or this is no request.
+pub fn explain(
+    loaded: &Loaded,
+    node: &[IpAddr],
+    zone: Option<String>,
+    command: &str,
+    key: &str,
+) -> Result<String, String> {
+    let config = &loaded.config;
+    let servers = front::servers(config).map_err(|error| error.to_string())?;
+    let mut registry = Registry::new(Here::new(node, zone));
+    let build = Build::new(config, &servers, &mut registry, &Memcache::PLAIN, &loaded.version_hash, super::run::host_id());
+    let listeners: Vec<String> = config.listeners.iter().map(|listener| listener.address.clone()).collect();
+    let built = build
+        .and_then(|mut build| build.tree(&mut registry, &listeners))
+        .map_err(|error| ReloadError::from(error).to_string())?;
+    let request = Memcache::PLAIN.example(command, key);
+    let mut text = String::new();
+    for (number, address) in listeners.iter().enumerate() {
+        text.push_str(&format!("listener {address}: "));
+        text.push_str(&route::explain(&built.tree, number, request.as_bytes(), &mut Random(0))?);
+    }
+    for warning in built.warnings {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    Ok(text)
+}
