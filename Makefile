@@ -26,7 +26,7 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 	@target/release/proxima-bench compare $(ARGS)
 
 demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins
-	@sh examples/node-local-memcached/demo.sh
+	@bash examples/node-local-memcached/demo.sh
 
 fuzz: ## fuzz the codecs, FUZZ_SECONDS (60) for each target
 	@sh scripts/fuzz.sh
