@@ -50,8 +50,13 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let mut scratch = [0; 250];
-        let key = origin.dialect.key(request, message, &mut scratch);
+        let mut decoded;
+        let key = if request.base64_key {
+            decoded = [0; 250];
+            origin.dialect.key(request, message, &mut decoded)
+        } else {
+            request.key.of(message)
+        };
         let query = Query { command: request.command, class: request.class, key, dialect: origin.dialect };
         loop {
             match tree.node(node) {
