@@ -483,6 +483,9 @@ impl Reactor for Uring {
                 .user_data(user_data(Op::Cancel, conn));
             return self.push(&entry);
         }
+        if link.sending.is_empty() {
+            return self.finish(conn);
+        }
         self.closing.push(conn);
     }
 
@@ -494,7 +497,8 @@ impl Reactor for Uring {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = if self.events.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let at_once = !self.events.is_empty() || !self.closing.is_empty();
+        let timeout = if at_once { Some(Duration::ZERO) } else { timeout };
         let result = match timeout {
             None => self.ring.submit_and_wait(1),
             Some(limit) => {
