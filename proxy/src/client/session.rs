@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Parsed, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{Client, Slots, Upload};
 use crate::{
@@ -269,7 +269,8 @@ impl Engine {
         if request.body > 0
             && let Err(answer) = dialect.check_end(message)
         {
-            return self.answer_here(index, answer, request.is_quiet);
+            let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
+            return self.answer_here(index, answer, silenced);
         }
         self.figures.requests[usize::from(request.command)] += 1;
         if self.over_memory {
@@ -345,7 +346,7 @@ impl Engine {
     fn refuse(&mut self, index: u32, request: &Request, text: &str) {
         let Some(client) = self.clients.get_mut(index as usize) else { return };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(proxima_wire::message::Outcome::Overloaded, text, &mut out);
+        client.dialect.error(Outcome::Overloaded, text, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();

@@ -33,6 +33,10 @@ impl Engine {
             embedded::answer(&self.store, &self.store_context(), request, message, out);
             return;
         }
+        if message.trim_ascii() != b"stats" {
+            // Groups of memcached's (items, slabs, reset, …) mean nothing for a proxy.
+            return out.extend_from_slice(b"CLIENT_ERROR bad stats command\r\n");
+        }
         let figures = &self.figures;
         let mut row = |name: &str, value: &dyn std::fmt::Display| {
             // Writing to a Vec cannot fail.

@@ -115,14 +115,14 @@ impl<'a> Build<'a> {
             broadcasts.push(maker.push(Node::Gather { name: "everywhere", wait: Wait::All, children: leaves }));
         }
         let (nodes, warnings) = (maker.nodes, maker.warnings);
-        let members = nodes
+        let numbers = nodes
             .iter()
             .filter_map(|node| match node {
                 Node::Leaf(Leaf::Member(member)) => Some(member.id),
                 _ => None,
             })
             .collect();
-        let tree = Tree { nodes, roots, reach, broadcasts, stores, members, dialect: self.dialect, version: Arc::clone(&self.version) };
+        let tree = Tree { nodes, roots, reach, broadcasts, stores, numbers, dialect: self.dialect, version: Arc::clone(&self.version) };
         Ok(Built { tree, warnings })
     }
 }

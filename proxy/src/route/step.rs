@@ -280,7 +280,8 @@ impl Engine {
             self.timers.pop();
             let Some(flight) = self.flights.get(timer.flight, timer.generation) else { continue };
             let (tree, node, request, listener) = (Rc::clone(&flight.tree), flight.node, flight.request, flight.listener);
-            let message = std::mem::take(&mut flight.message);
+            // The flight keeps its own: the reply will be told whose it is by it.
+            let message = flight.message.clone();
             let Node::Wrap { child, .. } = tree.node(node) else { continue };
             let to = self.flights.child(timer.flight, 0);
             let origin = Origin { listener, dialect: tree.dialect };

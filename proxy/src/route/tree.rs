@@ -1,6 +1,7 @@
 //! The tree that a request walks.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet}, fmt, sync::Arc};
 
 use proxima_wire::message::{Class, Outcome, Request};
 
@@ -127,7 +128,7 @@ pub struct Tree {
     /// Does a root lead to the embedded store?
     pub(super) stores: Vec<bool>,
     /// The numbers of all its members.
-    pub(super) members: HashSet<MemberId>,
+    pub(super) numbers: HashSet<MemberId>,
     /// The protocol that this tree's members speak.
     pub dialect: &'static dyn Dialect,
     /// Tells one configuration from another.
@@ -143,7 +144,7 @@ impl Tree {
             reach: Vec::new(),
             broadcasts: Vec::new(),
             stores: Vec::new(),
-            members: HashSet::new(),
+            numbers: HashSet::new(),
             dialect,
             version: "none".into(),
         }
@@ -168,9 +169,20 @@ impl Tree {
         self.stores.get(listener).copied().unwrap_or(false)
     }
 
+    /// Its members, in the order of their numbers.
+    pub fn members(&self) -> Vec<Arc<Member>> {
+        let mut found = BTreeMap::new();
+        for node in &self.nodes {
+            if let Node::Leaf(Leaf::Member(member)) = node {
+                found.insert(member.id, Arc::clone(member));
+            }
+        }
+        found.into_values().collect()
+    }
+
     /// Does anything in this tree lead to that member?
     pub fn names(&self, member: MemberId) -> bool {
-        self.members.contains(&member)
+        self.numbers.contains(&member)
     }
 
     /// The node that sends to everything that listener number `listener` can reach.

@@ -207,6 +207,7 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
                 .into_iter()
                 .chain(tree.files.values().map(String::as_str)),
         ),
+        text,
         files_watched: own.into_iter().chain(tree.files.into_keys()).collect(),
     })
 }
