@@ -28,9 +28,6 @@ pub use self::{
 };
 use self::{shard::Shard, table::Hash};
 
-/// The longest key that a store takes.
-pub const MAX_KEY: usize = u16::MAX as usize;
-
 /// How much a store may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -49,6 +46,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// No item may be larger: lengths are kept in 32 bits.
+const LARGEST: usize = 1 << 31;
 
 /// A shard alone in its cache lines: two workers on neighbouring shards do not meet.
 #[repr(align(128))]
@@ -87,7 +87,7 @@ impl Store {
             hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
             limits: Limits {
                 memory: limits.memory,
-                item: limits.item.min(share / 4),
+                item: limits.item.min(share / 4).min(LARGEST),
             },
         }
     }
@@ -97,10 +97,9 @@ impl Store {
         self.limits
     }
 
-    /// The place of `key` at `now`, its shard locked. Only the first [`MAX_KEY`] bytes of a key count.
+    /// The place of `key` at `now`, its shard locked.
     #[inline]
     pub fn entry<'k>(&self, key: &'k [u8], now: u64) -> Entry<'_, 'k> {
-        let key = &key[..key.len().min(MAX_KEY)];
         let hash = Hash(self.hasher.hash_one(key));
         let mut shard = self.shard(hash.shard());
         shard.begin(now);
