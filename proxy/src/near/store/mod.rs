@@ -50,6 +50,9 @@ impl Default for Limits {
 /// No item may be larger: lengths are kept in 32 bits.
 const LARGEST: usize = 1 << 31;
 
+/// A shard of less than this has no room for a table, and takes no items.
+const SMALLEST_SHARE: usize = 4 << 10;
+
 /// A shard alone in its cache lines: two workers on neighbouring shards do not meet.
 #[repr(align(128))]
 struct Line(Mutex<Shard>);
@@ -81,13 +84,18 @@ impl Store {
         let share = (4 << 20).max(limits.item.saturating_mul(4));
         let count = ((limits.memory / share).clamp(1, 1024) + 1).next_power_of_two() / 2;
         let share = limits.memory / count;
+        let item = if share < SMALLEST_SHARE {
+            0
+        } else {
+            limits.item.min(share / 4).min(LARGEST)
+        };
         let shard = |number| Line(Mutex::new(Shard::new(share, number as u64, count as u64)));
         Self {
             shards: (0..count).map(shard).collect(),
             hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
             limits: Limits {
                 memory: limits.memory,
-                item: limits.item.min(share / 4).min(LARGEST),
+                item,
             },
         }
     }
