@@ -3,7 +3,7 @@
 use super::error;
 use super::request::refuse;
 use crate::message::{Bad, Parsed, Span};
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// Bytes in which a line must end, the retrieval commands' excepted. memcached closes the connection without a word
 /// when it holds more than this without a line end.
@@ -22,24 +22,17 @@ pub(super) struct Line<'a> {
     pub(super) head: u32,
 }
 
-/// The first line of `bytes`. It ends with LF; one CR before it belongs to the line end, unless the line holds nothing
-/// else (memcached's reading).
+/// The first line of `bytes`, free of NUL. It ends with LF; one CR before it belongs to the line end, unless the line
+/// holds nothing else (memcached's reading).
 #[inline]
 pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
-    let Some(end) = memchr(b'\n', &bytes[..bytes.len().min(LINE + 1)]) else {
-        return unended(bytes);
-    };
-    ended(bytes, end)
-}
-
-#[inline]
-fn ended(bytes: &[u8], end: usize) -> Parsed<Line<'_>> {
-    let head = (end + 1) as u32;
-    let text = text(&bytes[..=end]);
-    if memchr(0, text).is_some() {
-        return Parsed::Bad(refuse(head, error::BAD_FORMAT));
+    match memchr2(b'\n', 0, &bytes[..bytes.len().min(LINE + 1)]) {
+        Some(end) if bytes[end] == b'\n' => Parsed::Head(Line {
+            text: text(&bytes[..=end]),
+            head: (end + 1) as u32,
+        }),
+        _ => unusual(bytes),
     }
-    Parsed::Head(Line { text, head })
 }
 
 /// A head without its line end.
@@ -52,30 +45,35 @@ pub(super) fn text(head: &[u8]) -> &[u8] {
     }
 }
 
+/// The first line when it has no end yet, or holds a NUL.
 #[cold]
-fn unended(bytes: &[u8]) -> Parsed<Line<'_>> {
-    if bytes.len() <= LINE {
-        return Parsed::More;
+fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
+    let may_be_long = matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats");
+    let limit = if may_be_long { MULTIGET_LINE } else { LINE };
+    match memchr(b'\n', &bytes[..bytes.len().min(limit + 1)]) {
+        Some(end) => {
+            let (text, head) = (text(&bytes[..=end]), (end + 1) as u32);
+            if memchr(0, text).is_some() {
+                Parsed::Bad(refuse(head, error::BAD_FORMAT))
+            } else {
+                Parsed::Head(Line { text, head })
+            }
+        }
+        None if bytes.len() <= limit => Parsed::More,
+        None => {
+            let reply = if may_be_long { error::LINE_TOO_LONG } else { b"" };
+            Parsed::Bad(Bad {
+                reply,
+                head: limit as u32,
+                swallow: 0,
+                close: true,
+            })
+        }
     }
-    let close = |reply| {
-        Parsed::Bad(Bad {
-            reply,
-            head: LINE as u32,
-            swallow: 0,
-            close: true,
-        })
-    };
-    if !matches!(
-        Words::new(bytes).next().map(|word| word.of(bytes)),
-        Some(b"get" | b"gets" | b"gat" | b"gats")
-    ) {
-        return close(b"");
-    }
-    match memchr(b'\n', &bytes[..bytes.len().min(MULTIGET_LINE + 1)]) {
-        Some(end) => ended(bytes, end),
-        None if bytes.len() <= MULTIGET_LINE => Parsed::More,
-        None => close(error::LINE_TOO_LONG),
-    }
+}
+
+fn first_word(bytes: &[u8]) -> &[u8] {
+    &bytes[..word_end(&bytes[..bytes.len().min(LINE)], 0)]
 }
 
 /// The words of a line: what stands between blanks. Only the blank separates, as for memcached; a tab is part of a word.
@@ -87,12 +85,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    #[inline]
-    pub(super) fn new(text: &'a [u8]) -> Self {
-        Self { text, at: 0 }
-    }
-
-    /// The words that begin at `at` or later.
+    /// The words of `text` that begin at `at` or later.
     #[inline]
     pub(super) fn from(text: &'a [u8], at: usize) -> Self {
         Self { text, at }
@@ -103,29 +96,66 @@ impl<'a> Words<'a> {
     pub(super) fn position(&self) -> usize {
         self.at
     }
-
-    /// The next word, which is probably as long as a key is: found with vector instructions.
-    #[inline]
-    pub(super) fn next_long(&mut self) -> Option<Span> {
-        self.next_by(|rest| memchr(b' ', rest))
-    }
-
-    #[inline]
-    fn next_by(&mut self, blank: impl Fn(&[u8]) -> Option<usize>) -> Option<Span> {
-        let rest = self.text.get(self.at..)?;
-        let start = self.at + rest.iter().position(|&byte| byte != b' ')?;
-        let rest = &self.text[start..];
-        self.at = start + blank(rest).unwrap_or(rest.len());
-        Some(Span::new(start, self.at))
-    }
 }
 
 impl Iterator for Words<'_> {
     type Item = Span;
 
-    /// The next word, which is probably short.
     #[inline]
     fn next(&mut self) -> Option<Span> {
-        self.next_by(|rest| rest.iter().position(|&byte| byte == b' '))
+        let mut start = self.at;
+        while *self.text.get(start)? == b' ' {
+            start += 1;
+        }
+        self.at = word_end(self.text, start);
+        Some(Span::new(start, self.at))
+    }
+}
+
+/// Where the word that begins at `start` ends: at the next blank, or where `text` does. Looks at eight bytes at a time:
+/// for words as short as these, a call to `memchr` costs more than it saves.
+#[inline]
+pub(super) fn word_end(text: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some(eight) = text.get(at..).and_then(|rest| rest.first_chunk()) {
+        let blanks = blanks(u64::from_le_bytes(*eight));
+        if blanks != 0 {
+            return at + (blanks.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    // Less than eight bytes are left. Look at the last eight of the text, without those that were looked at already.
+    let left = text.len() - at;
+    match text.last_chunk() {
+        Some(eight) if left > 0 => {
+            let unseen = u64::from_le_bytes(*eight) >> (8 * (8 - left));
+            at + left.min((blanks(unseen).trailing_zeros() / 8) as usize)
+        }
+        Some(_) => at,
+        None => at + text[at..].iter().position(|&byte| byte == b' ').unwrap_or(left),
+    }
+}
+
+/// Marks the blanks among eight bytes by the highest bit of their place, the first byte lowest. Exact up to the first
+/// blank, which is all that is asked (the well-known test for a zero byte in a word).
+#[inline]
+fn blanks(eight: u64) -> u64 {
+    let zero_if_blank = eight ^ u64::from_le_bytes([b' '; 8]);
+    zero_if_blank.wrapping_sub(u64::from_le_bytes([1; 8])) & !zero_if_blank & u64::from_le_bytes([0x80; 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word_end;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_word_ends_at_the_next_blank(text in "[ !\\xa0\u{21}a]{0,40}", start in 0_usize..60) {
+            let text = text.as_bytes();
+            let start = start.min(text.len());
+            let expected = text[start..].iter().position(|&byte| byte == b' ').map_or(text.len(), |len| start + len);
+            prop_assert_eq!(word_end(text, start), expected);
+        }
     }
 }

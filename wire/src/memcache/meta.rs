@@ -5,9 +5,8 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{signed32, unsigned64};
+use super::number::{self, LENGTH, is_signed};
 use super::request::refuse;
-use super::text::LENGTH;
 use super::{Command, Limits, base64, error};
 use crate::message::{Bad, Class, Request, Span};
 
@@ -27,16 +26,16 @@ enum Fault {
 pub(super) fn keyed(
     line: Line<'_>,
     mut words: Words<'_>,
+    request: &mut Request,
     command: Command,
-    mut request: Request,
-) -> Result<Request, Bad> {
+) -> Result<(), Bad> {
     request.key = key(line, &mut words, error::ERROR)?;
-    match read_flags(line, words, 2, &mut request) {
+    match read_flags(line, words, 2, request) {
         Ok(class) => {
             if command == Command::MetaGet {
                 request.class = class;
             }
-            Ok(request)
+            Ok(())
         }
         Err(fault) => Err(refuse(line.head, reply(command, &fault))),
     }
@@ -46,11 +45,11 @@ pub(super) fn keyed(
 pub(super) fn set(
     line: Line<'_>,
     mut words: Words<'_>,
-    mut request: Request,
+    request: &mut Request,
     limits: &Limits,
-) -> Result<Request, Bad> {
+) -> Result<(), Bad> {
     request.key = key(line, &mut words, error::ERROR)?;
-    let length = words.next().and_then(|word| unsigned64(word.of(line.text)));
+    let length = words.next().and_then(|word| number::length(word.of(line.text)));
     let Some(length) = length.filter(|&length| length <= LENGTH) else {
         let reply = if has_too_many(line) {
             error::TOO_MANY_FLAGS
@@ -59,10 +58,10 @@ pub(super) fn set(
         };
         return Err(refuse(line.head, reply));
     };
-    let reply = match read_flags(line, words, 3, &mut request) {
+    let reply = match read_flags(line, words, 3, request) {
         Ok(_) if length <= limits.value => {
             request.body = length + 2;
-            return Ok(request);
+            return Ok(());
         }
         Ok(_) => error::TOO_LARGE,
         Err(Fault::TooMany) => return Err(refuse(line.head, error::TOO_MANY_FLAGS)),
@@ -75,17 +74,17 @@ pub(super) fn set(
 }
 
 /// `me KEY [b]`; further words are ignored, and so is a `b` among them.
-pub(super) fn debug(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
+pub(super) fn debug(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = key(line, &mut words, error::BAD_FORMAT)?;
     request.base64_key = words.next().is_some_and(|word| word.of(line.text) == b"b");
     if request.base64_key && !base64::is_valid(request.key.of(line.text)) {
         return Err(refuse(line.head, error::BAD_FORMAT));
     }
-    Ok(request)
+    Ok(())
 }
 
 fn key(line: Line<'_>, words: &mut Words<'_>, missing: &'static [u8]) -> Result<Span, Bad> {
-    let Some(key) = words.next_long() else {
+    let Some(key) = words.next() else {
         return Err(refuse(line.head, missing));
     };
     if key.len as usize > KEY {
@@ -120,7 +119,7 @@ fn read_flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &mut Requ
             }
             b'b' => request.base64_key = true,
             b'N' | b'T' => {
-                if signed32(argument).is_none() {
+                if !is_signed(argument) {
                     return fault(Fault::Number);
                 }
                 if flag == b'T' || request.ttl.is_empty() {
@@ -146,7 +145,7 @@ fn read_flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &mut Requ
 /// memcached counts before it reads: too many words outweigh every other fault.
 #[cold]
 fn has_too_many(line: Line<'_>) -> bool {
-    Words::new(line.text).nth(WORDS).is_some()
+    Words::from(line.text, 0).nth(WORDS).is_some()
 }
 
 #[cold]

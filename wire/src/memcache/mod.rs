@@ -5,9 +5,10 @@
 //!
 //! What memcached 1.6.18 accepts and answers is the reference (`captures/` holds what it said), with one rule on top: **a
 //! request is accepted only if every memcached reads the same length from it.** On a connection that many clients share, a
-//! server that takes a value's bytes for commands would answer the wrong client. So this codec refuses with the same
-//! `CLIENT_ERROR` what memcached merely misreads: numbers out of range or with text behind them (`4294967297` is 1 to
-//! memcached), base64 with bytes outside its alphabet, and lines that contain NUL, where memcached stops reading.
+//! server that takes a value's bytes for commands, or does not answer where a reply is awaited, would answer the wrong
+//! client. So the codec refuses what only some servers understand or 1.6.18 misreads: lengths that are not digits alone
+//! (`4294967297` is 1 to it), text behind a number, base64 with bytes outside its alphabet, blanks before the command, and
+//! NUL, at which it stops reading the line.
 
 mod base64;
 mod command;

@@ -6,7 +6,8 @@ use crate::message::Outcome;
 /// Is a reply with this outcome kept from the client that sent a quiet `command`?
 ///
 /// `noreply` silences all. The meta flag `q` silences what its command expects to happen, as memcached 1.6.18 does it:
-/// `mg` a miss, `ms` a stored and `md` a deleted item, `ma` a computed value. Errors are always told.
+/// `mg` a miss, `ms` a stored and `md` a deleted item, `ma` a computed value. Errors are always told. (memcached does answer
+/// a quiet `ma` that made the item; as the reply does not tell this from a computed value, it is silenced here.)
 pub const fn silenced(command: Command, outcome: Outcome) -> bool {
     match command {
         Command::MetaGet => matches!(outcome, Outcome::NotFound),

@@ -2,8 +2,8 @@
 
 use super::Command;
 use super::key::KEY;
-use super::line::LINE;
-use super::number::unsigned64;
+use super::line::{LINE, word_end};
+use super::number::{self, LENGTH};
 use crate::message::{Bad, Class, Outcome, Parsed, Reply};
 use memchr::memchr;
 
@@ -70,33 +70,34 @@ fn retrieval(line: &[u8], word: &[u8]) -> Read {
     let Some(rest) = line.strip_prefix(word) else {
         return (line == b"END").then_some((Outcome::NotFound, 0, END.len() as u8));
     };
-    let key = memchr(b' ', rest).filter(|key| (1..=KEY).contains(key))?;
-    let mut numbers = rest[key + 1..].split(|&byte| byte == b' ');
-    unsigned64(numbers.next()?)?;
-    let length = unsigned64(numbers.next()?)?;
-    if let Some(id) = numbers.next() {
-        unsigned64(id)?;
-    }
-    let body = length.checked_add(2 + END.len() as u64)?;
-    numbers
-        .next()
-        .is_none()
-        .then_some((Outcome::Found, body, END.len() as u8))
+    let key = word_end(rest, 0);
+    let (_, after) = blank_number(&rest[key..])?;
+    let (length, after) = blank_number(after)?;
+    let is_end = after.is_empty() || blank_number(after).is_some_and(|(_, after)| after.is_empty());
+    let good = is_end && (1..=KEY).contains(&key) && length <= LENGTH;
+    good.then(|| (Outcome::Found, length + 2 + END.len() as u64, END.len() as u8))
+}
+
+/// A blank and a number, and what is behind them.
+#[inline]
+fn blank_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = bytes.strip_prefix(b" ")?;
+    let (number, len) = number::leading(digits)?;
+    Some((number, &digits[len..]))
 }
 
 /// `HD FLAG…`, `VA LENGTH FLAG…` and the codes that mean no.
 #[inline]
 fn meta(command: Command, line: &[u8]) -> Read {
     let (code, rest) = line.split_at_checked(2)?;
-    let flags = match rest {
-        [] => rest,
-        [b' ', flags @ ..] => flags,
-        _ => return None,
-    };
+    if !matches!(rest, [] | [b' ', ..]) {
+        return None;
+    }
     let outcome = match (command, code) {
         (Command::MetaGet | Command::MetaArithmetic, b"VA") => {
-            let length = flags.split(|&byte| byte == b' ').next()?;
-            return Some((Outcome::Found, unsigned64(length)?.checked_add(2)?, 0));
+            let (length, flags) = blank_number(rest)?;
+            let good = matches!(flags, [] | [b' ', ..]) && length <= LENGTH;
+            return good.then(|| (Outcome::Found, length + 2, 0));
         }
         (Command::MetaGet | Command::MetaArithmetic, b"HD") => Outcome::Found,
         (Command::MetaSet, b"HD") => Outcome::Stored,
@@ -104,7 +105,7 @@ fn meta(command: Command, line: &[u8]) -> Read {
         (Command::MetaGet, b"EN") => Outcome::NotFound,
         (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"NF") => Outcome::NotFound,
         (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"EX") => Outcome::Exists,
-        (Command::MetaSet | Command::MetaArithmetic, b"NS") => Outcome::NotStored,
+        (Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic, b"NS") => Outcome::NotStored,
         _ => return None,
     };
     Some((outcome, 0, 0))
@@ -130,7 +131,7 @@ fn status(command: Command, line: &[u8]) -> Option<Outcome> {
         [b'M', b'E', b' ', ..] => (command == MetaDebug, Outcome::Found),
         [b'V', b'E', b'R', b'S', b'I', b'O', b'N', b' ', ..] => (command == Version, Outcome::Ok),
         number => (
-            matches!(command, Incr | Decr) && unsigned64(number).is_some(),
+            matches!(command, Incr | Decr) && number::length(number).is_some(),
             Outcome::Found,
         ),
     };

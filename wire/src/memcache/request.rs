@@ -1,6 +1,6 @@
 //! The head of a request.
 
-use super::line::{self, Line, Words};
+use super::line::{self, Line, Words, word_end};
 use super::{Command, Limits, error, meta, text};
 use crate::message::{Bad, Parsed, Request, Span};
 
@@ -15,43 +15,49 @@ pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         Parsed::More => return Parsed::More,
         Parsed::Bad(bad) => return Parsed::Bad(bad),
     };
-    match parse(line, limits) {
-        Ok(request) => Parsed::Head(request),
+    let end = word_end(line.text, 0);
+    let Some(command) = Command::by_word(&line.text[..end]) else {
+        return Parsed::Bad(refuse(line.head, error::ERROR));
+    };
+    let mut request = blank(command, line.head);
+    match parse(command, line, Words::from(line.text, end), limits, &mut request) {
+        Ok(()) => Parsed::Head(request),
         Err(bad) => Parsed::Bad(bad),
     }
 }
 
+/// Reads the words after the command into `request`.
 #[inline]
-fn parse(line: Line<'_>, limits: &Limits) -> Result<Request, Bad> {
-    let mut words = Words::new(line.text);
-    let command = words.next().and_then(|word| Command::by_word(word.of(line.text)));
-    let Some(command) = command else {
-        return Err(refuse(line.head, error::ERROR));
-    };
-    let blank = blank(command, line.head);
+fn parse(
+    command: Command,
+    line: Line<'_>,
+    words: Words<'_>,
+    limits: &Limits,
+    request: &mut Request,
+) -> Result<(), Bad> {
     match command {
-        Command::Get | Command::Gets => text::get(line, words, blank),
-        Command::Gat | Command::Gats => text::get_and_touch(line, words, blank),
+        Command::Get | Command::Gets => text::get(line, words, request),
+        Command::Gat | Command::Gats => text::get_and_touch(line, words, request),
         Command::Set | Command::Add | Command::Replace | Command::Append | Command::Prepend => {
-            text::store(line, words, blank, limits, false)
+            text::store(line, words, request, limits, false)
         }
-        Command::Cas => text::store(line, words, blank, limits, true),
-        Command::Incr | Command::Decr => text::arithmetic(line, words, blank),
-        Command::Touch => text::touch(line, words, blank),
-        Command::Delete => text::delete(line, words, blank),
-        Command::FlushAll => text::flush_all(line, words, blank),
-        Command::Verbosity => text::verbosity(line, words, blank),
+        Command::Cas => text::store(line, words, request, limits, true),
+        Command::Incr | Command::Decr => text::arithmetic(line, words, request),
+        Command::Touch => text::touch(line, words, request),
+        Command::Delete => text::delete(line, words, request),
+        Command::FlushAll => text::flush_all(line, words, request),
+        Command::Verbosity => text::verbosity(line, words, request),
         Command::MetaGet | Command::MetaDelete | Command::MetaArithmetic => {
-            meta::keyed(line, words, command, blank)
+            meta::keyed(line, words, request, command)
         }
-        Command::MetaSet => meta::set(line, words, blank, limits),
-        Command::MetaDebug => meta::debug(line, words, blank),
+        Command::MetaSet => meta::set(line, words, request, limits),
+        Command::MetaDebug => meta::debug(line, words, request),
         Command::MetaNoop
         | Command::Version
         | Command::Stats
         | Command::Config
         | Command::Quit
-        | Command::Shutdown => Ok(blank),
+        | Command::Shutdown => Ok(()),
     }
 }
 

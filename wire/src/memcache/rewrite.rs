@@ -19,8 +19,7 @@ pub struct Rewrite<'a> {
 /// Appends the head of `request`, which begins `bytes`, to `out` as `change` says. The caller appends the body.
 ///
 /// False, and nothing is appended, when the result would not be a line that memcached reads as meant: the new key is
-/// empty, longer than 250 bytes (encoded) or holds a blank or line end, the time is no 32-bit number, or a flag more is
-/// one too many.
+/// empty, longer than 250 bytes (encoded) or holds a blank or line end, or one flag more is one too many.
 #[must_use]
 pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut Vec<u8>) -> bool {
     let mut scratch = [0; KEY];
@@ -29,13 +28,10 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
         Some(key) => Some(key).filter(|key| is_word(key)),
         None => Some(request.key.of(bytes)),
     };
-    let ttl = change.ttl.map(i32::try_from).transpose();
-    let (Some(key), Ok(ttl)) = (key, ttl) else {
-        return false;
-    };
+    let Some(key) = key else { return false };
     let head = &bytes[..request.head as usize];
     let mut edit = Edit { head, at: 0, out };
-    match (Command::from_u8(request.command), ttl) {
+    match (Command::from_u8(request.command), change.ttl) {
         (Some(Command::MetaGet | Command::MetaSet | Command::MetaArithmetic), Some(ttl)) => {
             let adds = request.command == Command::MetaSet as u8;
             if adds && !has_room(request, head) {
@@ -66,7 +62,7 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
 fn has_room(request: &Request, head: &[u8]) -> bool {
     let line = line::text(head);
     let has_ttl = Words::from(line, request.key.end()).any(|word| line[word.start as usize] == b'T');
-    let words = Words::new(line).count() - usize::from(request.is_quiet);
+    let words = Words::from(line, 0).count() - usize::from(request.is_quiet);
     has_ttl || words < meta::WORDS
 }
 
@@ -92,20 +88,20 @@ impl Edit<'_> {
         }
     }
 
-    fn replace_ttl(&mut self, span: Span, ttl: i32) {
+    fn replace_ttl(&mut self, span: Span, ttl: i64) {
         if !span.is_empty() {
             self.replace(span, b"");
             self.number(ttl);
         }
     }
 
-    fn number(&mut self, ttl: i32) {
+    fn number(&mut self, ttl: i64) {
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "{ttl}");
     }
 
     /// Drops `q`, changes `T` and `N`, and adds `T` where `adds` says so and none stands.
-    fn flags(&mut self, request: &Request, ttl: i32, mut adds: bool) {
+    fn flags(&mut self, request: &Request, ttl: i64, mut adds: bool) {
         let line = line::text(self.head);
         for word in Words::from(line, self.at) {
             let flag = line[word.start as usize];

@@ -5,35 +5,27 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{signed32, unsigned32, unsigned64};
+use super::number::{self, LENGTH, is_signed, is_unsigned};
 use super::request::refuse;
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
 
-/// The largest length of a value that memcached reads as such; for a larger one it refuses the line and takes what
-/// follows for commands.
-pub(super) const LENGTH: u64 = i32::MAX as u64 - 2;
-
 /// `get KEY…`, `gets KEY…`
 #[inline]
-pub(super) fn get(line: Line<'_>, mut words: Words<'_>, request: Request) -> Result<Request, Bad> {
-    match words.next_long() {
+pub(super) fn get(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
+    match words.next() {
         Some(key) => keys(line, words, key, request),
         None => Err(refuse(line.head, error::ERROR)),
     }
 }
 
 /// `gat TTL KEY…`, `gats TTL KEY…`
-pub(super) fn get_and_touch(
-    line: Line<'_>,
-    mut words: Words<'_>,
-    mut request: Request,
-) -> Result<Request, Bad> {
+pub(super) fn get_and_touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.ttl = required(line, &mut words)?;
-    if signed32(request.ttl.of(line.text)).is_none() {
+    if !is_signed(request.ttl.of(line.text)) {
         return Err(refuse(line.head, error::BAD_TTL));
     }
-    match words.next_long() {
+    match words.next() {
         Some(key) => keys(line, words, key, request),
         None => Err(refuse(line.head, error::NO_KEYS)),
     }
@@ -41,10 +33,10 @@ pub(super) fn get_and_touch(
 
 /// The keys from the first one, already taken, to the end of the line.
 #[inline]
-fn keys(line: Line<'_>, mut words: Words<'_>, first: Span, mut request: Request) -> Result<Request, Bad> {
+fn keys(line: Line<'_>, words: Words<'_>, first: Span, request: &mut Request) -> Result<(), Bad> {
     request.key = first;
     let mut too_long = first.len as usize > KEY;
-    while let Some(key) = words.next_long() {
+    for key in words {
         too_long |= key.len as usize > KEY;
         let start = if request.more_keys.is_empty() {
             key.start
@@ -56,7 +48,7 @@ fn keys(line: Line<'_>, mut words: Words<'_>, first: Span, mut request: Request)
     if too_long {
         Err(refuse(line.head, error::BAD_FORMAT))
     } else {
-        Ok(request)
+        Ok(())
     }
 }
 
@@ -65,11 +57,11 @@ fn keys(line: Line<'_>, mut words: Words<'_>, first: Span, mut request: Request)
 pub(super) fn store(
     line: Line<'_>,
     mut words: Words<'_>,
-    mut request: Request,
+    request: &mut Request,
     limits: &Limits,
     has_id: bool,
-) -> Result<Request, Bad> {
-    request.key = required_key(line, &mut words)?;
+) -> Result<(), Bad> {
+    request.key = required(line, &mut words)?;
     let flags = required(line, &mut words)?;
     request.ttl = required(line, &mut words)?;
     let length = required(line, &mut words)?;
@@ -78,12 +70,12 @@ pub(super) fn store(
     } else {
         None
     };
-    option(line, words, &mut request)?;
+    option(line, words, request)?;
     check_key(line, request.key)?;
-    let good_id = id.is_none_or(|id| unsigned64(id.of(line.text)).is_some());
-    let good =
-        good_id && unsigned32(flags.of(line.text)).is_some() && signed32(request.ttl.of(line.text)).is_some();
-    let length = unsigned64(length.of(line.text)).filter(|&length| good && length <= LENGTH);
+    let good = is_unsigned(flags.of(line.text))
+        && is_signed(request.ttl.of(line.text))
+        && id.is_none_or(|id| is_unsigned(id.of(line.text)));
+    let length = number::length(length.of(line.text)).filter(|&length| good && length <= LENGTH);
     let Some(length) = length else {
         return Err(refuse_unless_quiet(line, error::BAD_FORMAT));
     };
@@ -94,89 +86,80 @@ pub(super) fn store(
         });
     }
     request.body = length + 2;
-    Ok(request)
+    Ok(())
 }
 
 /// `incr KEY DELTA [noreply]`, `decr KEY DELTA [noreply]`
-pub(super) fn arithmetic(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
-    request.key = required_key(line, &mut words)?;
+pub(super) fn arithmetic(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
+    request.key = required(line, &mut words)?;
     let delta = required(line, &mut words)?;
-    option(line, words, &mut request)?;
+    option(line, words, request)?;
     check_key(line, request.key)?;
-    check(line, unsigned64(delta.of(line.text)).is_some(), error::BAD_DELTA)?;
-    Ok(request)
+    check(line, is_unsigned(delta.of(line.text)), error::BAD_DELTA)?;
+    Ok(())
 }
 
 /// `touch KEY TTL [noreply]`
-pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
-    request.key = required_key(line, &mut words)?;
+pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
+    request.key = required(line, &mut words)?;
     request.ttl = required(line, &mut words)?;
-    option(line, words, &mut request)?;
+    option(line, words, request)?;
     check_key(line, request.key)?;
-    check(
-        line,
-        signed32(request.ttl.of(line.text)).is_some(),
-        error::BAD_TTL,
-    )?;
-    Ok(request)
+    check(line, is_signed(request.ttl.of(line.text)), error::BAD_TTL)?;
+    Ok(())
 }
 
 /// `delete KEY [0] [noreply]`; the `0` is a delay of old times.
-pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
-    request.key = required_key(line, &mut words)?;
+pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
+    request.key = required(line, &mut words)?;
     let mut after = words.clone();
     let is_delay = |word: Span| word.of(line.text) == b"0";
     let good = match (after.next(), after.next(), after.next()) {
         (None, ..) => true,
         (Some(only), None, _) => {
             let is_delay = is_delay(only);
-            option(line, if is_delay { after } else { words }, &mut request)?;
+            option(line, if is_delay { after } else { words }, request)?;
             is_delay || request.is_quiet
         }
         (Some(delay), Some(_), None) => {
             words.next();
-            option(line, words, &mut request)?;
+            option(line, words, request)?;
             is_delay(delay) && request.is_quiet
         }
         (Some(_), Some(_), Some(_)) => return Err(refuse(line.head, error::ERROR)),
     };
     check(line, good, error::DELETE_USAGE)?;
     check_key(line, request.key)?;
-    Ok(request)
+    Ok(())
 }
 
 /// `flush_all [DELAY] [noreply]`
-pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
+pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let after_command = words.clone();
     let Some(delay) = words.next() else {
-        return Ok(request);
+        return Ok(());
     };
     if delay.of(line.text) == b"noreply" && words.clone().next().is_none() {
-        option(line, after_command, &mut request)?;
-        return Ok(request);
+        option(line, after_command, request)?;
+        return Ok(());
     }
-    option(line, words, &mut request)?;
-    check(line, signed32(delay.of(line.text)).is_some(), error::BAD_TTL)?;
-    Ok(request)
+    option(line, words, request)?;
+    check(line, is_signed(delay.of(line.text)), error::BAD_TTL)?;
+    Ok(())
 }
 
 /// `verbosity LEVEL [noreply]`
-pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Result<Request, Bad> {
+pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let level = required(line, &mut words)?;
-    option(line, words, &mut request)?;
-    check(line, unsigned32(level.of(line.text)).is_some(), error::BAD_FORMAT)?;
-    Ok(request)
+    option(line, words, request)?;
+    check(line, is_unsigned(level.of(line.text)), error::BAD_FORMAT)?;
+    Ok(())
 }
 
 /// The next word; a line without it is none of this command.
 #[inline]
 fn required(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
     words.next().ok_or_else(|| refuse(line.head, error::ERROR))
-}
-
-#[inline]
-fn required_key(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
-    words.next_long().ok_or_else(|| refuse(line.head, error::ERROR))
 }
 
 /// Takes the one word that may follow what a command needs. Only `noreply` means anything; memcached ignores any other.

@@ -1,0 +1,10 @@
+//! The memcached codec against tables, recorded captures, chance, and a real memcached.
+
+mod capture;
+mod captures;
+mod live;
+mod replies;
+mod requests;
+mod rewrites;
+mod session;
+mod split;

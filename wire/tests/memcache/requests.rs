@@ -1,0 +1,260 @@
+//! Request lines and what is read from them.
+
+use proxima_wire::memcache::{
+    Command, LINE, Limits, MULTIGET_LINE, is_valid_key, is_value_end, key, keys, request, single,
+};
+use proxima_wire::message::{Bad, Parsed, Request};
+
+/// What was read from a line, in one line: all that is not absent.
+fn show(line: &[u8]) -> String {
+    let request = match request(line, &Limits::default()) {
+        Parsed::Head(request) => request,
+        Parsed::More => return "more".into(),
+        Parsed::Bad(bad) => return format!("{:?}", bad.reply.escape_ascii().to_string()),
+    };
+    assert_eq!(request.head as usize, line.len());
+    let Request {
+        command,
+        class,
+        body,
+        key,
+        more_keys,
+        ttl,
+        quiet,
+        is_quiet,
+        base64_key,
+        ..
+    } = request;
+    assert_eq!(is_quiet, !quiet.is_empty());
+    let mut text = format!("{:?} {class:?}", Command::from_u8(command).unwrap());
+    for (name, span) in [("key", key), ("more", more_keys), ("ttl", ttl), ("quiet", quiet)] {
+        if !span.is_empty() {
+            text += &format!(" {name}={:?}", span.of(line).escape_ascii().to_string());
+        }
+    }
+    if body > 0 {
+        text += &format!(" body={body}");
+    }
+    text + if base64_key { " base64" } else { "" }
+}
+
+#[test]
+fn what_stands_on_a_line() {
+    for (line, expected) in [
+        ("get a\r\n", r#"Get Read key="a""#),
+        ("get a\n", r#"Get Read key="a""#),
+        ("get a b  c \r\n", r#"Get Read key="a" more="b  c""#),
+        ("gets   a\r\n", r#"Gets Read key="a""#),
+        ("gat 10 a\r\n", r#"Gat Touch key="a" ttl="10""#),
+        ("gats -1 a b\r\n", r#"Gats Touch key="a" more="b" ttl="-1""#),
+        ("set a 1 2 3\r\n", r#"Set Write key="a" ttl="2" body=5"#),
+        ("set a 1 2 0\r\n", r#"Set Write key="a" ttl="2" body=2"#),
+        (
+            "set a 1 2 3 noreply\r\n",
+            r#"Set Write key="a" ttl="2" quiet=" noreply" body=5"#,
+        ),
+        (
+            "set a 1 2 3   noreply  \r\n",
+            r#"Set Write key="a" ttl="2" quiet="   noreply" body=5"#,
+        ),
+        ("set a 1 2 3 noreplyx\r\n", r#"Set Write key="a" ttl="2" body=5"#),
+        (
+            "add a 1 2 67108864\r\n",
+            r#"Add Write key="a" ttl="2" body=67108866"#,
+        ),
+        ("replace a 1 2 3\r\n", r#"Replace Write key="a" ttl="2" body=5"#),
+        ("append a 1 2 3\r\n", r#"Append Write key="a" ttl="2" body=5"#),
+        ("prepend a 1 2 3\r\n", r#"Prepend Write key="a" ttl="2" body=5"#),
+        ("cas a 1 2 3 4\r\n", r#"Cas Write key="a" ttl="2" body=5"#),
+        (
+            "cas a 1 2 3 4 noreply\r\n",
+            r#"Cas Write key="a" ttl="2" quiet=" noreply" body=5"#,
+        ),
+        ("delete a\r\n", r#"Delete Delete key="a""#),
+        ("delete a 0\r\n", r#"Delete Delete key="a""#),
+        (
+            "delete a noreply\r\n",
+            r#"Delete Delete key="a" quiet=" noreply""#,
+        ),
+        (
+            "delete a 0 noreply\r\n",
+            r#"Delete Delete key="a" quiet=" noreply""#,
+        ),
+        ("delete noreply\r\n", r#"Delete Delete key="noreply""#),
+        ("incr a 5\r\n", r#"Incr Arithmetic key="a""#),
+        (
+            "decr a 5 noreply\r\n",
+            r#"Decr Arithmetic key="a" quiet=" noreply""#,
+        ),
+        ("touch a 60\r\n", r#"Touch Touch key="a" ttl="60""#),
+        (
+            "touch a 60 noreply\r\n",
+            r#"Touch Touch key="a" ttl="60" quiet=" noreply""#,
+        ),
+        ("flush_all\r\n", "FlushAll Admin"),
+        ("flush_all 30\r\n", "FlushAll Admin"),
+        ("flush_all noreply\r\n", r#"FlushAll Admin quiet=" noreply""#),
+        ("flush_all 30 noreply\r\n", r#"FlushAll Admin quiet=" noreply""#),
+        ("verbosity 1 noreply\r\n", r#"Verbosity Admin quiet=" noreply""#),
+        ("version\r\n", "Version Admin"),
+        ("stats\r\n", "Stats Admin"),
+        ("stats conns\r\n", "Stats Admin"),
+        ("config get cluster\r\n", "Config Admin"),
+        ("shutdown graceful\r\n", "Shutdown Admin"),
+        ("quit\r\n", "Quit Session"),
+        ("mg a\r\n", r#"MetaGet Read key="a""#),
+        ("mg a v t R30\r\n", r#"MetaGet Read key="a""#),
+        ("mg a v T30\r\n", r#"MetaGet Touch key="a" ttl="30""#),
+        ("mg a v N30\r\n", r#"MetaGet Write key="a" ttl="30""#),
+        ("mg a N30 T60\r\n", r#"MetaGet Write key="a" ttl="60""#),
+        ("mg a T60 N30\r\n", r#"MetaGet Write key="a" ttl="60""#),
+        ("mg a v  q k\r\n", r#"MetaGet Read key="a" quiet="  q""#),
+        ("mg Zm9v b\r\n", r#"MetaGet Read key="Zm9v" base64"#),
+        ("mg a ? Exyz\r\n", r#"MetaGet Read key="a""#),
+        ("ms a 3\r\n", r#"MetaSet Write key="a" body=5"#),
+        (
+            "ms a 3 T-1 q\r\n",
+            r#"MetaSet Write key="a" ttl="-1" quiet=" q" body=5"#,
+        ),
+        ("ms Zm9v 0 b\r\n", r#"MetaSet Write key="Zm9v" body=2 base64"#),
+        ("md a q\r\n", r#"MetaDelete Delete key="a" quiet=" q""#),
+        ("md a I T30\r\n", r#"MetaDelete Delete key="a" ttl="30""#),
+        ("ma a N0 J5\r\n", r#"MetaArithmetic Arithmetic key="a" ttl="0""#),
+        ("mn\r\n", "MetaNoop Session"),
+        ("me Zm9v b\r\n", r#"MetaDebug Admin key="Zm9v" base64"#),
+        ("me Zm9v k b\r\n", r#"MetaDebug Admin key="Zm9v""#),
+    ] {
+        assert_eq!(show(line.as_bytes()), expected, "{line:?}");
+    }
+}
+
+#[test]
+fn a_value_over_the_limit_is_swallowed() {
+    let limits = Limits { value: 100 };
+    for (line, quiet) in [
+        ("set a 0 0 101\r\n", false),
+        ("set a 0 0 101 noreply\r\n", true),
+        ("ms a 101 q\r\n", false),
+    ] {
+        let reply: &[u8] = if quiet {
+            b""
+        } else {
+            b"SERVER_ERROR object too large for cache\r\n"
+        };
+        let expected = Bad {
+            reply,
+            head: line.len() as u32,
+            swallow: 103,
+            close: false,
+        };
+        assert_eq!(request(line.as_bytes(), &limits), Parsed::Bad(expected), "{line}");
+    }
+    assert!(matches!(request(b"set a 0 0 100\r\n", &limits), Parsed::Head(_)));
+}
+
+#[test]
+fn a_line_that_never_ends_is_bounded() {
+    let limits = Limits::default();
+    let closes = |bytes: &[u8]| matches!(request(bytes, &limits), Parsed::Bad(Bad { close: true, .. }));
+    assert_eq!(request(b"", &limits), Parsed::More);
+    assert_eq!(request(&[b'x'; LINE], &limits), Parsed::More);
+    assert!(closes(&[b'x'; LINE + 1]));
+    for (word, is_long) in [
+        ("get ", true),
+        ("gets ", true),
+        ("gat 0 ", true),
+        ("gats 0 ", true),
+        ("delete ", false),
+        ("mg ", false),
+    ] {
+        let mut line = word.as_bytes().to_vec();
+        line.resize(LINE + 1, b'k');
+        assert_eq!(closes(&line), !is_long, "{word}");
+        line.resize(MULTIGET_LINE, b'k');
+        assert_eq!(closes(&line), !is_long, "{word}");
+        line.push(b'k');
+        assert!(closes(&line), "{word}");
+    }
+}
+
+#[test]
+fn many_keys_are_one_request_each() {
+    for (line, expected) in [
+        ("get a\r\n", vec!["get a\r\n"]),
+        ("get  a  bb c \r\n", vec!["get a\r\n", "get bb\r\n", "get c\r\n"]),
+        ("gets a a\n", vec!["gets a\r\n", "gets a\r\n"]),
+        ("gat 10 a b\r\n", vec!["gat 10 a\r\n", "gat 10 b\r\n"]),
+        ("gats -1 a b\r\n", vec!["gats -1 a\r\n", "gats -1 b\r\n"]),
+    ] {
+        let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
+            panic!("{line}")
+        };
+        let singles: Vec<_> = keys(&request, line.as_bytes())
+            .map(|key| {
+                let mut out = Vec::new();
+                single(&request, line.as_bytes(), key, &mut out);
+                String::from_utf8(out).unwrap()
+            })
+            .collect();
+        assert_eq!(singles, expected, "{line}");
+    }
+    let Parsed::Head(request) = request(b"version\r\n", &Limits::default()) else {
+        panic!()
+    };
+    assert_eq!(keys(&request, b"version\r\n").count(), 0);
+}
+
+#[test]
+fn a_multiget_may_be_long() {
+    let names: Vec<_> = (0..20_000).map(|number| format!("key:{number}")).collect();
+    let line = format!("get {}\r\n", names.join(" "));
+    let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
+        panic!()
+    };
+    let keys: Vec<_> = keys(&request, line.as_bytes())
+        .map(|key| key.of(line.as_bytes()))
+        .collect();
+    assert!(keys.into_iter().eq(names.iter().map(|name| name.as_bytes())));
+}
+
+#[test]
+fn the_routing_key_is_decoded() {
+    for (line, expected) in [
+        ("mg Zm9v b\r\n", "foo"),
+        ("mg Zm9v k\r\n", "Zm9v"),
+        ("get a b\r\n", "a"),
+        ("mn\r\n", ""),
+    ] {
+        let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
+            panic!("{line}")
+        };
+        assert_eq!(
+            key(&request, line.as_bytes(), &mut [0; 250]),
+            expected.as_bytes(),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn keys_that_the_protocol_allows() {
+    assert!(is_valid_key(b"a") && is_valid_key(&[b'k'; 250]) && is_valid_key("ключ".as_bytes()));
+    for key in [
+        &b""[..],
+        &[b'k'; 251],
+        b"a b",
+        b"a\r",
+        b"\n",
+        b"a\0",
+        b"\x7f",
+        b"\t",
+    ] {
+        assert!(!is_valid_key(key), "{key:?}");
+    }
+}
+
+#[test]
+fn a_value_ends_with_cr_lf() {
+    assert!(is_value_end(b"\r\n"));
+    assert!(!is_value_end(b"x\n") && !is_value_end(b"\n\r") && !is_value_end(b"\n"));
+}

@@ -1,0 +1,136 @@
+//! However the bytes are cut, the messages are the same; and no bytes make the codec panic.
+
+use crate::capture;
+use crate::session::{Message, messages};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proxima_wire::memcache::{
+    Command, Limits, Rewrite, default_reply, is_reply_whole, key, keys, reply, request, rewrite,
+    rewrite_reply_key, single,
+};
+use proxima_wire::message::Parsed;
+use std::sync::LazyLock;
+
+const LIMITS: Limits = Limits { value: 1 << 20 };
+
+/// All captured requests of usual size that leave the connection open, as one client would send them.
+static STREAM: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let files = ["text.txt", "meta.txt", "miss.txt", "refused.txt"];
+    let open = files
+        .into_iter()
+        .flat_map(capture::read)
+        .filter(|exchange| !exchange.closed);
+    open.map(|exchange| exchange.request)
+        .filter(|request| request.len() < 5000)
+        .collect()
+});
+
+fn pieces<'a>(bytes: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = bytes;
+    let mut sizes = sizes.iter().copied().cycle();
+    std::iter::from_fn(move || {
+        let size = sizes.next()?.min(rest.len());
+        let (piece, after) = rest.split_at(size);
+        rest = after;
+        (size > 0).then_some(piece)
+    })
+}
+
+#[test]
+fn every_captured_request_is_one_message() {
+    let bytes = STREAM.concat();
+    assert_eq!(messages([&bytes[..]], &LIMITS).len(), STREAM.len());
+    assert_eq!(
+        messages(bytes.chunks(1), &LIMITS),
+        messages([&bytes[..]], &LIMITS)
+    );
+}
+
+/// Bytes that look like the protocol, more or less.
+fn noise() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        9 => (0..Command::ALL.len()).prop_map(|number| Command::ALL[number].name().as_bytes().to_vec()),
+        9 => "[0-9]{1,20}".prop_map(String::into_bytes),
+        9 => "[a-zA-Z=]{1,8}".prop_map(String::into_bytes),
+        9 => Just(b"noreply".to_vec()),
+        9 => vec(any::<u8>(), 0..6),
+        1 => Just(vec![b'k'; 2000]),
+    ];
+    let blank = prop_oneof![8 => Just(&b" "[..]), 1 => Just(&b"  "[..]), 2 => Just(&b"\r\n"[..]), 1 => Just(&b"\n"[..])];
+    vec((word, blank), 0..40).prop_map(|words| {
+        words
+            .iter()
+            .flat_map(|(word, blank)| [&word[..], blank].concat())
+            .collect()
+    })
+}
+
+fn try_everything(bytes: &[u8]) {
+    let change = Rewrite {
+        key: Some(b"other"),
+        ttl: Some(5),
+    };
+    let mut out = Vec::new();
+    if let Parsed::Head(request) = request(bytes, &LIMITS) {
+        assert!(
+            request.key.end() <= request.head as usize && request.more_keys.end() <= request.head as usize
+        );
+        key(&request, bytes, &mut [0; 250]);
+        for key in keys(&request, bytes) {
+            single(&request, bytes, key, &mut out);
+        }
+        let _ = rewrite(&request, bytes, &change, &mut out);
+        default_reply(&request, bytes, &mut out);
+    }
+    for &command in Command::ALL {
+        if let Parsed::Head(reply) = reply(command, bytes) {
+            is_reply_whole(&reply, bytes);
+        }
+        rewrite_reply_key(command, b"own", bytes, &mut out);
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_same_messages_for_any_split(sizes in vec(1_usize..200, 1..50)) {
+        let bytes = STREAM.concat();
+        prop_assert_eq!(messages(pieces(&bytes, &sizes), &LIMITS), messages([&bytes[..]], &LIMITS));
+    }
+
+    #[test]
+    fn the_same_messages_for_any_split_of_noise(bytes in noise(), sizes in vec(1_usize..50, 1..50)) {
+        let whole = messages([&bytes[..]], &LIMITS);
+        prop_assert_eq!(messages(pieces(&bytes, &sizes), &LIMITS), whole);
+    }
+
+    #[test]
+    fn a_decision_stands(bytes in noise(), more in vec(any::<u8>(), 0..100)) {
+        let first = request(&bytes, &LIMITS);
+        if first != Parsed::More {
+            prop_assert_eq!(request(&[&bytes[..], &more].concat(), &LIMITS), first);
+        }
+    }
+
+    #[test]
+    fn no_panic_on_noise(bytes in noise()) {
+        try_everything(&bytes);
+    }
+
+    #[test]
+    fn no_panic_on_chance(bytes in vec(any::<u8>(), 0..300)) {
+        try_everything(&bytes);
+    }
+}
+
+#[test]
+fn messages_hold_their_bytes() {
+    let bytes = b"get a\r\nset a 0 0 3\r\nx\r\n\r\nset a 0 0 9999999\r\n";
+    let messages = messages([&bytes[..]], &LIMITS);
+    let Ok([Message::Good(_, get), Message::Good(_, set)]) = <[_; 2]>::try_from(messages) else {
+        panic!()
+    };
+    assert_eq!(
+        (&get[..], &set[..]),
+        (&b"get a\r\n"[..], &b"set a 0 0 3\r\nx\r\n\r\n"[..])
+    );
+}
