@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 PATH="$PATH:/usr/sbin:/sbin"
-proxima=${PROXIMA:-$root/target/release/proxima}
+proxima=${PROXIMA_BIN:-$root/target/release/proxima}
 proxy_port=11311
 cache_port=11411
 admin_port=9311
