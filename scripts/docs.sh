@@ -3,10 +3,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-cargo build --locked -p proxima
+cargo build --release --locked -p proxima
 new=$(mktemp -d)
 trap 'rm -r "$new"' EXIT
-target/debug/proxima config options >"$new/options.md"
-target/debug/proxima config routes >"$new/routes.md"
-target/debug/proxima config schema >"$new/proxima.schema.json"
+target/release/proxima config options >"$new/options.md"
+target/release/proxima config routes >"$new/routes.md"
+target/release/proxima config schema >"$new/proxima.schema.json"
 cp "$new"/* docs/

@@ -32,11 +32,11 @@ as_root() {
 # Packages of servers start them, on ports that people use: Debian asks this file whether it may.
 guard=/usr/sbin/policy-rc.d
 install_packages() {
-    guarded=
     if [ ! -e "$guard" ]; then
         printf '#!/bin/sh\nexit 101\n' | as_root tee "$guard" >/dev/null
         as_root chmod 755 "$guard"
-        guarded=yes
+        trap 'as_root rm -f "$guard"' EXIT
+        trap 'exit 130' INT TERM
     fi
     as_root apt-get update -q >/dev/null || true
     status=0
@@ -45,10 +45,10 @@ install_packages() {
         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$package" \
             </dev/null >/dev/null || status=1
     done
-    [ -z "$guarded" ] || as_root rm -f "$guard"
     return $status
 }
 
+# Words, one for each package: not to be quoted below.
 wanted=$(missing | cut -d' ' -f1 | sort -u)
 if [ -n "$wanted" ]; then
     if ! command -v apt-get >/dev/null; then

@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 PATH="$PATH:/usr/sbin:/sbin"
-proxima=${PROXIMA:-$root/target/release/proxima}
+proxima=${PROXIMA_BIN:-$root/target/release/proxima}
 proxy_port=11311
 cache_port=11411
 admin_port=9311
@@ -18,6 +18,7 @@ stop() {
     if ((${#pids[@]})); then
         kill "${pids[@]}" 2>/dev/null || true
         wait "${pids[@]}" 2>/dev/null || true
+        echo "stopped ${#pids[@]} processes"
     fi
     if ((status != 0)); then
         echo "The demo failed; the last words of each process:" >&2
@@ -148,4 +149,4 @@ read_through 4 4
 echo
 echo "(It holds what was written since it joined; what is older it misses, and the application fills in.)"
 
-title "Done; stopping everything"
+title "Done"
