@@ -1,0 +1,3 @@
+module proxima.io/agent
+
+go 1.26
