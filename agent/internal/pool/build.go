@@ -140,6 +140,8 @@ func (t *Tree) giveMemory(available cpuset.Set) {
 	for i := range t.Pools {
 		p := &t.Pools[i]
 		switch {
+		case p.Parent >= 0 && t.Topology.NodesOf(p.CPUs).Equal(t.Topology.NodesOf(t.Pools[p.Parent].CPUs)):
+			p.Memory = t.Pools[p.Parent].Memory // part of a node: what was handed to the node is as near to it
 		case !p.Memory.Empty():
 		case p.Parent >= 0:
 			p.Memory = t.Pools[p.Parent].Memory
