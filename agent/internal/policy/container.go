@@ -11,11 +11,11 @@ const Guaranteed = "Guaranteed"
 
 // Container is one container that wants a place, as either door describes it.
 type Container struct {
-	annotation.Subject // its ID is the key of the state
-	annotation.Wishes
-	Request int   `json:"request"` // thousandths of a CPU
-	Limit   int   `json:"limit"`   // thousandths of a CPU, 0 for none
-	Memory  int64 `json:"memory"`  // bytes promised: the limit, else the request
+	annotation.Subject `json:"subject"` // its ID is the key of the state
+	annotation.Wishes  `json:"wishes"`
+	Request            int   `json:"request"` // thousandths of a CPU
+	Limit              int   `json:"limit"`   // thousandths of a CPU, 0 for none
+	Memory             int64 `json:"memory"`  // bytes promised: the limit, else the request
 	// Uses names devices (as in topology.Device) that the runtime gives to the container.
 	Uses []string `json:"uses,omitempty"`
 }

@@ -11,13 +11,15 @@ import (
 // containers in and below it. The pools are a laminar family, so (Hall's theorem) everybody's promise can then be met at
 // the same time.
 type ledger struct {
-	taken    cpuset.Set   // exclusive CPUs and their idle siblings
-	held     cpuset.Set   // CPUs that stopped containers of other pods may come back for
-	shared   []cpuset.Set // left of the sharable ones
-	promised []int        // thousandths of shared CPUs, in the pool and below
-	sharers  []int        // containers that use shared CPUs, in the pool and below
-	reserved []int        // thousandths promised of reserved CPUs, in the pool and below
-	memory   []memoryPromise
+	taken     cpuset.Set   // exclusive CPUs and their idle siblings
+	held      cpuset.Set   // CPUs that stopped containers of other pods may come back for
+	shared    []cpuset.Set // left of the sharable ones
+	promised  []int        // thousandths of shared CPUs, in the pool and below
+	removable []int        // shared CPUs that can still become exclusive
+	sharers   []int        // containers that use shared CPUs, in the pool and below
+	reserved  []int        // thousandths promised of reserved CPUs, in the pool and below
+	memory    []memoryPromise
+	left      []memoryPromise // what Policy.left has added up so far
 }
 
 type memoryPromise struct {
@@ -34,7 +36,7 @@ func (p *Policy) ledger(s State, except string) *ledger {
 			continue
 		}
 		l.taken = l.taken.Union(c.Exclusive).Union(c.Idle)
-		l.memory = append(l.memory, memoryPromise{c.Placement.Memory, c.Bytes})
+		l.promiseMemory(c.Placement.Memory, c.Bytes)
 		at := p.Tree.Named(c.Pool)
 		if at == nil || c.Kind == Unpinned || c.Kind == Exclusive {
 			continue
@@ -52,7 +54,22 @@ func (p *Policy) ledger(s State, except string) *ledger {
 	for i := range l.shared {
 		l.shared[i] = p.sharable[i].Minus(l.taken)
 	}
+	p.setRemovable(l)
 	return l
+}
+
+// promiseMemory adds up by set of nodes: there are few different ones, however many containers.
+func (l *ledger) promiseMemory(nodes cpuset.Set, bytes int64) {
+	if bytes == 0 {
+		return
+	}
+	for i := range l.memory {
+		if l.memory[i].nodes.Equal(nodes) {
+			l.memory[i].bytes += bytes
+			return
+		}
+	}
+	l.memory = append(l.memory, memoryPromise{nodes, bytes})
 }
 
 // freeShared returns how many thousandths of shared CPUs can still be promised in a pool: the least of what it and every
@@ -75,16 +92,15 @@ func (p *Policy) freeReserved(l *ledger, id int) int {
 	return free
 }
 
-// removable returns by pool how many shared CPUs can be sliced off. A NUMA node and anything wider keeps at least one, so
-// that whoever comes finds a place near his memory; a cache without sharers may be taken whole.
-func (p *Policy) removable(l *ledger) []int {
-	budget := make([]int, len(l.shared))
-	for i := range budget {
+// setRemovable works out how many shared CPUs can be sliced off each pool. A NUMA node and anything wider keeps at least
+// one, so that whoever comes finds a place near his memory; a cache without sharers may be taken whole.
+func (p *Policy) setRemovable(l *ledger) {
+	l.removable = make([]int, len(l.shared))
+	for i := range l.removable {
 		keep := (l.promised[i] + 999) / 1000
 		if keep == 0 && (l.sharers[i] > 0 || p.Tree.Pools[i].Level <= pool.Node) {
 			keep = 1
 		}
-		budget[i] = max(0, l.shared[i].Len()-keep)
+		l.removable[i] = max(0, l.shared[i].Len()-keep)
 	}
-	return budget
 }

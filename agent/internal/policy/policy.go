@@ -49,9 +49,12 @@ type Policy struct {
 	isolated  cpuset.Set
 	sharable  []cpuset.Set // by pool: its CPUs that are neither reserved nor isolated
 	reserved  []cpuset.Set // by pool
-	cores     [][]core     // by pool, every core that has CPUs there
+	cores     [][]*core    // by pool, every core that has CPUs there
+	hybrid    bool         // there are efficiency cores
 	deviceAt  map[string]int
 	allMemory cpuset.Set
+	bytes     map[int]int64 // memory by node id
+	kinds     map[topology.MemoryKind]cpuset.Set
 }
 
 // core is the CPUs of one physical core that are available.
@@ -75,17 +78,18 @@ func New(machine *topology.Topology, options Options) *Policy {
 		p.sharable = append(p.sharable, cpus.Minus(options.Reserved).Minus(p.isolated))
 		p.reserved = append(p.reserved, cpus.Intersect(options.Reserved))
 	}
-	p.cores = make([][]core, len(p.Tree.Pools))
+	p.cores = make([][]*core, len(p.Tree.Pools))
 	for _, cpu := range machine.CPUs {
 		siblings := cpu.Siblings.Intersect(options.Available)
 		if siblings.First() != cpu.ID {
 			continue // the core comes with its lowest CPU
 		}
-		c := core{cpus: siblings.IDs(), efficiency: cpu.Kind == topology.Efficiency}
+		c := &core{cpus: siblings.IDs(), efficiency: cpu.Kind == topology.Efficiency}
 		p.Tree.Ancestors(p.Tree.Smallest(siblings).ID, func(a *pool.Pool) bool {
 			c.pools = append(c.pools, a.ID)
 			return true
 		})
+		p.hybrid = p.hybrid || c.efficiency
 		for _, id := range c.pools {
 			p.cores[id] = append(p.cores[id], c)
 		}
@@ -95,6 +99,10 @@ func New(machine *topology.Topology, options Options) *Policy {
 			p.deviceAt[d.Name] = p.Tree.Smallest(node.CPUs.Intersect(options.Available)).ID
 		}
 	}
-	p.allMemory = machine.MemoryNodes()
+	p.allMemory, p.bytes, p.kinds = machine.MemoryNodes(), map[int]int64{}, map[topology.MemoryKind]cpuset.Set{}
+	for _, n := range machine.Nodes {
+		p.bytes[n.ID] = n.Memory
+		p.kinds[n.Kind] = p.kinds[n.Kind].Union(cpuset.Of(n.ID))
+	}
 	return p
 }

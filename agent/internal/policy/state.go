@@ -23,9 +23,9 @@ type Placement struct {
 
 // Placed is a container with its place. It never changes: a new place is a new Placed.
 type Placed struct {
-	Container
-	Placement
-	Order int `json:"order"` // of arrival
+	Container `json:"container"`
+	Placement `json:"placement"`
+	Order     int `json:"order"` // of arrival
 }
 
 // State is who sits where. States share what did not change between them.
@@ -101,14 +101,36 @@ func (p *Policy) pin(l *ledger, c *Placed) Pin {
 	return pin
 }
 
-// changes compares two states: the pins that differ, in order of id, but for the one container that is told apart.
-func changes(before, after map[string]Pin, except string) []Change {
+// changes returns the pins that differ between two states, in order of id, but for the one container that is told apart.
+// Only who moved, or shares a pool whose shared set changed, is looked at closely.
+func (p *Policy) changes(before, after State, except string) []Change {
+	was, is := p.ledger(before, ""), p.ledger(after, "")
+	changed := map[string]bool{}
+	for i := range p.Tree.Pools {
+		if !was.shared[i].Equal(is.shared[i]) {
+			changed[p.Tree.Pools[i].Name] = true
+		}
+	}
 	var list []Change
-	for id, pin := range after {
-		if was, ok := before[id]; id != except && (!ok || !was.Equal(pin)) {
+	for id, c := range after.Placed {
+		old, known := before.Placed[id]
+		if id == except || (old == c && !changed[c.Pool]) {
+			continue
+		}
+		pin := p.pin(is, c)
+		if !known || !p.pin(was, old).Equal(pin) {
 			list = append(list, Change{id, pin})
 		}
 	}
 	slices.SortFunc(list, func(a, b Change) int { return cmp.Compare(a.ID, b.ID) })
 	return list
+}
+
+// PinOf returns what one placed container may use at the moment.
+func (p *Policy) PinOf(s State, id string) Pin {
+	c, ok := s.Placed[id]
+	if !ok {
+		return Pin{}
+	}
+	return p.pin(p.ledger(s, ""), c)
 }

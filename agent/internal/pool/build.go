@@ -81,7 +81,7 @@ func admit(pools []Pool, c Pool) []Pool {
 	return append(pools, c)
 }
 
-// link sets ids, parents, depths and the table of common ancestors.
+// link sets ids, names, parents, depths and the table of common ancestors.
 func (t *Tree) link() {
 	n := len(t.Pools)
 	for i := range t.Pools {
@@ -94,6 +94,10 @@ func (t *Tree) link() {
 				break
 			}
 		}
+	}
+	t.byName = make(map[string]int, n)
+	for i := range t.Pools {
+		t.byName[t.Pools[i].Name] = i
 	}
 	t.common = make([]int, n*n)
 	for a := range n {

@@ -44,6 +44,7 @@ type Pool struct {
 type Tree struct {
 	Pools    []Pool
 	Topology *topology.Topology
+	byName   map[string]int
 	common   []int // common[a*len(Pools)+b]: the smallest pool that holds both
 }
 
@@ -52,10 +53,8 @@ func (t *Tree) Top() *Pool { return &t.Pools[0] }
 
 // Named returns the pool of that name, or nil.
 func (t *Tree) Named(name string) *Pool {
-	for i := range t.Pools {
-		if t.Pools[i].Name == name {
-			return &t.Pools[i]
-		}
+	if id, ok := t.byName[name]; ok {
+		return &t.Pools[id]
 	}
 	return nil
 }
