@@ -19,7 +19,7 @@ type verb struct {
 }
 
 func verbs() []verb {
-	return []verb{topologyVerb, recordVerb}
+	return []verb{topologyVerb, recordVerb, simulateVerb, explainVerb}
 }
 
 func main() {

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"proxima.io/agent/internal/pool"
 )
@@ -208,4 +209,14 @@ func levelOf(word string) (pool.Level, bool) {
 		"system": pool.Root, "package": pool.Socket, "die": pool.Die, "numa": pool.Node, "l3cache": pool.Cache,
 	}[word]
 	return level, ok
+}
+
+// BestFirst returns the candidates in the order of preference.
+func BestFirst(candidates []Candidate) []Candidate {
+	sorted := slices.Clone(candidates)
+	slices.SortFunc(sorted, func(a, b Candidate) int {
+		order, _ := better(&a, &b)
+		return order
+	})
+	return sorted
 }
