@@ -46,3 +46,14 @@ func (p *Policy) adopt(s State, c *Placed) (State, bool) {
 	next.Placed[c.ID] = &Placed{Container: c.Container, Placement: d.Place, Order: c.Order}
 	return next, true
 }
+
+// Guess reads a container's place off the CPUs that it is seen to have, for when nothing else is known of it. Whether the
+// guess could be right is for Reconcile to find out.
+func (p *Policy) Guess(c Container, seen Pin) Placement {
+	d := p.demand(&c)
+	place := Placement{Pool: p.Tree.Smallest(seen.CPUs).Name, Kind: d.kind, Memory: seen.Memory}
+	if d.kind == Exclusive && seen.CPUs.Len() == d.full {
+		place.Exclusive = seen.CPUs
+	}
+	return place
+}
