@@ -19,7 +19,7 @@ type verb struct {
 }
 
 func verbs() []verb {
-	return []verb{topologyVerb, recordVerb, simulateVerb, explainVerb}
+	return []verb{runVerb, statusVerb, explainVerb, simulateVerb, topologyVerb, recordVerb}
 }
 
 func main() {
