@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"proxima.io/agent/internal/config"
+	"proxima.io/agent/internal/cri"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/nri"
 	"proxima.io/agent/internal/others"
@@ -44,7 +45,9 @@ type service struct {
 }
 
 // doorFlags say how the runtime is reached.
-type doorFlags struct{ nriSocket string }
+type doorFlags struct{ nri, listen, runtime string }
+
+func (d doorFlags) isCRI() bool { return d.listen != "" }
 
 func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.root, "root", "/", "the node's root `directory` (in a pod: where the host's is mounted)")
@@ -56,11 +59,13 @@ func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.socket, "socket", defaultSocket, "Unix `socket` that status and explain ask")
 	set.StringVar(&s.http, "http", "", "`address` for Prometheus and probes as well, such as :9911")
 	set.BoolVar(&s.dryRun, "dry-run", false, "decide and report, change nothing")
-	set.StringVar(&s.door.nriSocket, "nri-socket", "/var/run/nri/nri.sock", "the runtime's NRI `socket`")
+	set.StringVar(&s.door.nri, "nri-socket", "/var/run/nri/nri.sock", "the runtime's NRI `socket`")
+	set.StringVar(&s.door.listen, "cri-listen", "", "be a CRI proxy on this `socket` instead of an NRI plugin")
+	set.StringVar(&s.door.runtime, "cri-runtime", "/run/containerd/containerd.sock", "the runtime's CRI `socket`, with --cri-listen")
 }
 
 func runRun(args []string, _ io.Writer) error {
-	set := flags("run", "[flags]", "Runs on a node: as an NRI plugin it hears of every container before it starts, and pins it.")
+	set := flags("run", "[flags]", "Runs on a node: as an NRI plugin, or with --cri-listen as a proxy between kubelet and runtime, it\nhears of every container before it starts, and pins it.")
 	s := &service{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	s.register(set)
 	if err := set.Parse(args); err != nil {
@@ -84,7 +89,7 @@ func (s *service) run(ctx context.Context) error {
 	if err != nil {
 		s.log.Error("starting without the saved state", "error", err)
 	}
-	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: options, State: before, DryRun: s.dryRun,
+	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: options, State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(),
 		Save: func(st policy.State) error { return state.Save(s.state, st) }, Log: s.log})
 	if err != nil {
 		return err
@@ -107,15 +112,29 @@ func (s *service) run(ctx context.Context) error {
 	}
 	start(func(ctx context.Context) error { s.engine.Run(ctx); return nil })
 	start(s.watch)
-	start(func(ctx context.Context) error {
-		return nri.New(s.engine, s.machine, s.log).Serve(ctx, s.door.nriSocket)
-	})
+	if err := s.open(start); err != nil {
+		return err
+	}
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
 	// The last word: what the repair had no time to save.
 	return errors.Join(err, s.engine.Save())
+}
+
+// open opens the door to the runtime.
+func (s *service) open(start func(func(context.Context) error)) error {
+	if !s.door.isCRI() {
+		start(func(ctx context.Context) error { return nri.New(s.engine, s.machine, s.log).Serve(ctx, s.door.nri) })
+		return nil
+	}
+	door, err := cri.New(s.engine, s.machine, s.log, s.door.runtime)
+	if err != nil {
+		return err
+	}
+	start(func(ctx context.Context) error { return door.Serve(ctx, s.door.listen) })
+	return nil
 }
 
 func (s *service) listen(start func(func(context.Context) error)) error {
@@ -152,7 +171,7 @@ func (s *service) options() (config.Options, error) {
 	return config.Default(), nil
 }
 
-func (s *service) others() []others.Found { return others.Find(s.root, "") }
+func (s *service) others() []others.Found { return others.Find(s.root, s.door.listen) }
 
 // watch reads the configuration again when it changes, and looks again who else pins when kubelet's record does. A bad one
 // is refused whole; the old one stays.

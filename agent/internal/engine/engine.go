@@ -37,6 +37,9 @@ type Settings struct {
 	Options config.Options
 	State   policy.State
 	DryRun  bool
+	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and the repair tells
+	// them to the runtime right afterwards.
+	Inline bool
 	// Save is called with each new state, never from within a call of a door.
 	Save func(policy.State) error
 	Log  *slog.Logger
@@ -46,6 +49,7 @@ type Settings struct {
 type Engine struct {
 	machine *topology.Topology
 	dryRun  bool
+	inline  bool
 	save    func(policy.State) error
 	log     *slog.Logger
 
@@ -76,7 +80,7 @@ func New(s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		machine: s.Machine, dryRun: s.DryRun, save: s.Save, log: s.Log, options: s.Options,
+		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options,
 		policy: policy.New(s.Machine, resolved), told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
 		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
 		kick: make(chan struct{}, 1),
@@ -162,6 +166,19 @@ func (e *Engine) Container(id string) (policy.Container, bool) {
 		return c.Container, true
 	}
 	return policy.Container{}, false
+}
+
+// OfPod returns the ids of a pod's containers on the books.
+func (e *Engine) OfPod(podID string) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var ids []string
+	for _, c := range e.state.InOrder() {
+		if c.PodID == podID {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 // Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has one.

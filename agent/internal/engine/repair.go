@@ -15,8 +15,12 @@ const (
 	batch      = 50 // updates in one call, so that a call stays well below a runtime's time-out
 )
 
-// tell returns what the runtime has to be told about containers other than one, and notes it as told. The lock is held.
+// tell returns what the runtime has to be told about containers other than one with the answer to a call, and notes it as
+// told. The lock is held.
 func (e *Engine) tell(except string) []policy.Change {
+	if !e.inline {
+		return nil
+	}
 	changes := e.pending(except)
 	for _, c := range changes {
 		e.told[c.ID] = c.Pin
