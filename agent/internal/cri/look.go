@@ -102,12 +102,12 @@ func (l *looker) response(bytes []byte) {
 func (l *looker) done(err error) {
 	switch {
 	case l.pending != "" && !l.answered:
-		l.door.engine.Stop(l.pending) // it was not created after all
+		l.door.engine.Drop(l.pending) // it was not created after all
 	case err != nil || l.id == "":
 	case l.method == "StopContainer", l.method == "RemoveContainer":
-		l.door.engine.Stop(l.id)
+		l.door.engine.Drop(l.id)
 	case l.method == "StopPodSandbox", l.method == "RemovePodSandbox":
-		l.door.engine.StopPod(l.id)
+		l.door.engine.DropPod(l.id)
 	}
 }
 

@@ -139,7 +139,7 @@ func (d *Door) releaseExited(podID, prefix string) {
 	}
 	for _, c := range reply.All(1) {
 		if id := c.Text(1); c.Number(6) == exited && slices.Contains(known, id) {
-			d.engine.Stop(id)
+			d.engine.Drop(id)
 		}
 	}
 }

@@ -132,30 +132,36 @@ func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin
 // Stop takes a container off the books and returns the changes to others.
 func (e *Engine) Stop(id string) (changes []policy.Change) {
 	e.guard("stop", nil, func() {
-		e.state, _ = e.policy.Release(e.state, id)
-		delete(e.told, id)
-		delete(e.unplaced, id)
-		e.forget(id)
+		e.drop(id)
 		changes = e.tell("")
 	})
 	return changes
 }
 
-// StopPod takes a pod's containers off the books, those too whose creation failed after we had placed them, and forgets the
-// places that they could have come back to.
-func (e *Engine) StopPod(podID string) (changes []policy.Change) {
-	e.guard("stop pod", nil, func() {
+// Drop is Stop for callers whose answer has no room for changes: the repair tells them.
+func (e *Engine) Drop(id string) {
+	e.guard("drop", nil, func() { e.drop(id) })
+}
+
+// DropPod drops a pod's containers, those too whose creation failed after we had placed them, and forgets the places that
+// they could have come back to.
+func (e *Engine) DropPod(podID string) {
+	e.guard("drop pod", nil, func() {
 		for _, c := range e.state.InOrder() {
 			if c.PodID == podID {
-				e.state, _ = e.policy.Release(e.state, c.ID)
-				delete(e.told, c.ID)
-				e.forget(c.ID)
+				e.drop(c.ID)
 			}
 		}
 		e.state = e.policy.ForgetPod(e.state, podID)
-		changes = e.tell("")
 	})
-	return changes
+}
+
+// drop takes a container off the books. The lock is held.
+func (e *Engine) drop(id string) {
+	e.state, _ = e.policy.Release(e.state, id)
+	delete(e.told, id)
+	delete(e.unplaced, id)
+	e.forget(id)
 }
 
 // Container returns a placed container.

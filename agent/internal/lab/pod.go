@@ -2,7 +2,10 @@ package lab
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -31,7 +34,7 @@ func num(m raw.Message, number protowire.Number, value int64) raw.Message {
 func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod {
 	c.t.Helper()
 	below := map[string]string{"Guaranteed": "", "Burstable": "burstable/", "BestEffort": "besteffort/"}[class]
-	p := &Pod{client: c, parent: fmt.Sprintf("/kubepods-lab%d/%spod-%s", os.Getpid(), below, name)}
+	p := &Pod{client: c, parent: fmt.Sprintf("/%s/%spod-%s", cgroup(), below, name)}
 	metadata := raw.Message(nil).With(name, 1).With("uid-"+name, 2).With("default", 3)
 	p.config = sub(nil, 1, metadata)
 	p.config = sub(p.config, 6, raw.Message(nil).With("app", 1).With(name, 2))
@@ -62,8 +65,12 @@ func (p *Pod) Run(name string, milli int64, limited bool) string {
 	return id
 }
 
-// Stop stops a container.
-func (p *Pod) Stop(id string) { p.client.Call("StopContainer", raw.Message(nil).With(id, 1)) }
+// Stop stops a container and removes it, as kubelet does before it starts the next one of that name.
+func (p *Pod) Stop(id string) {
+	p.client.t.Helper()
+	p.client.Call("StopContainer", raw.Message(nil).With(id, 1))
+	p.client.Call("RemoveContainer", raw.Message(nil).With(id, 1))
+}
 
 // Remove stops and removes the pod.
 func (p *Pod) Remove() {
@@ -85,4 +92,27 @@ func (p *Pod) cgroup(id, file string) (string, error) {
 		text, err = os.ReadFile("/sys/fs/cgroup" + p.parent + "/" + id + "/" + file + ".effective")
 	}
 	return strings.TrimSpace(string(text)), err
+}
+
+// cgroup is the directory of all pods of this process, in every hierarchy.
+func cgroup() string { return fmt.Sprintf("kubepods-lab%d", os.Getpid()) }
+
+// removeCgroups removes the directories that runc leaves to kubelet. A directory goes only when it is empty, children first.
+func removeCgroups() {
+	found, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroup())
+	if err != nil {
+		return
+	}
+	for _, root := range append(found, "/sys/fs/cgroup/"+cgroup()) {
+		var dirs []string
+		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return nil
+		})
+		for _, dir := range slices.Backward(dirs) {
+			_ = os.Remove(dir) // what is still in use stays
+		}
+	}
 }

@@ -146,6 +146,7 @@ func (r *Runtime) remove() {
 		}
 	}
 	r.Kill()
+	removeCgroups()
 	if err := os.RemoveAll(r.dir); err != nil {
 		r.t.Logf("left behind: %v", err)
 	}

@@ -85,13 +85,13 @@ func (d *Door) StopContainer(_ context.Context, _ *api.PodSandbox, c *api.Contai
 
 // RemoveContainer is for containers that never came to be stopped.
 func (d *Door) RemoveContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
-	d.Engine.Stop(c.GetId()) // whom it displaced is told by the repair
+	d.Engine.Drop(c.GetId())
 	return nil
 }
 
 // StopPodSandbox forgets the pod.
 func (d *Door) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
-	d.Engine.StopPod(pod.GetId())
+	d.Engine.DropPod(pod.GetId())
 	return nil
 }
 
