@@ -18,6 +18,7 @@ impl Engine {
             unix: self.facts.epoch + self.now / 1_000_000,
             pid: self.facts.pid,
             threads: self.facts.workers,
+            largest_reply: self.limits.value_bytes,
             connections: &*self.register,
         }
     }
