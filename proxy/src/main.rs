@@ -1,4 +1,5 @@
 //! The `proxima` command.
+#![allow(clippy::disallowed_types, reason = "the log file is shared by all threads")]
 
 use std::{fs::File, io::Write, path::PathBuf, process::ExitCode, sync::Mutex};
 

@@ -6,6 +6,7 @@
 //! ```
 //!
 //! Every connection that got bytes in a turn is flushed once at its end, so that many clients' requests leave in one write.
+#![allow(clippy::disallowed_methods, reason = "the one place where a worker reads the clock, once a turn")]
 
 use std::{
     io::{self, Write},
@@ -73,6 +74,7 @@ pub struct Worker<R> {
 }
 
 impl<R: Reactor> Worker<R> {
+    #[allow(clippy::too_many_arguments, reason = "everything a worker is given, once")]
     /// A worker that hears its orders through `orders` when `bell` has bytes.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
 //! Listening sockets: one for each worker by `SO_REUSEPORT`, one for all on a Unix path.
+#![allow(clippy::disallowed_methods, reason = "looks whether a socket file is alive, before anything is served")]
 
 use std::{io, net::SocketAddr, os::unix::net::UnixStream, path::Path};
 

@@ -131,7 +131,7 @@ impl Slots {
     pub fn begin(&mut self, seq: u32, head: &[u8], out: &mut Vec<u8>) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else { return };
-        if first && !(slot.part && !self.failure.is_empty()) {
+        if first && (!slot.part || self.failure.is_empty()) {
             slot.state = State::Streaming;
             out.extend_from_slice(head);
         } else {

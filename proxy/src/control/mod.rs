@@ -6,6 +6,7 @@
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the control thread: owns the clock, serves no request")]
 
 mod front;
 mod health;

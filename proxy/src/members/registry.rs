@@ -1,5 +1,6 @@
 //! Every member that any snapshot names, by what makes it that member: across reloads the same one stays, with its number,
 //! its lanes and its health.
+#![allow(clippy::disallowed_methods, reason = "where members are made, off the workers")]
 
 use std::{
     collections::HashMap,

@@ -47,7 +47,7 @@ impl Choose for HashRoute {
             return index;
         }
         self.pick(query.key, |key| {
-            self.distribution.pick_live(key, &|index| children.is_up(index)).unwrap_or(index)
+            self.distribution.pick_live(key, |index| children.is_up(index)).unwrap_or(index)
         })
     }
 
