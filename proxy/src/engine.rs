@@ -16,7 +16,7 @@ use crate::{
     route::{Flights, Random, Tree},
     stream::Stream,
     timer::Timer,
-    upstream::{Lane, Lanes},
+    upstream::{Lane, Lanes, Phase},
 };
 
 /// A worker's state.
@@ -135,6 +135,16 @@ impl Engine {
     #[inline]
     pub fn waits(&self) -> bool {
         self.in_flight > 0
+    }
+
+    /// Is this a lane whose connection is still being made?
+    pub fn is_connecting(&self, peer: Peer) -> bool {
+        match peer {
+            Peer::Lane { index, .. } => {
+                self.lanes.get(index as usize).is_some_and(|lane| matches!(lane.phase, Phase::Connecting))
+            }
+            Peer::Client { .. } => false,
+        }
     }
 
     /// Is any server held back because its reader is slow?

@@ -393,6 +393,10 @@ impl<R: Reactor> Worker<R> {
 
     fn connect(&mut self, index: u32) {
         let Some(lane) = self.engine.lanes.get(index as usize) else { return };
+        if lane.stream.conn.is_some() {
+            // Its place was given again in the same turn: it stands on the list twice.
+            return;
+        }
         let peer = Peer::Lane { index, generation: lane.generation };
         match self.reactor.connect(tag(peer), &lane.member.socket) {
             Ok(conn) => self.engine.attach(peer, conn),
@@ -404,6 +408,11 @@ impl<R: Reactor> Worker<R> {
         let Some(stream) = self.engine.stream(peer) else { return };
         stream.dirty = false;
         let Some(conn) = stream.conn else { return };
+        if self.engine.is_connecting(peer) {
+            // A login comes before the requests that wait.
+            return;
+        }
+        let Some(stream) = self.engine.stream(peer) else { return };
         if self.reactor.backlog(conn) > 0 {
             return;
         }

@@ -21,16 +21,16 @@ impl Span {
         }
     }
 
-    /// The bytes of this span in `message`.
+    /// The bytes of this span in `message`; none when it is not of this message.
     #[inline]
     pub fn of(self, message: &[u8]) -> &[u8] {
-        &message[self.start as usize..(self.start + self.len) as usize]
+        message.get(self.start as usize..self.end()).unwrap_or_default()
     }
 
     /// One past the last byte.
     #[inline]
     pub const fn end(self) -> usize {
-        (self.start + self.len) as usize
+        self.start as usize + self.len as usize
     }
 
     /// True when nothing is there.

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Parsed, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{Client, Slots, Upload};
 use crate::{
@@ -210,9 +210,10 @@ impl Engine {
                 }
                 Parsed::Head(request) => {
                     let len = request.len();
-                    if len > WHOLE {
+                    if len > WHOLE && len > self.whole_limit(index) {
                         // Alone: nothing of this client may overtake it, nor be overtaken by it.
-                        if !client.slots.is_empty() || !self.begin_upload(index, &tree, &request, rest) {
+                        let alone = self.clients.get(index as usize).is_some_and(|client| client.slots.is_empty());
+                        if !alone || !self.begin_upload(index, &tree, &request, rest) {
                             if let Some(client) = self.clients.get_mut(index as usize) {
                                 client.stalled = true;
                             }
@@ -227,6 +228,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// The embedded store takes a value whole or not at all, so what may be for it is held up to its largest item.
+    fn whole_limit(&self, client: u32) -> u64 {
+        const HEAD: u64 = 4096;
+        let listener = self.clients.get(client as usize).map_or(usize::MAX, |client| usize::from(client.listener));
+        if self.tree.reaches_store(listener) { self.store.limits().item as u64 + HEAD } else { WHOLE }
     }
 
     fn admit(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
@@ -261,7 +269,8 @@ impl Engine {
         if request.body > 0
             && let Err(answer) = dialect.check_end(message)
         {
-            return self.answer_here(index, answer, request.is_quiet);
+            let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
+            return self.answer_here(index, answer, silenced);
         }
         self.figures.requests[usize::from(request.command)] += 1;
         if self.over_memory {
@@ -337,7 +346,7 @@ impl Engine {
     fn refuse(&mut self, index: u32, request: &Request, text: &str) {
         let Some(client) = self.clients.get_mut(index as usize) else { return };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(proxima_wire::message::Outcome::Overloaded, text, &mut out);
+        client.dialect.error(Outcome::Overloaded, text, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();

@@ -27,6 +27,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// Files on which it depends: itself and the files of servers.
     pub files_watched: Vec<PathBuf>,
+    /// The text itself.
+    pub text: String,
     /// 16 hexadecimal digits that are the same on every proxy that has the same text.
     pub version_hash: String,
 }
@@ -80,6 +82,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
         config,
         warnings,
         files_watched,
+        text: text.to_owned(),
         version_hash: version_hash([text]),
     })
 }

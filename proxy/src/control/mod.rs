@@ -108,12 +108,12 @@ impl Proxy {
     }
 
     pub fn version(&self) -> String {
-        self.state().loaded.version_hash.clone()
+        self.state().tree.version.to_string()
     }
 
-    /// The running configuration, for people.
+    /// The text of the running configuration.
     pub fn config(&self) -> String {
-        format!("{:#?}\n", self.state().loaded.config)
+        self.state().loaded.text.clone()
     }
 
     /// Successful and refused reloads, and why the last one was refused.

@@ -187,8 +187,8 @@ impl Proxy {
         state.loaded = made.loaded;
         state.tree = own;
         state.changed = SystemTime::now();
+        state.members = state.tree.members();
         state.registry.purge();
-        state.members = state.registry.members();
         self.register.listening(state.bound.iter().flatten().cloned().collect());
         self.recount(&state.members, &state.loaded.config);
         tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");

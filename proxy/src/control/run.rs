@@ -90,7 +90,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let limits = loaded.config.limits.clone();
     let memory = loaded.config.embedded.memory;
     let made = make(loaded, &mut registry, &[], &[], workers, host_id, dialect)?;
-    raise_file_limit(limits.clients, workers, registry.members().len());
+    raise_file_limit(limits.clients, workers, made.trees.first().map_or(0, |tree| tree.members().len()));
 
     let started = Instant::now();
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -193,9 +193,9 @@ async fn follow(proxy: &Arc<Proxy>) -> Result<(), StartError> {
         tokio::select! {
             _ = beat.tick() => proxy.workers.beat(),
             _ = look.tick() => {
-                if proxy.workers.ended() {
-                    tracing::error!("all workers have ended");
-                    return Err(StartError::Io("all workers have ended; the log says why".into()));
+                if proxy.workers.any_ended() {
+                    // Its clients are gone and its listeners refuse: a fresh process serves them better.
+                    return Err(StartError::Io("a worker has ended; the log says why".into()));
                 }
                 if proxy.front.follows() && watch.changed(proxy.watched()) {
                     sleep(proxy.front.delay()).await;

@@ -88,12 +88,14 @@ impl Workers {
         sum
     }
 
+    /// Has a thread ended that should not have?
+    pub(super) fn any_ended(&self) -> bool {
+        self.handles.iter().any(Handle::has_ended)
+    }
+
     /// Have all threads ended?
     pub(super) fn ended(&self) -> bool {
-        self.handles.iter().all(|handle| {
-            let thread = handle.thread.lock().unwrap_or_else(PoisonError::into_inner);
-            thread.as_ref().is_none_or(JoinHandle::is_finished)
-        })
+        self.handles.iter().all(Handle::has_ended)
     }
 
     pub(super) fn join(&self) {
@@ -106,6 +108,11 @@ impl Workers {
 }
 
 impl Handle {
+    fn has_ended(&self) -> bool {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     fn start(
         number: usize,
         engine: Make,

@@ -23,8 +23,9 @@ impl Memcache {
     pub const MCROUTER_FLUSH: Self = Self { flush: true, ..Self::MCROUTER };
 }
 
-/// What `version` answers: client libraries read a number, so it comes first.
-const VERSION: &[u8] = concat!("VERSION ", env!("CARGO_PKG_VERSION"), " proxima\r\n").as_bytes();
+/// What `version` answers. Client libraries read the first number to know what they may send and how errors look: it is
+/// that of the memcached whose protocol this is.
+const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl Dialect for Memcache {
     fn name(&self) -> &'static str {

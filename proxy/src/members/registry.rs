@@ -109,13 +109,6 @@ impl Registry {
         });
         self.health.retain(|_, health| Arc::strong_count(health) > 1);
     }
-
-    /// All members, in the order of their numbers.
-    pub fn members(&self) -> Vec<Arc<Member>> {
-        let mut all: Vec<_> = self.members.values().cloned().collect();
-        all.sort_by_key(|member| member.id);
-        all
-    }
 }
 
 /// `host:port`, `[v6]:port` or `unix:/path`; names are looked up.

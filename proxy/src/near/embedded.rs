@@ -54,6 +54,9 @@ pub struct Context<'a> {
     pub pid: u32,
     /// Workers.
     pub threads: usize,
+    /// Bytes that the reply to one request with many keys may have. A line of 1 MiB could ask a thousand times for the
+    /// same value of 1 MiB; whoever does so gets what memcached says when it has no memory for a reply.
+    pub largest_reply: usize,
     /// Who is connected.
     pub connections: &'a dyn Connections,
 }
@@ -83,10 +86,7 @@ pub struct Connection<'a> {
     pub idle: u64,
 }
 
-/// Executes `request`, whose head and body are `message`, and appends the reply to `out`.
-///
-/// `quit` is not answered. The bytes of `message` beyond the request are not looked at; if there are fewer, the request
-/// is refused as one whose value does not end where it should.
+/// Executes `request`, whose head and body are `message`, and appends the reply to `out`. `quit` is not answered.
 pub fn answer(
     store: &Store,
     context: &Context<'_>,
@@ -106,6 +106,7 @@ pub fn answer(
         clock,
         request,
         message,
+        largest_reply: context.largest_reply,
     };
     match command {
         Command::Get => get::get(&call, out),

@@ -37,6 +37,8 @@ pub struct Epoll {
     cursor: usize,
     /// Readable without a new edge.
     again: Vec<Conn>,
+    /// Listeners that had no descriptor for the next client.
+    starved: Vec<Conn>,
     /// Clients left in the queues of closed listeners.
     drained: Vec<Event>,
     scratch: Option<Box<[u8]>>,
@@ -84,6 +86,7 @@ impl Epoll {
             ready: Vec::new(),
             cursor: 0,
             again: Vec::new(),
+            starved: Vec::new(),
             drained: Vec::new(),
             scratch: None,
         })
@@ -131,9 +134,9 @@ impl Epoll {
                 // A client that gave up before we came: not our failure.
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::AGAIN) => None,
-                // Out of files or memory: the clients stay in the queue; look again in the next turn.
+                // Out of files or memory: the clients stay in the queue until something else has happened.
                 Err(_) => {
-                    self.again.push(conn);
+                    self.starved.push(conn);
                     None
                 }
             };
@@ -309,6 +312,9 @@ impl Reactor for Epoll {
         }
         for conn in self.again.drain(..) {
             self.ready.push(Ready { conn, read: true, write: false });
+        }
+        if !self.events.is_empty() {
+            self.ready.extend(self.starved.drain(..).map(|conn| Ready { conn, read: true, write: false }));
         }
         for event in &self.events {
             let conn = conn(event.token());

@@ -19,13 +19,10 @@ use super::{
     tree::{Attempt, Choose, Leaf, Node, NodeId, Tree, Wait, Wrap},
 };
 use crate::{
-    config::schema::{Algorithm, Children, Config, Hash, Pool, Route, Server},
+    config::{distribution, schema::{Algorithm, Children, Config, Hash, Pool, Route, Server}},
     dialect::Dialect,
     members::{AddressError, Distance, Member, Registry},
 };
-
-/// Deeper trees are refused: a walk's state must stay small.
-const DEPTH: usize = 64;
 
 /// A configuration cannot become a tree.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +31,7 @@ pub enum BuildError {
     Address(#[from] AddressError),
     #[error("there is no route and no pool called `{0}`")]
     Unknown(String),
-    #[error("routes are nested more than {DEPTH} deep (do they name each other in a circle?)")]
+    #[error("routes are nested more than {} deep (do they name each other in a circle?)", Route::DEPTH)]
     TooDeep,
     #[error("hash over {over}: {source}")]
     Hash { over: String, source: DistributionError },
@@ -47,7 +44,8 @@ pub struct Build<'a> {
     config: &'a Config,
     /// The servers of each pool, whatever their source.
     pools: HashMap<&'a str, Vec<Arc<Member>>>,
-    distributions: Vec<Arc<Distribution>>,
+    /// In the order in which trees ask for them; none: by chance.
+    distributions: Vec<Option<Arc<Distribution>>>,
     dialect: &'static dyn Dialect,
     version: Arc<str>,
     host_id: u64,
@@ -108,21 +106,23 @@ impl<'a> Build<'a> {
         }
         let mut reach = Vec::new();
         let mut broadcasts = Vec::new();
+        let mut stores = Vec::new();
         for &root in &roots {
             let mut leaves = Vec::new();
             maker.leaves(root, &mut leaves);
+            stores.push(leaves.iter().any(|&leaf| maker.member_at(leaf).is_none()));
             reach.push(leaves.iter().filter_map(|&leaf| maker.member_at(leaf).cloned()).collect());
             broadcasts.push(maker.push(Node::Gather { name: "everywhere", wait: Wait::All, children: leaves }));
         }
         let (nodes, warnings) = (maker.nodes, maker.warnings);
-        let members = nodes
+        let numbers = nodes
             .iter()
             .filter_map(|node| match node {
                 Node::Leaf(Leaf::Member(member)) => Some(member.id),
                 _ => None,
             })
             .collect();
-        let tree = Tree { nodes, roots, reach, broadcasts, members, dialect: self.dialect, version: Arc::clone(&self.version) };
+        let tree = Tree { nodes, roots, reach, broadcasts, stores, numbers, dialect: self.dialect, version: Arc::clone(&self.version) };
         Ok(Built { tree, warnings })
     }
 }
@@ -173,7 +173,7 @@ impl<'a> Maker<'_, 'a> {
 
     fn node(&mut self, route: &'a Route) -> Result<NodeId, BuildError> {
         self.depth += 1;
-        if self.depth > DEPTH {
+        if self.depth > Route::DEPTH {
             return Err(BuildError::TooDeep);
         }
         let made = self.make(route);
@@ -361,27 +361,27 @@ impl<'a> Maker<'_, 'a> {
             [only] => return Ok(only),
             _ => {}
         }
-        if spec.algorithm == Algorithm::Random {
-            return Ok(self.choose(RandomChild, nodes));
-        }
         if matches!(spec.algorithm, Algorithm::Modula(_) | Algorithm::KetamaTwemproxy(_)) {
             nodes.sort_by(|&a, &b| twemproxy_order(&self.name(a), &self.name(b)));
         }
         let number = self.hashes;
         self.hashes += 1;
         let distribution = match self.build.distributions.get(number) {
-            Some(distribution) => Arc::clone(distribution),
+            Some(distribution) => distribution.clone(),
             None => {
                 let made = self.distribution(&spec, &nodes).map_err(|source| BuildError::Hash { over: over(), source })?;
-                let made = Arc::new(made);
-                self.build.distributions.push(Arc::clone(&made));
+                let made = made.map(Arc::new);
+                self.build.distributions.push(made.clone());
                 made
             }
         };
-        Ok(self.choose(HashRoute { distribution, spec }, nodes))
+        Ok(match distribution {
+            Some(distribution) => self.choose(HashRoute { distribution, spec }, nodes),
+            None => self.choose(RandomChild, nodes),
+        })
     }
 
-    fn distribution(&self, spec: &Hash, nodes: &[NodeId]) -> Result<Distribution, DistributionError> {
+    fn distribution(&self, spec: &Hash, nodes: &[NodeId]) -> Result<Option<Distribution>, DistributionError> {
         let names: Vec<String> = match &spec.tags {
             Some(tags) => tags.clone(),
             None => nodes.iter().map(|&node| self.name(node)).collect(),
@@ -393,18 +393,7 @@ impl<'a> Maker<'_, 'a> {
         };
         let listed: Vec<HashNode<'_>> =
             names.iter().enumerate().map(|(index, name)| HashNode { name, weight: weight(index) }).collect();
-        match spec.algorithm {
-            Algorithm::Ketama => Distribution::ketama(&listed, proxima_wire::hash::KeyHash::Md5),
-            Algorithm::KetamaTwemproxy(key_hash) => Distribution::ketama(&listed, key_hash),
-            Algorithm::Modula(key_hash) => Distribution::modula(&listed, key_hash),
-            Algorithm::Ch3 | Algorithm::Random => Distribution::ch3(nodes.len()),
-            Algorithm::WeightedCh3 => Distribution::weighted_ch3(&listed),
-            Algorithm::Crc32 => Distribution::crc32(nodes.len()),
-            Algorithm::ConstShard => Distribution::const_shard(nodes.len()),
-            Algorithm::Rendezvous => Distribution::rendezvous(&listed),
-            Algorithm::WeightedRendezvous => Distribution::weighted_rendezvous(&listed),
-            Algorithm::Jump => Distribution::jump(nodes.len()),
-        }
+        distribution(spec.algorithm, &listed)
     }
 
     fn by_operation(

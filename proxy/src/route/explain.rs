@@ -17,6 +17,9 @@ pub fn explain(tree: &Tree, listener: usize, request: &[u8], random: &mut Random
     let Parsed::Head(head) = tree.dialect.request(request, u64::MAX) else {
         return Err(format!("`{}` is no request", request.trim_ascii_end().escape_ascii()));
     };
+    if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
+        return Err(format!("`{}` is not one request for one key", request.trim_ascii_end().escape_ascii()));
+    }
     let root = tree.root(listener).ok_or("there is no such listener")?;
     let mut scratch = [0; 250];
     let key = tree.dialect.key(&head, request, &mut scratch).to_vec();

@@ -50,8 +50,13 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let mut scratch = [0; 250];
-        let key = origin.dialect.key(request, message, &mut scratch);
+        let mut decoded;
+        let key = if request.base64_key {
+            decoded = [0; 250];
+            origin.dialect.key(request, message, &mut decoded)
+        } else {
+            request.key.of(message)
+        };
         let query = Query { command: request.command, class: request.class, key, dialect: origin.dialect };
         loop {
             match tree.node(node) {
@@ -97,8 +102,8 @@ impl Engine {
             Leaf::Member(member) => self.send(member, request, message, to),
             Leaf::Embedded => {
                 if (message.len() as u64) < request.len() {
-                    let text = "object too large for the embedded store";
-                    return self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
+                    let text = "object too large for cache";
+                    return self.deliver_error(to, origin.dialect, Outcome::RemoteError, text);
                 }
                 let mut out = std::mem::take(&mut self.scratch_reply);
                 let context = self.store_context();
@@ -275,7 +280,8 @@ impl Engine {
             self.timers.pop();
             let Some(flight) = self.flights.get(timer.flight, timer.generation) else { continue };
             let (tree, node, request, listener) = (Rc::clone(&flight.tree), flight.node, flight.request, flight.listener);
-            let message = std::mem::take(&mut flight.message);
+            // The flight keeps its own: the reply will be told whose it is by it.
+            let message = flight.message.clone();
             let Node::Wrap { child, .. } = tree.node(node) else { continue };
             let to = self.flights.child(timer.flight, 0);
             let origin = Origin { listener, dialect: tree.dialect };

@@ -1,6 +1,7 @@
 //! The tree that a request walks.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet}, fmt, sync::Arc};
 
 use proxima_wire::message::{Class, Outcome, Request};
 
@@ -124,8 +125,10 @@ pub struct Tree {
     pub(super) reach: Vec<Vec<Arc<Member>>>,
     /// For each root a gather over all that it reaches, for commands that go to every member.
     pub(super) broadcasts: Vec<NodeId>,
+    /// Does a root lead to the embedded store?
+    pub(super) stores: Vec<bool>,
     /// The numbers of all its members.
-    pub(super) members: HashSet<MemberId>,
+    pub(super) numbers: HashSet<MemberId>,
     /// The protocol that this tree's members speak.
     pub dialect: &'static dyn Dialect,
     /// Tells one configuration from another.
@@ -140,7 +143,8 @@ impl Tree {
             roots: Vec::new(),
             reach: Vec::new(),
             broadcasts: Vec::new(),
-            members: HashSet::new(),
+            stores: Vec::new(),
+            numbers: HashSet::new(),
             dialect,
             version: "none".into(),
         }
@@ -160,9 +164,25 @@ impl Tree {
         self.reach.get(listener).map_or(&[], Vec::as_slice)
     }
 
+    /// Does listener number `listener` lead to the embedded store?
+    pub fn reaches_store(&self, listener: usize) -> bool {
+        self.stores.get(listener).copied().unwrap_or(false)
+    }
+
+    /// Its members, in the order of their numbers.
+    pub fn members(&self) -> Vec<Arc<Member>> {
+        let mut found = BTreeMap::new();
+        for node in &self.nodes {
+            if let Node::Leaf(Leaf::Member(member)) = node {
+                found.insert(member.id, Arc::clone(member));
+            }
+        }
+        found.into_values().collect()
+    }
+
     /// Does anything in this tree lead to that member?
     pub fn names(&self, member: MemberId) -> bool {
-        self.members.contains(&member)
+        self.numbers.contains(&member)
     }
 
     /// The node that sends to everything that listener number `listener` can reach.

@@ -19,20 +19,25 @@ pub(super) struct Line<'a> {
     /// The bytes before the line end.
     pub(super) text: &'a [u8],
     /// Bytes of text and line end.
-    pub(super) head: u32,
+    pub(super) head: usize,
 }
 
 /// The first line of `bytes`, free of NUL. It ends with LF; one CR before it belongs to the line end, unless the line
 /// holds nothing else (memcached's reading).
 #[inline]
 pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
-    match memchr2(b'\n', 0, &bytes[..bytes.len().min(LINE + 1)]) {
-        Some(end) if bytes[end] == b'\n' => Parsed::Head(Line {
-            text: text(&bytes[..=end]),
-            head: (end + 1) as u32,
-        }),
-        _ => unusual(bytes),
-    }
+    let end = match memchr2(b'\n', 0, &bytes[..bytes.len().min(LINE + 1)]) {
+        Some(end) if bytes[end] == b'\n' => end,
+        _ => match unusual_end(bytes) {
+            Parsed::Head(end) => end,
+            Parsed::More => return Parsed::More,
+            Parsed::Bad(bad) => return Parsed::Bad(bad),
+        },
+    };
+    Parsed::Head(Line {
+        text: text(&bytes[..=end]),
+        head: end + 1,
+    })
 }
 
 /// A head without its line end.
@@ -45,20 +50,14 @@ pub(super) fn text(head: &[u8]) -> &[u8] {
     }
 }
 
-/// The first line when it has no end yet, or holds a NUL.
+/// Where the first line ends, when that is not known yet or far away, or there is a NUL before it.
 #[cold]
-fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
+fn unusual_end(bytes: &[u8]) -> Parsed<usize> {
     let may_be_long = matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats");
     let limit = if may_be_long { MULTIGET_LINE } else { LINE };
     match memchr(b'\n', &bytes[..bytes.len().min(limit + 1)]) {
-        Some(end) => {
-            let (text, head) = (text(&bytes[..=end]), (end + 1) as u32);
-            if memchr(0, text).is_some() {
-                Parsed::Bad(refuse(head, error::BAD_FORMAT))
-            } else {
-                Parsed::Head(Line { text, head })
-            }
-        }
+        Some(end) if memchr(0, &bytes[..end]).is_some() => Parsed::Bad(refuse(end + 1, error::BAD_FORMAT)),
+        Some(end) => Parsed::Head(end),
         None if bytes.len() <= limit => Parsed::More,
         None => {
             let reply = if may_be_long { error::LINE_TOO_LONG } else { b"" };

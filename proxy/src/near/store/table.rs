@@ -141,8 +141,11 @@ impl Table {
         let mut at = hash.home() as usize & mask;
         loop {
             let slot = self.occupied(at)?;
-            if slot.home == hash.home() && item::key(&slot.bytes) == key {
-                return Some(at);
+            if slot.home == hash.home() {
+                item::preload(&slot.bytes);
+                if item::key(&slot.bytes) == key {
+                    return Some(at);
+                }
             }
             at = (at + 1) & mask;
         }

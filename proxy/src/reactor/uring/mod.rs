@@ -53,6 +53,8 @@ pub struct Uring {
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     spare: Vec<Vec<u8>>,
+    /// Listeners that had no descriptor for the next client.
+    starved: Vec<Conn>,
 }
 
 #[derive(Debug)]
@@ -109,6 +111,7 @@ impl Uring {
             quick: Vec::new(),
             closing: Vec::new(),
             spare: Vec::new(),
+            starved: Vec::new(),
         })
     }
 
@@ -328,6 +331,9 @@ impl Uring {
             if link.closed {
                 self.drain(conn);
                 self.finish(conn);
+            } else if result < 0 {
+                // Out of files or memory: the clients stay in the queue until something else has happened.
+                self.starved.push(conn);
             } else {
                 self.receive(conn);
             }
@@ -344,6 +350,9 @@ impl Uring {
     }
 
     fn received(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
+        while let Some(listener) = self.starved.pop() {
+            self.receive(listener);
+        }
         let link = self.links.get_mut(conn.index as usize).filter(|l| l.generation == conn.generation)?;
         let group = usize::from(link.expect == Expect::Large);
         let (tag, closed, paused) = (link.tag, link.closed, link.paused);
@@ -474,6 +483,9 @@ impl Reactor for Uring {
                 .user_data(user_data(Op::Cancel, conn));
             return self.push(&entry);
         }
+        if link.sending.is_empty() {
+            return self.finish(conn);
+        }
         self.closing.push(conn);
     }
 
@@ -485,7 +497,8 @@ impl Reactor for Uring {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = if self.events.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let at_once = !self.events.is_empty() || !self.closing.is_empty();
+        let timeout = if at_once { Some(Duration::ZERO) } else { timeout };
         let result = match timeout {
             None => self.ring.submit_and_wait(1),
             Some(limit) => {
