@@ -3,6 +3,7 @@
 
 use std::{collections::BinaryHeap, rc::Rc, sync::Arc};
 
+use proxima_wire::message::Span;
 use slab::Slab;
 
 use crate::{
@@ -49,6 +50,10 @@ pub struct Engine {
     /// Scratch for requests and replies made here.
     pub(crate) scratch: Vec<u8>,
     pub(crate) scratch_reply: Vec<u8>,
+    /// Scratch for a request that a flight sends again or later.
+    pub(crate) resend: Vec<u8>,
+    /// Scratch for the keys of a request of several, with their slots.
+    pub(crate) keys: Vec<(Span, u32)>,
     /// Bulk lanes that the request being dispatched was given.
     pub(crate) uploads: Vec<(u32, u32)>,
     /// Process-wide facts that `stats` reports.
@@ -120,6 +125,8 @@ impl Engine {
             generation: 0,
             scratch: Vec::new(),
             scratch_reply: Vec::new(),
+            resend: Vec::new(),
+            keys: Vec::new(),
             uploads: Vec::new(),
             facts,
         }
@@ -172,12 +179,16 @@ impl Engine {
         let mut buffered = 0;
         for (index, client) in &mut self.clients {
             let waiting = client.stream.conn.map_or(0, backlog);
-            let due = waiting + client.stream.out.len();
+            let due = waiting + client.stream.out.len() + client.stream.wire.len();
             buffered += due + client.stream.stash.len() + client.slots.held();
             if waiting == 0 || waiting != client.stuck_backlog {
                 (client.stuck, client.stuck_backlog) = (now, waiting);
             }
             if waiting > 0 && now - client.stuck > patience {
+                self.figures.clients.slow += 1;
+                gone.push(index as u32);
+            } else if client.is_uploading() && !client.stalled && now - client.active > patience {
+                // It holds a lane, and others wait for one.
                 self.figures.clients.slow += 1;
                 gone.push(index as u32);
             } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {

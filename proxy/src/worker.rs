@@ -419,21 +419,27 @@ impl<R: Reactor> Worker<R> {
             return;
         }
         if let Some(transform) = &mut stream.transform {
-            if !stream.out.is_empty() && transform.seal(&stream.out, &mut stream.wire).is_err() {
-                stream.wire.clear();
+            if !stream.out.is_empty()
+                && let Err(error) = transform.seal(&stream.out, &mut stream.wire)
+            {
+                return match peer {
+                    Peer::Client { index, generation } => self.engine.client_failed(index, generation),
+                    Peer::Lane { index, generation } => self.engine.lane_failed(index, generation, Some(&error)),
+                };
             }
             stream.out.clear();
-            if !stream.wire.is_empty() {
-                self.reactor.send(conn, &mut stream.wire);
-            }
-        } else if !stream.out.is_empty() {
-            self.reactor.send(conn, &mut stream.out);
         }
-        self.after_flush(peer, conn);
+        let bytes = if stream.transform.is_some() { &mut stream.wire } else { &mut stream.out };
+        let sent = !bytes.is_empty();
+        if sent {
+            self.reactor.send(conn, bytes);
+        }
+        self.after_flush(peer, conn, sent);
     }
 
-    /// Closes a client that is done, and remembers whose progress matters.
-    fn after_flush(&mut self, peer: Peer, conn: Conn) {
+    /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
+    /// after them would never end.
+    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool) {
         let backlog = self.reactor.backlog(conn);
         match peer {
             Peer::Client { index, .. } => {
@@ -441,12 +447,12 @@ impl<R: Reactor> Worker<R> {
                 let finished = self.engine.is_finished(client);
                 if finished && backlog == 0 {
                     self.engine.close_client(index, false);
-                } else if finished || client.stalled || self.engine.holds_lanes() {
+                } else if finished || sent && (client.stalled || self.engine.holds_lanes()) {
                     self.watched.push(peer);
                 }
             }
             Peer::Lane { index, .. } => {
-                if self.engine.lanes.get(index as usize).is_some_and(|lane| lane.uploading.is_some()) {
+                if sent && self.engine.lanes.get(index as usize).is_some_and(|lane| lane.uploading.is_some()) {
                     self.watched.push(peer);
                 }
             }

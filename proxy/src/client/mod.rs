@@ -52,7 +52,14 @@ pub struct Client {
     pub stuck_backlog: usize,
 }
 
-/// A request too large for a shared lane, on its way through.
+impl Client {
+    /// Is it in the middle of a value that is being passed on?
+    pub fn is_uploading(&self) -> bool {
+        self.upload.as_ref().is_some_and(|upload| upload.remaining > 0)
+    }
+}
+
+/// A request too large for a shared lane, on its way through; its client is served no further before it is answered.
 pub struct Upload {
     /// Bytes of it that are still to come.
     pub remaining: u64,

@@ -12,7 +12,7 @@ use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{Client, Slots, Upload};
 use crate::{
-    dialect::{Conversation, Dialect, Login, Plan},
+    dialect::{Conversation, Dialect, Login, Plan, Side},
     engine::{Engine, Peer},
     reactor::Conn,
     route::{ReplyTo, Tree},
@@ -27,6 +27,7 @@ const BUDGET: usize = 1024;
 pub const HIGH_WATER: usize = 256 * 1024;
 /// Bulk lanes of one worker to one member.
 pub const BULK_LANES: usize = 4;
+const REMOVED: &str = "this listener was removed from the configuration";
 
 impl Engine {
     /// A client has connected.
@@ -34,7 +35,7 @@ impl Engine {
         let generation = self.next_generation();
         let mut client = Client {
             generation,
-            stream: Stream::default(),
+            stream: Stream { transform: dialect.transform(Side::Client), ..Stream::default() },
             listener,
             listed: false,
             dialect,
@@ -169,10 +170,19 @@ impl Engine {
                 }
                 continue;
             }
-            if client.upload.is_some() {
-                at += self.pass_on(index, rest);
-                let waits = self.clients.get(index as usize).is_some_and(|client| client.upload.is_some());
-                if waits {
+            if let Some(upload) = &client.upload {
+                if upload.remaining == 0 {
+                    // Alone to its end: what follows may not overtake it on another lane.
+                    if !client.slots.is_empty() {
+                        client.stalled = !rest.is_empty();
+                        return at;
+                    }
+                    client.upload = None;
+                    continue;
+                }
+                let used = self.pass_on(index, rest);
+                at += used;
+                if used == 0 {
                     return at;
                 }
                 continue;
@@ -245,6 +255,11 @@ impl Engine {
         let spoke = client.stream.out.len() > said;
         let peer = Peer::Client { index, generation: client.generation };
         let used = match login {
+            // What cannot be understood within the size of a request never will be.
+            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
+                client.closing = true;
+                Some(0)
+            }
             Login::More { used } => Some(used).filter(|&used| used > 0),
             Login::Ready { used } => {
                 client.login = None;
@@ -278,11 +293,11 @@ impl Engine {
         }
         match dialect.plan(request, message) {
             Plan::Route => {
+                let Some(root) = tree.root(usize::from(listener)) else {
+                    return self.refuse(index, request, REMOVED);
+                };
                 let Some(client) = self.clients.get_mut(index as usize) else { return };
                 let seq = client.slots.push(request.command, request.is_quiet, false, self.now);
-                let Some(root) = tree.root(usize::from(listener)) else {
-                    return self.refuse(index, request, "this listener was removed from the configuration");
-                };
                 let to = ReplyTo::Client { index, generation, seq };
                 self.dispatch(tree, root, listener, dialect, request, message, to);
             }
@@ -310,26 +325,27 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else { return };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
-            return self.refuse(index, request, "this listener was removed from the configuration");
+            return self.refuse(index, request, REMOVED);
         };
         let mut single = std::mem::take(&mut self.scratch);
-        let mut parts = Vec::new();
-        dialect.keys(request, message, &mut |key| parts.push(key));
+        let mut keys = std::mem::take(&mut self.keys);
         // All slots first: a reply that is there at once must find the closing slot behind it.
-        let seqs: Vec<u32> = parts
-            .iter()
-            .map(|_| client.slots.push(request.command, request.is_quiet, true, self.now))
-            .collect();
+        dialect.keys(request, message, &mut |key| {
+            keys.push((key, client.slots.push(request.command, request.is_quiet, true, self.now)));
+        });
         client.slots.push_answer(end, true, &mut client.stream.out);
-        for (key, seq) in parts.into_iter().zip(seqs) {
+        for (key, seq) in keys.drain(..) {
             single.clear();
             dialect.single(request, message, key, &mut single);
-            let Parsed::Head(request) = dialect.request(&single, self.limits.value_bytes as u64) else { continue };
             let to = ReplyTo::Client { index, generation, seq };
-            self.dispatch(tree, root, listener, dialect, &request, &single, to);
+            match dialect.request(&single, self.limits.value_bytes as u64) {
+                Parsed::Head(request) => self.dispatch(tree, root, listener, dialect, &request, &single, to),
+                _ => self.deliver_error(to, dialect, Outcome::LocalError, "a key of this request cannot be asked for alone"),
+            }
         }
         single.clear();
         self.scratch = single;
+        self.keys = keys;
     }
 
     /// An answer that the session knows by itself, in its turn.
@@ -357,12 +373,16 @@ impl Engine {
     fn begin_upload(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, rest: &[u8]) -> bool {
         let Some(client) = self.clients.get_mut(index as usize) else { return false };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let Some(root) = tree.root(usize::from(listener)) else {
+            client.swallow = request.body;
+            self.refuse(index, request, REMOVED);
+            return true;
+        };
         let reach = tree.reach(usize::from(listener));
         let busy = reach.iter().any(|member| {
             self.by_member.get(member.id.0 as usize).is_some_and(|lanes| lanes.bulk as usize >= BULK_LANES)
         });
         let (Some(head), false) = (rest.get(..request.head as usize), busy) else { return false };
-        let Some(root) = tree.root(usize::from(listener)) else { return false };
         self.figures.requests[usize::from(request.command)] += 1;
         self.figures.clients.uploads += 1;
         let seq = client.slots.push(request.command, request.is_quiet, false, self.now);
@@ -383,7 +403,7 @@ impl Engine {
         upload.lanes.retain(|&(lane, generation)| {
             lanes.get(lane as usize).is_some_and(|lane| lane.generation == generation)
         });
-        let full = upload.lanes.iter().any(|&(lane, _)| lanes[lane as usize].stream.out.len() >= HIGH_WATER);
+        let full = upload.lanes.iter().any(|&(lane, _)| lanes[lane as usize].requests().len() >= HIGH_WATER);
         if full {
             client.stalled = true;
             return 0;
@@ -392,12 +412,13 @@ impl Engine {
         upload.remaining -= used as u64;
         let done = upload.remaining == 0;
         let targets = upload.lanes.clone();
-        if done {
-            client.upload = None;
-        }
         for (lane, generation) in targets {
             if let Some(target) = self.lanes.get_mut(lane as usize) {
-                target.stream.out.extend_from_slice(&bytes[..used]);
+                if target.requests().is_empty() {
+                    // It has taken all so far: only from now on can it be late.
+                    target.active = self.now;
+                }
+                target.requests().extend_from_slice(&bytes[..used]);
                 target.uploading = (!done).then_some((index, client_generation(&self.clients, index)));
             }
             self.flush_later(Peer::Lane { index: lane, generation });

@@ -97,17 +97,17 @@ impl Slots {
     pub fn answer(&mut self, seq: u32, reply: &Reply, bytes: &[u8], silenced: bool, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
         let Some(slot) = self.queue.get_mut(at) else { return };
-        if matches!(slot.state, State::Streaming | State::Large(_)) {
-            // The last part of a reply that came in parts.
-            self.more(seq, bytes, out);
-            return self.finish(seq, out);
-        }
         let failed = slot.part && reply.outcome.is_error();
         let visible = match () {
             () if silenced => &[],
             () if slot.part && !failed => bytes.get(..bytes.len() - usize::from(reply.trailer)).unwrap_or_default(),
             () => bytes,
         };
+        if matches!(slot.state, State::Streaming | State::Large(_)) {
+            // The last part of a reply that came in parts.
+            self.more(seq, visible, out);
+            return self.finish(seq, out);
+        }
         if at == 0 && !slot.part {
             out.extend_from_slice(visible);
             self.pop();
@@ -128,7 +128,7 @@ impl Slots {
     }
 
     /// The head of a large reply. It may leave at once when it is its turn; else it is collected.
-    pub fn begin(&mut self, seq: u32, head: &[u8], out: &mut Vec<u8>) {
+    fn begin(&mut self, seq: u32, head: &[u8], out: &mut Vec<u8>) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else { return };
         if first && (!slot.part || self.failure.is_empty()) {
@@ -173,20 +173,27 @@ impl Slots {
         }
     }
 
-    /// A part of a reply of which more is to come: it leaves, or is collected, and the slot waits on.
-    pub fn part(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
-        match self.get(seq).map(|slot| &slot.state) {
-            Some(State::Waiting) => self.begin(seq, bytes, out),
-            Some(_) => {
-                self.more(seq, bytes, out);
-            }
-            None => {}
+    /// A part of a reply of which more is to come: it leaves, or is collected, and the slot waits on. Returns how many
+    /// bytes are collected for it.
+    pub fn part(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        if !matches!(self.get(seq).map(|slot| &slot.state), Some(State::Waiting)) {
+            return self.more(seq, bytes, out);
         }
+        self.begin(seq, bytes, out);
+        if self.is_first(seq) { 0 } else { bytes.len() }
     }
 
-    /// Has the slot's large reply begun to leave? Then it cannot be replaced by an error.
-    pub fn is_streaming(&self, seq: u32) -> bool {
-        self.get(seq).is_some_and(|slot| matches!(slot.state, State::Streaming))
+    /// Forgets what was collected of a reply that broke off. False: it has begun to leave, and cannot be replaced.
+    #[must_use]
+    pub fn forget(&mut self, seq: u32) -> bool {
+        match self.queue.get_mut(seq.wrapping_sub(self.head) as usize).map(|slot| &mut slot.state) {
+            Some(State::Streaming) => false,
+            Some(state @ State::Large(_)) => {
+                *state = State::Waiting;
+                true
+            }
+            _ => true,
+        }
     }
 
     /// Lets everything go that has its turn.
@@ -291,13 +298,25 @@ mod tests {
     fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0));
-        slots.begin(b, b"head ", &mut out);
+        assert_eq!(slots.part(b, b"head ", &mut out), 5);
         assert_eq!(slots.more(b, b"one ", &mut out), 9);
         slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
         assert_eq!(slots.more(b, b"two", &mut out), 0);
         slots.finish(b, &mut out);
         assert_eq!(out, b"A head one two");
         assert!(slots.is_empty());
+    }
+
+    #[test]
+    fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0));
+        slots.part(b, b"half", &mut out);
+        assert!(slots.forget(b));
+        slots.answer(b, &reply(Outcome::Timeout, 0), b"late", false, &mut out);
+        slots.part(a, b"half", &mut out);
+        assert!(!slots.forget(a));
+        assert_eq!(out, b"half");
     }
 
     #[test]

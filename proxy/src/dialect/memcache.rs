@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Class, Outcome, Parsed, Reply, Request, Span},
+    message::{Bad, Class, Outcome, Parsed, Reply, Request, Span},
 };
 
 use super::{Change, Dialect, Message, Plan};
@@ -76,7 +76,10 @@ impl Dialect for Memcache {
 
     #[inline]
     fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message> {
-        let Some(command) = Command::from_u8(command) else { return Parsed::More };
+        // memcached never speaks unasked.
+        let Some(command) = Command::from_u8(command) else {
+            return Parsed::Bad(Bad { reply: b"", head: 0, swallow: 0, close: true });
+        };
         match memcache::reply(command, bytes) {
             Parsed::Head(reply) => Parsed::Head(Message::Last(reply)),
             Parsed::More => Parsed::More,

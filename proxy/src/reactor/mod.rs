@@ -25,6 +25,13 @@ pub struct Conn {
     generation: u32,
 }
 
+impl Conn {
+    /// A handle; for reactors, and for what plays one around an engine.
+    pub const fn new(index: u32, generation: u32) -> Self {
+        Self { index, generation }
+    }
+}
+
 /// How much one receive may bring: requests are small and come from many, replies are large and come from few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {

@@ -115,10 +115,12 @@ impl Engine {
                 self.scratch_reply = out;
             }
             Leaf::Null => {
-                let mut out = Vec::new();
+                let mut out = std::mem::take(&mut self.scratch_reply);
                 let outcome = origin.dialect.miss(request, message, &mut out);
                 let trailer = if out == b"END\r\n" { 5 } else { 0 };
                 self.deliver(to, &Reply { outcome, head: out.len() as u32, body: 0, trailer }, &out);
+                out.clear();
+                self.scratch_reply = out;
             }
             Leaf::Error(text) => self.deliver_error(to, origin.dialect, Outcome::LocalError, text),
         }
@@ -249,6 +251,10 @@ impl Engine {
                 let to = self.watch(tree, node, origin, request, message, to);
                 self.walk(tree, child, origin, request, message, to);
             }
+            // The body of a streamed request is already coming: it cannot be held back.
+            Wrapped::Delay(_) if (message.len() as u64) < request.len() => {
+                self.walk(tree, child, origin, request, message, to);
+            }
             Wrapped::Delay(micros) => {
                 let ReplyTo::Flight { index, generation, .. } = self.watch(tree, node, origin, request, message, to)
                 else {
@@ -280,12 +286,15 @@ impl Engine {
             self.timers.pop();
             let Some(flight) = self.flights.get(timer.flight, timer.generation) else { continue };
             let (tree, node, request, listener) = (Rc::clone(&flight.tree), flight.node, flight.request, flight.listener);
-            // The flight keeps its own: the reply will be told whose it is by it.
-            let message = flight.message.clone();
             let Node::Wrap { child, .. } = tree.node(node) else { continue };
+            // A copy: the reply may come within the walk, and the flight needs its message for it.
+            let mut message = std::mem::take(&mut self.resend);
+            message.extend_from_slice(&flight.message);
             let to = self.flights.child(timer.flight, 0);
             let origin = Origin { listener, dialect: tree.dialect };
             self.walk(&tree, *child, origin, &request, &message, to);
+            message.clear();
+            self.resend = message;
         }
     }
 
@@ -362,13 +371,14 @@ impl Engine {
         }
         if let Some(child) = next {
             flight.pending = 1;
-            let message = std::mem::take(&mut flight.message);
+            // A copy: the reply may come within the walk, and the flight needs its message for it.
+            let mut message = std::mem::take(&mut self.resend);
+            message.extend_from_slice(&flight.message);
             let origin = Origin { listener, dialect: tree.dialect };
             self.figures.failovers += 1;
             self.try_child(tree, node, index, child, origin, &request, &message);
-            if let Some(flight) = self.flights.get(index, generation) {
-                flight.message = message;
-            }
+            message.clear();
+            self.resend = message;
             return;
         }
         let best = if handle.best_on_failure() { flight.best() } else { None };

@@ -49,8 +49,8 @@ impl Engine {
                 self.close_client(client, true);
             }
         }
-        if let Some((client, _)) = lane.uploading {
-            self.requeue(client);
+        if lane.bulk {
+            self.wake_uploads();
         }
         self.in_flight -= lane.waiters.len();
         for waiter in lane.waiters {
@@ -76,12 +76,16 @@ impl Engine {
     /// Ends lanes whose server is late. Called a few times a second.
     pub fn check_lanes(&mut self) {
         let now = self.now;
-        let late: Vec<(u32, bool)> = self
+        let late: Vec<(u32, u32, bool)> = self
             .lanes
             .iter()
-            .filter_map(|(index, lane)| lane.is_late(now).map(|connecting| (index as u32, connecting)))
+            .filter_map(|(index, lane)| Some((index as u32, lane.generation, lane.is_late(now)?)))
             .collect();
-        for (index, connecting) in late {
+        for (index, generation, connecting) in late {
+            // The end of one can end another, and bring a fresh one in its place.
+            if self.lanes.get(index as usize).is_none_or(|lane| lane.generation != generation) {
+                continue;
+            }
             if connecting {
                 self.fail_lane(index, Failure::Connection, Outcome::ConnectTimeout, "connection timeout");
             } else {
@@ -121,7 +125,11 @@ impl Engine {
         } else if !lanes.idle.contains(&index) {
             self.drop_lane(index, "");
         }
-        // Uploads that waited for a bulk lane.
+        self.wake_uploads();
+    }
+
+    /// Uploads that waited for a bulk lane, or for one that was slow, go on.
+    fn wake_uploads(&mut self) {
         let stalled: Vec<u32> =
             self.clients.iter().filter(|(_, client)| client.stalled).map(|(index, _)| index as u32).collect();
         for client in stalled {
@@ -134,7 +142,8 @@ impl Engine {
         let now = self.now;
         let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
         lane.active = now;
-        let (more, uploading) = (!lane.stream.out.is_empty(), lane.uploading);
+        let more = !lane.stream.out.is_empty() || !lane.stream.wire.is_empty();
+        let uploading = lane.uploading;
         if more {
             self.flush_later(Peer::Lane { index, generation });
         }
@@ -149,18 +158,19 @@ impl Lane {
     fn is_late(&self, now: u64) -> Option<bool> {
         if !matches!(self.phase, Phase::Ready) {
             let limit = self.member.connect_timeout.as_micros() as u64;
-            return (now.saturating_sub(self.opened) > limit).then_some(true);
+            return (now.saturating_sub(self.free) > limit).then_some(true);
         }
-        if self.stream.paused {
+        // Held back for a slow reader, or it has taken all that a slow writer gave.
+        if self.stream.paused || self.uploading.is_some() && self.stream.out.is_empty() {
             return None;
         }
         let limit = self.member.timeout.as_micros() as u64;
-        let streaming = self.download.is_some() || self.uploading.is_some();
-        let since = match (self.waiters.front(), streaming) {
+        let since = match self.waiters.front() {
             // As long as bytes move, a large message is not late.
-            (_, true) => self.active,
-            (Some(waiter), false) => waiter.sent.max(self.opened),
-            (None, false) => return None,
+            _ if self.is_streaming() || self.uploading.is_some() => self.active,
+            Some(waiter) if self.bulk => waiter.sent.max(self.active),
+            Some(waiter) => waiter.sent.max(self.free),
+            None => return None,
         };
         (now.saturating_sub(since) > limit).then_some(false)
     }

@@ -6,7 +6,8 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::{Lane, Lanes, Phase, Waiter};
 use crate::{
-    dialect::{Change, Conversation, Login},
+    client::WHOLE,
+    dialect::{Change, Conversation, Login, Side},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -88,13 +89,16 @@ impl Engine {
         let index = self.lanes.insert(Lane {
             generation,
             member: Arc::clone(member),
-            stream: Stream::default(),
+            stream: Stream { transform: member.dialect.transform(Side::Server), ..Stream::default() },
             phase: Phase::Connecting,
+            held: Vec::new(),
             waiters: Default::default(),
             bulk,
             uploading: None,
             download: None,
-            opened: self.now,
+            part_bytes: 0,
+            parts: Vec::new(),
+            free: self.now,
             active: self.now,
         }) as u32;
         self.wishes.connect.push(index);
@@ -107,23 +111,29 @@ impl Engine {
         let now = self.now;
         let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
         lane.active = now;
-        let requests = std::mem::take(&mut lane.stream.out);
-        lane.phase = Phase::Login { conversation: Conversation::default(), requests };
+        lane.phase = Phase::Login(Conversation::default());
         self.log_in(index, &[]);
     }
 
-    /// A step of the login; returns how many bytes it used, none when it is over or needs more.
+    /// A step of the login; returns how many bytes it used, none when it failed or needs more.
     pub(super) fn log_in(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
         let lane = self.lanes.get_mut(index as usize)?;
-        let Phase::Login { conversation, requests } = &mut lane.phase else { return None };
+        let Phase::Login(conversation) = &mut lane.phase else { return None };
         let step = lane.member.dialect.login(conversation, bytes, &mut lane.stream.out);
         let generation = lane.generation;
         let used = match step {
-            Login::More { used } => used,
+            // What cannot be understood within the size of a reply never will be.
+            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
+                let text = "the server's greeting has no end";
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                return None;
+            }
+            Login::More { used } => Some(used).filter(|&used| used > 0),
             Login::Ready { used } => {
-                lane.stream.out.append(requests);
                 lane.phase = Phase::Ready;
-                used
+                lane.free = self.now;
+                lane.stream.out.append(&mut lane.held);
+                Some(used)
             }
             Login::Refused(text) => {
                 self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &text);
@@ -131,6 +141,6 @@ impl Engine {
             }
         };
         self.flush_later(Peer::Lane { index, generation });
-        (used > 0).then_some(used)
+        used
     }
 }

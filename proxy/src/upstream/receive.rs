@@ -5,7 +5,7 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::Phase;
 use crate::{
     client::WHOLE,
-    dialect::Message,
+    dialect::{Message, UNASKED},
     engine::Engine,
     members::Failure,
 };
@@ -45,30 +45,29 @@ impl Engine {
                 }
                 continue;
             }
-            if matches!(lane.phase, Phase::Login { .. }) {
+            if rest.is_empty() {
+                return at;
+            }
+            if !matches!(lane.phase, Phase::Ready) {
                 match self.log_in(index, rest) {
                     Some(used) => at += used,
                     None => return at,
                 }
                 continue;
             }
-            if rest.is_empty() {
-                return at;
-            }
             let waiter = lane.waiters.front().copied();
-            // Without a question only a push can be meant; the dialect tells.
-            let command = waiter.map_or(u8::MAX, |waiter| waiter.command);
+            let command = waiter.map_or(UNASKED, |waiter| waiter.command);
             match (lane.member.dialect.reply(command, rest), waiter) {
-                (Parsed::More, Some(_)) => return at,
-                (Parsed::Head(Message::Push(reply)), _) => {
+                (Parsed::More, _) => return at,
+                (Parsed::Head(Message::Push(reply)), _) if reply.len() <= WHOLE => {
                     let Some(_) = rest.get(..reply.len() as usize) else { return at };
                     at += reply.len() as usize;
                     self.figures.pushes += 1;
                 }
-                (Parsed::Head(Message::Part(reply)), Some(waiter)) => {
+                (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
                     let Some(part) = rest.get(..reply.len() as usize) else { return at };
                     at += part.len();
-                    self.part(waiter.to, part);
+                    self.part(index, waiter.to, part);
                 }
                 (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
                     if reply.len() > WHOLE {
@@ -89,12 +88,16 @@ impl Engine {
                         lane.member.health.succeeded();
                     }
                     self.figures.member(member).replied(self.now - waiter.sent, failed);
-                    self.deliver(waiter.to, &reply, whole);
+                    if lane.part_bytes == 0 {
+                        self.deliver(waiter.to, &reply, whole);
+                    } else {
+                        self.last_part(index, waiter.to, reply, whole);
+                    }
                     if lane_is_bulk(self, index) {
                         self.settle_lane(index);
                     }
                 }
-                (Parsed::Bad(_), _) | (_, None) => {
+                _ => {
                     let text = "the server answered what is no reply";
                     self.fail_lane(index, Failure::Garbage, Outcome::RemoteError, text);
                     return bytes.len();
