@@ -103,7 +103,14 @@ pub struct Facts {
 
 impl Engine {
     /// A worker without clients and without listeners.
-    pub fn new(dialect: &'static dyn Dialect, limits: Limits, store: Arc<Store>, register: Arc<Register>, facts: Facts, seed: u64) -> Self {
+    pub fn new(
+        dialect: &'static dyn Dialect,
+        limits: Limits,
+        store: Arc<Store>,
+        register: Arc<Register>,
+        facts: Facts,
+        seed: u64,
+    ) -> Self {
         Self {
             now: 0,
             random: Random(seed),
@@ -147,9 +154,10 @@ impl Engine {
     /// Is this a lane whose connection is still being made?
     pub fn is_connecting(&self, peer: Peer) -> bool {
         match peer {
-            Peer::Lane { index, .. } => {
-                self.lanes.get(index as usize).is_some_and(|lane| matches!(lane.phase, Phase::Connecting))
-            }
+            Peer::Lane { index, .. } => self
+                .lanes
+                .get(index as usize)
+                .is_some_and(|lane| matches!(lane.phase, Phase::Connecting)),
             Peer::Client { .. } => false,
         }
     }
@@ -162,12 +170,16 @@ impl Engine {
     /// The bytes of a connection.
     pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
         match peer {
-            Peer::Client { index, generation } => {
-                self.clients.get_mut(index as usize).filter(|client| client.generation == generation).map(|client| &mut client.stream)
-            }
-            Peer::Lane { index, generation } => {
-                self.lanes.get_mut(index as usize).filter(|lane| lane.generation == generation).map(|lane| &mut lane.stream)
-            }
+            Peer::Client { index, generation } => self
+                .clients
+                .get_mut(index as usize)
+                .filter(|client| client.generation == generation)
+                .map(|client| &mut client.stream),
+            Peer::Lane { index, generation } => self
+                .lanes
+                .get_mut(index as usize)
+                .filter(|lane| lane.generation == generation)
+                .map(|lane| &mut lane.stream),
         }
     }
 
@@ -199,7 +211,11 @@ impl Engine {
         for index in gone {
             self.close_client(index, true);
         }
-        buffered += self.lanes.iter().map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len()).sum::<usize>();
+        buffered += self
+            .lanes
+            .iter()
+            .map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len())
+            .sum::<usize>();
         self.over_memory = buffered > self.limits.total_bytes / self.facts.workers.max(1);
     }
 }
