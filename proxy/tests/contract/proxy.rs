@@ -74,7 +74,7 @@ impl Proxy {
         let mut registry = Registry::new(Here::new(&[], None));
         let mut build = Build::new(&config, &listed, &mut registry, dialect, "contract", 1).unwrap();
         let tree = build
-            .tree(&mut registry, &[listener.address.clone()])
+            .tree(&mut registry, std::slice::from_ref(&listener.address))
             .unwrap()
             .tree;
 
