@@ -35,6 +35,8 @@ pub struct Client {
     pub slots: Slots,
     /// A value that is being passed on as it comes.
     pub upload: Option<Box<Upload>>,
+    /// An upload's reply has not come: nothing may overtake it on another lane.
+    pub alone: bool,
     /// Bytes of a refused value that are still to be swallowed.
     pub swallow: u64,
     /// It asked to leave, or cannot be understood any more: closed after what is due.

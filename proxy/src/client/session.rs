@@ -45,6 +45,7 @@ impl Engine {
             login: None,
             slots: Slots::default(),
             upload: None,
+            alone: false,
             swallow: 0,
             closing: false,
             eof: false,
@@ -209,6 +210,13 @@ impl Engine {
             }
             if rest.is_empty() {
                 return at;
+            }
+            if client.alone {
+                client.alone = !client.slots.is_empty();
+                client.stalled = client.alone;
+                if client.alone {
+                    return at;
+                }
             }
             if client.login.is_some() {
                 match self.admit(index, rest) {
@@ -481,6 +489,7 @@ impl Engine {
         );
         let lanes = std::mem::take(&mut self.uploads);
         if let Some(client) = self.clients.get_mut(index as usize) {
+            client.alone = true;
             client.upload = Some(Box::new(Upload {
                 remaining: request.body,
                 lanes,
