@@ -27,17 +27,17 @@ pub(super) struct Line<'a> {
 pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
     let within = &bytes[..bytes.len().min(LINE + 1)];
     let end = memchr3(b'\n', b'\r', 0, within).unwrap_or(within.len());
-    let head = match &within[end..] {
-        [b'\r', b'\n', ..] => end + 2,
-        [b'\n', ..] => end + 1,
+    let (end, head) = match &within[end..] {
+        [b'\r', b'\n', ..] => (end, end + 2),
+        [b'\n', ..] => (end, end + 1),
         _ => match unusual(bytes) {
-            Parsed::Head(head) => head,
+            Parsed::Head(head) => (text(&bytes[..head]).len(), head),
             Parsed::More => return Parsed::More,
             Parsed::Bad(bad) => return Parsed::Bad(bad),
         },
     };
     Parsed::Head(Line {
-        text: text(&bytes[..head]),
+        text: &bytes[..end],
         head,
     })
 }
