@@ -42,6 +42,8 @@ pub struct Engine {
     pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(crate) held_lanes: usize,
+    /// Bytes that one client may be due: its own limit, or its share of all.
+    pub(crate) client_bytes: usize,
     /// New requests are refused until buffers have shrunk.
     pub over_memory: bool,
     /// Draining: clients are closed as soon as nothing is due to them.
@@ -127,6 +129,7 @@ impl Engine {
             wishes: Wishes::default(),
             in_flight: 0,
             held_lanes: 0,
+            client_bytes: 0,
             over_memory: false,
             draining: false,
             generation: 0,
@@ -160,6 +163,15 @@ impl Engine {
                 .is_some_and(|lane| matches!(lane.phase, Phase::Connecting)),
             Peer::Client { .. } => false,
         }
+    }
+
+    /// Shares what may be buffered in all among the clients there are.
+    pub(crate) fn share_memory(&mut self) {
+        /// Enough for the largest message of a shared lane.
+        const LEAST: usize = 64 * 1024;
+        let all = self.limits.total_bytes / self.facts.workers.max(1);
+        let share = (all / self.clients.len().max(1)).max(LEAST);
+        self.client_bytes = self.limits.connection_bytes.min(share);
     }
 
     /// Is any server held back because its reader is slow?

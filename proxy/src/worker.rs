@@ -13,6 +13,7 @@
 
 use std::{
     io::{self, Write},
+    os::unix::net::UnixStream,
     rc::Rc,
     sync::{
         Arc,
@@ -22,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use socket2::Socket;
+use socket2::{Domain, Socket};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
@@ -30,6 +31,7 @@ use crate::{
     dialect::Dialect,
     engine::{Engine, News, Peer},
     figures::Figures,
+    near::embedded::Connections,
     reactor::{Conn, Event, Expect, Reactor},
     route::Tree,
 };
@@ -44,12 +46,50 @@ pub enum Order {
         close: Vec<u16>,
         done: Sender<()>,
     },
+    /// Take over this client, accepted by another worker.
+    Adopt { listener: u16, socket: Socket },
     /// Hand out a copy of the figures.
     Report(Sender<Figures>),
     /// Take no more clients, close each as soon as nothing is due to it, end when there are none.
     Drain,
     /// End now.
     Stop,
+}
+
+/// Where a worker's orders are put; from any thread.
+#[derive(Clone)]
+pub struct Mailbox {
+    pub orders: Sender<Order>,
+    /// A byte through it wakes the worker.
+    pub bell: Arc<UnixStream>,
+}
+
+impl Mailbox {
+    /// A worker that has ended hears no orders; its thread's end is reported where it is joined.
+    pub fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+        self.ring();
+    }
+
+    /// Wakes the worker. A full pipe means that it has not yet heard the last ones.
+    pub fn ring(&self) {
+        let _ = (&*self.bell).write(&[0]);
+    }
+}
+
+/// What connects a worker with the rest of the process.
+pub struct Post {
+    /// When the process's clock was 0.
+    pub started: Instant,
+    pub orders: Receiver<Order>,
+    /// Has bytes when there are orders or time-outs to look at.
+    pub ear: Socket,
+    pub news: UnboundedSender<News>,
+    pub dialect: &'static dyn Dialect,
+    /// Set while there are time-outs to look at: ring now and then.
+    pub beat: Arc<AtomicBool>,
+    /// All workers' mailboxes, by number.
+    pub colleagues: Vec<Mailbox>,
 }
 
 /// Lanes are looked at for time-outs this often while anything waits for a server.
@@ -70,43 +110,45 @@ pub struct Worker<R> {
     orders: Receiver<Order>,
     news: UnboundedSender<News>,
     listeners: Vec<(u16, Conn)>,
+    /// Listeners that all workers accept from.
+    shared: Vec<u16>,
+    /// All workers, by number.
+    colleagues: Vec<Mailbox>,
     dialect: &'static dyn Dialect,
     /// Peers that somebody waits for to take what they were sent.
     watched: Vec<Peer>,
     next_lane_check: u64,
     next_client_check: u64,
-    /// Clients this worker may have.
-    client_limit: usize,
     plain: Vec<u8>,
     /// Wake me now and then: there are time-outs to look at.
     beat: Arc<AtomicBool>,
 }
 
 impl<R: Reactor> Worker<R> {
-    #[allow(clippy::too_many_arguments, reason = "everything a worker is given, once")]
-    /// A worker that hears its orders through `orders` when `bell` has bytes.
+    /// A worker at its post.
     ///
     /// # Errors
     /// The reactor refuses a socket.
-    pub fn new(
-        mut reactor: R,
-        engine: Engine,
-        started: Instant,
-        orders: Receiver<Order>,
-        bell: Socket,
-        news: UnboundedSender<News>,
-        dialect: &'static dyn Dialect,
-        beat: Arc<AtomicBool>,
-    ) -> io::Result<Self> {
-        reactor.add(MAILBOX << 62, bell, Expect::Small)?;
+    pub fn new(mut reactor: R, engine: Engine, post: Post) -> io::Result<Self> {
+        let Post {
+            started,
+            orders,
+            ear,
+            news,
+            dialect,
+            beat,
+            colleagues,
+        } = post;
+        reactor.add(MAILBOX << 62, ear, Expect::Small)?;
         Ok(Self {
             reactor,
-            client_limit: engine.limits.clients.div_ceil(engine.facts.workers),
             engine,
             started,
             orders,
             news,
             listeners: Vec::new(),
+            shared: Vec::new(),
+            colleagues,
             dialect,
             watched: Vec::new(),
             next_lane_check: 0,
@@ -246,8 +288,22 @@ impl<R: Reactor> Worker<R> {
         self.plain = plain;
     }
 
+    /// A client has come. On a Unix socket all workers accept, and the first to wake would take them all: it goes to the one
+    /// with the fewest.
     fn accept(&mut self, listener: u16, socket: Socket) {
-        if self.engine.clients.len() >= self.client_limit {
+        if self.shared.contains(&listener) {
+            let least = self.engine.register.least_busy();
+            if least != self.engine.facts.worker
+                && let Some(colleague) = self.colleagues.get(least)
+            {
+                return colleague.order(Order::Adopt { listener, socket });
+            }
+        }
+        self.adopt(listener, socket);
+    }
+
+    fn adopt(&mut self, listener: u16, socket: Socket) {
+        if self.engine.register.current() >= self.engine.limits.clients as u64 {
             self.engine.figures.clients.over_limit += 1;
             let mut line = Vec::new();
             let outcome = proxima_wire::message::Outcome::Overloaded;
@@ -315,10 +371,13 @@ impl<R: Reactor> Worker<R> {
                     done,
                 } => {
                     self.engine.tree = Rc::new(*tree);
-                    self.client_limit = limits.clients.div_ceil(self.engine.facts.workers);
                     self.engine.limits = limits;
+                    self.engine.share_memory();
                     self.engine.retire_lanes();
                     for (number, socket) in open {
+                        if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {
+                            self.shared.push(number);
+                        }
                         if let Ok(conn) = self.reactor.listen(LISTENER << 62 | u64::from(number), socket) {
                             self.listeners.push((number, conn));
                         }
@@ -329,6 +388,7 @@ impl<R: Reactor> Worker<R> {
                     // The control thread may have gone; that is its own matter.
                     let _ = done.send(());
                 }
+                Order::Adopt { listener, socket } => self.adopt(listener, socket),
                 Order::Report(to) => {
                     let mut figures = self.engine.figures.clone();
                     figures.open_clients = self.engine.clients.len() as u64;

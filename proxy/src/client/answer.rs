@@ -40,6 +40,7 @@ impl Engine {
         let Some(slot) = client.slots.get(seq) else { return };
         self.figures
             .replied(reply.outcome, self.now - slot.started, client.listener);
+        client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 8);
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
         client
             .slots
@@ -87,6 +88,7 @@ impl Engine {
             self.wishes.close.push((conn, abort));
         }
         self.figures.clients.closed += 1;
+        self.share_memory();
         self.register.closed(self.facts.worker, index, client.listed);
         self.release_lanes(index, client.generation);
         if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {

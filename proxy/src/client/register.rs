@@ -43,6 +43,16 @@ impl Register {
         *self.listening.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
     }
 
+    /// The worker with the fewest clients.
+    pub fn least_busy(&self) -> usize {
+        let clients = |part: &Part| part.current.load(Relaxed);
+        self.parts
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, part)| clients(part))
+            .map_or(0, |(worker, _)| worker)
+    }
+
     /// A client has come; `address` where it is to be listed.
     pub fn opened(&self, worker: usize, client: u32, address: Option<(String, Arc<str>)>) {
         let Some(part) = self.parts.get(worker) else {

@@ -21,6 +21,8 @@ use crate::{
 
 /// Only a request up to this size, held whole, enters a shared lane.
 pub const WHOLE: u64 = 64 * 1024;
+/// What a reply is taken for before the first has come: 64 requests for the default share of memory.
+const UNKNOWN_REPLY: usize = 16 * 1024;
 /// Requests of one client in one turn: a pipeline of 10,000 does not hold up the rest.
 const BUDGET: usize = 1024;
 /// A server that takes an upload this slowly makes its client wait.
@@ -45,6 +47,7 @@ impl Engine {
             login: None,
             slots: Slots::default(),
             upload: None,
+            reply_size: UNKNOWN_REPLY,
             alone: false,
             swallow: 0,
             closing: false,
@@ -69,6 +72,7 @@ impl Engine {
             self.flush_later(peer);
         }
         self.figures.clients.accepted += 1;
+        self.share_memory();
         peer
     }
 
@@ -225,8 +229,9 @@ impl Engine {
                 }
                 continue;
             }
+            let expected = client.slots.len() * client.reply_size;
             let crowded = client.slots.len() >= self.limits.requests_in_flight
-                || client.stream.out.len() + client.slots.held() >= self.limits.connection_bytes;
+                || client.stream.out.len() + client.slots.held() + expected >= self.client_bytes;
             if budget == 0 || crowded {
                 client.stalled = true;
                 if !crowded {
@@ -336,10 +341,10 @@ impl Engine {
             return self.answer_here(index, answer, silenced);
         }
         self.figures.requests[usize::from(request.command)] += 1;
-        if self.over_memory {
-            return self.refuse(index, request, "out of memory for requests in flight");
-        }
         match dialect.plan(request, message) {
+            Plan::Route | Plan::Split { .. } | Plan::Broadcast if self.over_memory => {
+                self.refuse(index, request, "out of memory for requests in flight");
+            }
             Plan::Route => {
                 let Some(root) = tree.root(usize::from(listener)) else {
                     return self.refuse(index, request, REMOVED);

@@ -289,6 +289,8 @@ pub(super) fn host_id() -> u64 {
 /// Clients and lanes need a descriptor each.
 fn raise_file_limit(clients: usize, workers: usize, members: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
+    // Without a limit for clients there is none to keep to: as many files as there may be.
+    let unlimited = clients >= 1 << 20;
     let clients = clients.min(1 << 20);
     let needed = (clients + workers * (members * (1 + crate::client::BULK_LANES) + 16) + 256) as u64;
     let mut limit = getrlimit(Resource::Nofile);
@@ -297,7 +299,7 @@ fn raise_file_limit(clients: usize, workers: usize, members: usize) {
     }
     limit.current = Some(limit.maximum.map_or(needed, |maximum| maximum.min(needed)));
     let allowed = limit.current.unwrap_or(needed);
-    if setrlimit(Resource::Nofile, limit).is_err() || allowed < needed {
+    if setrlimit(Resource::Nofile, limit).is_err() || (allowed < needed && !unlimited) {
         tracing::warn!(
             needed,
             allowed,

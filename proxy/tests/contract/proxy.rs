@@ -25,7 +25,7 @@ use proxima::{
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
     route::Build,
-    worker::{Order, Worker},
+    worker::{Order, Post, Worker},
 };
 use socket2::Socket;
 
@@ -159,19 +159,18 @@ impl Work {
         let engine = Engine::new(self.dialect, self.limits, store, register, facts, 1);
         let (news, _heard) = tokio::sync::mpsc::unbounded_channel();
         let beat = Arc::new(AtomicBool::new(false));
-        let started = Instant::now();
-        Worker::new(
-            reactor.unwrap(),
-            engine,
-            started,
-            self.inbox,
-            self.ear,
+        let post = Post {
+            started: Instant::now(),
+            orders: self.inbox,
+            ear: self.ear,
             news,
-            self.dialect,
+            dialect: self.dialect,
             beat,
-        )
-        .unwrap()
-        .run()
-        .unwrap();
+            colleagues: Vec::new(),
+        };
+        Worker::new(reactor.unwrap(), engine, post)
+            .unwrap()
+            .run()
+            .unwrap();
     }
 }
