@@ -17,7 +17,7 @@ use crate::{
     route::{Flights, Random, Tree},
     stream::Stream,
     timer::Timer,
-    upstream::{Lane, Lanes},
+    upstream::{Lane, Lanes, Phase},
 };
 
 /// A worker's state.
@@ -42,6 +42,8 @@ pub struct Engine {
     pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(crate) held_lanes: usize,
+    /// Bytes that one client may be due: its own limit, or its share of all.
+    pub(crate) client_bytes: usize,
     /// New requests are refused until buffers have shrunk.
     pub over_memory: bool,
     /// Draining: clients are closed as soon as nothing is due to them.
@@ -103,7 +105,14 @@ pub struct Facts {
 
 impl Engine {
     /// A worker without clients and without listeners.
-    pub fn new(dialect: &'static dyn Dialect, limits: Limits, store: Arc<Store>, register: Arc<Register>, facts: Facts, seed: u64) -> Self {
+    pub fn new(
+        dialect: &'static dyn Dialect,
+        limits: Limits,
+        store: Arc<Store>,
+        register: Arc<Register>,
+        facts: Facts,
+        seed: u64,
+    ) -> Self {
         Self {
             now: 0,
             random: Random(seed),
@@ -120,6 +129,7 @@ impl Engine {
             wishes: Wishes::default(),
             in_flight: 0,
             held_lanes: 0,
+            client_bytes: 0,
             over_memory: false,
             draining: false,
             generation: 0,
@@ -144,6 +154,26 @@ impl Engine {
         self.in_flight > 0
     }
 
+    /// Is this a lane whose connection is still being made?
+    pub fn is_connecting(&self, peer: Peer) -> bool {
+        match peer {
+            Peer::Lane { index, .. } => self
+                .lanes
+                .get(index as usize)
+                .is_some_and(|lane| matches!(lane.phase, Phase::Connecting)),
+            Peer::Client { .. } => false,
+        }
+    }
+
+    /// Shares what may be buffered in all among the clients there are.
+    pub(crate) fn share_memory(&mut self) {
+        /// Enough for the largest message of a shared lane.
+        const LEAST: usize = 64 * 1024;
+        let all = self.limits.total_bytes / self.facts.workers.max(1);
+        let share = (all / self.clients.len().max(1)).max(LEAST);
+        self.client_bytes = self.limits.connection_bytes.min(share);
+    }
+
     /// Is any server held back because its reader is slow?
     pub fn holds_lanes(&self) -> bool {
         self.held_lanes > 0
@@ -152,12 +182,16 @@ impl Engine {
     /// The bytes of a connection.
     pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
         match peer {
-            Peer::Client { index, generation } => {
-                self.clients.get_mut(index as usize).filter(|client| client.generation == generation).map(|client| &mut client.stream)
-            }
-            Peer::Lane { index, generation } => {
-                self.lanes.get_mut(index as usize).filter(|lane| lane.generation == generation).map(|lane| &mut lane.stream)
-            }
+            Peer::Client { index, generation } => self
+                .clients
+                .get_mut(index as usize)
+                .filter(|client| client.generation == generation)
+                .map(|client| &mut client.stream),
+            Peer::Lane { index, generation } => self
+                .lanes
+                .get_mut(index as usize)
+                .filter(|lane| lane.generation == generation)
+                .map(|lane| &mut lane.stream),
         }
     }
 
@@ -189,7 +223,11 @@ impl Engine {
         for index in gone {
             self.close_client(index, true);
         }
-        buffered += self.lanes.iter().map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len()).sum::<usize>();
+        buffered += self
+            .lanes
+            .iter()
+            .map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len())
+            .sum::<usize>();
         self.over_memory = buffered > self.limits.total_bytes / self.facts.workers.max(1);
     }
 }

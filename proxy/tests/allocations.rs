@@ -22,6 +22,11 @@ fn ten_thousand_requests_allocate_nothing() {
             traffic.replay();
         }
         let change = region.change();
-        assert_eq!((change.allocations, change.reallocations), (0, 0), "{}: {change:?}", scenario.name);
+        assert_eq!(
+            (change.allocations, change.reallocations),
+            (0, 0),
+            "{}: {change:?}",
+            scenario.name
+        );
     }
 }

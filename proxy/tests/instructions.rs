@@ -19,7 +19,12 @@ use std::{
 };
 
 const TOLERANCE: f64 = 0.05;
-const SCENARIOS: [&str; 4] = ["1-at-a-time", "pipelines-of-16", "gets-of-8-keys", "values-of-32-KiB"];
+const SCENARIOS: [&str; 4] = [
+    "1-at-a-time",
+    "pipelines-of-16",
+    "gets-of-8-keys",
+    "values-of-32-KiB",
+];
 const ROUNDS: [usize; 2] = [11, 121];
 const TUNABLES: &str = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM,-AVX_Fast_Unaligned_Load";
 
@@ -28,17 +33,29 @@ fn manifest() -> &'static Path {
 }
 
 fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output
 }
 
 /// Builds the replay as a release is built, without its slow last step; returns the program.
 fn build() -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(manifest()).args(["build", "--example", "replay", "--profile", "fast"]);
+    cargo
+        .current_dir(manifest())
+        .args(["build", "--example", "replay", "--profile", "fast"]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
-    for setting in ["incremental=false", "package.proxima.codegen-units=1", "package.proxima-wire.codegen-units=1"] {
+    for setting in [
+        "incremental=false",
+        "package.proxima.codegen-units=1",
+        "package.proxima-wire.codegen-units=1",
+    ] {
         cargo.args(["--config", &format!("profile.fast.{setting}")]);
     }
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"] {
@@ -59,13 +76,22 @@ fn count(program: &Path, scenario: &str, rounds: usize) -> (u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("callgrind");
     let output = run(Command::new("valgrind")
-        .args(["--tool=callgrind", &format!("--callgrind-out-file={}", file.display())])
+        .args([
+            "--tool=callgrind",
+            &format!("--callgrind-out-file={}", file.display()),
+        ])
         .arg(program)
         .args([scenario, &rounds.to_string()])
         .env("GLIBC_TUNABLES", TUNABLES));
-    let requests = String::from_utf8_lossy(&output.stdout).trim().parse().expect("the replay prints its requests");
+    let requests = String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .parse()
+        .expect("the replay prints its requests");
     let profile = fs::read_to_string(file).unwrap();
-    let total = profile.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind writes totals");
+    let total = profile
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .expect("callgrind writes totals");
     (total.trim().parse().unwrap(), requests)
 }
 
@@ -103,10 +129,16 @@ fn no_request_costs_more_instructions_than_it_did() {
         let before = committed.get(scenario).copied().unwrap_or(0);
         let ratio = now as f64 / before as f64;
         if ratio > 1.0 + TOLERANCE {
-            grown.push(format!("{scenario}: {before} → {now} ({:+.1} %)", (ratio - 1.0) * 100.0));
+            grown.push(format!(
+                "{scenario}: {before} → {now} ({:+.1} %)",
+                (ratio - 1.0) * 100.0
+            ));
         } else if ratio < 1.0 - TOLERANCE {
             eprintln!("{scenario}: {before} → {now}: keep the gain with PROXIMA_UPDATE=1");
         }
     }
-    assert!(grown.is_empty(), "instructions per request have grown by more than 5 %: {grown:#?}");
+    assert!(
+        grown.is_empty(),
+        "instructions per request have grown by more than 5 %: {grown:#?}"
+    );
 }

@@ -160,24 +160,40 @@ impl Options {
             return serde_json::from_reader(text).with_context(|| format!("{} is no plan", file.display()));
         }
         let subjects: Vec<Subject> = match (target.pid, target.address) {
-            (Some(pid), Some(address)) => vec![Subject::Attach { pid, address, backends: target.backends.clone() }],
+            (Some(pid), Some(address)) => vec![Subject::Attach {
+                pid,
+                address,
+                backends: target.backends.clone(),
+            }],
             _ => target
                 .contender
                 .iter()
                 .map(|contender| {
                     let program = contender.program(&target.binary)?;
-                    Ok(Subject::Start { contender: *contender, program })
+                    Ok(Subject::Start {
+                        contender: *contender,
+                        program,
+                    })
                 })
                 .collect::<Result<_>>()?,
         };
-        Ok(subjects.into_iter().map(|subject| Case { subject, shape: self.shape.clone() }).collect())
+        Ok(subjects
+            .into_iter()
+            .map(|subject| Case {
+                subject,
+                shape: self.shape.clone(),
+            })
+            .collect())
     }
 }
 
 impl Shape {
     /// Refuses what cannot be run in lockstep.
     pub(crate) fn check(&self) -> Result<()> {
-        ensure!(self.clients > 0 && self.pipeline > 0, "there must be at least one client and one request");
+        ensure!(
+            self.clients > 0 && self.pipeline > 0,
+            "there must be at least one client and one request"
+        );
         ensure!(self.servers > 0, "there must be at least one server");
         let batch = self.pipeline * (self.value_size + self.key_size + 32);
         ensure!(

@@ -59,13 +59,32 @@ pub(crate) struct Idle {
 impl Report {
     /// For people.
     pub(crate) fn print(&self) {
-        let Shape { clients, pipeline, value_size, mix, servers, .. } = &self.shape;
-        let asked = format!("{clients} × {pipeline}, {value_size} B, sets:gets {mix}, {servers} servers, CPU {}", self.cpu);
+        let Shape {
+            clients,
+            pipeline,
+            value_size,
+            mix,
+            servers,
+            ..
+        } = &self.shape;
+        let asked = format!(
+            "{clients} × {pipeline}, {value_size} B, sets:gets {mix}, {servers} servers, CPU {}",
+            self.cpu
+        );
         let Some(figures) = &self.figures else {
-            println!("{} ({asked}): FAILED: {}", self.target, self.failure.as_deref().unwrap_or("for no reason"));
+            println!(
+                "{} ({asked}): FAILED: {}",
+                self.target,
+                self.failure.as_deref().unwrap_or("for no reason")
+            );
             return;
         };
-        let Spread { min, p10, median, max } = figures.cpu_us;
+        let Spread {
+            min,
+            p10,
+            median,
+            max,
+        } = figures.cpu_us;
         println!(
             "{} ({asked}): {p10:.2} µs of CPU per request (median {median:.2}, min {min:.2}, max {max:.2})",
             self.target

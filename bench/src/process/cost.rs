@@ -16,7 +16,10 @@ impl CpuTime {
             // A thread may end between the listing and the reading.
             if let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")) {
                 let nanoseconds = text.split_whitespace().next().and_then(|word| word.parse().ok());
-                threads.insert(thread, nanoseconds.context("this kernel's schedstat has no run time")?);
+                threads.insert(
+                    thread,
+                    nanoseconds.context("this kernel's schedstat has no run time")?,
+                );
             }
         }
         Ok(Self(threads))
@@ -24,7 +27,10 @@ impl CpuTime {
 
     /// Nanoseconds used since `earlier`. The time of a thread that has ended in between is lost.
     pub(crate) fn since(&self, earlier: &Self) -> u64 {
-        self.0.iter().map(|(thread, time)| time - earlier.0.get(thread).copied().unwrap_or(0).min(*time)).sum()
+        self.0
+            .iter()
+            .map(|(thread, time)| time - earlier.0.get(thread).copied().unwrap_or(0).min(*time))
+            .sum()
     }
 }
 
@@ -47,12 +53,16 @@ pub(crate) fn switches(pid: u32) -> Result<(u64, u64)> {
 
 /// The first number of the line that begins with `name`.
 fn status_field(status: &str, name: &str) -> Option<u64> {
-    status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
 }
 
 fn thread_ids(pid: u32) -> Result<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("no process {pid}"))?;
-    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+    Ok(entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect())
 }
 
 #[cfg(test)]

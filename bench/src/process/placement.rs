@@ -56,14 +56,25 @@ pub(crate) fn become_batch_on(cpu: usize) -> Result<()> {
     if cpus::allowed()? == [cpu] && own_policy()? == SCHED_BATCH {
         return Ok(());
     }
-    ensure!(cpus::allowed()?.contains(&cpu), "processor {cpu} is not among those this process may use");
+    ensure!(
+        cpus::allowed()?.contains(&cpu),
+        "processor {cpu} is not among those this process may use"
+    );
     let prefix = batch_on(cpu);
     let mut arguments = env::args_os();
     let called_as = arguments.next();
     let mut command = Command::new(&prefix[0]);
-    command.args(&prefix[1..]).arg(env::current_exe()?).args(arguments);
+    command
+        .args(&prefix[1..])
+        .arg(env::current_exe()?)
+        .args(arguments);
     let error = command.exec();
-    Err(error).with_context(|| format!("cannot run {called_as:?} under {} (package util-linux)", prefix.join(" ")))
+    Err(error).with_context(|| {
+        format!(
+            "cannot run {called_as:?} under {} (package util-linux)",
+            prefix.join(" ")
+        )
+    })
 }
 
 /// Moves a process that runs already, every thread of it, to `cpu`, SCHED_BATCH and the lowest priority.
@@ -72,15 +83,28 @@ pub(crate) fn move_to(cpu: usize, pid: u32) -> Result<()> {
     run(&["chrt", "-a", "-b", "-p", "0", &pid.to_string()])?;
     // A priority is a thread's own; a thread may have ended since it was listed.
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let _ = run(&["renice", "-n", LOWEST, "-p", &thread?.file_name().to_string_lossy()]);
+        let _ = run(&[
+            "renice",
+            "-n",
+            LOWEST,
+            "-p",
+            &thread?.file_name().to_string_lossy(),
+        ]);
     }
     Ok(())
 }
 
 fn run(words: &[&str]) -> Result<()> {
-    let status = Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).status();
+    let status = Command::new(words[0])
+        .args(&words[1..])
+        .stdout(Stdio::null())
+        .status();
     let status = status.with_context(|| format!("cannot start '{}' (package util-linux)", words[0]))?;
-    ensure!(status.success(), "'{}' failed; may this user do it?", words.join(" "));
+    ensure!(
+        status.success(),
+        "'{}' failed; may this user do it?",
+        words.join(" ")
+    );
     Ok(())
 }
 
@@ -89,6 +113,9 @@ fn own_policy() -> Result<String> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     // The second field, the name, may hold spaces; it ends at the last parenthesis. The policy is field 41.
     let after_name = stat.rsplit_once(')').context("unexpected /proc/self/stat")?.1;
-    let policy = after_name.split_whitespace().nth(41 - 3).context("/proc/self/stat has no policy")?;
+    let policy = after_name
+        .split_whitespace()
+        .nth(41 - 3)
+        .context("/proc/self/stat has no policy")?;
     Ok(policy.to_owned())
 }

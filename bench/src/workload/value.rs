@@ -55,7 +55,9 @@ fn pieces(key: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
 
 /// FNV-1a, 64 bits.
 fn fnv1a(key: &[u8]) -> u64 {
-    key.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    key.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

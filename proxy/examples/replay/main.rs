@@ -10,7 +10,10 @@ fn main() -> Result<(), String> {
     let mut args = std::env::args().skip(1);
     let name = args.next().ok_or(usage)?;
     let rounds: usize = args.next().and_then(|text| text.parse().ok()).ok_or(usage)?;
-    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or("no such scenario")?;
+    let scenario = SCENARIOS
+        .iter()
+        .find(|scenario| scenario.name == name)
+        .ok_or("no such scenario")?;
     let mut traffic = Traffic::record(scenario);
     let before = traffic.replies();
     for _ in 0..rounds {

@@ -31,10 +31,34 @@ pub(crate) struct Scenario {
 
 /// Gets and sets, 10:1, keys of 40 bytes.
 pub(crate) const SCENARIOS: [Scenario; 4] = [
-    Scenario { name: "1-at-a-time", clients: 100, pipeline: 1, keys: 1, value: 400 },
-    Scenario { name: "pipelines-of-16", clients: 10, pipeline: 16, keys: 1, value: 400 },
-    Scenario { name: "gets-of-8-keys", clients: 10, pipeline: 1, keys: 8, value: 400 },
-    Scenario { name: "values-of-32-KiB", clients: 10, pipeline: 1, keys: 1, value: 32 * 1024 },
+    Scenario {
+        name: "1-at-a-time",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+    },
+    Scenario {
+        name: "pipelines-of-16",
+        clients: 10,
+        pipeline: 16,
+        keys: 1,
+        value: 400,
+    },
+    Scenario {
+        name: "gets-of-8-keys",
+        clients: 10,
+        pipeline: 1,
+        keys: 8,
+        value: 400,
+    },
+    Scenario {
+        name: "values-of-32-KiB",
+        clients: 10,
+        pipeline: 1,
+        keys: 1,
+        value: 32 * 1024,
+    },
 ];
 
 /// Rounds recorded: each client sets once in as many.
@@ -71,7 +95,14 @@ impl Traffic {
             })
             .collect();
         let rounds = (0..ROUNDS).map(|round| scenario.round(round)).collect();
-        let mut traffic = Self { scenario, engine, clients, rounds, next: 0, flush: Vec::new() };
+        let mut traffic = Self {
+            scenario,
+            engine,
+            clients,
+            rounds,
+            next: 0,
+            flush: Vec::new(),
+        };
         for _ in 0..ROUNDS {
             traffic.play();
         }
@@ -116,7 +147,10 @@ impl Traffic {
         self.engine.wishes.flush.clear();
         for (&(index, _), expected) in self.clients.iter().zip(&self.rounds[self.next].expected) {
             let client = &mut self.engine.clients[index as usize];
-            assert!(client.stream.out == *expected, "client {index} got something else");
+            assert!(
+                client.stream.out == *expected,
+                "client {index} got something else"
+            );
             client.stream.out.clear();
             client.stream.dirty = false;
         }
@@ -153,9 +187,20 @@ impl Scenario {
         for client in 0..self.clients {
             let (mut request, mut reply) = (String::new(), String::new());
             for number in 0..self.pipeline {
-                let key = |at: usize| format!("{:040}", 1_000_003 * (1 + at + self.keys * (number + 16 * client)) + round);
+                let key = |at: usize| {
+                    format!(
+                        "{:040}",
+                        1_000_003 * (1 + at + self.keys * (number + 16 * client)) + round
+                    )
+                };
                 if (client + number + round).is_multiple_of(11) {
-                    let _ = write!(request, "set {} 0 0 {}\r\n{}\r\n", key(0), self.value, "v".repeat(self.value));
+                    let _ = write!(
+                        request,
+                        "set {} 0 0 {}\r\n{}\r\n",
+                        key(0),
+                        self.value,
+                        "v".repeat(self.value)
+                    );
                     reply.push_str("STORED\r\n");
                     continue;
                 }
@@ -170,11 +215,19 @@ impl Scenario {
             requests.push(request.into_bytes());
             expected.push(reply.into_bytes());
         }
-        Round { requests, expected, replies: Vec::new() }
+        Round {
+            requests,
+            expected,
+            replies: Vec::new(),
+        }
     }
 
     fn hit(&self, key: &str) -> String {
-        format!("VALUE {key} 0 {}\r\n{}\r\n", self.value, key.repeat(self.value.div_ceil(key.len())).split_at(self.value).0)
+        format!(
+            "VALUE {key} 0 {}\r\n{}\r\n",
+            self.value,
+            key.repeat(self.value.div_ceil(key.len())).split_at(self.value).0
+        )
     }
 
     /// What a server says to these requests.
@@ -182,7 +235,10 @@ impl Scenario {
         while let Parsed::Head(request) = memcache::request(requests, &memcache::Limits::default()) {
             let (message, rest) = requests.split_at(request.len() as usize);
             if request.command == Command::Get as u8 {
-                replies.extend_from_slice(self.hit(&String::from_utf8_lossy(request.key.of(message))).as_bytes());
+                replies.extend_from_slice(
+                    self.hit(&String::from_utf8_lossy(request.key.of(message)))
+                        .as_bytes(),
+                );
                 replies.extend_from_slice(b"END\r\n");
             } else {
                 replies.extend_from_slice(b"STORED\r\n");
@@ -195,17 +251,32 @@ impl Scenario {
 fn engine() -> Engine {
     let text = "pools: {p: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]}\n\
                 listeners: [{address: 127.0.0.1:11211, route: p}]\n";
-    let config = config::parse(text, Path::new("replay")).unwrap_or_else(|error| panic!("{error}")).config;
-    let Source::Static(servers) = config.pools["p"].source.clone() else { panic!("servers come from elsewhere") };
+    let config = config::parse(text, Path::new("replay"))
+        .unwrap_or_else(|error| panic!("{error}"))
+        .config;
+    let Source::Static(servers) = config.pools["p"].source.clone() else {
+        panic!("servers come from elsewhere")
+    };
     let servers = BTreeMap::from([("p".to_owned(), servers)]);
     let mut registry = Registry::new(Here::new(&[], None));
     let built = Build::new(&config, &servers, &mut registry, &Memcache::PLAIN, "replay", 1)
         .and_then(|mut build| build.tree(&mut registry, &["127.0.0.1:11211".into()]))
         .unwrap_or_else(|error| panic!("{error}"));
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
-    let facts = Facts { pid: 1, epoch: 0, workers: 1, worker: 0 };
-    let mut engine =
-        Engine::new(&Memcache::PLAIN, config.limits.clone(), store, Arc::new(Register::new(1)), facts, 1);
+    let facts = Facts {
+        pid: 1,
+        epoch: 0,
+        workers: 1,
+        worker: 0,
+    };
+    let mut engine = Engine::new(
+        &Memcache::PLAIN,
+        config.limits.clone(),
+        store,
+        Arc::new(Register::new(1)),
+        facts,
+        1,
+    );
     engine.tree = Rc::new(built.tree);
     engine
 }

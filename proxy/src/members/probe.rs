@@ -20,11 +20,15 @@ use crate::dialect::{Conversation, Login, Message, Side, Transform};
 pub async fn probe(member: &Member) -> io::Result<()> {
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
     if let Some(address) = member.socket.as_socket() {
-        let stream = timeout(member.connect_timeout, TcpStream::connect(address)).await.map_err(late)??;
+        let stream = timeout(member.connect_timeout, TcpStream::connect(address))
+            .await
+            .map_err(late)??;
         return timeout(member.timeout, ask(stream, member)).await.map_err(late)?;
     }
     let path = member.socket.as_pathname().ok_or(io::ErrorKind::InvalidInput)?;
-    let stream = timeout(member.connect_timeout, UnixStream::connect(path)).await.map_err(late)??;
+    let stream = timeout(member.connect_timeout, UnixStream::connect(path))
+        .await
+        .map_err(late)??;
     timeout(member.timeout, ask(stream, member)).await.map_err(late)?
 }
 
@@ -41,7 +45,9 @@ const LONGEST: usize = 64 * 1024;
 
 impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Talk<S> {
     async fn say(&mut self, plain: &[u8]) -> io::Result<()> {
-        let Some(transform) = &mut self.transform else { return self.stream.write_all(plain).await };
+        let Some(transform) = &mut self.transform else {
+            return self.stream.write_all(plain).await;
+        };
         let mut wire = Vec::new();
         transform.seal(plain, &mut wire)?;
         self.stream.write_all(&wire).await
@@ -67,7 +73,11 @@ where
     S: AsyncReadExt + AsyncWriteExt + Unpin,
 {
     let dialect = member.dialect;
-    let mut talk = Talk { stream, transform: dialect.transform(Side::Server), heard: Vec::new() };
+    let mut talk = Talk {
+        stream,
+        transform: dialect.transform(Side::Server),
+        heard: Vec::new(),
+    };
     if talk.transform.is_some() {
         // The side that begins the transform's own conversation does so now.
         talk.say(&[]).await?;

@@ -107,9 +107,9 @@ impl Io {
         match (self, Uring::probe()) {
             (Self::Epoll, _) => Ok((Self::Epoll, "asked for")),
             (Self::Uring, Ok(())) => Ok((Self::Uring, "asked for")),
-            (Self::Uring, Err(error)) => {
-                Err(format!("io_uring does not work here ({error}); use --io epoll or --io auto"))
-            }
+            (Self::Uring, Err(error)) => Err(format!(
+                "io_uring does not work here ({error}); use --io epoll or --io auto"
+            )),
             (Self::Auto, Ok(())) => Ok((Self::Uring, "the kernel allows it")),
             (Self::Auto, Err(_)) => Ok((Self::Epoll, "io_uring is not available here")),
         }

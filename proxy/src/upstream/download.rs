@@ -16,34 +16,54 @@ use crate::{
 impl Engine {
     /// The head of a large reply has come. Returns the bytes used.
     pub(super) fn begin_download(&mut self, index: u32, reply: &Reply, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
-        let Some(waiter) = lane.waiters.pop_front() else { return bytes.len() };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return bytes.len();
+        };
+        let Some(waiter) = lane.waiters.pop_front() else {
+            return bytes.len();
+        };
         self.in_flight -= 1;
         let collect = !lane.waiters.is_empty();
         let (member, generation) = (lane.member.clone(), lane.generation);
         member.health.succeeded();
-        self.figures.member(member.id).replied(self.now - waiter.sent, false);
+        self.figures
+            .member(member.id)
+            .replied(self.now - waiter.sent, false);
         let mut head = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
         head.extend_from_slice(bytes.get(..reply.head as usize).unwrap_or(bytes));
         let claimed = self.claim(waiter.to, &mut head);
         let mut trailer = 0;
         let to = claimed.and_then(|(client, client_generation, seq)| {
-            let target =
-                self.clients.get_mut(client as usize).filter(|client| client.generation == client_generation)?;
+            let target = self
+                .clients
+                .get_mut(client as usize)
+                .filter(|client| client.generation == client_generation)?;
             let slot = target.slots.get(seq)?;
             trailer = if slot.part { u64::from(reply.trailer) } else { 0 };
             let listener = target.listener;
             let started = slot.started;
             target.slots.part(seq, &head, &mut target.stream.out);
             self.figures.replied(reply.outcome, self.now - started, listener);
-            self.flush_later(Peer::Client { index: client, generation: client_generation });
+            self.flush_later(Peer::Client {
+                index: client,
+                generation: client_generation,
+            });
             Some((client, client_generation, seq))
         });
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else {
+        let Some(lane) = self
+            .lanes
+            .get_mut(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
             return bytes.len();
         };
-        lane.download = Some(Download { to, remaining: reply.body, trailer, collect });
+        lane.download = Some(Download {
+            to,
+            remaining: reply.body,
+            trailer,
+            collect,
+        });
         if !collect {
             self.make_bulk(index);
         }
@@ -52,7 +72,9 @@ impl Engine {
 
     /// From now on this lane is its client's; new requests take a fresh one.
     fn make_bulk(&mut self, index: u32) {
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|lane| !lane.bulk) else { return };
+        let Some(lane) = self.lanes.get_mut(index as usize).filter(|lane| !lane.bulk) else {
+            return;
+        };
         lane.bulk = true;
         let lanes = &mut self.by_member[lane.member.id.0 as usize];
         lanes.shared = None;
@@ -61,15 +83,22 @@ impl Engine {
 
     /// More of a large reply; returns the bytes used.
     pub(super) fn download(&mut self, index: u32, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
-        let Some(download) = &mut lane.download else { return 0 };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return bytes.len();
+        };
+        let Some(download) = &mut lane.download else {
+            return 0;
+        };
         let used = download.remaining.min(bytes.len() as u64);
         let visible = download.remaining.saturating_sub(download.trailer).min(used) as usize;
         download.remaining -= used;
         let (done, to, collect) = (download.remaining == 0, download.to, download.collect);
         let mut hold = false;
         match to.and_then(|(client, generation, seq)| {
-            let found = self.clients.get_mut(client as usize).filter(|client| client.generation == generation)?;
+            let found = self
+                .clients
+                .get_mut(client as usize)
+                .filter(|client| client.generation == generation)?;
             Some((found, client, generation, seq))
         }) {
             Some((client, client_index, generation, seq)) => {
@@ -78,9 +107,17 @@ impl Engine {
                 if done {
                     client.slots.finish(seq, &mut client.stream.out);
                 }
-                hold = waiting > if collect { self.limits.total_bytes / 4 } else { HIGH_WATER };
+                hold = waiting
+                    > if collect {
+                        self.limits.total_bytes / 4
+                    } else {
+                        HIGH_WATER
+                    };
                 let stalled = client.stalled;
-                self.flush_later(Peer::Client { index: client_index, generation });
+                self.flush_later(Peer::Client {
+                    index: client_index,
+                    generation,
+                });
                 if done && stalled {
                     self.requeue(client_index);
                 }
@@ -110,7 +147,11 @@ impl Engine {
             && lane.stream.paused != hold
         {
             lane.stream.paused = hold;
-            self.held_lanes = if hold { self.held_lanes + 1 } else { self.held_lanes - 1 };
+            self.held_lanes = if hold {
+                self.held_lanes + 1
+            } else {
+                self.held_lanes - 1
+            };
             lane.active = self.now;
             self.wishes.pause.push((conn, hold));
         }
@@ -142,33 +183,54 @@ impl Engine {
     /// A part of a reply whose end only the codec knows. A client gets it as it comes. A flight gets the whole, as long as
     /// that is small; a larger one is claimed as every large reply is.
     pub(super) fn part(&mut self, index: u32, to: ReplyTo, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         lane.part_bytes += bytes.len() as u64;
         let large = lane.part_bytes > WHOLE;
         if large && lane.waiters.len() == 1 {
             self.make_bulk(index);
         }
-        let ReplyTo::Flight { .. } = to else { return self.pass_part(index, to, bytes) };
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        let ReplyTo::Flight { .. } = to else {
+            return self.pass_part(index, to, bytes);
+        };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         lane.parts.extend_from_slice(bytes);
         if !large {
             return;
         }
         let mut parts = std::mem::take(&mut lane.parts);
         let to = match self.claim(to, &mut parts) {
-            Some((index, generation, seq)) => ReplyTo::Client { index, generation, seq },
+            Some((index, generation, seq)) => ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            },
             None => ReplyTo::Nobody,
         };
-        if let Some(waiter) = self.lanes.get_mut(index as usize).and_then(|lane| lane.waiters.front_mut()) {
+        if let Some(waiter) = self
+            .lanes
+            .get_mut(index as usize)
+            .and_then(|lane| lane.waiters.front_mut())
+        {
             waiter.to = to;
         }
         self.pass_part(index, to, &parts);
     }
 
     fn pass_part(&mut self, lane: u32, to: ReplyTo, bytes: &[u8]) {
-        let alone = self.lanes.get(lane as usize).is_some_and(|lane| lane.bulk && lane.part_bytes > WHOLE);
+        let alone = self
+            .lanes
+            .get(lane as usize)
+            .is_some_and(|lane| lane.bulk && lane.part_bytes > WHOLE);
         let found = match to {
-            ReplyTo::Client { index, generation, seq } => self
+            ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            } => self
                 .clients
                 .get_mut(index as usize)
                 .filter(|client| client.generation == generation)
@@ -184,14 +246,22 @@ impl Engine {
         };
         let waiting = client.slots.part(seq, bytes, &mut client.stream.out) + client.stream.out.len();
         self.flush_later(peer);
-        if waiting > if alone { HIGH_WATER } else { self.limits.total_bytes / 4 } {
+        if waiting
+            > if alone {
+                HIGH_WATER
+            } else {
+                self.limits.total_bytes / 4
+            }
+        {
             self.hold_lane(lane, true);
         }
     }
 
     /// The last part of a reply of several.
     pub(super) fn last_part(&mut self, index: u32, to: ReplyTo, mut reply: Reply, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         lane.part_bytes = 0;
         lane.free = self.now;
         let mut whole = std::mem::take(&mut lane.parts);

@@ -14,12 +14,16 @@ const IDLE_BULK: usize = 1;
 impl Engine {
     /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
     pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, text: &str) {
-        let Some(lane) = self.lanes.get(index as usize) else { return };
+        let Some(lane) = self.lanes.get(index as usize) else {
+            return;
+        };
         let member = lane.member.clone();
         self.figures.member(member.id).failed();
         let ejected = member.health.failed(failure);
         if ejected {
-            self.wishes.news.push(News::Ejected(member.clone(), text.to_owned()));
+            self.wishes
+                .news
+                .push(News::Ejected(member.clone(), text.to_owned()));
         }
         self.end_lane(index, outcome, text);
     }
@@ -30,7 +34,9 @@ impl Engine {
     }
 
     fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
-        let Some(lane) = self.lanes.try_remove(index as usize) else { return };
+        let Some(lane) = self.lanes.try_remove(index as usize) else {
+            return;
+        };
         let lanes = &mut self.by_member[lane.member.id.0 as usize];
         if lanes.shared == Some(index) {
             lanes.shared = None;
@@ -45,7 +51,11 @@ impl Engine {
         }
         if let Some((client, generation, _)) = lane.download.and_then(|download| download.to) {
             // Half a reply has left: nothing but a closed connection tells the client so.
-            if self.clients.get(client as usize).is_some_and(|found| found.generation == generation) {
+            if self
+                .clients
+                .get(client as usize)
+                .is_some_and(|found| found.generation == generation)
+            {
                 self.close_client(client, true);
             }
         }
@@ -60,7 +70,13 @@ impl Engine {
 
     /// The server closed or broke the connection.
     pub fn lane_failed(&mut self, index: u32, generation: u32, error: Option<&std::io::Error>) {
-        let Some(lane) = self.lanes.get(index as usize).filter(|l| l.generation == generation) else { return };
+        let Some(lane) = self
+            .lanes
+            .get(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
+            return;
+        };
         let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
         if idle {
             // Servers close idle connections; the next request opens a new one.
@@ -83,20 +99,47 @@ impl Engine {
             .collect();
         for (index, generation, connecting) in late {
             // The end of one can end another, and bring a fresh one in its place.
-            if self.lanes.get(index as usize).is_none_or(|lane| lane.generation != generation) {
+            if self
+                .lanes
+                .get(index as usize)
+                .is_none_or(|lane| lane.generation != generation)
+            {
                 continue;
             }
             if connecting {
-                self.fail_lane(index, Failure::Connection, Outcome::ConnectTimeout, "connection timeout");
+                self.fail_lane(
+                    index,
+                    Failure::Connection,
+                    Outcome::ConnectTimeout,
+                    "connection timeout",
+                );
             } else {
                 self.fail_lane(index, Failure::Timeout, Outcome::Timeout, "timeout");
             }
         }
     }
 
+    /// Closes the lanes to members that the tree does not name any more, as soon as nobody waits on them.
+    pub fn retire_lanes(&mut self) {
+        let gone: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| !self.tree.names(lane.member.id))
+            .filter(|(_, lane)| {
+                lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none()
+            })
+            .map(|(index, _)| index as u32)
+            .collect();
+        for index in gone {
+            self.drop_lane(index, "");
+        }
+    }
+
     /// A bulk lane has done its message: it waits for the next or is closed.
     pub(crate) fn settle_lane(&mut self, index: u32) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         let busy = !lane.waiters.is_empty() || lane.download.is_some() || lane.uploading.is_some();
         if !lane.bulk || busy {
             return;
@@ -116,8 +159,12 @@ impl Engine {
 
     /// Uploads that waited for a bulk lane, or for one that was slow, go on.
     fn wake_uploads(&mut self) {
-        let stalled: Vec<u32> =
-            self.clients.iter().filter(|(_, client)| client.stalled).map(|(index, _)| index as u32).collect();
+        let stalled: Vec<u32> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| client.stalled)
+            .map(|(index, _)| index as u32)
+            .collect();
         for client in stalled {
             self.requeue(client);
         }
@@ -126,7 +173,13 @@ impl Engine {
     /// A server has taken what was sent to it: clients that wait to send it more go on.
     pub fn lane_drained(&mut self, index: u32, generation: u32) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
+        let Some(lane) = self
+            .lanes
+            .get_mut(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
+            return;
+        };
         lane.active = now;
         let more = !lane.stream.out.is_empty() || !lane.stream.wire.is_empty();
         let uploading = lane.uploading;

@@ -82,7 +82,15 @@ impl Lane {
     pub fn reader(&self) -> Option<(u32, u32)> {
         match (self.download, self.waiters.front()) {
             (Some(download), _) => download.to.map(|(client, generation, _)| (client, generation)),
-            (None, Some(&Waiter { to: ReplyTo::Client { index, generation, .. }, .. })) => Some((index, generation)),
+            (
+                None,
+                Some(&Waiter {
+                    to: ReplyTo::Client {
+                        index, generation, ..
+                    },
+                    ..
+                }),
+            ) => Some((index, generation)),
             _ => None,
         }
     }

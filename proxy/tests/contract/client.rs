@@ -22,7 +22,8 @@ impl Client {
         talk.say("").unwrap();
         let greeting = talk.hear().unwrap();
         let salt = greeting.strip_prefix("HELLO ").unwrap();
-        talk.say(&format!("LOGIN app {}\n", answer(salt, password))).unwrap();
+        talk.say(&format!("LOGIN app {}\n", answer(salt, password)))
+            .unwrap();
         Self(talk)
     }
 

@@ -22,7 +22,9 @@ fn each(route: &str, dialect: &'static dyn Dialect, test: impl Fn(&Proxy)) {
 
 /// What `MANY key count` brings.
 fn parts(key: &str, count: usize) -> Vec<String> {
-    let mut lines: Vec<_> = (0..count).map(|part| format!("- part {part} of {key} {}", "x".repeat(50))).collect();
+    let mut lines: Vec<_> = (0..count)
+        .map(|part| format!("- part {part} of {key} {}", "x".repeat(50)))
+        .collect();
     lines.push(format!(". {count}"));
     lines
 }
@@ -50,7 +52,9 @@ fn behind_greeting_login_and_transform_requests_are_requests() {
 fn a_pipeline_in_pieces_is_answered_in_order() {
     each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
-        let lines: Vec<String> = (0..50).map(|n| format!("PUT key{n} value{n}\nGET key{n}\nMANY key{n} {}\n", n % 3)).collect();
+        let lines: Vec<String> = (0..50)
+            .map(|n| format!("PUT key{n} value{n}\nGET key{n}\nMANY key{n} {}\n", n % 3))
+            .collect();
         client.say_slowly(&lines.concat(), 25).unwrap();
         for n in 0..50 {
             assert_eq!(client.hear().unwrap(), "+");
@@ -63,12 +67,22 @@ fn a_pipeline_in_pieces_is_answered_in_order() {
 
 #[test]
 fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_flights() {
-    for route in ["p", "{failover: p}", "{all_sync: p}", "{all_fastest: p}", "{log: p}"] {
+    for route in [
+        "p",
+        "{failover: p}",
+        "{all_sync: p}",
+        "{all_fastest: p}",
+        "{log: p}",
+    ] {
         each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
             for count in [0, 1, 10, 5000] {
                 client.say(&format!("MANY k {count}\n")).unwrap();
-                assert_eq!(client.hear_many().unwrap(), parts("k", count), "{route}, {count} parts");
+                assert_eq!(
+                    client.hear_many().unwrap(),
+                    parts("k", count),
+                    "{route}, {count} parts"
+                );
             }
             // Others are served meanwhile and afterwards.
             let mut other = Client::new(proxy.address);
@@ -92,7 +106,10 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
     // A route that waits for the whole can still say so.
     each("{all_sync: p}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
-        assert_eq!(client.ask("MANY broken 2").unwrap(), "? proxy: Connection closed by the server");
+        assert_eq!(
+            client.ask("MANY broken 2").unwrap(),
+            "? proxy: Connection closed by the server"
+        );
         assert_eq!(client.ask("PUT k v").unwrap(), "+");
     });
 }
@@ -118,11 +135,17 @@ fn a_server_that_refuses_us_is_a_failed_server() {
 #[test]
 fn a_probe_takes_the_same_way_in() {
     each("p", &LINES, |proxy| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(probe(&proxy.members[0])).unwrap();
     });
     each("p", &STRANGER, |proxy| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let error = runtime.block_on(probe(&proxy.members[0])).unwrap_err();
         assert_eq!(error.to_string(), "the server said DENIED");
     });

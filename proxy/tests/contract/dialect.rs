@@ -21,14 +21,20 @@ pub(crate) struct Lines {
 pub(crate) const GET: u8 = 0;
 const PUT: u8 = 1;
 const MANY: u8 = 2;
-const COMMANDS: [(&str, u8, Class); 3] =
-    [("GET", GET, Class::Read), ("PUT", PUT, Class::Write), ("MANY", MANY, Class::Read)];
+const COMMANDS: [(&str, u8, Class); 3] = [
+    ("GET", GET, Class::Read),
+    ("PUT", PUT, Class::Write),
+    ("MANY", MANY, Class::Read),
+];
 /// No line is longer.
 const LONGEST: usize = 16 * 1024;
 
 /// What proves that one knows the password without saying it.
 pub(crate) fn answer(salt: &str, password: &str) -> String {
-    format!("{:08x}", xxhash_rust::xxh3::xxh3_64(format!("{salt}{password}").as_bytes()))
+    format!(
+        "{:08x}",
+        xxhash_rust::xxh3::xxh3_64(format!("{salt}{password}").as_bytes())
+    )
 }
 
 fn line(bytes: &[u8]) -> Option<&str> {
@@ -36,7 +42,12 @@ fn line(bytes: &[u8]) -> Option<&str> {
     Some(std::str::from_utf8(&bytes[..end]).unwrap_or("not text"))
 }
 
-const BAD: Bad = Bad { reply: b"? no such command\n", head: 0, swallow: 0, close: true };
+const BAD: Bad = Bad {
+    reply: b"? no such command\n",
+    head: 0,
+    swallow: 0,
+    close: true,
+};
 
 impl Dialect for Lines {
     fn name(&self) -> &'static str {
@@ -44,15 +55,22 @@ impl Dialect for Lines {
     }
 
     fn command(&self, name: &str) -> Option<u8> {
-        COMMANDS.iter().find(|command| command.0 == name).map(|command| command.1)
+        COMMANDS
+            .iter()
+            .find(|command| command.0 == name)
+            .map(|command| command.1)
     }
 
     fn commands(&self, each: &mut dyn FnMut(u8, Class)) {
-        COMMANDS.iter().for_each(|&(_, command, class)| each(command, class));
+        COMMANDS
+            .iter()
+            .for_each(|&(_, command, class)| each(command, class));
     }
 
     fn command_name(&self, command: u8) -> &'static str {
-        COMMANDS.get(usize::from(command)).map_or("?", |command| command.0)
+        COMMANDS
+            .get(usize::from(command))
+            .map_or("?", |command| command.0)
     }
 
     fn transform(&self, side: Side) -> Option<Box<dyn Transform>> {
@@ -69,7 +87,9 @@ impl Dialect for Lines {
             out.extend_from_slice(b"HELLO pepper\n");
             return Login::More { used: 0 };
         }
-        let Some(line) = line(bytes) else { return Login::More { used: 0 } };
+        let Some(line) = line(bytes) else {
+            return Login::More { used: 0 };
+        };
         let salt = String::from_utf8_lossy(&conversation.notes);
         if line == format!("LOGIN app {}", answer(&salt, "open sesame")) {
             out.extend_from_slice(b"WELCOME\n");
@@ -80,7 +100,9 @@ impl Dialect for Lines {
     }
 
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        let Some(line) = line(bytes) else { return Login::More { used: 0 } };
+        let Some(line) = line(bytes) else {
+            return Login::More { used: 0 };
+        };
         let used = line.len() + 1;
         match (conversation.step, line.split_once(' ').unwrap_or((line, ""))) {
             (0, ("HELLO", salt)) => {
@@ -95,11 +117,19 @@ impl Dialect for Lines {
 
     fn request(&self, bytes: &[u8], _: u64) -> Parsed<Request> {
         let Some(line) = line(bytes) else {
-            return if bytes.len() > LONGEST { Parsed::Bad(BAD) } else { Parsed::More };
+            return if bytes.len() > LONGEST {
+                Parsed::Bad(BAD)
+            } else {
+                Parsed::More
+            };
         };
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
         let Some(&(_, command, class)) = COMMANDS.iter().find(|command| command.0 == name) else {
-            return Parsed::Bad(Bad { head: line.len() as u32 + 1, close: false, ..BAD });
+            return Parsed::Bad(Bad {
+                head: line.len() as u32 + 1,
+                close: false,
+                ..BAD
+            });
         };
         let key = rest.split(' ').next().unwrap_or(rest);
         Parsed::Head(Request {
@@ -126,9 +156,18 @@ impl Dialect for Lines {
 
     fn reply(&self, _: u8, bytes: &[u8]) -> Parsed<Message> {
         let Some(line) = line(bytes) else {
-            return if bytes.len() > LONGEST { Parsed::Bad(BAD) } else { Parsed::More };
+            return if bytes.len() > LONGEST {
+                Parsed::Bad(BAD)
+            } else {
+                Parsed::More
+            };
         };
-        let reply = |outcome| Reply { outcome, head: line.len() as u32 + 1, body: 0, trailer: 0 };
+        let reply = |outcome| Reply {
+            outcome,
+            head: line.len() as u32 + 1,
+            body: 0,
+            trailer: 0,
+        };
         Parsed::Head(match line.as_bytes().first() {
             Some(b'!') => Message::Push(reply(Outcome::Ok)),
             Some(b'-') => Message::Part(reply(Outcome::Ok)),

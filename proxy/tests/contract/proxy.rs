@@ -25,7 +25,7 @@ use proxima::{
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
     route::Build,
-    worker::{Order, Worker},
+    worker::{Order, Post, Worker},
 };
 use socket2::Socket;
 
@@ -51,7 +51,12 @@ pub(crate) fn back_ends() -> Vec<&'static str> {
 
 impl Proxy {
     /// Serves `route` over the pool `p` of these servers.
-    pub(crate) fn start(io: &str, servers: &[SocketAddr], route: &str, dialect: &'static dyn Dialect) -> Self {
+    pub(crate) fn start(
+        io: &str,
+        servers: &[SocketAddr],
+        route: &str,
+        dialect: &'static dyn Dialect,
+    ) -> Self {
         let servers: Vec<String> = servers.iter().map(|address| format!("\"{address}\"")).collect();
         let listener = bind("127.0.0.1:0", 1).unwrap();
         let text = format!(
@@ -59,30 +64,54 @@ impl Proxy {
             servers.join(", "),
             listener.address,
         );
-        let config = config::parse(&text, Path::new("contract")).unwrap_or_else(|error| panic!("{error}\n{text}")).config;
-        let Source::Static(listed) = config.pools["p"].source.clone() else { unreachable!() };
+        let config = config::parse(&text, Path::new("contract"))
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+            .config;
+        let Source::Static(listed) = config.pools["p"].source.clone() else {
+            unreachable!()
+        };
         let listed = BTreeMap::from([("p".to_owned(), listed)]);
         let mut registry = Registry::new(Here::new(&[], None));
         let mut build = Build::new(&config, &listed, &mut registry, dialect, "contract", 1).unwrap();
-        let tree = build.tree(&mut registry, &[listener.address.clone()]).unwrap().tree;
+        let tree = build
+            .tree(&mut registry, std::slice::from_ref(&listener.address))
+            .unwrap()
+            .tree;
 
         let (bell, ear) = UnixStream::pair().unwrap();
         ear.set_nonblocking(true).unwrap();
         let (orders, inbox) = mpsc::channel();
         let limits = config.limits.clone();
-        let work = Work { dialect, limits: limits.clone(), ear: Socket::from(std::os::fd::OwnedFd::from(ear)), inbox };
+        let work = Work {
+            dialect,
+            limits: limits.clone(),
+            ear: Socket::from(std::os::fd::OwnedFd::from(ear)),
+            inbox,
+        };
         let uring = io == "io_uring";
-        let thread = thread::spawn(move || if uring { work.run(Uring::new()) } else { work.run(Epoll::new()) });
+        let thread = thread::spawn(move || {
+            if uring {
+                work.run(Uring::new())
+            } else {
+                work.run(Epoll::new())
+            }
+        });
         let (done, told) = mpsc::channel();
         let open = listener.sockets.into_iter().map(|socket| (0, socket)).collect();
         let proxy = Self {
             address: listener.address.parse().unwrap(),
-            members: registry.members(),
+            members: tree.members(),
             orders,
             bell,
             thread: Some(thread),
         };
-        proxy.order(Order::Swap { tree: Box::new(tree), limits, open, close: Vec::new(), done });
+        proxy.order(Order::Swap {
+            tree: Box::new(tree),
+            limits,
+            open,
+            close: Vec::new(),
+            done,
+        });
         told.recv().unwrap();
         proxy
     }
@@ -103,7 +132,10 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.order(Order::Stop);
         let ended = self.thread.take().map(JoinHandle::join);
-        assert!(thread::panicking() || matches!(ended, Some(Ok(()))), "the worker panicked");
+        assert!(
+            thread::panicking() || matches!(ended, Some(Ok(()))),
+            "the worker panicked"
+        );
     }
 }
 
@@ -117,13 +149,26 @@ struct Work {
 impl Work {
     fn run<R: Reactor>(self, reactor: io::Result<R>) {
         let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
-        let facts = Facts { pid: std::process::id(), epoch: 0, workers: 1, worker: 0 };
+        let facts = Facts {
+            pid: std::process::id(),
+            epoch: 0,
+            workers: 1,
+            worker: 0,
+        };
         let register = Arc::new(Register::new(1));
         let engine = Engine::new(self.dialect, self.limits, store, register, facts, 1);
         let (news, _heard) = tokio::sync::mpsc::unbounded_channel();
         let beat = Arc::new(AtomicBool::new(false));
-        let started = Instant::now();
-        Worker::new(reactor.unwrap(), engine, started, self.inbox, self.ear, news, self.dialect, beat)
+        let post = Post {
+            started: Instant::now(),
+            orders: self.inbox,
+            ear: self.ear,
+            news,
+            dialect: self.dialect,
+            beat,
+            colleagues: Vec::new(),
+        };
+        Worker::new(reactor.unwrap(), engine, post)
             .unwrap()
             .run()
             .unwrap();

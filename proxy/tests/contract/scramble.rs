@@ -20,11 +20,23 @@ const MARK: u8 = b'~';
 
 impl Scramble {
     pub(crate) fn connecting(nonce: u8) -> Self {
-        Self { nonce: Some(nonce), begins: true, sealed: 0, opened: 0, early: Vec::new() }
+        Self {
+            nonce: Some(nonce),
+            begins: true,
+            sealed: 0,
+            opened: 0,
+            early: Vec::new(),
+        }
     }
 
     pub(crate) fn accepting() -> Self {
-        Self { nonce: None, begins: false, sealed: 0, opened: 0, early: Vec::new() }
+        Self {
+            nonce: None,
+            begins: false,
+            sealed: 0,
+            opened: 0,
+            early: Vec::new(),
+        }
     }
 }
 
@@ -47,7 +59,9 @@ impl Transform for Scramble {
                     }
                     (self.opened, received) = (1, rest);
                 }
-                let [nonce, rest @ ..] = received else { return Ok(()) };
+                let [nonce, rest @ ..] = received else {
+                    return Ok(());
+                };
                 received = rest;
                 self.nonce = Some(*nonce);
                 self.opened = 0;

@@ -40,7 +40,11 @@ pub(crate) struct Talk {
 impl Talk {
     pub(crate) fn new(stream: TcpStream, transform: Scramble) -> Self {
         stream.set_nodelay(true).unwrap();
-        Self { stream, transform, heard: Vec::new() }
+        Self {
+            stream,
+            transform,
+            heard: Vec::new(),
+        }
     }
 
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
@@ -77,7 +81,8 @@ impl Talk {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             let mut wire = Vec::new();
-            self.transform.open(&received[..count], &mut self.heard, &mut wire)?;
+            self.transform
+                .open(&received[..count], &mut self.heard, &mut wire)?;
             self.stream.write_all(&wire)?;
         }
     }

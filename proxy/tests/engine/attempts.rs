@@ -19,33 +19,108 @@ struct Case {
 const GET: &str = "get k\r\n";
 const SET: &str = "set k 0 0 1\r\nx\r\n";
 const TABLE: &[Case] = &[
-    Case { route: "{failover: p}", request: GET, steps: &[("a", GET, Some(HIT))], answer: HIT },
-    Case { route: "{failover: p}", request: GET, steps: &[("a", GET, Some(MISS))], answer: MISS },
-    Case { route: "{failover: p}", request: GET, steps: &[("a", GET, Some(ERROR)), ("b", GET, Some(HIT))], answer: HIT },
-    Case { route: "{failover: p}", request: GET, steps: &[("a", GET, None), ("b", GET, None), ("c", GET, Some(HIT))], answer: HIT },
-    Case { route: "{failover: p}", request: GET, steps: &[("a", GET, None), ("b", GET, None), ("c", GET, Some(ERROR))], answer: ERROR },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, Some(MISS))],
+        answer: MISS,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, Some(ERROR)), ("b", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, None), ("b", GET, None), ("c", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, None), ("b", GET, None), ("c", GET, Some(ERROR))],
+        answer: ERROR,
+    },
     // a child that answers at once, in the middle
-    Case { route: "{failover: [{member: p/a}, {error: gone}, {member: p/c}]}", request: GET, steps: &[("a", GET, Some(ERROR)), ("c", GET, Some(HIT))], answer: HIT },
-    Case { route: "{failover: [{error: gone}, {member: p/b}]}", request: SET, steps: &[("b", SET, Some("STORED\r\n"))], answer: "STORED\r\n" },
-    Case { route: "{failover: [{member: p/a}, {error: gone}]}", request: SET, steps: &[("a", SET, Some(ERROR))], answer: "SERVER_ERROR gone\r\n" },
+    Case {
+        route: "{failover: [{member: p/a}, {error: gone}, {member: p/c}]}",
+        request: GET,
+        steps: &[("a", GET, Some(ERROR)), ("c", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: [{error: gone}, {member: p/b}]}",
+        request: SET,
+        steps: &[("b", SET, Some("STORED\r\n"))],
+        answer: "STORED\r\n",
+    },
+    Case {
+        route: "{failover: [{member: p/a}, {error: gone}]}",
+        request: SET,
+        steps: &[("a", SET, Some(ERROR))],
+        answer: "SERVER_ERROR gone\r\n",
+    },
     // what is stored elsewhere expires
     Case {
         route: "{failover_with_ttl: {normal: {member: p/a}, failover: [{member: p/b}], ttl: 60}}",
         request: SET,
-        steps: &[("a", SET, None), ("b", "set k 0 60 1\r\nx\r\n", Some("STORED\r\n"))],
+        steps: &[
+            ("a", SET, None),
+            ("b", "set k 0 60 1\r\nx\r\n", Some("STORED\r\n")),
+        ],
         answer: "STORED\r\n",
     },
     // misses
-    Case { route: "{miss_failover: p}", request: GET, steps: &[("a", GET, Some(MISS)), ("b", GET, Some(MISS)), ("c", GET, Some(HIT))], answer: HIT },
-    Case { route: "{miss_failover: p}", request: GET, steps: &[("a", GET, Some(MISS)), ("b", GET, Some(MISS)), ("c", GET, Some(ERROR))], answer: ERROR },
+    Case {
+        route: "{miss_failover: p}",
+        request: GET,
+        steps: &[
+            ("a", GET, Some(MISS)),
+            ("b", GET, Some(MISS)),
+            ("c", GET, Some(HIT)),
+        ],
+        answer: HIT,
+    },
+    Case {
+        route: "{miss_failover: p}",
+        request: GET,
+        steps: &[
+            ("a", GET, Some(MISS)),
+            ("b", GET, Some(MISS)),
+            ("c", GET, Some(ERROR)),
+        ],
+        answer: ERROR,
+    },
     Case {
         route: "{miss_failover: {children: p, best_on_error: true}}",
         request: GET,
-        steps: &[("a", GET, Some(ERROR)), ("b", GET, Some(MISS)), ("c", GET, Some(ERROR))],
+        steps: &[
+            ("a", GET, Some(ERROR)),
+            ("b", GET, Some(MISS)),
+            ("c", GET, Some(ERROR)),
+        ],
         answer: MISS,
     },
-    Case { route: "{miss_failover: [\"null\", {member: p/b}, \"null\", {member: p/c}]}", request: GET, steps: &[("b", GET, Some(MISS)), ("c", GET, Some(HIT))], answer: HIT },
-    Case { route: "{miss_failover: p}", request: SET, steps: &[("a", SET, Some("NOT_STORED\r\n"))], answer: "NOT_STORED\r\n" },
+    Case {
+        route: "{miss_failover: [\"null\", {member: p/b}, \"null\", {member: p/c}]}",
+        request: GET,
+        steps: &[("b", GET, Some(MISS)), ("c", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{miss_failover: p}",
+        request: SET,
+        steps: &[("a", SET, Some("NOT_STORED\r\n"))],
+        answer: "NOT_STORED\r\n",
+    },
 ];
 
 #[test]
@@ -91,7 +166,9 @@ fn an_ejected_child_is_passed_over_without_being_asked() {
     let client = world.client();
     world.say(client, b"get k\r\n");
     world.leave(world.lane("a"));
-    assert!(matches!(&world.engine.wishes.news[..], [proxima::engine::News::Ejected(member, _)] if member.name == "a"));
+    assert!(
+        matches!(&world.engine.wishes.news[..], [proxima::engine::News::Ejected(member, _)] if member.name == "a")
+    );
     world.reply("b", HIT);
     world.sent("a");
     world.say(client, b"get k\r\n");
@@ -109,5 +186,8 @@ fn keys_of_one_get_fail_over_each_for_itself() {
     world.reply("a", "SERVER_ERROR busy\r\nVALUE l 0 1\r\ny\r\nEND\r\n");
     assert_eq!(world.sent("b"), "get k\r\n");
     world.reply("b", HIT);
-    assert_eq!(world.heard(client), "VALUE k 0 1\r\nx\r\nVALUE l 0 1\r\ny\r\nEND\r\n");
+    assert_eq!(
+        world.heard(client),
+        "VALUE k 0 1\r\nx\r\nVALUE l 0 1\r\ny\r\nEND\r\n"
+    );
 }

@@ -9,7 +9,10 @@ use crate::world::{World, world, world_of};
 const SIZE: usize = 2 << 20;
 
 fn value(key: &str) -> String {
-    format!("VALUE {key} 0 {SIZE}\r\n{}\r\nEND\r\n", key.repeat(SIZE / key.len()))
+    format!(
+        "VALUE {key} 0 {SIZE}\r\n{}\r\nEND\r\n",
+        key.repeat(SIZE / key.len())
+    )
 }
 
 /// The server sends as long as it is read from; returns what it has not sent.
@@ -69,7 +72,11 @@ fn a_reader_that_takes_nothing_is_closed_and_its_lane_with_it() {
     say_while_read(&mut world, lane, rest);
     assert_eq!(world.seats[lane].closed, Some(true));
     assert!(!world.engine.holds_lanes() && world.engine.lanes.is_empty());
-    assert_eq!(world.engine.tree.reach(0)[0].health.failures(), 0, "not the server's fault");
+    assert_eq!(
+        world.engine.tree.reach(0)[0].health.failures(),
+        0,
+        "not the server's fault"
+    );
 }
 
 #[test]
@@ -81,7 +88,10 @@ fn before_others_it_is_collected_so_that_they_do_not_wait_for_the_reader() {
     world.say(quick, b"get l\r\n");
     let lane = world.lane("a");
     let reply = value("k");
-    assert!(say_while_read(&mut world, lane, &reply).is_empty(), "it is held back");
+    assert!(
+        say_while_read(&mut world, lane, &reply).is_empty(),
+        "it is held back"
+    );
     world.reply("a", "VALUE l 0 1\r\nx\r\nEND\r\n");
     assert_eq!(world.heard(quick), "VALUE l 0 1\r\nx\r\nEND\r\n");
     world.thaw(slow);
@@ -120,7 +130,11 @@ fn a_server_that_stops_in_the_middle_costs_its_reader_the_connection_and_others_
     world.reply("a", "END\r\n");
     world.pass(Duration::from_millis(900));
     assert_eq!(world.seats[lane].closed, Some(true));
-    assert_eq!(world.seats[reader].closed, Some(true), "half a reply must not look like a whole one");
+    assert_eq!(
+        world.seats[reader].closed,
+        Some(true),
+        "half a reply must not look like a whole one"
+    );
     assert_eq!(world.heard(other), "END\r\n");
     assert_eq!(world.seats[other].closed, None);
 }
@@ -160,7 +174,11 @@ fn what_is_collected_is_bounded() {
     world.say(quick, b"get l\r\n");
     let (lane, reply) = (world.lane("10.0.0.1:1"), value("k"));
     let rest = say_while_read(&mut world, lane, &reply);
-    assert!(reply.len() - rest.len() < (1 << 20) + HIGH_WATER, "{} bytes are left", rest.len());
+    assert!(
+        reply.len() - rest.len() < (1 << 20) + HIGH_WATER,
+        "{} bytes are left",
+        rest.len()
+    );
     // Those behind wait for the reader, who is closed when he takes nothing.
     while world.seats[slow].closed.is_none() {
         world.pass(Duration::from_millis(100));

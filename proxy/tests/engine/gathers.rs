@@ -37,28 +37,130 @@ const SET: &str = "set k 0 0 1\r\nx\r\n";
 const GET: &str = "get k\r\n";
 const TABLE: &[Case] = &[
     // all: the worst, when all have answered
-    Case { route: "{all_sync: p}", request: SET, fates: &[("a", STORED), ("b", STORED), ("c", STORED)], after: 3, answer: "STORED\r\n" },
-    Case { route: "{all_sync: p}", request: SET, fates: &[("c", BROKEN), ("a", STORED), ("b", STORED)], after: 3, answer: "SERVER_ERROR out of memory\r\n" },
-    Case { route: "{all_sync: p}", request: SET, fates: &[("b", NOT_STORED), ("c", STORED), ("a", STORED)], after: 3, answer: "NOT_STORED\r\n" },
-    Case { route: "{all_sync: p}", request: SET, fates: &[("b", Leaves), ("c", STORED), ("a", STORED)], after: 3, answer: "SERVER_ERROR Connection closed by the server\r\n" },
-    Case { route: "{all_sync: p}", request: SET, fates: &[("b", STORED), ("c", STORED), ("a", Silent)], after: 3, answer: "SERVER_ERROR timeout\r\n" },
-    Case { route: "{all_sync: p}", request: GET, fates: &[("a", X), ("b", MISS), ("c", X)], after: 3, answer: "END\r\n" },
+    Case {
+        route: "{all_sync: p}",
+        request: SET,
+        fates: &[("a", STORED), ("b", STORED), ("c", STORED)],
+        after: 3,
+        answer: "STORED\r\n",
+    },
+    Case {
+        route: "{all_sync: p}",
+        request: SET,
+        fates: &[("c", BROKEN), ("a", STORED), ("b", STORED)],
+        after: 3,
+        answer: "SERVER_ERROR out of memory\r\n",
+    },
+    Case {
+        route: "{all_sync: p}",
+        request: SET,
+        fates: &[("b", NOT_STORED), ("c", STORED), ("a", STORED)],
+        after: 3,
+        answer: "NOT_STORED\r\n",
+    },
+    Case {
+        route: "{all_sync: p}",
+        request: SET,
+        fates: &[("b", Leaves), ("c", STORED), ("a", STORED)],
+        after: 3,
+        answer: "SERVER_ERROR Connection closed by the server\r\n",
+    },
+    Case {
+        route: "{all_sync: p}",
+        request: SET,
+        fates: &[("b", STORED), ("c", STORED), ("a", Silent)],
+        after: 3,
+        answer: "SERVER_ERROR timeout\r\n",
+    },
+    Case {
+        route: "{all_sync: p}",
+        request: GET,
+        fates: &[("a", X), ("b", MISS), ("c", X)],
+        after: 3,
+        answer: "END\r\n",
+    },
     // majority: two of three that agree; else the most frequent, of equals the worst
-    Case { route: "{all_majority: p}", request: SET, fates: &[("a", BROKEN), ("b", STORED), ("c", STORED)], after: 3, answer: "STORED\r\n" },
-    Case { route: "{all_majority: p}", request: SET, fates: &[("c", STORED), ("b", STORED), ("a", BROKEN)], after: 2, answer: "STORED\r\n" },
-    Case { route: "{all_majority: p}", request: SET, fates: &[("a", Leaves), ("b", Leaves), ("c", STORED)], after: 2, answer: "SERVER_ERROR Connection closed by the server\r\n" },
-    Case { route: "{all_majority: p}", request: SET, fates: &[("a", STORED), ("b", NOT_STORED), ("c", BROKEN)], after: 3, answer: "SERVER_ERROR out of memory\r\n" },
+    Case {
+        route: "{all_majority: p}",
+        request: SET,
+        fates: &[("a", BROKEN), ("b", STORED), ("c", STORED)],
+        after: 3,
+        answer: "STORED\r\n",
+    },
+    Case {
+        route: "{all_majority: p}",
+        request: SET,
+        fates: &[("c", STORED), ("b", STORED), ("a", BROKEN)],
+        after: 2,
+        answer: "STORED\r\n",
+    },
+    Case {
+        route: "{all_majority: p}",
+        request: SET,
+        fates: &[("a", Leaves), ("b", Leaves), ("c", STORED)],
+        after: 2,
+        answer: "SERVER_ERROR Connection closed by the server\r\n",
+    },
+    Case {
+        route: "{all_majority: p}",
+        request: SET,
+        fates: &[("a", STORED), ("b", NOT_STORED), ("c", BROKEN)],
+        after: 3,
+        answer: "SERVER_ERROR out of memory\r\n",
+    },
     // fastest: the first that is no error, else the last
-    Case { route: "{all_fastest: p}", request: GET, fates: &[("b", Y), ("a", X), ("c", X)], after: 1, answer: "VALUE k 0 1\r\ny\r\nEND\r\n" },
-    Case { route: "{all_fastest: p}", request: GET, fates: &[("a", BROKEN), ("c", MISS), ("b", X)], after: 2, answer: "END\r\n" },
-    Case { route: "{all_fastest: p}", request: GET, fates: &[("a", BROKEN), ("c", BROKEN), ("b", Leaves)], after: 3, answer: "SERVER_ERROR Connection closed by the server\r\n" },
+    Case {
+        route: "{all_fastest: p}",
+        request: GET,
+        fates: &[("b", Y), ("a", X), ("c", X)],
+        after: 1,
+        answer: "VALUE k 0 1\r\ny\r\nEND\r\n",
+    },
+    Case {
+        route: "{all_fastest: p}",
+        request: GET,
+        fates: &[("a", BROKEN), ("c", MISS), ("b", X)],
+        after: 2,
+        answer: "END\r\n",
+    },
+    Case {
+        route: "{all_fastest: p}",
+        request: GET,
+        fates: &[("a", BROKEN), ("c", BROKEN), ("b", Leaves)],
+        after: 3,
+        answer: "SERVER_ERROR Connection closed by the server\r\n",
+    },
     // initial: the first child's, whatever the others say
-    Case { route: "{all_initial: p}", request: SET, fates: &[("b", BROKEN), ("c", Leaves), ("a", STORED)], after: 3, answer: "STORED\r\n" },
-    Case { route: "{all_initial: p}", request: SET, fates: &[("a", BROKEN), ("b", STORED), ("c", STORED)], after: 1, answer: "SERVER_ERROR out of memory\r\n" },
+    Case {
+        route: "{all_initial: p}",
+        request: SET,
+        fates: &[("b", BROKEN), ("c", Leaves), ("a", STORED)],
+        after: 3,
+        answer: "STORED\r\n",
+    },
+    Case {
+        route: "{all_initial: p}",
+        request: SET,
+        fates: &[("a", BROKEN), ("b", STORED), ("c", STORED)],
+        after: 1,
+        answer: "SERVER_ERROR out of memory\r\n",
+    },
     // none: a miss at once
-    Case { route: "{all_async: p}", request: SET, fates: &[("a", STORED), ("b", BROKEN), ("c", Leaves)], after: 0, answer: "NOT_STORED\r\n" },
+    Case {
+        route: "{all_async: p}",
+        request: SET,
+        fates: &[("a", STORED), ("b", BROKEN), ("c", Leaves)],
+        after: 0,
+        answer: "NOT_STORED\r\n",
+    },
     // gathers of gathers
-    Case { route: "{all_sync: [{all_fastest: p}, q]}", request: SET, fates: &[("b", STORED), ("d", STORED), ("a", BROKEN), ("c", Silent)], after: 2, answer: "STORED\r\n" },
+    Case {
+        route: "{all_sync: [{all_fastest: p}, q]}",
+        request: SET,
+        fates: &[("b", STORED), ("d", STORED), ("a", BROKEN), ("c", Silent)],
+        after: 2,
+        answer: "STORED\r\n",
+    },
 ];
 
 #[test]
@@ -80,7 +182,11 @@ fn every_rule_answers_when_it_can_and_with_the_right_reply() {
                 Silent => world.pass(Duration::from_millis(1200)),
             }
         }
-        let expected = if case.after == case.fates.len() { case.answer } else { "" };
+        let expected = if case.after == case.fates.len() {
+            case.answer
+        } else {
+            ""
+        };
         assert_eq!(world.heard(client), expected, "{name} at the end");
         assert!(world.engine.flights.is_empty(), "{name}: something still waits");
         assert_eq!(world.engine.in_flight(), 0, "{name}");
@@ -98,7 +204,14 @@ fn flush_all_goes_to_every_member_below_and_the_worst_reply_stands_for_all() {
     for member in ["a", "b", "c", "d"] {
         assert_eq!(world.sent(member), "flush_all\r\n", "{member}");
         assert_eq!(world.heard(client), "");
-        world.reply(member, if member == "b" { "SERVER_ERROR no\r\n" } else { "OK\r\n" });
+        world.reply(
+            member,
+            if member == "b" {
+                "SERVER_ERROR no\r\n"
+            } else {
+                "OK\r\n"
+            },
+        );
     }
     assert_eq!(world.heard(client), "SERVER_ERROR no\r\n");
 }

@@ -4,7 +4,8 @@ use crate::world::{world, world_of};
 
 #[test]
 fn replies_of_several_members_leave_in_the_order_of_the_requests() {
-    let mut world = world("{by_prefix: {prefixes: {a: {member: p/a}, b: {member: p/b}}, default: {member: p/c}}}");
+    let mut world =
+        world("{by_prefix: {prefixes: {a: {member: p/a}, b: {member: p/b}}, default: {member: p/c}}}");
     let client = world.client();
     world.say(client, b"get a1\r\nget b1\r\nset c1 0 0 1\r\nx\r\nversion\r\nget a2\r\nget b2 a3\r\nnonsense\r\ndelete b3\r\n");
     assert_eq!(world.sent("a"), "get a1\r\nget a2\r\nget a3\r\n", "one write");
@@ -13,7 +14,10 @@ fn replies_of_several_members_leave_in_the_order_of_the_requests() {
     world.reply("c", "STORED\r\n");
     world.reply("b", "END\r\nVALUE b2 0 1\r\ny\r\nEND\r\nDELETED\r\n");
     assert_eq!(world.heard(client), "");
-    world.reply("a", "VALUE a1 0 1\r\nx\r\nEND\r\nEND\r\nVALUE a3 0 1\r\nz\r\nEND\r\n");
+    world.reply(
+        "a",
+        "VALUE a1 0 1\r\nx\r\nEND\r\nEND\r\nVALUE a3 0 1\r\nz\r\nEND\r\n",
+    );
     let version = concat!("VERSION ", env!("CARGO_PKG_VERSION"), " proxima\r\n");
     let expected = [
         "VALUE a1 0 1\r\nx\r\nEND\r\n",
@@ -33,16 +37,25 @@ fn requests_of_many_clients_share_a_lane_and_a_write() {
     let mut world = world("{member: p/a}");
     let clients: Vec<usize> = (0..50).map(|_| world.client()).collect();
     for (number, &client) in clients.iter().enumerate() {
-        let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else { unreachable!() };
-        world.engine.client_bytes(index, generation, format!("get k{number}\r\n").as_bytes());
+        let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else {
+            unreachable!()
+        };
+        world
+            .engine
+            .client_bytes(index, generation, format!("get k{number}\r\n").as_bytes());
     }
     let lanes = world.engine.wishes.flush.len();
     assert_eq!((lanes, world.engine.wishes.connect.len()), (1, 1));
     world.turn();
-    let replies: String = (0..50).map(|number| format!("VALUE k{number} 0 1\r\nx\r\nEND\r\n")).collect();
+    let replies: String = (0..50)
+        .map(|number| format!("VALUE k{number} 0 1\r\nx\r\nEND\r\n"))
+        .collect();
     world.reply("a", &replies);
     for (number, &client) in clients.iter().enumerate() {
-        assert_eq!(world.heard(client), format!("VALUE k{number} 0 1\r\nx\r\nEND\r\n"));
+        assert_eq!(
+            world.heard(client),
+            format!("VALUE k{number} 0 1\r\nx\r\nEND\r\n")
+        );
     }
 }
 
@@ -51,9 +64,13 @@ fn what_was_asked_before_the_end_is_answered_however_much_it_is() {
     for request in ["version\r\n", "get k\r\n"] {
         let mut world = world("embedded");
         let client = world.client();
-        let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else { unreachable!() };
+        let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else {
+            unreachable!()
+        };
         // The end of the stream comes in the same turn as the requests.
-        world.engine.client_bytes(index, generation, request.repeat(5000).as_bytes());
+        world
+            .engine
+            .client_bytes(index, generation, request.repeat(5000).as_bytes());
         world.engine.client_eof(index, generation);
         world.turn();
         assert_eq!(world.heard(client).matches("\r\n").count(), 5000, "{request:?}");
@@ -80,7 +97,10 @@ fn quit_closes_after_what_is_due_and_nothing_behind_it_is_done() {
     world.say(client, b"get k\r\nquit\r\nset k 0 0 1\r\nx\r\n");
     assert_eq!(world.sent("a"), "get k\r\n");
     world.reply("a", "END\r\n");
-    assert_eq!((world.heard(client).as_str(), world.seats[client].closed), ("END\r\n", Some(false)));
+    assert_eq!(
+        (world.heard(client).as_str(), world.seats[client].closed),
+        ("END\r\n", Some(false))
+    );
 }
 
 #[test]
@@ -93,9 +113,15 @@ fn a_draining_worker_closes_each_client_when_nothing_is_due_to_it() {
         world.engine.wishes.flush.push(world.seats[client].peer);
     }
     world.turn();
-    assert_eq!((world.seats[idle].closed, world.seats[waiting].closed), (Some(false), None));
+    assert_eq!(
+        (world.seats[idle].closed, world.seats[waiting].closed),
+        (Some(false), None)
+    );
     world.reply("a", "END\r\n");
-    assert_eq!((world.heard(waiting).as_str(), world.seats[waiting].closed), ("END\r\n", Some(false)));
+    assert_eq!(
+        (world.heard(waiting).as_str(), world.seats[waiting].closed),
+        ("END\r\n", Some(false))
+    );
 }
 
 #[test]
@@ -131,7 +157,9 @@ fn a_reload_leaves_requests_in_flight_to_the_tree_they_began_in() {
 fn a_listener_that_no_tree_knows_answers_errors() {
     let mut world = world("embedded");
     let peer = world.engine.open_client(7, &proxima::dialect::Memcache::PLAIN);
-    let proxima::engine::Peer::Client { index, generation } = peer else { unreachable!() };
+    let proxima::engine::Peer::Client { index, generation } = peer else {
+        unreachable!()
+    };
     let large = format!("set k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));
     for request in ["get k\r\n", "get k l\r\n", &large, "version\r\n"] {
         world.engine.client_bytes(index, generation, request.as_bytes());

@@ -12,14 +12,31 @@ use crate::world::{World, world};
 enum Step {
     Connect,
     /// A client asks for so many keys in one request, one of them large.
-    Ask { client: prop::sample::Index, keys: usize, large: bool },
-    Store { client: prop::sample::Index },
+    Ask {
+        client: prop::sample::Index,
+        keys: usize,
+        large: bool,
+    },
+    Store {
+        client: prop::sample::Index,
+    },
     /// A server answers with so many bytes of what it owes.
-    Answer { lane: prop::sample::Index, bytes: usize },
-    Break { lane: prop::sample::Index },
-    Leave { client: prop::sample::Index },
-    Freeze { client: prop::sample::Index },
-    Thaw { client: prop::sample::Index },
+    Answer {
+        lane: prop::sample::Index,
+        bytes: usize,
+    },
+    Break {
+        lane: prop::sample::Index,
+    },
+    Leave {
+        client: prop::sample::Index,
+    },
+    Freeze {
+        client: prop::sample::Index,
+    },
+    Thaw {
+        client: prop::sample::Index,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -40,7 +57,11 @@ fn step() -> impl Strategy<Value = Step> {
 /// The value of a key: nobody else's.
 fn value(key: &str) -> String {
     let small = format!("<{key}>");
-    if key.ends_with('L') { small.repeat(70_000 / small.len()) } else { small }
+    if key.ends_with('L') {
+        small.repeat(70_000 / small.len())
+    } else {
+        small
+    }
 }
 
 struct Play {
@@ -62,8 +83,9 @@ impl Play {
             Step::Ask { client, keys, large } => {
                 let first = self.asked;
                 self.asked += keys;
-                let keys: Vec<String> =
-                    (first..first + keys).map(|n| format!("k{n}{}", if large && n == first { "L" } else { "" })).collect();
+                let keys: Vec<String> = (first..first + keys)
+                    .map(|n| format!("k{n}{}", if large && n == first { "L" } else { "" }))
+                    .collect();
                 let request = format!("get {}\r\n", keys.join(" "));
                 self.ask(client, keys, &request);
             }
@@ -74,7 +96,9 @@ impl Play {
             }
             Step::Answer { lane, bytes } => {
                 self.serve();
-                let owing: Vec<usize> = (0..self.owed.len()).filter(|&lane| !self.owed[lane].is_empty()).collect();
+                let owing: Vec<usize> = (0..self.owed.len())
+                    .filter(|&lane| !self.owed[lane].is_empty())
+                    .collect();
                 if !owing.is_empty() {
                     let lane = owing[lane.index(owing.len())];
                     self.send(lane, bytes);
@@ -133,7 +157,10 @@ impl Play {
 
     fn open_lanes(&self) -> Vec<usize> {
         let lanes = self.world.seats.iter().enumerate();
-        lanes.filter(|(_, seat)| !seat.member.is_empty() && seat.closed.is_none()).map(|(lane, _)| lane).collect()
+        lanes
+            .filter(|(_, seat)| !seat.member.is_empty() && seat.closed.is_none())
+            .map(|(lane, _)| lane)
+            .collect()
     }
 
     /// The servers look at what they were sent.
@@ -143,7 +170,9 @@ impl Play {
             let heard = std::mem::take(&mut self.world.seats[lane].heard);
             let mut rest = &heard[..];
             while let Parsed::Head(request) = memcache::request(rest, &memcache::Limits::default()) {
-                let Some((message, after)) = rest.split_at_checked(request.len() as usize) else { break };
+                let Some((message, after)) = rest.split_at_checked(request.len() as usize) else {
+                    break;
+                };
                 if request.command == Command::Get as u8 {
                     let key = std::str::from_utf8(request.key.of(message)).unwrap();
                     let value = value(key);
@@ -182,7 +211,9 @@ impl Play {
         }
         for _ in 0..10_000 {
             self.serve();
-            let Some(lane) = (0..self.owed.len()).find(|&lane| !self.owed[lane].is_empty()) else { return };
+            let Some(lane) = (0..self.owed.len()).find(|&lane| !self.owed[lane].is_empty()) else {
+                return;
+            };
             self.send(lane, usize::MAX);
         }
         panic!("the servers never come to an end");
@@ -198,7 +229,11 @@ impl Play {
                     Ok(after) => rest = after,
                     // Cut off only where the connection was: and then it is a beginning of what was due.
                     Err(why) => {
-                        assert!(closed || !there, "client {seat}, {keys:?}: {why}, heard {:?}", head(rest));
+                        assert!(
+                            closed || !there,
+                            "client {seat}, {keys:?}: {why}, heard {:?}",
+                            head(rest)
+                        );
                         rest = "";
                         break;
                     }
@@ -239,7 +274,9 @@ fn expect<'a>(heard: &'a str, keys: &[String]) -> Result<&'a str, String> {
             panic!("{key}: heard {:?}", head(rest));
         }
     }
-    rest.strip_prefix("END\r\n").or(rest.strip_prefix(error)).ok_or_else(|| "no end".into())
+    rest.strip_prefix("END\r\n")
+        .or(rest.strip_prefix(error))
+        .ok_or_else(|| "no end".into())
 }
 
 proptest! {

@@ -29,13 +29,23 @@ fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
     // The client is held back rather than the value kept here.
     assert!(world.seats[client].paused);
     let frozen = world.lane("c");
-    let buffered = world.engine.lanes.iter().map(|(_, lane)| lane.stream.out.len()).max().unwrap();
+    let buffered = world
+        .engine
+        .lanes
+        .iter()
+        .map(|(_, lane)| lane.stream.out.len())
+        .max()
+        .unwrap();
     assert!(buffered <= HIGH_WATER + (16 << 10), "{buffered} bytes are kept");
     world.pass(Duration::from_millis(1100));
     assert_eq!(world.seats[frozen].closed, Some(true), "cut off with a reset");
     assert!(!world.seats[client].paused);
     for member in ["a", "b"] {
-        assert_eq!(world.seats[world.lane(member)].closed, None, "{member} was not slow");
+        assert_eq!(
+            world.seats[world.lane(member)].closed,
+            None,
+            "{member} was not slow"
+        );
         assert!(world.sent(member) == request, "{member}");
         world.reply(member, "STORED\r\n");
     }
@@ -55,7 +65,11 @@ fn a_client_that_dawdles_is_no_fault_of_the_server_and_does_not_keep_its_lane_fo
     let members = world.engine.tree.reach(0);
     assert_eq!(members[0].health.failures(), 0);
     world.pass(Duration::from_secs(7));
-    assert_eq!(world.seats[client].closed, Some(true), "no progress within the write time-out");
+    assert_eq!(
+        world.seats[client].closed,
+        Some(true),
+        "no progress within the write time-out"
+    );
     assert_eq!(world.seats[lane].closed, Some(true), "half a value is of no use");
     assert_eq!(world.engine.tree.reach(0)[0].health.failures(), 0);
 }
@@ -81,7 +95,11 @@ fn nothing_of_a_client_overtakes_its_own_upload() {
     world.say(client, b"get before\r\n");
     let request = set();
     say_in_pieces(&mut world, client, &format!("{request}get k\r\n"));
-    assert_eq!(world.sent("a"), "get before\r\n", "the upload waits until it is alone");
+    assert_eq!(
+        world.sent("a"),
+        "get before\r\n",
+        "the upload waits until it is alone"
+    );
     world.reply("a", "END\r\n");
     assert!(world.sent("a") == request, "the get waits until it is stored");
     world.reply("a", "STORED\r\n");
@@ -121,10 +139,16 @@ fn uploads_beyond_the_bulk_lanes_wait_and_go_on_even_when_those_lanes_die() {
     world.reply("a", "STORED\r\n");
     assert_eq!(world.heard(last), "STORED\r\n");
     for client in first {
-        assert_eq!(world.heard(client), "SERVER_ERROR Connection closed by the server\r\n");
+        assert_eq!(
+            world.heard(client),
+            "SERVER_ERROR Connection closed by the server\r\n"
+        );
         say_in_pieces(&mut world, client, &request[100_000..]);
         world.say(client, b"version\r\n");
-        assert!(world.heard(client).starts_with("VERSION"), "the rest of its value is swallowed");
+        assert!(
+            world.heard(client).starts_with("VERSION"),
+            "the rest of its value is swallowed"
+        );
     }
 }
 
@@ -137,7 +161,10 @@ fn a_server_that_answers_before_the_end_is_listened_to() {
     world.reply("a", "SERVER_ERROR object too large for cache\r\n");
     assert_eq!(world.heard(client), "SERVER_ERROR object too large for cache\r\n");
     say_in_pieces(&mut world, client, &request[100_000..]);
-    assert!(world.sent("a") == request, "it swallows the value as memcached does");
+    assert!(
+        world.sent("a") == request,
+        "it swallows the value as memcached does"
+    );
     world.say(client, b"get k\r\n");
     assert_eq!(world.sent("a"), "get k\r\n");
 }
@@ -151,7 +178,11 @@ fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
     world.leave(client);
     for member in ["a", "b", "c"] {
         let lanes = world.lanes(member);
-        assert_eq!([None, Some(true)], [world.seats[lanes[0]].closed, world.seats[lanes[1]].closed], "{member}");
+        assert_eq!(
+            [None, Some(true)],
+            [world.seats[lanes[0]].closed, world.seats[lanes[1]].closed],
+            "{member}"
+        );
         world.reply(member, "END\r\n");
     }
     assert_eq!(world.heard(other), "END\r\n");
@@ -161,7 +192,10 @@ fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
 #[test]
 fn the_embedded_store_and_routes_that_answer_themselves_swallow_what_they_refuse() {
     for (route, answer) in [
-        ("embedded", "SERVER_ERROR object too large for the embedded store\r\n"),
+        (
+            "embedded",
+            "SERVER_ERROR object too large for the embedded store\r\n",
+        ),
         ("{error: gone}", "SERVER_ERROR gone\r\n"),
         ("\"null\"", "NOT_STORED\r\n"),
     ] {
@@ -179,7 +213,11 @@ fn a_quiet_upload_is_sent_with_a_reply_and_silenced() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     let body = "v".repeat(SIZE);
-    say_in_pieces(&mut world, client, &format!("set k 0 0 {SIZE} noreply\r\n{body}\r\nget k\r\n"));
+    say_in_pieces(
+        &mut world,
+        client,
+        &format!("set k 0 0 {SIZE} noreply\r\n{body}\r\nget k\r\n"),
+    );
     assert!(world.sent("a") == format!("set k 0 0 {SIZE}\r\n{body}\r\n"));
     world.reply("a", "STORED\r\n");
     assert_eq!(world.sent("a"), "get k\r\n");

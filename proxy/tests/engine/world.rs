@@ -64,13 +64,26 @@ pub(crate) fn world(route: &str) -> World {
 
 /// A world of a whole configuration.
 pub(crate) fn world_of(yaml: &str) -> World {
-    let config = config::parse(yaml, Path::new("test")).unwrap_or_else(|error| panic!("{error}\n{yaml}")).config;
+    let config = config::parse(yaml, Path::new("test"))
+        .unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+        .config;
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
-    let facts = Facts { pid: 1, epoch: 1_700_000_000, workers: 1, worker: 0 };
+    let facts = Facts {
+        pid: 1,
+        epoch: 1_700_000_000,
+        workers: 1,
+        worker: 0,
+    };
     let register = Arc::new(Register::new(1));
     let mut engine = Engine::new(&Memcache::PLAIN, config.limits.clone(), store, register, facts, 7);
     engine.tree = Rc::new(tree(&config));
-    World { engine, seats: Vec::new(), down: HashSet::new(), frozen: HashSet::new(), watched: Vec::new() }
+    World {
+        engine,
+        seats: Vec::new(),
+        down: HashSet::new(),
+        frozen: HashSet::new(),
+        watched: Vec::new(),
+    }
 }
 
 fn tree(config: &Config) -> proxima::route::Tree {
@@ -83,7 +96,11 @@ fn tree(config: &Config) -> proxima::route::Tree {
         })
         .collect();
     let mut registry = Registry::new(Here::new(&[], None));
-    let listeners: Vec<String> = config.listeners.iter().map(|listener| listener.address.clone()).collect();
+    let listeners: Vec<String> = config
+        .listeners
+        .iter()
+        .map(|listener| listener.address.clone())
+        .collect();
     let mut build = Build::new(config, &servers, &mut registry, &Memcache::PLAIN, "test", 1).unwrap();
     build.tree(&mut registry, &listeners).unwrap().tree
 }
@@ -94,7 +111,15 @@ impl World {
         let frozen = self.frozen.contains(member);
         let member = member.to_owned();
         let (heard, backlog) = (Vec::new(), Vec::new());
-        self.seats.push(Seat { peer, member, heard, backlog, frozen, paused: false, closed: None });
+        self.seats.push(Seat {
+            peer,
+            member,
+            heard,
+            backlog,
+            frozen,
+            paused: false,
+            closed: None,
+        });
         self.engine.attach(peer, Conn::new(number as u32, 0));
         number
     }
@@ -132,7 +157,9 @@ impl World {
 
     /// All lanes there ever were to a member.
     pub(crate) fn lanes(&self, member: &str) -> Vec<usize> {
-        (0..self.seats.len()).filter(|&seat| self.seats[seat].member == member).collect()
+        (0..self.seats.len())
+            .filter(|&seat| self.seats[seat].member == member)
+            .collect()
     }
 
     /// A member says this on its newest lane.
@@ -148,7 +175,10 @@ impl World {
 
     /// Takes what a member has heard on all its lanes.
     pub(crate) fn sent(&mut self, member: &str) -> String {
-        self.lanes(member).into_iter().map(|lane| self.heard(lane)).collect()
+        self.lanes(member)
+            .into_iter()
+            .map(|lane| self.heard(lane))
+            .collect()
     }
 
     /// Time passes; time-outs are looked at as often as a worker does.
@@ -159,7 +189,8 @@ impl World {
             self.engine.run_timers();
             self.engine.check_lanes();
             let seats = &self.seats;
-            self.engine.check_clients(&|conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len()));
+            self.engine
+                .check_clients(&|conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len()));
             self.turn();
         }
     }
@@ -205,7 +236,9 @@ impl World {
 
     fn fulfil(&mut self) {
         while let Some(index) = self.engine.wishes.connect.pop() {
-            let Some(lane) = self.engine.lanes.get(index as usize) else { continue };
+            let Some(lane) = self.engine.lanes.get(index as usize) else {
+                continue;
+            };
             let (generation, member) = (lane.generation, lane.member.name.clone());
             self.seat(Peer::Lane { index, generation }, &member);
             if self.down.contains(&member) {
@@ -229,7 +262,9 @@ impl World {
     }
 
     fn flush(&mut self, peer: Peer) {
-        let Some(stream) = self.engine.stream(peer) else { return };
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
         stream.dirty = false;
         let Some(conn) = stream.conn else { return };
         let out = std::mem::take(&mut stream.out);
@@ -258,7 +293,14 @@ impl World {
                 }
             }
             Peer::Lane { index, .. } => {
-                if sent && !blocked && self.engine.lanes.get(index as usize).is_some_and(|lane| lane.uploading.is_some()) {
+                if sent
+                    && !blocked
+                    && self
+                        .engine
+                        .lanes
+                        .get(index as usize)
+                        .is_some_and(|lane| lane.uploading.is_some())
+                {
                     self.watched.push(number);
                 }
             }

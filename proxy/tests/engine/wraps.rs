@@ -34,8 +34,20 @@ const TABLE: &[(&str, &str, &str, &str, &str)] = &[
         "STORED\r\n",
         "STORED\r\n",
     ),
-    ("{modify_ttl: {child: {member: p/a}, ttl: 5}}", "set k 0 60 1\r\nv\r\n", "set k 0 5 1\r\nv\r\n", "STORED\r\n", "STORED\r\n"),
-    ("{log: {member: p/a}}", "delete k\r\n", "delete k\r\n", "NOT_FOUND\r\n", "NOT_FOUND\r\n"),
+    (
+        "{modify_ttl: {child: {member: p/a}, ttl: 5}}",
+        "set k 0 60 1\r\nv\r\n",
+        "set k 0 5 1\r\nv\r\n",
+        "STORED\r\n",
+        "STORED\r\n",
+    ),
+    (
+        "{log: {member: p/a}}",
+        "delete k\r\n",
+        "delete k\r\n",
+        "NOT_FOUND\r\n",
+        "NOT_FOUND\r\n",
+    ),
     // a key changed below a failover is the client's own again above it
     (
         "{failover: [{error: no}, {modify_key: {child: {member: p/a}, ensure_prefix: \"y:\"}}]}",
@@ -65,7 +77,10 @@ fn a_large_reply_gets_the_clients_own_key_too() {
     let client = world.client();
     world.say(client, b"get k\r\n");
     let value = "v".repeat(200_000);
-    world.reply("a", &format!("VALUE long-prefix:k 0 200000\r\n{value}\r\nEND\r\n"));
+    world.reply(
+        "a",
+        &format!("VALUE long-prefix:k 0 200000\r\n{value}\r\nEND\r\n"),
+    );
     assert!(world.heard(client) == format!("VALUE k 0 200000\r\n{value}\r\nEND\r\n"));
 }
 

@@ -1,0 +1,103 @@
+"""Fixtures: the reactor back end, and everything that a test starts and that ends with it."""
+
+import contextlib
+import subprocess
+
+import pytest
+
+from harness import ports
+from harness.proxy import BINARY, Program, Proxy, environment
+from harness.servers import Memcached, Scripted
+
+
+@pytest.fixture(scope="session", params=["epoll", "io_uring"])
+def io(request):
+    """Every test that starts a proxy runs on both back ends of the reactor."""
+    if request.param == "io_uring":
+        reason = _io_uring_forbidden()
+        if reason:
+            pytest.skip(f"this kernel does not allow io_uring: {reason}")
+    return request.param
+
+
+def _io_uring_forbidden():
+    """Why the kernel does not give us io_uring; None when it does. Says nothing about the proxy's own faults."""
+    import ctypes
+    import os
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    parameters = ctypes.create_string_buffer(120)
+    io_uring_setup = 425
+    descriptor = libc.syscall(io_uring_setup, 8, parameters)
+    if descriptor < 0:
+        return os.strerror(ctypes.get_errno())
+    os.close(descriptor)
+    return None
+
+
+@pytest.fixture
+def cleanup():
+    """Ends what a test has started, last first; a proxy that ended by itself or panicked fails the test."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def memcached(cleanup):
+    """Starts one real memcached; `memcached.several(n)` a list of them."""
+
+    def start(**options):
+        server = Memcached(**options)
+        cleanup.callback(server.stop)
+        return server
+
+    start.several = lambda count, **options: [start(**options) for _ in range(count)]
+    return start
+
+
+@pytest.fixture
+def scripted(cleanup):
+    """Starts a server that says what a function wants."""
+
+    def start(talk):
+        server = Scripted(talk)
+        cleanup.callback(server.stop)
+        return server
+
+    return start
+
+
+@pytest.fixture
+def proxima(cleanup, io, tmp_path):
+    """Starts the proxy with a configuration."""
+
+    def start(config, *arguments):
+        proxy = Proxy(config, io, tmp_path, arguments)
+        cleanup.callback(proxy.stop)
+        return proxy
+
+    return start
+
+
+@pytest.fixture
+def embedded(cleanup, io, tmp_path):
+    """Starts the proxy as a newcomer does, without a configuration: the embedded store."""
+
+    def start(*arguments):
+        address, admin = ports.address(), ports.address()
+        command = [BINARY, "run", "--listen", address, "--admin", admin, "--io", io, *arguments]
+        program = Program(command, tmp_path, [address], admin)
+        cleanup.callback(program.stop)
+        return program.wait_ready()
+
+    return start
+
+
+@pytest.fixture
+def command():
+    """Runs the program to its end."""
+
+    def run(*arguments, name=BINARY):
+        return subprocess.run([name, *arguments], capture_output=True, text=True, timeout=60, env=environment())
+
+    return run

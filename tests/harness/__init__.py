@@ -1,0 +1,17 @@
+"""What the tests are made of: real servers, the proxy as a process, clients that check every byte."""
+
+import time
+
+PATIENCE = 60.0
+"""Seconds after which something that ought to happen is taken not to. A hang guard: nothing normally comes near it."""
+
+
+def until(condition, what):
+    """Polls `condition` until it returns something true, and returns that. `what` is said when it never does."""
+    end = time.monotonic() + PATIENCE * 0.9
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < end, f"never happened: {what}"
+        time.sleep(0.01)

@@ -1,0 +1,165 @@
+"""The proxy as a process."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import yaml
+
+from . import PATIENCE, ports, until
+from .raw import Raw
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("PROXIMA_BIN", str(ROOT / "target/release/proxima"))
+
+
+def environment():
+    """Ours without what would tell the proxy where it is."""
+    return {name: value for name, value in os.environ.items() if name not in ("HOST_IP", "RUST_LOG")}
+
+
+class Program:
+    """A started program of ours, whatever its front door. Its log goes to a file."""
+
+    def __init__(self, command, folder, addresses, admin=None):
+        self.addresses = addresses
+        self.address = addresses[0]
+        self.admin = admin
+        self._log = pathlib.Path(folder) / f"log.{ports.free()}"
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
+
+    def log(self):
+        """What it has logged, without colours."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self._log.read_text(errors="replace"))
+
+    def raw(self, listener=0):
+        """A client of it."""
+        return Raw(self.addresses[listener])
+
+    def connects(self, listener=0):
+        """Whether a client can connect."""
+        try:
+            self.raw(listener).close()
+        except OSError:
+            return False
+        return True
+
+    def wait_ready(self):
+        def ready():
+            assert self.process.poll() is None, f"ended with {self.process.returncode}:\n{self.log()}"
+            return self.is_live() if self.admin else all(map(self.connects, range(len(self.addresses))))
+
+        until(ready, "the proxy serves")
+        return self
+
+    def is_live(self):
+        try:
+            return self.http("/live") == (200, "live\n")
+        except OSError:
+            return False
+
+    def http(self, path, method="GET"):
+        """Status and text of a page of the admin port."""
+        request = urllib.request.Request(f"http://{self.admin}{path}", method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metrics(self):
+        """All samples of /metrics: {name: [(labels, value)]}, through the reference parser."""
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+        samples = {}
+        for family in text_string_to_metric_families(self.http("/metrics")[1]):
+            for sample in family.samples:
+                samples.setdefault(sample.name, []).append((sample.labels, sample.value))
+        return samples
+
+    def metric(self, name, **labels):
+        """The sum of the samples that have these labels."""
+        found = self.metrics().get(f"proxima_{name}", [])
+        return sum(value for has, value in found if labels.items() <= has.items())
+
+    def version(self):
+        """The version of the running configuration."""
+        [(labels, _)] = self.metrics()["proxima_config_info"]
+        return labels["version"]
+
+    def member(self, address):
+        """What /members says of the server there."""
+        [found] = [row for row in json.loads(self.http("/members")[1]) if row["address"] == address]
+        return found
+
+    def explain(self, key, command="get", listener=0):
+        status, text = self.http(f"/explain?key={key}&command={command}&listener={listener}")
+        assert status == 200, text
+        return text
+
+    def memory(self, which="VmRSS"):
+        """Bytes of resident memory now; `VmHWM`: at most since the start."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(rf"^{which}:\s+(\d+) kB", status, re.M)[1]) * 1024
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self):
+        """The exit code."""
+        return self.process.wait(PATIENCE)
+
+    def stop(self):
+        """Ends it at once, and fails if it had ended by itself or has panicked."""
+        code = self.process.poll()
+        if code is None:
+            self.signal(signal.SIGINT)
+            try:
+                code = self.process.wait(PATIENCE / 2)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                raise
+        log = self.log()
+        assert "panicked" not in log, log
+        assert code == 0, f"ended with {code}:\n{log}"
+
+
+class Proxy(Program):
+    """`proxima run` with a configuration in our YAML. Listeners without an address and the admin port get free ports."""
+
+    def __init__(self, config, io, folder, arguments=()):
+        folder = pathlib.Path(folder)
+        admin = config.setdefault("admin", ports.address())
+        self.file = folder / f"proxima-{ports.free()}.yaml"
+        self.config = config
+        self.write(config)
+        command = [BINARY, "run", "--config", str(self.file), "--io", io, *arguments]
+        addresses = [listener["address"] for listener in config["listeners"]]
+        super().__init__(command, folder, addresses, admin)
+        self.wait_ready()
+
+    def write(self, config):
+        """Puts a configuration in the place of the running one, at once as a careful operator does."""
+        text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False)
+        new = self.file.with_suffix(".new")
+        new.write_text(text)
+        new.rename(self.file)
+
+    def reload(self):
+        """Status and text of POST /reload."""
+        return self.http("/reload", "POST")
+
+
+def config(route, pools=None, *more, **keys):
+    """A configuration with one listener for each route, on free ports."""
+    listeners = [{"address": ports.address(), "route": each} for each in (route, *more)]
+    made = {"workers": 2, "listeners": listeners, **keys}
+    if pools:
+        made["pools"] = pools
+    return made

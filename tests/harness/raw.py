@@ -1,0 +1,123 @@
+"""A client that knows nothing but bytes."""
+
+import socket
+
+from . import PATIENCE
+
+
+def connect(address):
+    """A connected socket to `host:port`, `[v6]:port` or `unix:/path`."""
+    if address.startswith("unix:"):
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(PATIENCE)
+        sock.connect(address.removeprefix("unix:"))
+        return sock
+    host, port = address.rsplit(":", 1)
+    sock = socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+class Closed(Exception):
+    """The other side has closed, after `args[0]`."""
+
+
+class Raw:
+    """One connection. What comes is kept until a test takes it, so that a byte too many is seen by the next step."""
+
+    def __init__(self, address):
+        self.sock = connect(address)
+        self.pending = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.sock.close()
+
+    def send(self, data):
+        self.sock.sendall(data)
+
+    def _more(self):
+        try:
+            data = self.sock.recv(1 << 20)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            raise Closed(self.pending)
+        self.pending += data
+
+    def until(self, end):
+        """Everything up to and with `end`."""
+        start = 0
+        while (found := self.pending.find(end, start)) < 0:
+            start = max(0, len(self.pending) - len(end) + 1)
+            self._more()
+        taken, self.pending = self.pending[: found + len(end)], self.pending[found + len(end) :]
+        return taken
+
+    def line(self):
+        return self.until(b"\r\n")
+
+    def exactly(self, count):
+        """The next `count` bytes."""
+        parts, size = [self.pending], len(self.pending)
+        while size < count:
+            self.pending = b""
+            try:
+                self._more()
+            except Closed:
+                raise Closed(b"".join(parts)) from None
+            parts.append(self.pending)
+            size += len(self.pending)
+        everything = b"".join(parts)
+        self.pending = everything[count:]
+        return everything[:count]
+
+    def rest(self):
+        """Everything until the other side closes."""
+        try:
+            while True:
+                self._more()
+        except Closed:
+            taken, self.pending = self.pending, b""
+            return taken
+
+    def ask(self, request):
+        """The whole answer to `request`, which may be none: a no-op behind it shows where it ends."""
+        self.send(request + b"mn\r\n")
+        return self.until(b"MN\r\n").removesuffix(b"MN\r\n")
+
+    def set(self, key, value, flags=0, ttl=0):
+        """Stores; fails the test unless it was stored."""
+        key, value = _bytes(key), _bytes(value)
+        self.send(b"set %b %d %d %d\r\n%b\r\n" % (key, flags, ttl, len(value), value))
+        answer = self.line()
+        assert answer == b"STORED\r\n", answer
+
+    def get(self, key):
+        """The value, or None for a miss; an error fails the test."""
+        key = _bytes(key)
+        self.send(b"get %b\r\n" % key)
+        head = self.line()
+        if head == b"END\r\n":
+            return None
+        words = head.split()
+        assert words[:2] == [b"VALUE", key], head
+        value = self.exactly(int(words[3]))
+        end = self.exactly(7)
+        assert end == b"\r\nEND\r\n", end
+        return value
+
+    def stats(self, what=""):
+        """`stats` as a dictionary."""
+        self.send(f"stats {what}".strip().encode() + b"\r\n")
+        lines = self.until(b"END\r\n").decode().splitlines()[:-1]
+        return dict(line.split(" ", 2)[1:] for line in lines)
+
+
+def _bytes(text):
+    return text if isinstance(text, bytes) else text.encode()

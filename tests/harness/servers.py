@@ -1,0 +1,123 @@
+"""Servers behind the proxy: real memcached, and one that says what a test wants."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+from . import PATIENCE, ports, until
+from .raw import Raw, connect
+
+MEMCACHED = os.environ.get("MEMCACHED", shutil.which("memcached") or "/usr/bin/memcached")
+
+
+class Memcached:
+    """A memcached of its own on a free port of `host`."""
+
+    def __init__(self, host="127.0.0.1", threads=1, memory=64, item=None, options=()):
+        self.address = ports.address(host)
+        port = self.address.rsplit(":", 1)[1]
+        self._command = [MEMCACHED, "-l", host, "-p", port, "-U", "0", "-t", str(threads), "-m", str(memory)]
+        if item:
+            self._command += ["-I", item]
+        if os.geteuid() == 0:
+            self._command += ["-u", pwd.getpwnam("nobody").pw_name]
+        self._command += options
+        self.process = None
+        self.start()
+
+    def start(self):
+        """Starts it, empty, where it was before."""
+        self.process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
+
+        def answers():
+            assert self.process.poll() is None, f"{self._command} ended with {self.process.returncode}"
+            try:
+                connect(self.address).close()
+            except OSError:
+                return False
+            return True
+
+        until(answers, f"memcached on {self.address}")
+
+    def freeze(self):
+        """It accepts and answers nothing until `thaw`; its kernel still takes connections."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.thaw()
+            self.kill()
+
+    def raw(self):
+        """A connection past the proxy."""
+        return Raw(self.address)
+
+    def stat(self, name):
+        with self.raw() as direct:
+            return int(direct.stats()[name])
+
+    def get(self, key):
+        with self.raw() as direct:
+            return direct.get(key)
+
+    def set(self, key, value):
+        with self.raw() as direct:
+            direct.set(key, value)
+
+
+class Scripted:
+    """A server in this process: `talk(sock)` is called for each connection, in a thread of its own."""
+
+    def __init__(self, talk):
+        self._talk = talk
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        self.connections = 0
+        self._open = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.append(sock)
+            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, sock):
+        try:
+            self._talk(sock)
+        except OSError:
+            pass
+        finally:
+            sock.close()
+
+    def stop(self):
+        # A thread in accept() holds the socket open; shutting it down wakes it.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for sock in self._open:
+            sock.close()
+
+
+def answering(answer):
+    """For `Scripted`: says `answer` whenever anything comes."""
+
+    def talk(sock):
+        while sock.recv(65536):
+            sock.sendall(answer)
+
+    return talk
