@@ -194,7 +194,7 @@ fn the_embedded_store_and_routes_that_answer_themselves_swallow_what_they_refuse
     for (route, answer) in [
         (
             "embedded",
-            "SERVER_ERROR object too large for the embedded store\r\n",
+            "SERVER_ERROR object too large for cache\r\n",
         ),
         ("{error: gone}", "SERVER_ERROR gone\r\n"),
         ("\"null\"", "NOT_STORED\r\n"),
