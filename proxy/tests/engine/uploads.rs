@@ -192,10 +192,7 @@ fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
 #[test]
 fn the_embedded_store_and_routes_that_answer_themselves_swallow_what_they_refuse() {
     for (route, answer) in [
-        (
-            "embedded",
-            "SERVER_ERROR object too large for cache\r\n",
-        ),
+        ("embedded", "SERVER_ERROR object too large for cache\r\n"),
         ("{error: gone}", "SERVER_ERROR gone\r\n"),
         ("\"null\"", "NOT_STORED\r\n"),
     ] {
