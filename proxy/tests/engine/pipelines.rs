@@ -18,7 +18,7 @@ fn replies_of_several_members_leave_in_the_order_of_the_requests() {
         "a",
         "VALUE a1 0 1\r\nx\r\nEND\r\nEND\r\nVALUE a3 0 1\r\nz\r\nEND\r\n",
     );
-    let version = concat!("VERSION ", env!("CARGO_PKG_VERSION"), " proxima\r\n");
+    let version = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n");
     let expected = [
         "VALUE a1 0 1\r\nx\r\nEND\r\n",
         "END\r\n",
