@@ -79,7 +79,6 @@ def test_a_frozen_server_under_load_brings_no_wrong_reply_when_it_thaws(memcache
 
 NONSENSE = {
     "words": b"hello, who is there?\r\n",
-    "another key": b"VALUE other 0 1\r\nx\r\nEND\r\n",
     "a length that is none": b"VALUE k 0 x\r\n",
     "a length beyond all bounds": b"VALUE k 0 99999999999999999999999\r\n",
     "a value without its end": b"VALUE k 0 1\r\nxyzEND\r\nEND\r\n",
@@ -95,8 +94,6 @@ def test_a_server_that_talks_nonsense_is_cut_off_and_its_clients_get_errors(memc
     mad, sane = scripted(answering(answer)), memcached()
     proxy = proxima(config("cache", pool([mad, sane], timeout="500ms"), workers=1))
     theirs, ours = key_of(proxy, mad), key_of(proxy, sane)
-    if answer is NONSENSE["another key"]:
-        assert theirs != "other"
     with proxy.raw() as client, proxy.raw() as bystander:
         bystander.set(ours, "v")
         for _ in range(5):
@@ -212,9 +209,10 @@ def test_a_late_reply_never_finds_another_client(memcached, proxima):
             client.set(f"k{number}", f"value {number}")
     server.freeze()
     for number in range(20):
-        with proxy.raw() as leaving:
-            leaving.send(b"get k%d\r\n" % number)
-    until(lambda: proxy.metric("requests_in_flight") == 20, "all have been sent")
+        leaving = proxy.raw()
+        leaving.send(b"get k%d\r\n" % number)
+        until(lambda: proxy.metric("requests_in_flight") == number + 1, "it has been sent")
+        leaving.abort()
     until(lambda: proxy.metric("clients") == 0, "all have left")
     staying = [proxy.raw() for _ in range(20)]
     for number, client in enumerate(staying, 20):
