@@ -1,5 +1,4 @@
 //! The `proxima` command.
-#![allow(clippy::disallowed_types, reason = "the log's file has a lock; no request waits for it")]
 
 use std::{fs::File, io::Write, path::PathBuf, process::ExitCode, sync::Mutex};
 

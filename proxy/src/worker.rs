@@ -109,7 +109,6 @@ impl<R: Reactor> Worker<R> {
     ///
     /// # Errors
     /// Waiting for events fails: nothing can be done any more.
-    #[allow(clippy::disallowed_methods, reason = "the turn's one look at the clock")]
     pub fn run(mut self) -> io::Result<()> {
         loop {
             let timeout = self.timeout();

@@ -57,7 +57,6 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-#[allow(clippy::disallowed_methods, reason = "to a path on this host, when a listener is opened")]
 fn bind_unix(path: &str, workers: usize) -> io::Result<Bound> {
     if Path::new(path).exists() {
         if UnixStream::connect(path).is_ok() {

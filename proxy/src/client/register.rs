@@ -1,6 +1,5 @@
 //! Who is connected to this process, for `stats conns`: a proxy that flushes the embedded store as a member must be able to
 //! see that its old connections are gone. Touched when a client comes or goes, never by a request.
-#![allow(clippy::disallowed_types, reason = "a lock for each worker, met by another only when `stats conns` is asked")]
 
 use std::{
     collections::HashMap,

@@ -6,11 +6,6 @@
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "no request waits for this thread: it may read clocks, and share its state with the admin port by a lock"
-)]
 
 mod front;
 mod health;

@@ -8,7 +8,6 @@
 //! * items, their unused tails and the tables together never take more than [`Limits::memory`];
 //! * between a change and the next, an item's cas id stays; no two changes of the store draw the same id;
 //! * an item that expired or was flushed is never seen again, whoever reclaims its memory and when.
-#![allow(clippy::disallowed_types, reason = "the store is what workers share: docs/decisions/0002")]
 
 mod counters;
 mod entry;
