@@ -73,7 +73,7 @@ def pymemcache_session(address):
             wrong()
         seen.append(str(error.value))
     with pytest.raises(MemcacheError) as error:
-        client.set("big", b"b" * (200 << 20))
+        client.set("big", b"b" * ((64 << 20) + 1))
     seen += [type(error.value), client.flush_all(), client.get("k")]
     client.quit()
     return seen
@@ -140,7 +140,7 @@ def tool(name, *arguments, folder=None):
 def memccapable(address):
     """The names of memccapable's ASCII tests that passed. (It prints names and successes on stdout, failures on stderr.)"""
     host, port = split(address)
-    _, text = tool("memccapable", "-h", host, "-p", port, "-a")
+    _, text = tool("memccapable", "-h", host, "-p", str(port), "-a")
     return re.findall(r"(ascii \w+(?: \w+)?) +\[pass\]", text.decode())
 
 

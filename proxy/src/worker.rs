@@ -6,6 +6,10 @@
 //! ```
 //!
 //! Every connection that got bytes in a turn is flushed once at its end, so that many clients' requests leave in one write.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the one place where a worker reads the clock, once a turn"
+)]
 
 use std::{
     io::{self, Write},
@@ -33,7 +37,13 @@ use crate::{
 /// What the control thread asks of a worker.
 pub enum Order {
     /// Serve new requests by this tree, and these limits. Listeners are opened and closed by number.
-    Swap { tree: Box<Tree>, limits: Limits, open: Vec<(u16, Socket)>, close: Vec<u16>, done: Sender<()> },
+    Swap {
+        tree: Box<Tree>,
+        limits: Limits,
+        open: Vec<(u16, Socket)>,
+        close: Vec<u16>,
+        done: Sender<()>,
+    },
     /// Hand out a copy of the figures.
     Report(Sender<Figures>),
     /// Take no more clients, close each as soon as nothing is due to it, end when there are none.
@@ -73,6 +83,7 @@ pub struct Worker<R> {
 }
 
 impl<R: Reactor> Worker<R> {
+    #[allow(clippy::too_many_arguments, reason = "everything a worker is given, once")]
     /// A worker that hears its orders through `orders` when `bell` has bytes.
     ///
     /// # Errors
@@ -140,7 +151,10 @@ impl<R: Reactor> Worker<R> {
         if wants_beat != self.beat.load(Relaxed) {
             self.beat.store(wants_beat, Relaxed);
         }
-        engine.timers.peek().map(|timer| Duration::from_micros(timer.due.saturating_sub(engine.now)))
+        engine
+            .timers
+            .peek()
+            .map(|timer| Duration::from_micros(timer.due.saturating_sub(engine.now)))
     }
 
     /// False: stop.
@@ -168,7 +182,9 @@ impl<R: Reactor> Worker<R> {
             },
             Event::Failed { tag, error } => match kind(tag) {
                 CLIENT => self.engine.client_failed(number(tag), generation(tag)),
-                LANE => self.engine.lane_failed(number(tag), generation(tag), Some(&error)),
+                LANE => self
+                    .engine
+                    .lane_failed(number(tag), generation(tag), Some(&error)),
                 _ => {}
             },
             Event::Sent { tag } => {
@@ -189,10 +205,18 @@ impl<R: Reactor> Worker<R> {
         let (index, generation) = (number(tag), generation(tag));
         let is_lane = kind(tag) == LANE;
         let stream = match is_lane {
-            true => self.engine.lanes.get_mut(index as usize).filter(|l| l.generation == generation).map(|l| &mut l.stream),
-            false => {
-                self.engine.clients.get_mut(index as usize).filter(|c| c.generation == generation).map(|c| &mut c.stream)
-            }
+            true => self
+                .engine
+                .lanes
+                .get_mut(index as usize)
+                .filter(|l| l.generation == generation)
+                .map(|l| &mut l.stream),
+            false => self
+                .engine
+                .clients
+                .get_mut(index as usize)
+                .filter(|c| c.generation == generation)
+                .map(|c| &mut c.stream),
         };
         let Some(stream) = stream else { return };
         let Some(transform) = &mut stream.transform else {
@@ -211,7 +235,11 @@ impl<R: Reactor> Worker<R> {
             (Ok(()), false) => self.engine.client_bytes(index, generation, &plain),
         }
         if answers {
-            let peer = if is_lane { Peer::Lane { index, generation } } else { Peer::Client { index, generation } };
+            let peer = if is_lane {
+                Peer::Lane { index, generation }
+            } else {
+                Peer::Client { index, generation }
+            };
             self.engine.flush_later(peer);
         }
         plain.clear();
@@ -223,7 +251,8 @@ impl<R: Reactor> Worker<R> {
             self.engine.figures.clients.over_limit += 1;
             let mut line = Vec::new();
             let outcome = proxima_wire::message::Outcome::Overloaded;
-            self.dialect.error(outcome, "too many open connections", &mut line);
+            self.dialect
+                .error(outcome, "too many open connections", &mut line);
             // One line if its socket takes it; nobody waits for that.
             let _ = (&socket).write(&line);
             return;
@@ -259,7 +288,9 @@ impl<R: Reactor> Worker<R> {
         if let Some(client) = self.engine.clients.get_mut(index as usize) {
             client.listed = listed;
         }
-        self.engine.register.opened(self.engine.facts.worker, index, address);
+        self.engine
+            .register
+            .opened(self.engine.facts.worker, index, address);
     }
 
     /// A transform that begins the conversation does so now.
@@ -276,7 +307,13 @@ impl<R: Reactor> Worker<R> {
     fn take_orders(&mut self) -> bool {
         while let Ok(order) = self.orders.try_recv() {
             match order {
-                Order::Swap { tree, limits, open, close, done } => {
+                Order::Swap {
+                    tree,
+                    limits,
+                    open,
+                    close,
+                    done,
+                } => {
                     self.engine.tree = Rc::new(*tree);
                     self.client_limit = limits.clients.div_ceil(self.engine.facts.workers);
                     self.engine.limits = limits;
@@ -306,7 +343,10 @@ impl<R: Reactor> Worker<R> {
                         .engine
                         .clients
                         .iter()
-                        .map(|(index, client)| Peer::Client { index: index as u32, generation: client.generation })
+                        .map(|(index, client)| Peer::Client {
+                            index: index as u32,
+                            generation: client.generation,
+                        })
                         .collect();
                     all.into_iter().for_each(|peer| self.engine.flush_later(peer));
                 }
@@ -381,10 +421,18 @@ impl<R: Reactor> Worker<R> {
         }
         self.engine.wishes.flush = flush;
         for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {
-            if pause { self.reactor.pause(conn) } else { self.reactor.resume(conn) }
+            if pause {
+                self.reactor.pause(conn)
+            } else {
+                self.reactor.resume(conn)
+            }
         }
         for (conn, abort) in std::mem::take(&mut self.engine.wishes.close) {
-            if abort { self.reactor.abort(conn) } else { self.reactor.close(conn) }
+            if abort {
+                self.reactor.abort(conn)
+            } else {
+                self.reactor.close(conn)
+            }
         }
         for news in self.engine.wishes.news.drain(..) {
             let _ = self.news.send(news);
@@ -392,12 +440,17 @@ impl<R: Reactor> Worker<R> {
     }
 
     fn connect(&mut self, index: u32) {
-        let Some(lane) = self.engine.lanes.get(index as usize) else { return };
+        let Some(lane) = self.engine.lanes.get(index as usize) else {
+            return;
+        };
         if lane.stream.conn.is_some() {
             // Its place was given again in the same turn: it stands on the list twice.
             return;
         }
-        let peer = Peer::Lane { index, generation: lane.generation };
+        let peer = Peer::Lane {
+            index,
+            generation: lane.generation,
+        };
         match self.reactor.connect(tag(peer), &lane.member.socket) {
             Ok(conn) => self.engine.attach(peer, conn),
             Err(error) => self.engine.lane_failed(index, lane.generation, Some(&error)),
@@ -405,46 +458,70 @@ impl<R: Reactor> Worker<R> {
     }
 
     fn flush(&mut self, peer: Peer) {
-        let Some(stream) = self.engine.stream(peer) else { return };
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
         stream.dirty = false;
         let Some(conn) = stream.conn else { return };
         if self.engine.is_connecting(peer) {
             // A login comes before the requests that wait.
             return;
         }
-        let Some(stream) = self.engine.stream(peer) else { return };
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
         if self.reactor.backlog(conn) > 0 {
             return;
         }
         if let Some(transform) = &mut stream.transform {
-            if !stream.out.is_empty() && transform.seal(&stream.out, &mut stream.wire).is_err() {
-                stream.wire.clear();
+            if !stream.out.is_empty()
+                && let Err(error) = transform.seal(&stream.out, &mut stream.wire)
+            {
+                return match peer {
+                    Peer::Client { index, generation } => self.engine.client_failed(index, generation),
+                    Peer::Lane { index, generation } => {
+                        self.engine.lane_failed(index, generation, Some(&error))
+                    }
+                };
             }
             stream.out.clear();
-            if !stream.wire.is_empty() {
-                self.reactor.send(conn, &mut stream.wire);
-            }
-        } else if !stream.out.is_empty() {
-            self.reactor.send(conn, &mut stream.out);
         }
-        self.after_flush(peer, conn);
+        let bytes = if stream.transform.is_some() {
+            &mut stream.wire
+        } else {
+            &mut stream.out
+        };
+        let sent = !bytes.is_empty();
+        if sent {
+            self.reactor.send(conn, bytes);
+        }
+        self.after_flush(peer, conn, sent);
     }
 
-    /// Closes a client that is done, and remembers whose progress matters.
-    fn after_flush(&mut self, peer: Peer, conn: Conn) {
+    /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
+    /// after them would never end.
+    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool) {
         let backlog = self.reactor.backlog(conn);
         match peer {
             Peer::Client { index, .. } => {
-                let Some(client) = self.engine.clients.get(index as usize) else { return };
+                let Some(client) = self.engine.clients.get(index as usize) else {
+                    return;
+                };
                 let finished = self.engine.is_finished(client);
                 if finished && backlog == 0 {
                     self.engine.close_client(index, false);
-                } else if finished || client.stalled || self.engine.holds_lanes() {
+                } else if finished || sent && (client.stalled || self.engine.holds_lanes()) {
                     self.watched.push(peer);
                 }
             }
             Peer::Lane { index, .. } => {
-                if self.engine.lanes.get(index as usize).is_some_and(|lane| lane.uploading.is_some()) {
+                if sent
+                    && self
+                        .engine
+                        .lanes
+                        .get(index as usize)
+                        .is_some_and(|lane| lane.uploading.is_some())
+                {
                     self.watched.push(peer);
                 }
             }

@@ -66,11 +66,13 @@ class Raw:
         """The next `count` bytes."""
         parts, size = [self.pending], len(self.pending)
         while size < count:
-            data = self.sock.recv(min(1 << 20, count - size))
-            if not data:
-                raise Closed(b"".join(parts))
-            parts.append(data)
-            size += len(data)
+            self.pending = b""
+            try:
+                self._more()
+            except Closed:
+                raise Closed(b"".join(parts)) from None
+            parts.append(self.pending)
+            size += len(self.pending)
         everything = b"".join(parts)
         self.pending = everything[count:]
         return everything[:count]

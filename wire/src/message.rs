@@ -183,8 +183,8 @@ pub struct Reply {
     pub head: u32,
     /// Bytes after it: the value with its line end and whatever closes the reply (`END\r\n`).
     pub body: u64,
-    /// Of `body`, the closing bytes that belong to the reply but not to the value: left out when several replies are
-    /// joined into one (`END\r\n` = 5).
+    /// The last bytes of the reply that close it and belong to no value: left out when several replies are joined into
+    /// one (`END\r\n` = 5, where it is all of the reply too).
     pub trailer: u8,
 }
 

@@ -90,17 +90,32 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let limits = loaded.config.limits.clone();
     let memory = loaded.config.embedded.memory;
     let made = make(loaded, &mut registry, &[], &[], workers, host_id, dialect)?;
-    raise_file_limit(limits.clients, workers, made.trees.first().map_or(0, |tree| tree.members().len()));
+    raise_file_limit(
+        limits.clients,
+        workers,
+        made.trees.first().map_or(0, |tree| tree.members().len()),
+    );
 
     let started = Instant::now();
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = Random(epoch.as_nanos() as u64 ^ u64::from(std::process::id()) << 32);
     let seed = [random.bits(), random.bits(), random.bits(), random.bits()];
-    let store = Arc::new(Store::new(store::Limits { memory, ..Default::default() }, seed));
+    let store = Arc::new(Store::new(
+        store::Limits {
+            memory,
+            ..Default::default()
+        },
+        seed,
+    ));
     let register = Arc::new(Register::new(workers));
     let engines = (0..workers)
         .map(|worker| {
-            let facts = Facts { pid: std::process::id(), epoch: epoch.as_secs(), workers, worker };
+            let facts = Facts {
+                pid: std::process::id(),
+                epoch: epoch.as_secs(),
+                workers,
+                worker,
+            };
             let (store, register) = (Arc::clone(&store), Arc::clone(&register));
             let (limits, seed) = (limits.clone(), random.bits());
             let make: Make = Box::new(move || Engine::new(dialect, limits, store, register, facts, seed));
@@ -123,10 +138,20 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         draining: false,
         random,
     };
-    let proxy =
-        Arc::new(Proxy { front, workers, register, started, io, host_id, dialect, state: Mutex::new(state) });
+    let proxy = Arc::new(Proxy {
+        front,
+        workers,
+        register,
+        started,
+        io,
+        host_id,
+        dialect,
+        state: Mutex::new(state),
+    });
     proxy.start_serving(made);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let admin = match admin {
             Some(address) => Some(
@@ -166,9 +191,13 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
 
 /// For someone who has just started it for the first time.
 fn introduce(proxy: &Proxy, admin: Option<&str>) {
-    let Some(address) = proxy.listeners().into_iter().flatten().next() else { return };
+    let Some(address) = proxy.listeners().into_iter().flatten().next() else {
+        return;
+    };
     let (host, port) = address.rsplit_once(':').unwrap_or((&address, ""));
-    println!("Proxima listens on {address} and speaks memcached. Nothing is configured, so it serves a store of its own.");
+    println!(
+        "Proxima listens on {address} and speaks memcached. Nothing is configured, so it serves a store of its own."
+    );
     println!("Try it with any memcached client, or in plain bash:\n");
     println!("  exec 3<>/dev/tcp/{host}/{port}");
     println!("  printf 'set hello 0 60 5\\r\\nworld\\r\\nget hello\\r\\nquit\\r\\n' >&3; cat <&3\n");

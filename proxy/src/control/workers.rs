@@ -100,7 +100,11 @@ impl Workers {
 
     pub(super) fn join(&self) {
         for handle in &self.handles {
-            let thread = handle.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let thread = handle
+                .thread
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             // A panic was reported by its hook when it happened.
             let _ = thread.map(JoinHandle::join);
         }
@@ -130,18 +134,38 @@ impl Handle {
         let (ready, told) = mpsc::channel();
         let beat = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&beat);
-        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-            let post = Post { engine: engine(), started, inbox, ear, news, dialect, ready, beat: heard };
-            let result = match io {
-                Io::Uring => post.work(Uring::new()),
-                _ => post.work(Epoll::new()),
-            };
-            if let Err(error) = result {
-                tracing::error!(worker = number, %error, "worker ended");
-            }
+        let thread = thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(move || {
+                let post = Post {
+                    engine: engine(),
+                    started,
+                    inbox,
+                    ear,
+                    news,
+                    dialect,
+                    ready,
+                    beat: heard,
+                };
+                let result = match io {
+                    Io::Uring => post.work(Uring::new()),
+                    _ => post.work(Epoll::new()),
+                };
+                if let Err(error) = result {
+                    tracing::error!(worker = number, %error, "worker ended");
+                }
+            })?;
+        told.recv().unwrap_or_else(|_| {
+            Err(std::io::Error::other(
+                "the worker ended while it was being started",
+            ))
         })?;
-        told.recv().unwrap_or_else(|_| Err(std::io::Error::other("the worker ended while it was being started")))?;
-        Ok(Self { orders: Mutex::new(orders), bell, beat, thread: Mutex::new(Some(thread)) })
+        Ok(Self {
+            orders: Mutex::new(orders),
+            bell,
+            beat,
+            thread: Mutex::new(Some(thread)),
+        })
     }
 }
 
@@ -159,7 +183,16 @@ struct Post {
 impl Post {
     fn work<R: Reactor>(self, reactor: std::io::Result<R>) -> std::io::Result<()> {
         let worker = reactor.and_then(|reactor| {
-            Worker::new(reactor, self.engine, self.started, self.inbox, self.ear, self.news, self.dialect, self.beat)
+            Worker::new(
+                reactor,
+                self.engine,
+                self.started,
+                self.inbox,
+                self.ear,
+                self.news,
+                self.dialect,
+                self.beat,
+            )
         });
         match worker {
             Ok(worker) => {

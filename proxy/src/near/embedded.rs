@@ -18,8 +18,10 @@
 //!   a key ever stands on a reply's line;
 //! * an opaque of more than 32 bytes is refused before anything is changed;
 //! * a second `flush_all` never brings back what an earlier one has flushed;
-//! * the flag `E` (the cas id that the item shall get, which memcached takes since 1.6.22) is understood;
-//! * cas ids of one key increase, but not by one.
+//! * the flag `E` (the cas id that the item shall get), which later memcacheds know, is understood;
+//! * a reply to many keys is bounded ([`Context::largest_reply`]);
+//! * `l` is the time since the last read, where memcached with its default LRU forgets the first read after a while;
+//! * cas ids of one key increase, but not by one; `me` knows one class of items.
 
 mod admin;
 mod arithmetic;

@@ -1,7 +1,10 @@
 //! The tree that a request walks.
 
 use std::{
-    collections::{BTreeMap, HashSet}, fmt, sync::Arc};
+    collections::{BTreeMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use proxima_wire::message::{Class, Outcome, Request};
 
@@ -97,10 +100,23 @@ pub enum Wait {
 
 /// One node.
 pub enum Node {
-    Choose { handle: Box<dyn Choose>, children: Vec<NodeId> },
-    Gather { name: &'static str, wait: Wait, children: Vec<NodeId> },
-    Attempt { handle: Box<dyn Attempt>, children: Vec<NodeId> },
-    Wrap { handle: Box<dyn Wrap>, child: NodeId },
+    Choose {
+        handle: Box<dyn Choose>,
+        children: Vec<NodeId>,
+    },
+    Gather {
+        name: &'static str,
+        wait: Wait,
+        children: Vec<NodeId>,
+    },
+    Attempt {
+        handle: Box<dyn Attempt>,
+        children: Vec<NodeId>,
+    },
+    Wrap {
+        handle: Box<dyn Wrap>,
+        child: NodeId,
+    },
     Leaf(Leaf),
 }
 

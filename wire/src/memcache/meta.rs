@@ -5,7 +5,7 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, LENGTH, is_signed};
+use super::number::{self, is_signed};
 use super::request::refuse;
 use super::{Command, Limits, base64, error};
 use crate::message::{Bad, Class, Request, Span};
@@ -65,7 +65,7 @@ pub(super) fn set(
 ) -> Result<(), Bad> {
     request.key = key(line, &mut words, error::ERROR)?;
     let length = words.next().and_then(|word| number::length(word.of(line.text)));
-    let Some(length) = length.filter(|&length| length <= LENGTH) else {
+    let Some(length) = length else {
         let reply = if has_too_many(line) {
             error::TOO_MANY_FLAGS
         } else {

@@ -5,7 +5,7 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, LENGTH, is_signed, is_unsigned};
+use super::number::{self, is_signed, is_unsigned};
 use super::request::refuse;
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
@@ -71,7 +71,7 @@ pub(super) fn store(
     let good = is_unsigned(flags.of(line.text))
         && is_signed(request.ttl.of(line.text))
         && id.is_none_or(|id| is_unsigned(id.of(line.text)));
-    let length = number::length(length.of(line.text)).filter(|&length| good && length <= LENGTH);
+    let length = number::length(length.of(line.text)).filter(|_| good);
     let Some(length) = length else {
         return Err(refuse_unless_quiet(line, error::BAD_FORMAT));
     };
@@ -107,18 +107,19 @@ pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
     Ok(())
 }
 
-/// `delete KEY [0] [noreply]`; the `0` is a delay of old times.
+/// `delete KEY [0] [noreply]`; the `0` is a delay of old times. A key `noreply` needs one: where it is the last word, newer
+/// servers delete it and do not answer.
 #[inline]
 pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     let mut after = words.clone();
     let is_delay = |word: Span| word.of(line.text) == b"0";
     let good = match (after.next(), after.next(), after.next()) {
-        (None, ..) => true,
+        (None, ..) => request.key.of(line.text) != b"noreply",
         (Some(only), None, _) => {
             let is_delay = is_delay(only);
             request.quiet = quiet(line, if is_delay { after } else { words })?;
-            is_delay || !request.quiet.is_empty()
+            is_delay || !request.quiet.is_empty() && request.key.of(line.text) != b"noreply"
         }
         (Some(delay), Some(_), None) => {
             words.next();

@@ -8,6 +8,10 @@
 //! * items, their unused tails and the tables together never take more than [`Limits::memory`];
 //! * between a change and the next, an item's cas id stays; no two changes of the store draw the same id;
 //! * an item that expired or was flushed is never seen again, whoever reclaims its memory and when.
+#![allow(
+    clippy::disallowed_types,
+    reason = "the named exception: shards of the store, locked for one memcpy"
+)]
 
 mod counters;
 mod entry;

@@ -1,0 +1,208 @@
+"""Values far larger than anything that is held whole, and clients that make trouble with them: nobody else notices."""
+
+import os
+
+import pytest
+
+from harness import until
+from harness.load import Load
+from harness.proxy import config
+from harness.raw import Closed
+
+MIB = 1 << 20
+LARGE = 64 * MIB
+
+
+@pytest.fixture(scope="module")
+def value():
+    """The largest value, which repeats nowhere: a piece that is lost, repeated or moved is seen."""
+    return os.urandom(LARGE)
+
+
+@pytest.fixture(params=[1, 4], ids=["one thread", "four threads"])
+def server(request, memcached):
+    return memcached(threads=request.param, item="128m", memory=1024)
+
+
+@pytest.fixture
+def proxy(server, proxima):
+    """One worker, so that everybody shares it with who makes trouble."""
+    pool = {"servers": [server.address], "timeout": "20s"}
+    limits = {"total_bytes": "256MiB", "write_timeout": "30s"}
+    return proxima(config("cache", {"cache": pool}, workers=1, limits=limits))
+
+
+def put(client, key, value):
+    client.send(b"set %b 0 0 %d\r\n" % (key, len(value)))
+    client.send(value)
+    client.send(b"\r\n")
+    assert client.line() == b"STORED\r\n"
+
+
+def grows_at_most(proxy, since, limit):
+    grown = proxy.memory("VmHWM") - since
+    assert grown <= limit, f"{grown / MIB:.0f} MiB more resident memory"
+
+
+def test_the_largest_value_goes_both_ways_and_is_never_held_whole(server, proxy, value):
+    with proxy.raw() as client:
+        client.set("small", "v")
+        before = proxy.memory()
+        put(client, b"large", value)
+        assert server.get("large") == value
+        assert client.get("large") == value
+        # And the connection goes on.
+        assert client.get("small") == b"v"
+        grows_at_most(proxy, before, 16 * MIB)
+
+
+def test_a_large_value_in_the_middle_of_a_pipeline_keeps_its_place(proxy, value):
+    piece = value[: 3 * MIB]
+    with proxy.raw() as client:
+        client.send(b"set a 0 0 1\r\n1\r\nset large 0 0 %d\r\n%b\r\nset b 0 0 1\r\n2\r\n" % (len(piece), piece))
+        client.send(b"get a large b\r\nget a\r\nget large\r\nget b\r\n")
+        assert [client.line() for _ in range(3)] == [b"STORED\r\n"] * 3
+        reply = b"VALUE large 0 %d\r\n%b\r\n" % (len(piece), piece)
+        a, b = b"VALUE a 0 1\r\n1\r\n", b"VALUE b 0 1\r\n2\r\n"
+        for expected in (a + reply + b, a, reply, b):
+            assert client.exactly(len(expected) + 5) == expected + b"END\r\n"
+
+
+def test_a_value_over_the_limit_is_refused_and_the_connection_stays(proxy, value):
+    with proxy.raw() as client:
+        client.send(b"set over 0 0 %d\r\n" % (LARGE + 1))
+        client.send(value)
+        client.send(b"!\r\n")
+        assert client.line() == b"SERVER_ERROR object too large for cache\r\n"
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+
+
+def test_what_the_server_refuses_it_refuses_through_the_proxy(memcached, proxima):
+    proxy = proxima(config("cache", {"cache": [memcached().address]}, workers=1))
+    with proxy.raw() as client:
+        assert client.ask(b"set k 0 0 %d\r\n%b\r\n" % (8 * MIB, b"x" * 8 * MIB)) == (
+            b"SERVER_ERROR object too large for cache\r\n"
+        )
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+
+
+def test_large_values_reach_every_server_of_a_gather(memcached, proxima, value):
+    servers = memcached.several(3, item="128m", memory=256)
+    proxy = proxima(config({"all_sync": "cache"}, {"cache": [server.address for server in servers]}, workers=1))
+    piece = value[: 8 * MIB]
+    with proxy.raw() as client:
+        put(client, b"large", piece)
+        assert all(server.get("large") == piece for server in servers)
+        assert client.get("large") == piece
+
+
+def test_clients_that_read_nothing_of_what_they_asked_for_hurt_nobody(proxy, value):
+    with proxy.raw() as client:
+        put(client, b"large", value)
+    before = proxy.memory()
+    with Load(proxy.address) as load:
+        idlers = [proxy.raw() for _ in range(4)]
+        for idler in idlers:
+            idler.send(b"get large\r\n")
+            load.after(200)
+        load.after(500)
+        # Two of them wake up and get all of it; two are gone.
+        for idler in idlers[:2]:
+            head = b"VALUE large 0 %d\r\n" % LARGE
+            assert idler.exactly(len(head) + LARGE + 7) == head + value + b"\r\nEND\r\n"
+        for idler in idlers:
+            idler.close()
+        load.after(200)
+    # Three of 64 MiB would be 192.
+    grows_at_most(proxy, before, 160 * MIB)
+
+
+def test_a_client_that_takes_nothing_for_too_long_is_closed(server, proxima, value):
+    limits = {"write_timeout": "500ms"}
+    pool = {"servers": [server.address], "timeout": "20s"}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1, limits=limits))
+    with proxy.raw() as client:
+        put(client, b"large", value)
+    with Load(proxy.address) as load, proxy.raw() as idler:
+        idler.send(b"get large\r\n")
+        until(lambda: proxy.metric("clients_closed_total", reason="slow") == 1, "the slow client is closed")
+        load.after(200)
+        with pytest.raises(Closed):
+            idler.exactly(LARGE)
+
+
+def test_half_a_command_and_then_silence_hurts_nobody(proxy):
+    halves = [
+        b"get ha",
+        b"set half 0 0 10\r\nhal",
+        b"set half 0 0 1000000\r\n" + b"x" * 500_000,
+        b"set half 0 0 10 noreply\r\n",
+        b"mg half",
+        b"ms half 10",
+        b"set half 0 0 10\r\n0123456789\r",
+    ]
+    before = proxy.memory()
+    with Load(proxy.address) as load:
+        silent = []
+        for half in halves:
+            client = proxy.raw()
+            client.send(half)
+            silent.append(client)
+            load.after(50)
+        for client in silent:
+            client.close()
+        load.after(100)
+    grows_at_most(proxy, before, 32 * MIB)
+
+
+def test_a_client_that_dies_in_the_middle_of_a_value_hurts_nobody(server, proxy, value):
+    before = proxy.memory()
+    with Load(proxy.address) as load:
+        for sent in (0, 1, 100_000, 10 * MIB, LARGE - 1, LARGE):
+            for last in (b"", b"\r"):
+                client = proxy.raw()
+                client.send(b"set dying 0 0 %d\r\n" % LARGE)
+                client.send(value[:sent])
+                if sent == LARGE:
+                    client.send(last)
+                client.close()
+                load.after(50)
+        assert server.get("dying") is None
+    grows_at_most(proxy, before, 48 * MIB)
+
+
+def test_a_client_that_dies_in_the_middle_of_a_reply_hurts_nobody(proxy, value):
+    with proxy.raw() as client:
+        put(client, b"large", value)
+    before = proxy.memory()
+    with Load(proxy.address) as load:
+        for read in (1, 100_000, 10 * MIB):
+            with proxy.raw() as client:
+                client.send(b"get large\r\n")
+                client.exactly(read)
+            load.after(100)
+    grows_at_most(proxy, before, 160 * MIB)
+
+
+def test_many_large_values_at_once_wait_for_each_other(server, proxy, value):
+    """More uploads than there are bulk lanes."""
+    piece = value[: 2 * MIB]
+    before = proxy.memory()
+    clients = [proxy.raw() for _ in range(12)]
+    with Load(proxy.address) as load:
+        # All begin before any may end.
+        for number, client in enumerate(clients):
+            client.send(b"set large%d 0 0 %d\r\n%b" % (number, len(piece), piece[:1000]))
+        load.after(100)
+        for client in clients[::-1]:
+            client.send(piece[1000:MIB])
+        load.after(100)
+        for client in clients:
+            client.send(piece[MIB:] + b"\r\n")
+            assert client.line() == b"STORED\r\n"
+        for number, client in enumerate(clients):
+            assert client.get(f"large{number}") == piece
+            client.close()
+    grows_at_most(proxy, before, 64 * MIB)
