@@ -190,9 +190,9 @@ fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
 }
 
 #[test]
-fn the_embedded_store_takes_it_and_routes_that_answer_themselves_swallow_it() {
+fn the_embedded_store_and_routes_that_answer_themselves_swallow_what_they_refuse() {
     for (route, answer) in [
-        ("embedded", "STORED\r\n"),
+        ("embedded", "SERVER_ERROR object too large for cache\r\n"),
         ("{error: gone}", "SERVER_ERROR gone\r\n"),
         ("\"null\"", "NOT_STORED\r\n"),
     ] {
