@@ -38,8 +38,6 @@ pub struct Client {
     /// Bytes of a reply to this client, as far as is known: rises at once, falls slowly. What it may have in flight
     /// follows from it, so that replies that nobody has seen yet cannot outgrow the client's share of memory.
     pub reply_size: usize,
-    /// An upload's reply has not come: nothing may overtake it on another lane.
-    pub alone: bool,
     /// Bytes of a refused value that are still to be swallowed.
     pub swallow: u64,
     /// It asked to leave, or cannot be understood any more: closed after what is due.

@@ -48,7 +48,6 @@ impl Engine {
             slots: Slots::default(),
             upload: None,
             reply_size: UNKNOWN_REPLY,
-            alone: false,
             swallow: 0,
             closing: false,
             eof: false,
@@ -214,13 +213,6 @@ impl Engine {
             }
             if rest.is_empty() {
                 return at;
-            }
-            if client.alone {
-                client.alone = !client.slots.is_empty();
-                client.stalled = client.alone;
-                if client.alone {
-                    return at;
-                }
             }
             if client.login.is_some() {
                 match self.admit(index, rest) {
@@ -494,7 +486,6 @@ impl Engine {
         );
         let lanes = std::mem::take(&mut self.uploads);
         if let Some(client) = self.clients.get_mut(index as usize) {
-            client.alone = true;
             client.upload = Some(Box::new(Upload {
                 remaining: request.body,
                 lanes,
