@@ -45,14 +45,30 @@ mod tests {
     fn quantiles_are_those_of_numpy() {
         // numpy.quantile([15, 20, 35, 40, 50], [0.1, 0.5]) = 17.0, 35.0
         let spread = Spread::of([40.0, 15.0, 50.0, 20.0, 35.0]).unwrap();
-        assert_eq!(spread, Spread { min: 15.0, p10: 17.0, median: 35.0, max: 50.0 });
+        assert_eq!(
+            spread,
+            Spread {
+                min: 15.0,
+                p10: 17.0,
+                median: 35.0,
+                max: 50.0
+            }
+        );
         // An even count: the median lies between the two in the middle.
         assert_eq!(Spread::of([1.0, 2.0, 3.0, 4.0]).unwrap().median, 2.5);
     }
 
     #[test]
     fn one_sample_is_all_of_its_quantiles_and_none_has_none() {
-        assert_eq!(Spread::of([7.0]).unwrap(), Spread { min: 7.0, p10: 7.0, median: 7.0, max: 7.0 });
+        assert_eq!(
+            Spread::of([7.0]).unwrap(),
+            Spread {
+                min: 7.0,
+                p10: 7.0,
+                median: 7.0,
+                max: 7.0
+            }
+        );
         assert_eq!(Spread::of([]), None);
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! * [`load`] drives a server or proxy from many connections and measures latencies;
 //! * [`lockstep`] measures a proxy's processor time per request, repeatably;
+//! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod contender;
 mod figures;
 mod load;
@@ -31,6 +33,7 @@ struct CommandLine {
 enum Command {
     Load(Box<load::Options>),
     Lockstep(Box<lockstep::Options>),
+    Compare(Box<compare::Options>),
 }
 
 fn main() -> ExitCode {
@@ -47,5 +50,6 @@ fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Load(options) => load::run(options),
         Command::Lockstep(options) => lockstep::run(options).map(|()| ExitCode::SUCCESS),
+        Command::Compare(options) => compare::run(options).map(|()| ExitCode::SUCCESS),
     }
 }

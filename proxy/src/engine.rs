@@ -3,6 +3,7 @@
 
 use std::{collections::BinaryHeap, rc::Rc, sync::Arc};
 
+use proxima_wire::message::Span;
 use slab::Slab;
 
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     route::{Flights, Random, Tree},
     stream::Stream,
     timer::Timer,
-    upstream::{Lane, Lanes},
+    upstream::{Lane, Lanes, Phase},
 };
 
 /// A worker's state.
@@ -41,6 +42,8 @@ pub struct Engine {
     pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(crate) held_lanes: usize,
+    /// Bytes that one client may be due: its own limit, or its share of all.
+    pub(crate) client_bytes: usize,
     /// New requests are refused until buffers have shrunk.
     pub over_memory: bool,
     /// Draining: clients are closed as soon as nothing is due to them.
@@ -49,6 +52,10 @@ pub struct Engine {
     /// Scratch for requests and replies made here.
     pub(crate) scratch: Vec<u8>,
     pub(crate) scratch_reply: Vec<u8>,
+    /// Scratch for a request that a flight sends again or later.
+    pub(crate) resend: Vec<u8>,
+    /// Scratch for the keys of a request of several, with their slots.
+    pub(crate) keys: Vec<(Span, u32)>,
     /// Bulk lanes that the request being dispatched was given.
     pub(crate) uploads: Vec<(u32, u32)>,
     /// Process-wide facts that `stats` reports.
@@ -98,7 +105,14 @@ pub struct Facts {
 
 impl Engine {
     /// A worker without clients and without listeners.
-    pub fn new(dialect: &'static dyn Dialect, limits: Limits, store: Arc<Store>, register: Arc<Register>, facts: Facts, seed: u64) -> Self {
+    pub fn new(
+        dialect: &'static dyn Dialect,
+        limits: Limits,
+        store: Arc<Store>,
+        register: Arc<Register>,
+        facts: Facts,
+        seed: u64,
+    ) -> Self {
         Self {
             now: 0,
             random: Random(seed),
@@ -115,11 +129,14 @@ impl Engine {
             wishes: Wishes::default(),
             in_flight: 0,
             held_lanes: 0,
+            client_bytes: 0,
             over_memory: false,
             draining: false,
             generation: 0,
             scratch: Vec::new(),
             scratch_reply: Vec::new(),
+            resend: Vec::new(),
+            keys: Vec::new(),
             uploads: Vec::new(),
             facts,
         }
@@ -137,6 +154,26 @@ impl Engine {
         self.in_flight > 0
     }
 
+    /// Is this a lane whose connection is still being made?
+    pub fn is_connecting(&self, peer: Peer) -> bool {
+        match peer {
+            Peer::Lane { index, .. } => self
+                .lanes
+                .get(index as usize)
+                .is_some_and(|lane| matches!(lane.phase, Phase::Connecting)),
+            Peer::Client { .. } => false,
+        }
+    }
+
+    /// Shares what may be buffered in all among the clients there are.
+    pub(crate) fn share_memory(&mut self) {
+        /// Enough for the largest message of a shared lane.
+        const LEAST: usize = 64 * 1024;
+        let all = self.limits.total_bytes / self.facts.workers.max(1);
+        let share = (all / self.clients.len().max(1)).max(LEAST);
+        self.client_bytes = self.limits.connection_bytes.min(share);
+    }
+
     /// Is any server held back because its reader is slow?
     pub fn holds_lanes(&self) -> bool {
         self.held_lanes > 0
@@ -145,12 +182,16 @@ impl Engine {
     /// The bytes of a connection.
     pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
         match peer {
-            Peer::Client { index, generation } => {
-                self.clients.get_mut(index as usize).filter(|client| client.generation == generation).map(|client| &mut client.stream)
-            }
-            Peer::Lane { index, generation } => {
-                self.lanes.get_mut(index as usize).filter(|lane| lane.generation == generation).map(|lane| &mut lane.stream)
-            }
+            Peer::Client { index, generation } => self
+                .clients
+                .get_mut(index as usize)
+                .filter(|client| client.generation == generation)
+                .map(|client| &mut client.stream),
+            Peer::Lane { index, generation } => self
+                .lanes
+                .get_mut(index as usize)
+                .filter(|lane| lane.generation == generation)
+                .map(|lane| &mut lane.stream),
         }
     }
 
@@ -162,12 +203,16 @@ impl Engine {
         let mut buffered = 0;
         for (index, client) in &mut self.clients {
             let waiting = client.stream.conn.map_or(0, backlog);
-            let due = waiting + client.stream.out.len();
+            let due = waiting + client.stream.out.len() + client.stream.wire.len();
             buffered += due + client.stream.stash.len() + client.slots.held();
             if waiting == 0 || waiting != client.stuck_backlog {
                 (client.stuck, client.stuck_backlog) = (now, waiting);
             }
             if waiting > 0 && now - client.stuck > patience {
+                self.figures.clients.slow += 1;
+                gone.push(index as u32);
+            } else if client.is_uploading() && !client.stalled && now - client.active > patience {
+                // It holds a lane, and others wait for one.
                 self.figures.clients.slow += 1;
                 gone.push(index as u32);
             } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {
@@ -178,7 +223,11 @@ impl Engine {
         for index in gone {
             self.close_client(index, true);
         }
-        buffered += self.lanes.iter().map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len()).sum::<usize>();
+        buffered += self
+            .lanes
+            .iter()
+            .map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len())
+            .sum::<usize>();
         self.over_memory = buffered > self.limits.total_bytes / self.facts.workers.max(1);
     }
 }

@@ -25,7 +25,10 @@ impl Latency {
     }
 
     fn add(&mut self, other: &Self) {
-        self.buckets.iter_mut().zip(other.buckets).for_each(|(mine, theirs)| *mine += theirs);
+        self.buckets
+            .iter_mut()
+            .zip(other.buckets)
+            .for_each(|(mine, theirs)| *mine += theirs);
         self.sum += other.sum;
     }
 
@@ -145,12 +148,21 @@ impl Figures {
         mine.over_limit += theirs.over_limit;
         mine.idle += theirs.idle;
         mine.slow += theirs.slow;
-        self.requests.iter_mut().zip(other.requests.iter()).for_each(|(mine, theirs)| *mine += theirs);
-        self.replies.iter_mut().zip(other.replies).for_each(|(mine, theirs)| *mine += theirs);
+        self.requests
+            .iter_mut()
+            .zip(other.requests.iter())
+            .for_each(|(mine, theirs)| *mine += theirs);
+        self.replies
+            .iter_mut()
+            .zip(other.replies)
+            .for_each(|(mine, theirs)| *mine += theirs);
         if self.latency.len() < other.latency.len() {
             self.latency.resize_with(other.latency.len(), Latency::default);
         }
-        self.latency.iter_mut().zip(&other.latency).for_each(|(mine, theirs)| mine.add(theirs));
+        self.latency
+            .iter_mut()
+            .zip(&other.latency)
+            .for_each(|(mine, theirs)| mine.add(theirs));
         for (number, theirs) in other.members.iter().enumerate() {
             let mine = self.member(MemberId(number as u32));
             mine.latency.add(&theirs.latency);

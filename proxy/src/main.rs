@@ -1,4 +1,5 @@
 //! The `proxima` command.
+#![allow(clippy::disallowed_types, reason = "the log file is shared by all threads")]
 
 use std::{fs::File, io::Write, path::PathBuf, process::ExitCode, sync::Mutex};
 
@@ -18,8 +19,15 @@ fn main() -> ExitCode {
         Task::Run(run) => serve(run),
         Task::Mcrouter(front) => serve_as_mcrouter(*front),
         Task::Explain(asked) => match explain(&asked) {
-            Ok(text) => say(&Answer { out: text, ..Answer::default() }),
-            Err(error) => say(&Answer { err: format!("proxima: {error}\n"), code: 1, ..Answer::default() }),
+            Ok(text) => say(&Answer {
+                out: text,
+                ..Answer::default()
+            }),
+            Err(error) => say(&Answer {
+                err: format!("proxima: {error}\n"),
+                code: 1,
+                ..Answer::default()
+            }),
         },
         Task::Say(answer) => say(&answer),
     }
@@ -62,8 +70,15 @@ fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
     for missing in &front.not_served {
         tracing::warn!("not served: {missing}");
     }
-    let dialect = if front.flush_enabled { &Memcache::MCROUTER_FLUSH } else { &Memcache::MCROUTER };
-    let options = Options { dialect, ..Options::default() };
+    let dialect = if front.flush_enabled {
+        &Memcache::MCROUTER_FLUSH
+    } else {
+        &Memcache::MCROUTER
+    };
+    let options = Options {
+        dialect,
+        ..Options::default()
+    };
     end(control::run(Box::new(Mcrouter(front)), &options))
 }
 
@@ -82,18 +97,29 @@ fn explain(asked: &Explain) -> Result<String, String> {
         Some(path) => proxima::config::load(path).map_err(|error| error.to_string())?,
         None => return Err("which configuration? give --config FILE".into()),
     };
-    control::explain(&loaded, &asked.here.node_address, asked.here.zone.clone(), asked.command.name(), &asked.key)
+    control::explain(
+        &loaded,
+        &asked.here.node_address,
+        asked.here.zone.clone(),
+        asked.command.name(),
+        &asked.key,
+    )
 }
 
 fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
     let builder = tracing_subscriber::fmt().with_max_level(level).with_target(false);
-    let file = file.and_then(|path| match File::options().create(true).append(true).open(&path) {
-        Ok(file) => Some(file),
-        Err(error) => {
-            eprintln!("proxima: cannot log to {}: {error}; logging to standard error", path.display());
-            None
-        }
-    });
+    let file = file.and_then(
+        |path| match File::options().create(true).append(true).open(&path) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                eprintln!(
+                    "proxima: cannot log to {}: {error}; logging to standard error",
+                    path.display()
+                );
+                None
+            }
+        },
+    );
     match (format, file) {
         (LogFormat::Json, _) => builder.json().with_writer(std::io::stderr).init(),
         (LogFormat::Text, Some(file)) => builder.with_ansi(false).with_writer(Mutex::new(file)).init(),

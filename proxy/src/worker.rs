@@ -6,9 +6,14 @@
 //! ```
 //!
 //! Every connection that got bytes in a turn is flushed once at its end, so that many clients' requests leave in one write.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the one place where a worker reads the clock, once a turn"
+)]
 
 use std::{
     io::{self, Write},
+    os::unix::net::UnixStream,
     rc::Rc,
     sync::{
         Arc,
@@ -18,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use socket2::Socket;
+use socket2::{Domain, Socket};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
@@ -26,6 +31,7 @@ use crate::{
     dialect::Dialect,
     engine::{Engine, News, Peer},
     figures::Figures,
+    near::embedded::Connections,
     reactor::{Conn, Event, Expect, Reactor},
     route::Tree,
 };
@@ -33,13 +39,57 @@ use crate::{
 /// What the control thread asks of a worker.
 pub enum Order {
     /// Serve new requests by this tree, and these limits. Listeners are opened and closed by number.
-    Swap { tree: Box<Tree>, limits: Limits, open: Vec<(u16, Socket)>, close: Vec<u16>, done: Sender<()> },
+    Swap {
+        tree: Box<Tree>,
+        limits: Limits,
+        open: Vec<(u16, Socket)>,
+        close: Vec<u16>,
+        done: Sender<()>,
+    },
+    /// Take over this client, accepted by another worker.
+    Adopt { listener: u16, socket: Socket },
     /// Hand out a copy of the figures.
     Report(Sender<Figures>),
     /// Take no more clients, close each as soon as nothing is due to it, end when there are none.
     Drain,
     /// End now.
     Stop,
+}
+
+/// Where a worker's orders are put; from any thread.
+#[derive(Clone)]
+pub struct Mailbox {
+    pub orders: Sender<Order>,
+    /// A byte through it wakes the worker.
+    pub bell: Arc<UnixStream>,
+}
+
+impl Mailbox {
+    /// A worker that has ended hears no orders; its thread's end is reported where it is joined.
+    pub fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+        self.ring();
+    }
+
+    /// Wakes the worker. A full pipe means that it has not yet heard the last ones.
+    pub fn ring(&self) {
+        let _ = (&*self.bell).write(&[0]);
+    }
+}
+
+/// What connects a worker with the rest of the process.
+pub struct Post {
+    /// When the process's clock was 0.
+    pub started: Instant,
+    pub orders: Receiver<Order>,
+    /// Has bytes when there are orders or time-outs to look at.
+    pub ear: Socket,
+    pub news: UnboundedSender<News>,
+    pub dialect: &'static dyn Dialect,
+    /// Set while there are time-outs to look at: ring now and then.
+    pub beat: Arc<AtomicBool>,
+    /// All workers' mailboxes, by number.
+    pub colleagues: Vec<Mailbox>,
 }
 
 /// Lanes are looked at for time-outs this often while anything waits for a server.
@@ -60,42 +110,45 @@ pub struct Worker<R> {
     orders: Receiver<Order>,
     news: UnboundedSender<News>,
     listeners: Vec<(u16, Conn)>,
+    /// Listeners that all workers accept from.
+    shared: Vec<u16>,
+    /// All workers, by number.
+    colleagues: Vec<Mailbox>,
     dialect: &'static dyn Dialect,
     /// Peers that somebody waits for to take what they were sent.
     watched: Vec<Peer>,
     next_lane_check: u64,
     next_client_check: u64,
-    /// Clients this worker may have.
-    client_limit: usize,
     plain: Vec<u8>,
     /// Wake me now and then: there are time-outs to look at.
     beat: Arc<AtomicBool>,
 }
 
 impl<R: Reactor> Worker<R> {
-    /// A worker that hears its orders through `orders` when `bell` has bytes.
+    /// A worker at its post.
     ///
     /// # Errors
     /// The reactor refuses a socket.
-    pub fn new(
-        mut reactor: R,
-        engine: Engine,
-        started: Instant,
-        orders: Receiver<Order>,
-        bell: Socket,
-        news: UnboundedSender<News>,
-        dialect: &'static dyn Dialect,
-        beat: Arc<AtomicBool>,
-    ) -> io::Result<Self> {
-        reactor.add(MAILBOX << 62, bell, Expect::Small)?;
+    pub fn new(mut reactor: R, engine: Engine, post: Post) -> io::Result<Self> {
+        let Post {
+            started,
+            orders,
+            ear,
+            news,
+            dialect,
+            beat,
+            colleagues,
+        } = post;
+        reactor.add(MAILBOX << 62, ear, Expect::Small)?;
         Ok(Self {
             reactor,
-            client_limit: engine.limits.clients.div_ceil(engine.facts.workers),
             engine,
             started,
             orders,
             news,
             listeners: Vec::new(),
+            shared: Vec::new(),
+            colleagues,
             dialect,
             watched: Vec::new(),
             next_lane_check: 0,
@@ -140,7 +193,10 @@ impl<R: Reactor> Worker<R> {
         if wants_beat != self.beat.load(Relaxed) {
             self.beat.store(wants_beat, Relaxed);
         }
-        engine.timers.peek().map(|timer| Duration::from_micros(timer.due.saturating_sub(engine.now)))
+        engine
+            .timers
+            .peek()
+            .map(|timer| Duration::from_micros(timer.due.saturating_sub(engine.now)))
     }
 
     /// False: stop.
@@ -168,7 +224,9 @@ impl<R: Reactor> Worker<R> {
             },
             Event::Failed { tag, error } => match kind(tag) {
                 CLIENT => self.engine.client_failed(number(tag), generation(tag)),
-                LANE => self.engine.lane_failed(number(tag), generation(tag), Some(&error)),
+                LANE => self
+                    .engine
+                    .lane_failed(number(tag), generation(tag), Some(&error)),
                 _ => {}
             },
             Event::Sent { tag } => {
@@ -189,10 +247,18 @@ impl<R: Reactor> Worker<R> {
         let (index, generation) = (number(tag), generation(tag));
         let is_lane = kind(tag) == LANE;
         let stream = match is_lane {
-            true => self.engine.lanes.get_mut(index as usize).filter(|l| l.generation == generation).map(|l| &mut l.stream),
-            false => {
-                self.engine.clients.get_mut(index as usize).filter(|c| c.generation == generation).map(|c| &mut c.stream)
-            }
+            true => self
+                .engine
+                .lanes
+                .get_mut(index as usize)
+                .filter(|l| l.generation == generation)
+                .map(|l| &mut l.stream),
+            false => self
+                .engine
+                .clients
+                .get_mut(index as usize)
+                .filter(|c| c.generation == generation)
+                .map(|c| &mut c.stream),
         };
         let Some(stream) = stream else { return };
         let Some(transform) = &mut stream.transform else {
@@ -211,19 +277,38 @@ impl<R: Reactor> Worker<R> {
             (Ok(()), false) => self.engine.client_bytes(index, generation, &plain),
         }
         if answers {
-            let peer = if is_lane { Peer::Lane { index, generation } } else { Peer::Client { index, generation } };
+            let peer = if is_lane {
+                Peer::Lane { index, generation }
+            } else {
+                Peer::Client { index, generation }
+            };
             self.engine.flush_later(peer);
         }
         plain.clear();
         self.plain = plain;
     }
 
+    /// A client has come. On a Unix socket all workers accept, and the first to wake would take them all: it goes to the one
+    /// with the fewest.
     fn accept(&mut self, listener: u16, socket: Socket) {
-        if self.engine.clients.len() >= self.client_limit {
+        if self.shared.contains(&listener) {
+            let least = self.engine.register.least_busy();
+            if least != self.engine.facts.worker
+                && let Some(colleague) = self.colleagues.get(least)
+            {
+                return colleague.order(Order::Adopt { listener, socket });
+            }
+        }
+        self.adopt(listener, socket);
+    }
+
+    fn adopt(&mut self, listener: u16, socket: Socket) {
+        if self.engine.register.current() >= self.engine.limits.clients as u64 {
             self.engine.figures.clients.over_limit += 1;
             let mut line = Vec::new();
             let outcome = proxima_wire::message::Outcome::Overloaded;
-            self.dialect.error(outcome, "too many open connections", &mut line);
+            self.dialect
+                .error(outcome, "too many open connections", &mut line);
             // One line if its socket takes it; nobody waits for that.
             let _ = (&socket).write(&line);
             return;
@@ -259,7 +344,9 @@ impl<R: Reactor> Worker<R> {
         if let Some(client) = self.engine.clients.get_mut(index as usize) {
             client.listed = listed;
         }
-        self.engine.register.opened(self.engine.facts.worker, index, address);
+        self.engine
+            .register
+            .opened(self.engine.facts.worker, index, address);
     }
 
     /// A transform that begins the conversation does so now.
@@ -276,11 +363,21 @@ impl<R: Reactor> Worker<R> {
     fn take_orders(&mut self) -> bool {
         while let Ok(order) = self.orders.try_recv() {
             match order {
-                Order::Swap { tree, limits, open, close, done } => {
+                Order::Swap {
+                    tree,
+                    limits,
+                    open,
+                    close,
+                    done,
+                } => {
                     self.engine.tree = Rc::new(*tree);
-                    self.client_limit = limits.clients.div_ceil(self.engine.facts.workers);
                     self.engine.limits = limits;
+                    self.engine.share_memory();
+                    self.engine.retire_lanes();
                     for (number, socket) in open {
+                        if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {
+                            self.shared.push(number);
+                        }
                         if let Ok(conn) = self.reactor.listen(LISTENER << 62 | u64::from(number), socket) {
                             self.listeners.push((number, conn));
                         }
@@ -291,6 +388,7 @@ impl<R: Reactor> Worker<R> {
                     // The control thread may have gone; that is its own matter.
                     let _ = done.send(());
                 }
+                Order::Adopt { listener, socket } => self.adopt(listener, socket),
                 Order::Report(to) => {
                     let mut figures = self.engine.figures.clone();
                     figures.open_clients = self.engine.clients.len() as u64;
@@ -305,7 +403,10 @@ impl<R: Reactor> Worker<R> {
                         .engine
                         .clients
                         .iter()
-                        .map(|(index, client)| Peer::Client { index: index as u32, generation: client.generation })
+                        .map(|(index, client)| Peer::Client {
+                            index: index as u32,
+                            generation: client.generation,
+                        })
                         .collect();
                     all.into_iter().for_each(|peer| self.engine.flush_later(peer));
                 }
@@ -336,6 +437,7 @@ impl<R: Reactor> Worker<R> {
             self.next_client_check = now + CLIENT_CHECK;
             let reactor = &self.reactor;
             self.engine.check_clients(&|conn| reactor.backlog(conn));
+            self.engine.retire_lanes();
         }
     }
 
@@ -379,10 +481,18 @@ impl<R: Reactor> Worker<R> {
         }
         self.engine.wishes.flush = flush;
         for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {
-            if pause { self.reactor.pause(conn) } else { self.reactor.resume(conn) }
+            if pause {
+                self.reactor.pause(conn)
+            } else {
+                self.reactor.resume(conn)
+            }
         }
         for (conn, abort) in std::mem::take(&mut self.engine.wishes.close) {
-            if abort { self.reactor.abort(conn) } else { self.reactor.close(conn) }
+            if abort {
+                self.reactor.abort(conn)
+            } else {
+                self.reactor.close(conn)
+            }
         }
         for news in self.engine.wishes.news.drain(..) {
             let _ = self.news.send(news);
@@ -390,8 +500,17 @@ impl<R: Reactor> Worker<R> {
     }
 
     fn connect(&mut self, index: u32) {
-        let Some(lane) = self.engine.lanes.get(index as usize) else { return };
-        let peer = Peer::Lane { index, generation: lane.generation };
+        let Some(lane) = self.engine.lanes.get(index as usize) else {
+            return;
+        };
+        if lane.stream.conn.is_some() {
+            // Its place was given again in the same turn: it stands on the list twice.
+            return;
+        }
+        let peer = Peer::Lane {
+            index,
+            generation: lane.generation,
+        };
         match self.reactor.connect(tag(peer), &lane.member.socket) {
             Ok(conn) => self.engine.attach(peer, conn),
             Err(error) => self.engine.lane_failed(index, lane.generation, Some(&error)),
@@ -399,41 +518,70 @@ impl<R: Reactor> Worker<R> {
     }
 
     fn flush(&mut self, peer: Peer) {
-        let Some(stream) = self.engine.stream(peer) else { return };
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
         stream.dirty = false;
         let Some(conn) = stream.conn else { return };
+        if self.engine.is_connecting(peer) {
+            // A login comes before the requests that wait.
+            return;
+        }
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
         if self.reactor.backlog(conn) > 0 {
             return;
         }
         if let Some(transform) = &mut stream.transform {
-            if !stream.out.is_empty() && transform.seal(&stream.out, &mut stream.wire).is_err() {
-                stream.wire.clear();
+            if !stream.out.is_empty()
+                && let Err(error) = transform.seal(&stream.out, &mut stream.wire)
+            {
+                return match peer {
+                    Peer::Client { index, generation } => self.engine.client_failed(index, generation),
+                    Peer::Lane { index, generation } => {
+                        self.engine.lane_failed(index, generation, Some(&error))
+                    }
+                };
             }
             stream.out.clear();
-            if !stream.wire.is_empty() {
-                self.reactor.send(conn, &mut stream.wire);
-            }
-        } else if !stream.out.is_empty() {
-            self.reactor.send(conn, &mut stream.out);
         }
-        self.after_flush(peer, conn);
+        let bytes = if stream.transform.is_some() {
+            &mut stream.wire
+        } else {
+            &mut stream.out
+        };
+        let sent = !bytes.is_empty();
+        if sent {
+            self.reactor.send(conn, bytes);
+        }
+        self.after_flush(peer, conn, sent);
     }
 
-    /// Closes a client that is done, and remembers whose progress matters.
-    fn after_flush(&mut self, peer: Peer, conn: Conn) {
+    /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
+    /// after them would never end.
+    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool) {
         let backlog = self.reactor.backlog(conn);
         match peer {
             Peer::Client { index, .. } => {
-                let Some(client) = self.engine.clients.get(index as usize) else { return };
+                let Some(client) = self.engine.clients.get(index as usize) else {
+                    return;
+                };
                 let finished = self.engine.is_finished(client);
                 if finished && backlog == 0 {
                     self.engine.close_client(index, false);
-                } else if finished || client.stalled || self.engine.holds_lanes() {
+                } else if finished || sent && (client.stalled || self.engine.holds_lanes()) {
                     self.watched.push(peer);
                 }
             }
             Peer::Lane { index, .. } => {
-                if self.engine.lanes.get(index as usize).is_some_and(|lane| lane.uploading.is_some()) {
+                if sent
+                    && self
+                        .engine
+                        .lanes
+                        .get(index as usize)
+                        .is_some_and(|lane| lane.uploading.is_some())
+                {
                     self.watched.push(peer);
                 }
             }

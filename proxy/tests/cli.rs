@@ -30,8 +30,14 @@ fn run(arguments: &[&str]) -> Run {
 #[test]
 fn run_takes_what_replaces_the_configuration() {
     let plain = run(&[]);
-    assert_eq!((plain.config.clone(), plain.io, plain.workers), (None, Io::Auto, None));
-    assert_eq!((plain.log_format, plain.log_level), (LogFormat::Text, LogLevel::Info));
+    assert_eq!(
+        (plain.config.clone(), plain.io, plain.workers),
+        (None, Io::Auto, None)
+    );
+    assert_eq!(
+        (plain.log_format, plain.log_level),
+        (LogFormat::Text, LogLevel::Info)
+    );
 
     let full = run(&[
         "--config=p.yaml",
@@ -63,11 +69,20 @@ fn run_takes_what_replaces_the_configuration() {
 #[test]
 fn bad_options_are_refused_with_what_would_be_right() {
     let table = [
-        (&["proxima", "run", "--io=kqueue"][..], "none of auto, io_uring, epoll"),
+        (
+            &["proxima", "run", "--io=kqueue"][..],
+            "none of auto, io_uring, epoll",
+        ),
         (&["proxima", "run", "--workers=0"], "0 is not in 1..=1024"),
-        (&["proxima", "run", "--listen=11211"], "write `host:port`, `[v6]:port` or `unix:/path`"),
+        (
+            &["proxima", "run", "--listen=11211"],
+            "write `host:port`, `[v6]:port` or `unix:/path`",
+        ),
         (&["proxima", "run", "--confg=x"], "--config"),
-        (&["proxima", "explain", "k", "--command=gte"], "`gte` is no command of memcached"),
+        (
+            &["proxima", "explain", "k", "--command=gte"],
+            "`gte` is no command of memcached",
+        ),
         (&["proxima", "rum"], "run"),
         (&["proxima", "man", "rum"], "there is no such command"),
     ];
@@ -80,8 +95,14 @@ fn bad_options_are_refused_with_what_would_be_right() {
 
 #[test]
 fn explain_takes_a_key_and_a_command() {
-    let Task::Explain(explain) = asked(&["proxima", "explain", "user:1", "--command=mg", "-c", "p.yaml"]) else { panic!() };
-    assert_eq!((explain.key.as_str(), explain.command), ("user:1", Command::MetaGet));
+    let Task::Explain(explain) = asked(&["proxima", "explain", "user:1", "--command=mg", "-c", "p.yaml"])
+    else {
+        panic!()
+    };
+    assert_eq!(
+        (explain.key.as_str(), explain.command),
+        ("user:1", Command::MetaGet)
+    );
 }
 
 #[test]
@@ -93,8 +114,15 @@ fn check_says_all_there_is_to_say() {
     write("listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: [h:1], b: [h:2]}\n");
     let good = said(&["proxima", "check", name]);
     assert_eq!(good.code, 0);
-    assert!(good.out.starts_with(&format!("{name}: good, version ")), "{}", good.out);
-    assert_eq!(good.err, format!("{name}:2:19: pools.b: nothing uses the pool `b` (warning)\n"));
+    assert!(
+        good.out.starts_with(&format!("{name}: good, version ")),
+        "{}",
+        good.out
+    );
+    assert_eq!(
+        good.err,
+        format!("{name}:2:19: pools.b: nothing uses the pool `b` (warning)\n")
+    );
 
     write("listeners: [{address: 127.0.0.1:1, route: c}]\nroutes: {m: {nearest: d}}\npools: {a: [h:1]}\n");
     let bad = said(&["proxima", "check", name]);
@@ -102,29 +130,64 @@ fn check_says_all_there_is_to_say() {
     assert_eq!((bad.code, bad.out.as_str()), (1, ""));
     let lines: Vec<&str> = bad.err.lines().collect();
     assert_eq!(lines.len(), 2, "{}", bad.err);
-    assert!(lines[0].starts_with(&format!("{name}:1:43: listeners[0].route: ")), "{}", lines[0]);
-    assert!(lines[1].starts_with(&format!("{name}:2:23: routes.m.nearest: ")), "{}", lines[1]);
+    assert!(
+        lines[0].starts_with(&format!("{name}:1:43: listeners[0].route: ")),
+        "{}",
+        lines[0]
+    );
+    assert!(
+        lines[1].starts_with(&format!("{name}:2:23: routes.m.nearest: ")),
+        "{}",
+        lines[1]
+    );
 }
 
 #[test]
 fn what_can_be_printed() {
     let help = said(&["proxima", "--help"]);
     assert_eq!(help.code, 0);
-    for command in ["run", "check", "explain", "config", "completions", "man", "mcrouter"] {
-        assert!(help.out.lines().any(|line| line.trim_start().starts_with(command)), "{command}");
+    for command in [
+        "run",
+        "check",
+        "explain",
+        "config",
+        "completions",
+        "man",
+        "mcrouter",
+    ] {
+        assert!(
+            help.out
+                .lines()
+                .any(|line| line.trim_start().starts_with(command)),
+            "{command}"
+        );
         if command != "mcrouter" {
             let own = said(&["proxima", command, "--help"]);
-            assert!(own.code == 0 && own.out.contains("Usage: proxima"), "{command}: {}{}", own.out, own.err);
+            assert!(
+                own.code == 0 && own.out.contains("Usage: proxima"),
+                "{command}: {}{}",
+                own.out,
+                own.err
+            );
         }
     }
     assert!(help.out.contains("Examples:"));
     assert!(said(&["proxima", "--version"]).out.starts_with("proxima 0."));
     assert_eq!(said(&["proxima"]).code, 2);
     assert!(said(&["proxima", "config", "schema"]).out.contains("$schema"));
-    assert!(said(&["proxima", "config", "options"]).out.starts_with("# Options"));
+    assert!(
+        said(&["proxima", "config", "options"])
+            .out
+            .starts_with("# Options")
+    );
     assert!(said(&["proxima", "config", "routes"]).out.starts_with("# Routes"));
     for shell in ["bash", "zsh", "fish"] {
-        assert!(said(&["proxima", "completions", shell]).out.contains("node-address"), "{shell}");
+        assert!(
+            said(&["proxima", "completions", shell])
+                .out
+                .contains("node-address"),
+            "{shell}"
+        );
     }
     assert!(said(&["proxima", "man"]).out.contains(".TH proxima"));
     assert!(said(&["proxima", "man", "run"]).out.contains("node\\-address"));
@@ -133,11 +196,21 @@ fn what_can_be_printed() {
 #[test]
 fn called_as_mcrouter_it_is_mcrouter() {
     let options = ["--port=1", "--config={\"route\": \"NullRoute\"}", "-v", "2"];
-    for name in [&["mcrouter"][..], &["/usr/bin/mcrouter"], &["proxima", "mcrouter"]] {
-        let Task::Mcrouter(front) = asked(&[name, &options].concat()) else { panic!("{name:?}") };
+    for name in [
+        &["mcrouter"][..],
+        &["/usr/bin/mcrouter"],
+        &["proxima", "mcrouter"],
+    ] {
+        let Task::Mcrouter(front) = asked(&[name, &options].concat()) else {
+            panic!("{name:?}")
+        };
         assert_eq!(front.verbosity, 2);
         assert_eq!(said(&[name, &["--version"]].concat()).out, "1.0.0 mcrouter\n");
-        assert!(said(&[name, &["--help"]].concat()).out.starts_with("Usage: mcrouter"));
+        assert!(
+            said(&[name, &["--help"]].concat())
+                .out
+                .starts_with("Usage: mcrouter")
+        );
         assert_eq!(said(&[name, &["--port=1"]].concat()).code, 3);
     }
 }

@@ -143,7 +143,7 @@ fn nesting_is_bounded_before_the_stack_is() {
         ));
     }
     // The deepest that is allowed is walked by every reader and check.
-    let (open, close) = ("{log: ".repeat(240), "}".repeat(240));
+    let (open, close) = ("{log: ".repeat(60), "}".repeat(60));
     config::parse(&format!("{around}{open}embedded{close}}}]"), Path::new("F")).unwrap();
     json(&format!(
         "{{\"route\": \"{}NullRoute\"}}",

@@ -116,7 +116,7 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
         "{:?}",
         front.not_served
     );
-    assert_eq!(front.loaded.files_watched, [file.clone()]);
+    assert_eq!(front.loaded.files_watched, std::slice::from_ref(&file));
     assert_eq!(front.reload_after, Some(Duration::from_millis(100)));
 
     let Source::Static(servers) = &config.pools["A"].source else {
@@ -479,7 +479,7 @@ fn pools_inherit_and_may_stand_in_files_of_their_own() {
     assert_eq!(pools["far"].timeout, Duration::from_millis(900));
     assert_eq!(addresses("F"), ["f:1"]);
     assert_eq!(pools["F"].connect_timeout, Duration::from_millis(77));
-    assert_eq!(front.loaded.files_watched, [file.clone()]);
+    assert_eq!(front.loaded.files_watched, std::slice::from_ref(&file));
     fs::write(&file, r#"{"servers": ["f:2"]}"#).unwrap();
     assert_ne!(front.load().unwrap().version_hash, front.loaded.version_hash);
     fs::remove_dir_all(folder).unwrap();

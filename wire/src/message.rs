@@ -21,16 +21,16 @@ impl Span {
         }
     }
 
-    /// The bytes of this span in `message`.
+    /// The bytes of this span in `message`; none when it is not of this message.
     #[inline]
     pub fn of(self, message: &[u8]) -> &[u8] {
-        &message[self.start as usize..(self.start + self.len) as usize]
+        message.get(self.start as usize..self.end()).unwrap_or_default()
     }
 
     /// One past the last byte.
     #[inline]
     pub const fn end(self) -> usize {
-        (self.start + self.len) as usize
+        self.start as usize + self.len as usize
     }
 
     /// True when nothing is there.
@@ -183,8 +183,8 @@ pub struct Reply {
     pub head: u32,
     /// Bytes after it: the value with its line end and whatever closes the reply (`END\r\n`).
     pub body: u64,
-    /// Of `body`, the closing bytes that belong to the reply but not to the value: left out when several replies are
-    /// joined into one (`END\r\n` = 5).
+    /// The last bytes of the reply that close it and belong to no value: left out when several replies are joined into
+    /// one (`END\r\n` = 5, where it is all of the reply too).
     pub trailer: u8,
 }
 

@@ -20,5 +20,8 @@ pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
     }
     let file = write(site, "haproxy.cfg", &text)?;
     // -db: stay in the foreground, as one process.
-    Ok(Launch::new(program, ["-db".into(), "-f".into(), file.into_os_string()]))
+    Ok(Launch::new(
+        program,
+        ["-db".into(), "-f".into(), file.into_os_string()],
+    ))
 }

@@ -9,7 +9,11 @@ use super::{Site, write};
 use crate::process::Launch;
 
 pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
-    let servers: Vec<String> = site.servers.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let servers: Vec<String> = site
+        .servers
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
     let text = json!({ "pools": { "cache": { "servers": servers } }, "route": "PoolRoute|cache" });
     let file = write(site, "mcrouter.json", &text.to_string())?;
     let spool = site.directory.join("mcrouter");

@@ -11,6 +11,21 @@ pub(crate) fn launch(program: &Path, port: u16) -> Launch {
     // it with this process; for anyone else -u means nothing.
     Launch::new(
         program,
-        ["-l", "127.0.0.1", "-p", &port, "-U", "0", "-t", "1", "-m", "512", "-c", "12000", "-u", "root"],
+        [
+            "-l",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-U",
+            "0",
+            "-t",
+            "1",
+            "-m",
+            "512",
+            "-c",
+            "12000",
+            "-u",
+            "root",
+        ],
     )
 }

@@ -87,19 +87,27 @@ impl Contender {
 
     /// Whether it answers by itself, with no servers behind it.
     pub(crate) fn is_server(self) -> bool {
-        matches!(self, Self::Memcached | Self::EmbeddedIoUring | Self::EmbeddedEpoll)
+        matches!(
+            self,
+            Self::Memcached | Self::EmbeddedIoUring | Self::EmbeddedEpoll
+        )
     }
 
     /// Its binary: the one that `named` names, or else the one that is found.
     pub(crate) fn program(self, named: &[Binary]) -> Result<PathBuf> {
-        let named = named.iter().find(|binary| binary.contender == self).map(|binary| binary.path.clone());
+        let named = named
+            .iter()
+            .find(|binary| binary.contender == self)
+            .map(|binary| binary.path.clone());
         let program = named.or_else(|| self.find());
         program.with_context(|| format!("no {0} found; name it with --binary {0}=PATH", self.name()))
     }
 
     fn find(self) -> Option<PathBuf> {
         match self {
-            Self::ProximaIoUring | Self::ProximaEpoll | Self::EmbeddedIoUring | Self::EmbeddedEpoll => proxima::find(),
+            Self::ProximaIoUring | Self::ProximaEpoll | Self::EmbeddedIoUring | Self::EmbeddedEpoll => {
+                proxima::find()
+            }
             Self::Twemproxy => find_program("nutcracker"),
             Self::Haproxy => find_program("haproxy"),
             Self::Mcrouter => find_program("mcrouter"),
@@ -117,8 +125,15 @@ impl Contender {
             _ => "--version",
         };
         let output = Command::new(program).arg(flag).output();
-        let output = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
-        String::from_utf8_lossy(&output).lines().next().unwrap_or("unknown version").trim().to_owned()
+        let output = output
+            .map(|output| [output.stdout, output.stderr].concat())
+            .unwrap_or_default();
+        String::from_utf8_lossy(&output)
+            .lines()
+            .next()
+            .unwrap_or("unknown version")
+            .trim()
+            .to_owned()
     }
 
     /// Writes its configuration and says how to start it.
@@ -153,9 +168,14 @@ impl FromStr for Binary {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, path) = text.split_once('=').ok_or("expected NAME=PATH")?;
-        Ok(Self { contender: Contender::from_str(name, false)?, path: path.into() })
+        Ok(Self {
+            contender: Contender::from_str(name, false)?,
+            path: path.into(),
+        })
     }
 }
+
+pub(crate) use memcached::launch as memcached;
 
 /// Writes a configuration file into the site's directory.
 fn write(site: &Site<'_>, name: &str, text: &str) -> Result<PathBuf> {

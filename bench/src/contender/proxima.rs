@@ -22,7 +22,11 @@ pub(super) enum Leaf {
 /// The binary built beside this one, or else the installed one.
 pub(super) fn find() -> Option<PathBuf> {
     let beside = env::current_exe().ok()?.with_file_name("proxima");
-    if beside.is_file() { Some(beside) } else { find_program("proxima") }
+    if beside.is_file() {
+        Some(beside)
+    } else {
+        find_program("proxima")
+    }
 }
 
 /// One worker on the back end `io`.
@@ -31,16 +35,31 @@ pub(super) fn launch(program: &Path, site: &Site<'_>, io: &str, leaf: Leaf) -> R
     let file = file.into_os_string();
     Ok(Launch::new(
         program,
-        ["run".into(), "--config".into(), file, "--io".into(), io.into(), "--workers".into(), "1".into()],
+        [
+            "run".into(),
+            "--config".into(),
+            file,
+            "--io".into(),
+            io.into(),
+            "--workers".into(),
+            "1".into(),
+        ],
     ))
 }
 
 fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
-    let listener = format!("workers: 1\nlisteners:\n  - address: 127.0.0.1:{}\n    route: main\n", site.port);
+    let listener = format!(
+        "workers: 1\nlisteners:\n  - address: 127.0.0.1:{}\n    route: main\n",
+        site.port
+    );
     if leaf == Leaf::Embedded {
         return format!("{listener}routes:\n  main: embedded\n");
     }
-    let servers: Vec<String> = site.servers.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
+    let servers: Vec<String> = site
+        .servers
+        .iter()
+        .map(|port| format!("\"127.0.0.1:{port}\""))
+        .collect();
     let route = match site.spread {
         Spread::Hash => "pool",
         Spread::All => "all_sync",

@@ -56,7 +56,12 @@ impl Connection {
     }
 
     /// Takes over a connection that is made.
-    pub(super) fn adopt(&mut self, stream: std::net::TcpStream, registry: &Registry, token: Token) -> Result<()> {
+    pub(super) fn adopt(
+        &mut self,
+        stream: std::net::TcpStream,
+        registry: &Registry,
+        token: Token,
+    ) -> Result<()> {
         stream.set_nonblocking(true)?;
         let mut stream = TcpStream::from_std(stream);
         registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
@@ -103,7 +108,9 @@ impl Connection {
     /// # Errors
     /// When the connection could not be made, or is broken.
     pub(super) fn flush(&mut self, tally: &mut Tally) -> Result<()> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let Some(stream) = &mut self.stream else {
+            return Ok(());
+        };
         if !self.connected {
             if let Some(error) = stream.take_error()? {
                 tally.failed_connects += 1;
@@ -140,7 +147,9 @@ impl Connection {
         tally: &mut Tally,
     ) -> Result<()> {
         loop {
-            let Some(stream) = &mut self.stream else { return Ok(()) };
+            let Some(stream) = &mut self.stream else {
+                return Ok(());
+            };
             match stream.read(scratch) {
                 Ok(0) => bail!("the connection was closed by the other side"),
                 Ok(length) if self.replies.is_empty() => {
@@ -163,7 +172,13 @@ impl Connection {
     }
 
     /// Judges the complete replies at the start of `bytes` and returns their length.
-    fn judge_all(&mut self, bytes: &[u8], keys: &Keys, value_size: usize, tally: &mut Tally) -> Result<usize> {
+    fn judge_all(
+        &mut self,
+        bytes: &[u8],
+        keys: &Keys,
+        value_size: usize,
+        tally: &mut Tally,
+    ) -> Result<usize> {
         let now = Instant::now();
         let mut used = 0;
         while used < bytes.len() {
@@ -173,7 +188,8 @@ impl Connection {
                 tally.first_wrong.get_or_insert(words);
                 bail!("a reply that nobody asked for");
             };
-            let Some((length, verdict)) = judge(&bytes[used..], keys.get(operation.key), operation.set, value_size)
+            let Some((length, verdict)) =
+                judge(&bytes[used..], keys.get(operation.key), operation.set, value_size)
             else {
                 break;
             };

@@ -30,7 +30,9 @@ pub(super) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Resul
         stream.write_all(&requests)?;
         let expected = b"STORED\r\n".repeat((next - first) as usize);
         let mut replies = vec![0; expected.len()];
-        stream.read_exact(&mut replies).with_context(|| format!("{address} does not answer sets"))?;
+        stream
+            .read_exact(&mut replies)
+            .with_context(|| format!("{address} does not answer sets"))?;
         ensure!(
             replies == expected,
             "{address} refuses sets: {}",

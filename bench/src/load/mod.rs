@@ -16,6 +16,7 @@ mod tally;
 mod worker;
 
 pub(crate) use options::Options;
+pub(crate) use report::Report;
 
 use std::{
     process::ExitCode,
@@ -25,6 +26,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow};
+use serde::Serialize;
 
 use crate::{
     process::raise_descriptor_limit,
@@ -32,7 +34,6 @@ use crate::{
 };
 use pace::Pace;
 use progress::Progress;
-use report::Report;
 use worker::Worker;
 
 /// Runs `proxima-bench load`.
@@ -48,13 +49,23 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     if options.duration == Duration::ZERO {
         return Ok(ExitCode::SUCCESS);
     }
-    let addresses: Vec<_> = options.address.iter().copied().cycle().take(options.connections).collect();
+    let addresses: Vec<_> = options
+        .address
+        .iter()
+        .copied()
+        .cycle()
+        .take(options.connections)
+        .collect();
     let mut workers = Vec::with_capacity(options.threads);
     for thread in 0..options.threads {
-        let share = options.connections * thread / options.threads..options.connections * (thread + 1) / options.threads;
+        let share = options.connections * thread / options.threads
+            ..options.connections * (thread + 1) / options.threads;
         let seed = options.seed.wrapping_add(thread as u64);
         let operations = Operations::new(options.keys, options.popularity, options.mix, seed)?;
-        workers.push((share.len(), Worker::connect(options, &keys, operations, &addresses[share])?));
+        workers.push((
+            share.len(),
+            Worker::connect(options, &keys, operations, &addresses[share])?,
+        ));
     }
 
     let (reports, intervals) = channel();
@@ -67,7 +78,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
                 let pace = options.rate.map(|rate| {
                     let share = rate * connections as f64 / options.connections as f64;
                     // The threads' requests fall between each other's.
-                    Pace::new(start + Duration::from_secs_f64(number as f64 / rate), share, connections)
+                    Pace::new(
+                        start + Duration::from_secs_f64(number as f64 / rate),
+                        share,
+                        connections,
+                    )
                 });
                 let reports = reports.clone();
                 scope.spawn(move || worker.run(start, pace, &reports))
@@ -76,7 +91,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         drop(reports);
         let total = Progress::new(options).follow(&intervals);
         for thread in threads {
-            thread.join().map_err(|_| anyhow!("a thread of the load panicked"))??;
+            thread
+                .join()
+                .map_err(|_| anyhow!("a thread of the load panicked"))??;
         }
         anyhow::Ok(total)
     })?;
@@ -84,7 +101,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let report = Report::new(options, start.elapsed(), &total);
     match &options.json {
         Some(file) => {
-            crate::output::write_json(file, &report)?;
+            crate::output::write_json(
+                file,
+                &WithOptions {
+                    options,
+                    report: &report,
+                },
+            )?;
             if file.as_os_str() != "-" {
                 report.print();
             }
@@ -92,5 +115,17 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         None => report.print(),
     }
     let failed = total.wrong > 0 || (options.strict && total.refused + total.lost > 0);
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// What the file holds: the report and what was asked for.
+#[derive(Serialize)]
+struct WithOptions<'a> {
+    options: &'a Options,
+    #[serde(flatten)]
+    report: &'a Report,
 }

@@ -23,14 +23,22 @@ use crate::workload::{Mix, Popularity};
 /// Exit code: 0; 1 when a wrong byte was read, with --strict also when a request was refused or lost; 2 when the run
 /// could not be made.
 #[derive(Args, Clone, Debug, Serialize)]
-#[command(after_long_help = "Examples:
+#[command(
+    args_override_self = true,
+    after_long_help = "Examples:
   proxima-bench load --address 127.0.0.1:11211 --fill                       how much does it take?
   proxima-bench load --rate 20000 --duration 60s --json open.json           how long do replies take at 20,000/s?
   proxima-bench load --connections 1000 --pipeline 16 --popularity zipf     many clients, deep pipelines, hot keys
-  proxima-bench load --reconnect --connections 20                           a connection for every request")]
+  proxima-bench load --reconnect --connections 20                           a connection for every request"
+)]
 pub(crate) struct Options {
     /// Where to connect; of several, each connection takes the next
-    #[arg(long, value_name = "IP:PORT,…", value_delimiter = ',', default_value = "127.0.0.1:11211")]
+    #[arg(
+        long,
+        value_name = "IP:PORT,…",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:11211"
+    )]
     pub(crate) address: Vec<SocketAddr>,
     /// Connections in all
     #[arg(long, short = 'c', default_value_t = 100)]
@@ -46,6 +54,7 @@ pub(crate) struct Options {
     pub(crate) rate: Option<f64>,
     /// How long requests are sent, as in 90s or 2m; 0s with --fill only fills
     #[arg(long, value_parser = humantime::parse_duration, default_value = "10s")]
+    #[serde(rename = "duration_seconds", serialize_with = "as_seconds")]
     pub(crate) duration: Duration,
     /// A new connection for every request; its making is part of the latency
     #[arg(long)]
@@ -89,15 +98,31 @@ pub(crate) struct Options {
 impl Options {
     /// Refuses what cannot be run.
     pub(crate) fn check(&self) -> Result<()> {
-        ensure!(self.connections > 0 && self.threads > 0, "--connections and --threads must be at least 1");
-        ensure!(self.threads <= self.connections, "each of the --threads needs a connection");
+        ensure!(
+            self.connections > 0 && self.threads > 0,
+            "--connections and --threads must be at least 1"
+        );
+        ensure!(
+            self.threads <= self.connections,
+            "each of the --threads needs a connection"
+        );
         ensure!(self.pipeline > 0, "--pipeline must be at least 1");
-        ensure!(!self.reconnect || self.pipeline == 1, "--reconnect makes one request a connection: no --pipeline");
-        ensure!(self.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()), "--rate must be above 0");
+        ensure!(
+            !self.reconnect || self.pipeline == 1,
+            "--reconnect makes one request a connection: no --pipeline"
+        );
+        ensure!(
+            self.rate.is_none_or(|rate| rate > 0.0 && rate.is_finite()),
+            "--rate must be above 0"
+        );
         Ok(())
     }
 }
 
 fn as_text<S: serde::Serializer>(popularity: &Popularity, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(popularity)
+}
+
+fn as_seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
 }

@@ -16,12 +16,17 @@ pub(super) struct Pace {
 impl Pace {
     /// `rate` requests per second in all over `connections` from `start` on.
     pub(super) fn new(start: Instant, rate: f64, connections: usize) -> Self {
-        Self { start, interval: 1.0 / rate, connections: connections as u64 }
+        Self {
+            start,
+            interval: 1.0 / rate,
+            connections: connections as u64,
+        }
     }
 
     /// How many requests were due by `now`.
     pub(super) fn due(&self, now: Instant) -> u64 {
-        now.checked_duration_since(self.start).map_or(0, |age| (age.as_secs_f64() / self.interval) as u64 + 1)
+        now.checked_duration_since(self.start)
+            .map_or(0, |age| (age.as_secs_f64() / self.interval) as u64 + 1)
     }
 
     /// When request number `number` of all is due.
@@ -59,7 +64,10 @@ mod tests {
         let mut of_connection = [0; 3];
         for number in 0..100 {
             let connection = pace.connection(number);
-            assert_eq!(pace.time_on(connection, of_connection[connection]), pace.time(number));
+            assert_eq!(
+                pace.time_on(connection, of_connection[connection]),
+                pace.time(number)
+            );
             of_connection[connection] += 1;
         }
     }

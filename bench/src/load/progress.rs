@@ -14,7 +14,11 @@ pub(super) struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     pub(super) fn new(options: &'a Options) -> Self {
-        Self { options, total: Tally::new(), open: BTreeMap::new() }
+        Self {
+            options,
+            total: Tally::new(),
+            open: BTreeMap::new(),
+        }
     }
 
     /// Follows the run until the last thread ends; returns the sum.
@@ -38,7 +42,9 @@ impl<'a> Progress<'a> {
     fn finish(&mut self, second: u64, sum: Tally) {
         // What comes in the last moments is not a whole second's.
         if !self.options.quiet && second < self.options.duration.as_secs() {
-            let Percentiles { p50, p99, p999, max, .. } = Percentiles::of(&sum.all());
+            let Percentiles {
+                p50, p99, p999, max, ..
+            } = Percentiles::of(&sum.all());
             eprintln!(
                 "{:>4} s {:>9} replies/s  p50 {p50:.0} µs  p99 {p99:.0}  p99.9 {p999:.0}  max {max:.0}  misses {}  \
                  refused {}  lost {}  wrong {}",

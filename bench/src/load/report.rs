@@ -3,56 +3,55 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{options::Options, tally::Tally};
 
 /// The report of a whole run.
-#[derive(Serialize)]
-pub(super) struct Report<'a> {
-    /// What was asked for.
-    options: &'a Options,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
     /// From the start to the last reply.
     seconds: f64,
     /// Replies of every kind.
-    replies: u64,
+    pub(crate) replies: u64,
     /// Replies per second.
-    ops_per_second: f64,
+    pub(crate) ops_per_second: f64,
     hits: u64,
-    misses: u64,
+    pub(crate) misses: u64,
     stored: u64,
     /// Error replies.
-    refused: u64,
+    pub(crate) refused: u64,
     /// Replies with a wrong byte.
-    wrong: u64,
+    pub(crate) wrong: u64,
     /// Requests without a reply.
-    lost: u64,
+    pub(crate) lost: u64,
     connects: u64,
     failed_connects: u64,
     first_wrong: Option<String>,
     first_error: Option<String>,
     /// Whether latencies count from when a request was due (open loop) or from when it was sent.
     corrected_for_coordinated_omission: bool,
-    latency_us: Latencies,
+    pub(crate) latency_us: Latencies,
 }
 
-#[derive(Serialize)]
-struct Latencies {
-    all: Percentiles,
+/// Latencies by kind of request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Latencies {
+    pub(crate) all: Percentiles,
     gets: Percentiles,
     sets: Percentiles,
 }
 
 /// Microseconds.
-#[derive(Serialize)]
-pub(super) struct Percentiles {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Percentiles {
     mean: f64,
-    pub(super) p50: f64,
+    pub(crate) p50: f64,
     p90: f64,
-    pub(super) p99: f64,
-    pub(super) p999: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
     p9999: f64,
-    pub(super) max: f64,
+    pub(crate) max: f64,
 }
 
 impl Percentiles {
@@ -70,11 +69,10 @@ impl Percentiles {
     }
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(options: &'a Options, took: Duration, total: &Tally) -> Self {
+impl Report {
+    pub(super) fn new(options: &Options, took: Duration, total: &Tally) -> Self {
         let seconds = took.as_secs_f64();
         Self {
-            options,
             seconds,
             replies: total.replies(),
             ops_per_second: total.replies() as f64 / seconds,
@@ -99,14 +97,38 @@ impl<'a> Report<'a> {
 
     /// For people.
     pub(super) fn print(&self) {
-        let Percentiles { mean, p50, p90, p99, p999, p9999, max } = self.latency_us.all;
-        println!("{} replies in {:.1} s: {:.0}/s", self.replies, self.seconds, self.ops_per_second);
-        println!("  {} hits, {} misses, {} stored", self.hits, self.misses, self.stored);
-        println!("  {} refused, {} lost, {} wrong", self.refused, self.lost, self.wrong);
+        let Percentiles {
+            mean,
+            p50,
+            p90,
+            p99,
+            p999,
+            p9999,
+            max,
+        } = self.latency_us.all;
+        println!(
+            "{} replies in {:.1} s: {:.0}/s",
+            self.replies, self.seconds, self.ops_per_second
+        );
+        println!(
+            "  {} hits, {} misses, {} stored",
+            self.hits, self.misses, self.stored
+        );
+        println!(
+            "  {} refused, {} lost, {} wrong",
+            self.refused, self.lost, self.wrong
+        );
         if self.connects + self.failed_connects > 0 {
-            println!("  {} connections made, {} failed", self.connects, self.failed_connects);
+            println!(
+                "  {} connections made, {} failed",
+                self.connects, self.failed_connects
+            );
         }
-        let from = if self.corrected_for_coordinated_omission { "due" } else { "sent" };
+        let from = if self.corrected_for_coordinated_omission {
+            "due"
+        } else {
+            "sent"
+        };
         println!(
             "  latency, µs since the request was {from}: mean {mean:.0}, p50 {p50:.0}, p90 {p90:.0}, p99 {p99:.0}, \
              p99.9 {p999:.0}, p99.99 {p9999:.0}, max {max:.0}"

@@ -53,9 +53,7 @@ impl Tally {
 
     /// A reply came.
     pub(super) fn reply(&mut self, verdict: Verdict, set: bool, latency: Duration) {
-        let histogram = if set { &mut self.sets } else { &mut self.gets };
-        // A histogram that resizes itself takes every value above 0.
-        histogram.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
+        self.record(set, latency);
         match verdict {
             Verdict::Hit => self.hits += 1,
             Verdict::Miss => self.misses += 1,
@@ -75,10 +73,15 @@ impl Tally {
     ///
     /// It counts as a latency too: leaving out the requests that waited longest would flatter the server.
     pub(super) fn lose(&mut self, set: bool, age: Duration, why: &str) {
-        let histogram = if set { &mut self.sets } else { &mut self.gets };
-        histogram.saturating_record(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX).max(1));
+        self.record(set, age);
         self.lost += 1;
         self.first_error.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn record(&mut self, set: bool, latency: Duration) {
+        let histogram = if set { &mut self.sets } else { &mut self.gets };
+        // Cannot fail: the histogram grows to hold its values, and no run lasts 500 years.
+        let _ = histogram.record(latency.as_nanos() as u64);
     }
 
     /// Adds what another thread or an earlier stretch has counted.
@@ -137,7 +140,10 @@ mod tests {
             part.lose(true, Duration::from_secs(number as u64 + 1), reason);
             total.add(part);
         }
-        assert_eq!((total.stored, total.wrong, total.lost, total.replies()), (2, 2, 2, 4));
+        assert_eq!(
+            (total.stored, total.wrong, total.lost, total.replies()),
+            (2, 2, 2, 4)
+        );
         assert_eq!((total.gets.len(), total.sets.len(), total.all().len()), (2, 4, 6));
         assert_eq!(total.first_wrong.as_deref(), Some("first"));
         assert_eq!(total.first_error.as_deref(), Some("first"));

@@ -10,7 +10,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use mio::{Events, Interest, Poll, Token, unix::SourceFd};
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 
 use super::{connection::Connection, options::Options, pace::Pace, tally::Tally};
 use crate::{
@@ -68,7 +70,10 @@ impl<'a> Worker<'a> {
     ) -> Result<Self> {
         let poll = Poll::new()?;
         // mio counts timeouts in milliseconds; requests are due in microseconds.
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
         poll.registry().register(
             &mut SourceFd(&timer.as_raw_fd()),
             Token(addresses.len()),
@@ -97,7 +102,12 @@ impl<'a> Worker<'a> {
 
     /// Sends and reads from `start` on until the duration is over and the last reply has come, reporting each second.
     /// `pace` is the thread's share of an open loop.
-    pub(super) fn run(mut self, start: Instant, pace: Option<Pace>, reports: &Sender<Interval>) -> Result<()> {
+    pub(super) fn run(
+        mut self,
+        start: Instant,
+        pace: Option<Pace>,
+        reports: &Sender<Interval>,
+    ) -> Result<()> {
         let end = start + self.options.duration;
         let mut events = Events::with_capacity(1_024);
         let mut second = 0;
@@ -112,7 +122,10 @@ impl<'a> Worker<'a> {
             if now >= start + Duration::from_secs(second + 1) {
                 let tally = std::mem::replace(&mut self.tally, Tally::new());
                 // Nobody listens any more only when the main thread has failed; then this run is over too.
-                reports.send(Interval { second, tally }).ok().context("the run was given up")?;
+                reports
+                    .send(Interval { second, tally })
+                    .ok()
+                    .context("the run was given up")?;
                 second += 1;
             }
             let over = now >= end;
@@ -132,7 +145,11 @@ impl<'a> Worker<'a> {
                 }
             }
             self.retry(now, pace.as_ref(), !over);
-            let patience = if self.retries.is_empty() { Duration::from_millis(50) } else { Duration::from_millis(1) };
+            let patience = if self.retries.is_empty() {
+                Duration::from_millis(50)
+            } else {
+                Duration::from_millis(1)
+            };
             match self.poll.poll(&mut events, Some(patience)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 other => other?,
@@ -147,12 +164,20 @@ impl<'a> Worker<'a> {
             }
         }
         self.lose_the_rest(pace.as_ref());
-        reports.send(Interval { second, tally: self.tally }).ok().context("the run was given up")
+        reports
+            .send(Interval {
+                second,
+                tally: self.tally,
+            })
+            .ok()
+            .context("the run was given up")
     }
 
     /// Whether no reply is waited for. What was due but never sent still is.
     fn idle(&self) -> bool {
-        self.connections.iter().all(|connection| connection.under_way() == 0)
+        self.connections
+            .iter()
+            .all(|connection| connection.under_way() == 0)
             && self.places.iter().all(|place| place.sent == place.due)
     }
 
@@ -173,7 +198,12 @@ impl<'a> Worker<'a> {
     /// Reads and writes what can be read and written.
     fn handle(&mut self, number: usize) {
         let connection = &mut self.connections[number];
-        let read = connection.read(&mut self.scratch, self.keys, self.options.value_size, &mut self.tally);
+        let read = connection.read(
+            &mut self.scratch,
+            self.keys,
+            self.options.value_size,
+            &mut self.tally,
+        );
         if let Err(error) = read.and_then(|()| connection.flush(&mut self.tally)) {
             self.park(number, &error);
         } else if self.options.reconnect && connection.is_open() && connection.under_way() == 0 {
@@ -203,7 +233,11 @@ impl<'a> Worker<'a> {
             place.sent += u64::from(pace.is_some());
             connection.ask(operation, since, self.keys, self.options.value_size);
         }
-        let opened = if connection.is_open() { Ok(()) } else { connection.open(self.poll.registry(), Token(number)) };
+        let opened = if connection.is_open() {
+            Ok(())
+        } else {
+            connection.open(self.poll.registry(), Token(number))
+        };
         if opened.is_err() {
             self.tally.failed_connects += 1;
         }
@@ -234,8 +268,17 @@ impl<'a> Worker<'a> {
     fn arm(&self, delay: Duration) -> Result<()> {
         // 0 would disarm the timer.
         let delay = delay.max(Duration::from_nanos(1));
-        let value = Timespec { tv_sec: delay.as_secs() as i64, tv_nsec: i64::from(delay.subsec_nanos()) };
-        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        let value = Timespec {
+            tv_sec: delay.as_secs() as i64,
+            tv_nsec: i64::from(delay.subsec_nanos()),
+        };
+        let once = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: value,
+        };
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
         Ok(())
     }

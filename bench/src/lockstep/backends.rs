@@ -45,9 +45,13 @@ impl Backends {
     /// Servers on these listeners, which must be nonblocking. Gets are answered with `value_size` bytes.
     pub(crate) fn new(listeners: Vec<TcpListener>, value_size: usize) -> Result<Self> {
         let poll = Poll::new()?;
-        let mut listeners: Vec<_> = listeners.into_iter().map(mio::net::TcpListener::from_std).collect();
+        let mut listeners: Vec<_> = listeners
+            .into_iter()
+            .map(mio::net::TcpListener::from_std)
+            .collect();
         for (number, listener) in listeners.iter_mut().enumerate() {
-            poll.registry().register(listener, Token(number), Interest::READABLE)?;
+            poll.registry()
+                .register(listener, Token(number), Interest::READABLE)?;
         }
         Ok(Self {
             poll,
@@ -70,11 +74,17 @@ impl Backends {
         while self.arrived < expected {
             self.turn(STUCK)?;
             if Instant::now() > deadline {
-                bail!("{} of {expected} requests reached the servers within {STUCK:?}, then no more", self.arrived);
+                bail!(
+                    "{} of {expected} requests reached the servers within {STUCK:?}, then no more",
+                    self.arrived
+                );
             }
         }
         if self.arrived > expected {
-            bail!("{} requests reached the servers; {expected} were asked for", self.arrived);
+            bail!(
+                "{} requests reached the servers; {expected} were asked for",
+                self.arrived
+            );
         }
         Ok(())
     }
@@ -87,7 +97,11 @@ impl Backends {
             connection.held = 0;
             connection.flush()?;
         }
-        while self.connections.values().any(|connection| !connection.replies.is_empty()) {
+        while self
+            .connections
+            .values()
+            .any(|connection| !connection.replies.is_empty())
+        {
             if Instant::now() > deadline {
                 bail!("the proxy did not read its servers' replies within {STUCK:?}");
             }
@@ -114,7 +128,9 @@ impl Backends {
                 accept_all(listener, &self.poll, &mut self.connections, &mut self.next)?;
                 continue;
             }
-            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            let Some(connection) = self.connections.get_mut(&token) else {
+                continue;
+            };
             let open = connection.read(&mut self.scratch, self.value_size, &mut self.arrived)?;
             if connection.held == 0 {
                 connection.flush()?;
@@ -143,9 +159,19 @@ fn accept_all(
         SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER)?;
         let token = Token(*next);
         *next += 1;
-        poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        poll.registry()
+            .register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
         let conversation = Conversation::default();
-        connections.insert(token, Connection { stream, conversation, replies: Vec::new(), written: 0, held: 0 });
+        connections.insert(
+            token,
+            Connection {
+                stream,
+                conversation,
+                replies: Vec::new(),
+                written: 0,
+                held: 0,
+            },
+        );
     }
 }
 
@@ -156,7 +182,9 @@ impl Connection {
             match self.stream.read(scratch) {
                 Ok(0) => return Ok(false),
                 Ok(length) => {
-                    let served = self.conversation.feed(&scratch[..length], value_size, &mut self.replies)?;
+                    let served = self
+                        .conversation
+                        .feed(&scratch[..length], value_size, &mut self.replies)?;
                     self.held += served;
                     *arrived += served;
                 }

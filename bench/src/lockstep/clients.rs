@@ -63,12 +63,24 @@ impl Clients {
             .map(|stream| {
                 stream.set_read_timeout(Some(STUCK))?;
                 stream.set_write_timeout(Some(STUCK))?;
-                Ok(Connection { stream, requests: Vec::new(), batch: Vec::new() })
+                Ok(Connection {
+                    stream,
+                    requests: Vec::new(),
+                    batch: Vec::new(),
+                })
             })
             .collect::<Result<_>>()?;
         let (pipeline, value_size) = (shape.pipeline, shape.value_size);
         let hit_length = hit_length(&keys, value_size);
-        Ok(Self { connections, keys, operations, pipeline, value_size, hit_length, received: Vec::new() })
+        Ok(Self {
+            connections,
+            keys,
+            operations,
+            pipeline,
+            value_size,
+            hit_length,
+            received: Vec::new(),
+        })
     }
 
     /// The keys that are asked for.
@@ -86,7 +98,9 @@ impl Clients {
         for connection in &mut self.connections {
             connection.requests.clear();
             connection.batch.clear();
-            connection.batch.extend(self.operations.by_ref().take(self.pipeline));
+            connection
+                .batch
+                .extend(self.operations.by_ref().take(self.pipeline));
             for operation in &connection.batch {
                 let key = self.keys.get(operation.key);
                 if operation.set {
@@ -97,7 +111,10 @@ impl Clients {
             }
         }
         for connection in &mut self.connections {
-            connection.stream.write_all(&connection.requests).context("the proxy takes no more requests")?;
+            connection
+                .stream
+                .write_all(&connection.requests)
+                .context("the proxy takes no more requests")?;
         }
         Ok(())
     }
@@ -123,11 +140,16 @@ impl Clients {
         for connection in &mut self.connections {
             let sets = connection.batch.iter().filter(|operation| operation.set).count();
             let gets = connection.batch.len() - sets;
-            self.received.resize(sets * STORED.len() + gets * self.hit_length, 0);
+            self.received
+                .resize(sets * STORED.len() + gets * self.hit_length, 0);
             read_all(&mut connection.stream, &mut self.received)?;
             let mut rest = &self.received[..];
             for operation in &connection.batch {
-                let length = if operation.set { STORED.len() } else { self.hit_length };
+                let length = if operation.set {
+                    STORED.len()
+                } else {
+                    self.hit_length
+                };
                 let (reply, following) = rest.split_at(length);
                 rest = following;
                 let key = self.keys.get(operation.key);
@@ -146,7 +168,9 @@ impl Clients {
 /// Whether `reply`, of a hit's length, has the announcement and the end of a hit on `key`, and the key in its value.
 fn framed(reply: &[u8], key: &[u8], value_size: usize) -> bool {
     let (announcement, data) = reply.split_at(reply.len() - HIT_END.len() - value_size);
-    announcement.strip_prefix(b"VALUE ").is_some_and(|rest| rest.starts_with(key))
+    announcement
+        .strip_prefix(b"VALUE ")
+        .is_some_and(|rest| rest.starts_with(key))
         && announcement.ends_with(b"\r\n")
         && data.starts_with(&key[..key.len().min(value_size)])
         && data.ends_with(HIT_END)
@@ -169,11 +193,17 @@ fn read_all(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<()> {
     let mut length = 0;
     while length < buffer.len() {
         match stream.read(&mut buffer[length..]) {
-            Ok(0) => bail!("a client's connection was closed; it had received '{}'", begin(&buffer[..length])),
+            Ok(0) => bail!(
+                "a client's connection was closed; it had received '{}'",
+                begin(&buffer[..length])
+            ),
             Ok(more) => length += more,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                bail!("a client waited {STUCK:?} for its replies; it had received '{}'", begin(&buffer[..length]))
+                bail!(
+                    "a client waited {STUCK:?} for its replies; it had received '{}'",
+                    begin(&buffer[..length])
+                )
             }
             Err(error) => return Err(error).context("a client's connection broke"),
         }

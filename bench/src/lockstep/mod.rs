@@ -1,7 +1,7 @@
 //! Lockstep: processor time per request that repeats on a noisy machine.
 //!
 //! ```text
-//!  this process, one thread, SCHED_BATCH          the proxy, on the same processor, SCHED_BATCH, nice 19
+//!  this process, one thread, SCHED_BATCH          the proxy, on the same processor, SCHED_BATCH, nice 10
 //!  ───────────────────────────────────────        ─────────────────────────────────────────────
 //!  every client writes its requests               (ready, but does not interrupt)
 //!  sleeps until all have reached the servers ───▶ wakes once, sees the whole batch, forwards it
@@ -10,7 +10,7 @@
 //!  reads and judges every reply              ◀─── sleeps
 //! ```
 //!
-//! The proxy runs at the lowest priority: SCHED_BATCH keeps a wake-up from interrupting, the priority keeps the
+//! The proxy runs at a low priority: SCHED_BATCH keeps a wake-up from interrupting, the priority keeps the
 //! scheduler's clock from giving the proxy a turn while a thousand clients are still writing. Without it the proxy
 //! saw six batches in place of two at 1,000 clients.
 //!
@@ -25,16 +25,17 @@ mod clients;
 mod options;
 mod report;
 mod rounds;
-mod subject;
 mod target;
+mod trial;
 
-pub(crate) use options::{Case, Options, Settings, Shape};
+pub(crate) use options::{Case, Options, Shape, Subject};
 pub(crate) use report::{Figures, Report};
 
 use anyhow::{Result, ensure};
 
 use crate::process::{become_batch_on, least_busy, raise_descriptor_limit};
-use subject::Subject;
+use options::Settings;
+use trial::Trial;
 
 /// Runs `proxima-bench lockstep`.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -49,22 +50,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(file) = &options.json {
         crate::output::write_json(file, &reports)?;
     }
-    ensure!(reports.iter().any(|report| report.figures.is_some()), "nothing could be measured");
+    ensure!(
+        reports.iter().any(|report| report.figures.is_some()),
+        "nothing could be measured"
+    );
     Ok(())
 }
 
 /// Measures every case, burst by burst in turn. One that fails leaves the others running.
 fn measure(cases: &[Case], settings: &Settings, cpu: usize) -> Result<Vec<Report>> {
     let directory = tempfile::Builder::new().prefix("proxima-bench-").tempdir()?;
-    let mut subjects: Vec<Subject<'_>> = Vec::with_capacity(cases.len());
+    let mut trials: Vec<Trial<'_>> = Vec::with_capacity(cases.len());
     for (number, case) in cases.iter().enumerate() {
         let place = directory.path().join(number.to_string());
         std::fs::create_dir(&place)?;
-        subjects.push(Subject::start(case, settings, cpu, place));
+        trials.push(Trial::start(case, settings, cpu, place));
     }
     for _ in 0..settings.bursts {
-        subjects.iter_mut().for_each(Subject::burst);
+        trials.iter_mut().for_each(Trial::burst);
     }
-    subjects.iter_mut().for_each(|subject| subject.afterwards(settings));
-    Ok(subjects.into_iter().map(|subject| subject.report(cpu)).collect())
+    trials.iter_mut().for_each(|trial| trial.afterwards(settings));
+    Ok(trials.into_iter().map(|trial| trial.report(cpu)).collect())
 }

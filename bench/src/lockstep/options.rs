@@ -26,11 +26,14 @@ const LARGEST_BATCH: usize = 160 * 1024;
 /// Either name contenders, which are started with a configuration of their own and measured burst by burst in turn,
 /// or attach to a proxy that runs.
 #[derive(Args, Debug)]
-#[command(after_long_help = "Examples:
+#[command(
+    args_override_self = true,
+    after_long_help = "Examples:
   proxima-bench lockstep --contender twemproxy,haproxy --clients 100 --pipeline 16
   proxima-bench lockstep --contender proxima-epoll --servers 1000
   proxima-bench lockstep --contender memcached --clients 10          a server: nothing behind it
-  proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004")]
+  proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004"
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     target: TargetOptions,
@@ -160,24 +163,40 @@ impl Options {
             return serde_json::from_reader(text).with_context(|| format!("{} is no plan", file.display()));
         }
         let subjects: Vec<Subject> = match (target.pid, target.address) {
-            (Some(pid), Some(address)) => vec![Subject::Attach { pid, address, backends: target.backends.clone() }],
+            (Some(pid), Some(address)) => vec![Subject::Attach {
+                pid,
+                address,
+                backends: target.backends.clone(),
+            }],
             _ => target
                 .contender
                 .iter()
                 .map(|contender| {
                     let program = contender.program(&target.binary)?;
-                    Ok(Subject::Start { contender: *contender, program })
+                    Ok(Subject::Start {
+                        contender: *contender,
+                        program,
+                    })
                 })
                 .collect::<Result<_>>()?,
         };
-        Ok(subjects.into_iter().map(|subject| Case { subject, shape: self.shape.clone() }).collect())
+        Ok(subjects
+            .into_iter()
+            .map(|subject| Case {
+                subject,
+                shape: self.shape.clone(),
+            })
+            .collect())
     }
 }
 
 impl Shape {
     /// Refuses what cannot be run in lockstep.
     pub(crate) fn check(&self) -> Result<()> {
-        ensure!(self.clients > 0 && self.pipeline > 0, "there must be at least one client and one request");
+        ensure!(
+            self.clients > 0 && self.pipeline > 0,
+            "there must be at least one client and one request"
+        );
         ensure!(self.servers > 0, "there must be at least one server");
         let batch = self.pipeline * (self.value_size + self.key_size + 32);
         ensure!(

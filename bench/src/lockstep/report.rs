@@ -29,9 +29,9 @@ pub(crate) struct Figures {
     pub(crate) cpu_us: Spread,
     /// The same, burst by burst: the n-th of every case of a run was taken at nearly the same time.
     pub(crate) samples_us: Vec<f64>,
-    /// How often the target went to sleep and was woken, per round: 2 for a proxy in step, 1 for a server.
+    /// How often the target's busiest thread went to sleep and was woken, per round: 2 for a proxy, 1 for a server.
     pub(crate) wakeups_a_round: f64,
-    /// How often the target was taken from the processor, per round.
+    /// How often that thread was taken from the processor, per round.
     pub(crate) preemptions_a_round: f64,
     /// How often this process was, per round: each may have shown the target a part of a batch.
     pub(crate) own_preemptions_a_round: f64,
@@ -59,13 +59,32 @@ pub(crate) struct Idle {
 impl Report {
     /// For people.
     pub(crate) fn print(&self) {
-        let Shape { clients, pipeline, value_size, mix, servers, .. } = &self.shape;
-        let asked = format!("{clients} × {pipeline}, {value_size} B, sets:gets {mix}, {servers} servers, CPU {}", self.cpu);
+        let Shape {
+            clients,
+            pipeline,
+            value_size,
+            mix,
+            servers,
+            ..
+        } = &self.shape;
+        let asked = format!(
+            "{clients} × {pipeline}, {value_size} B, sets:gets {mix}, {servers} servers, CPU {}",
+            self.cpu
+        );
         let Some(figures) = &self.figures else {
-            println!("{} ({asked}): FAILED: {}", self.target, self.failure.as_deref().unwrap_or("for no reason"));
+            println!(
+                "{} ({asked}): FAILED: {}",
+                self.target,
+                self.failure.as_deref().unwrap_or("for no reason")
+            );
             return;
         };
-        let Spread { min, p10, median, max } = figures.cpu_us;
+        let Spread {
+            min,
+            p10,
+            median,
+            max,
+        } = figures.cpu_us;
         println!(
             "{} ({asked}): {p10:.2} µs of CPU per request (median {median:.2}, min {min:.2}, max {max:.2})",
             self.target

@@ -61,7 +61,8 @@ impl Rounds {
             if sent == 0 {
                 return Ok(());
             }
-            self.finish(sent as usize, Check::Whole, target).context("while the keys were set")?;
+            self.finish(sent as usize, Check::Whole, target)
+                .context("while the keys were set")?;
             next += sent;
         }
     }

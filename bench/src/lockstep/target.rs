@@ -4,6 +4,7 @@ use std::{
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::Path,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,7 +20,7 @@ use crate::{
 };
 
 /// A proxy (or server) has to answer within this time after its start.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(30);
 
 /// What is measured: started here or attached to.
 pub(crate) struct Target {
@@ -40,26 +41,48 @@ impl Target {
     pub(crate) fn start(case: &Case, cpu: usize, directory: &Path) -> Result<Self> {
         let listeners = match &case.subject {
             Subject::Start { contender, .. } if contender.is_server() => Vec::new(),
-            Subject::Start { .. } => (0..case.shape.servers).map(|_| listen_anywhere()).collect::<Result<_>>()?,
-            Subject::Attach { backends, .. } => backends.iter().copied().map(listen_on).collect::<Result<_>>()?,
+            Subject::Start { .. } => (0..case.shape.servers)
+                .map(|_| listen_anywhere())
+                .collect::<Result<_>>()?,
+            Subject::Attach { backends, .. } => {
+                backends.iter().copied().map(listen_on).collect::<Result<_>>()?
+            }
         };
-        let ports = listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect::<Result<Vec<_>>>()?;
-        let backends =
-            if listeners.is_empty() { None } else { Some(Backends::new(listeners, case.shape.value_size)?) };
+        let ports = listeners
+            .iter()
+            .map(|listener| Ok(listener.local_addr()?.port()))
+            .collect::<Result<Vec<_>>>()?;
+        let backends = if listeners.is_empty() {
+            None
+        } else {
+            Some(Backends::new(listeners, case.shape.value_size)?)
+        };
         let (process, address) = match &case.subject {
             Subject::Start { contender, program } => {
                 let port = free_port()?;
-                let site = Site { directory, port, servers: &ports, spread: case.shape.spread };
+                let site = Site {
+                    directory,
+                    port,
+                    servers: &ports,
+                    spread: case.shape.spread,
+                };
                 let launch = contender.launch(program, &site)?;
                 let child = Child::start(&launch, &Placement::Behind(cpu), directory)?;
-                (Process::Started(child), SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+                (
+                    Process::Started(child),
+                    SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+                )
             }
             Subject::Attach { pid, address, .. } => {
                 move_to(cpu, *pid)?;
                 (Process::Attached(*pid), *address)
             }
         };
-        let mut target = Self { address, backends, process };
+        let mut target = Self {
+            address,
+            backends,
+            process,
+        };
         target.wait_until_it_answers()?;
         Ok(target)
     }
@@ -77,7 +100,10 @@ impl Target {
         match &mut self.process {
             Process::Started(child) => child.check_running(),
             Process::Attached(pid) => {
-                ensure!(Path::new(&format!("/proc/{pid}")).exists(), "process {pid} has ended");
+                ensure!(
+                    Path::new(&format!("/proc/{pid}")).exists(),
+                    "process {pid} has ended"
+                );
                 Ok(())
             }
         }
@@ -105,7 +131,7 @@ impl Target {
         stream.set_read_timeout(Some(Duration::from_millis(5)))?;
         stream.write_all(b"get proxima-bench\r\n")?;
         let mut answer = Vec::new();
-        for _ in 0..100 {
+        for _ in 0..300 {
             self.serve()?;
             let mut part = [0; 16 * 1024];
             match stream.read(&mut part) {
@@ -122,16 +148,19 @@ impl Target {
     }
 
     fn serve(&mut self) -> Result<()> {
-        match &mut self.backends {
-            Some(backends) => backends.serve(Duration::from_millis(5)),
-            None => Ok(std::thread::sleep(Duration::from_millis(5))),
+        const MOMENT: Duration = Duration::from_millis(5);
+        if let Some(backends) = &mut self.backends {
+            return backends.serve(MOMENT);
         }
+        thread::sleep(MOMENT);
+        Ok(())
     }
 }
 
 fn listen_on(port: u16) -> Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let listener = listener.with_context(|| format!("cannot listen on 127.0.0.1:{port} for the attached proxy"))?;
+    let listener =
+        listener.with_context(|| format!("cannot listen on 127.0.0.1:{port} for the attached proxy"))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

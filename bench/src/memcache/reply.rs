@@ -25,7 +25,11 @@ pub(crate) enum Verdict {
 ///
 /// Returns its length and what it said, or nothing while more bytes are needed.
 pub(crate) fn judge(bytes: &[u8], key: &[u8], set: bool, value_size: usize) -> Option<(usize, Verdict)> {
-    let Some(end) = bytes.windows(2).take(LONGEST_LINE).position(|pair| pair == b"\r\n") else {
+    let Some(end) = bytes
+        .windows(2)
+        .take(LONGEST_LINE)
+        .position(|pair| pair == b"\r\n")
+    else {
         return (bytes.len() > LONGEST_LINE).then(|| (0, wrong("a line that does not end", bytes)));
     };
     let line = &bytes[..end];
@@ -70,7 +74,10 @@ fn refusal(line: &[u8]) -> Verdict {
 }
 
 fn wrong(what: &str, bytes: &[u8]) -> Verdict {
-    Verdict::Wrong(format!("{what}: got {}", bytes[..bytes.len().min(256)].escape_ascii()))
+    Verdict::Wrong(format!(
+        "{what}: got {}",
+        bytes[..bytes.len().min(256)].escape_ascii()
+    ))
 }
 
 #[cfg(test)]
@@ -88,9 +95,16 @@ mod tests {
     fn every_prefix_of_a_hit_waits_and_the_whole_is_a_hit() {
         let reply = hit(b"key7", 100);
         for length in 0..reply.len() {
-            assert_eq!(judge(&reply[..length], b"key7", false, 100), None, "{length} bytes");
+            assert_eq!(
+                judge(&reply[..length], b"key7", false, 100),
+                None,
+                "{length} bytes"
+            );
         }
-        assert_eq!(judge(&reply, b"key7", false, 100), Some((reply.len(), Verdict::Hit)));
+        assert_eq!(
+            judge(&reply, b"key7", false, 100),
+            Some((reply.len(), Verdict::Hit))
+        );
     }
 
     #[test]
@@ -100,14 +114,20 @@ mod tests {
             let mut bad = reply.clone();
             bad[place] ^= 0x20;
             let verdict = judge(&bad, b"key7", false, 100).map(|(_, verdict)| verdict);
-            assert!(!matches!(verdict, Some(Verdict::Hit | Verdict::Miss)), "byte {place}: {verdict:?}");
+            assert!(
+                !matches!(verdict, Some(Verdict::Hit | Verdict::Miss)),
+                "byte {place}: {verdict:?}"
+            );
         }
     }
 
     #[test]
     fn another_keys_value_and_another_length_are_wrong() {
         for reply in [hit(b"key8", 100), hit(b"key7", 99), hit(b"key7", 101)] {
-            assert!(matches!(judge(&reply, b"key7", false, 100), Some((_, Verdict::Wrong(_)))));
+            assert!(matches!(
+                judge(&reply, b"key7", false, 100),
+                Some((_, Verdict::Wrong(_)))
+            ));
         }
     }
 
@@ -116,8 +136,14 @@ mod tests {
         let verdict = |bytes, set| judge(bytes, b"k", set, 10).unwrap().1;
         assert_eq!(verdict(b"END\r\n", false), Verdict::Miss);
         assert_eq!(verdict(b"STORED\r\n", true), Verdict::Stored);
-        assert!(matches!(verdict(b"SERVER_ERROR timeout\r\n", true), Verdict::Refused(_)));
-        assert!(matches!(verdict(b"SERVER_ERROR timeout\r\n", false), Verdict::Refused(_)));
+        assert!(matches!(
+            verdict(b"SERVER_ERROR timeout\r\n", true),
+            Verdict::Refused(_)
+        ));
+        assert!(matches!(
+            verdict(b"SERVER_ERROR timeout\r\n", false),
+            Verdict::Refused(_)
+        ));
         assert!(matches!(verdict(b"END\r\n", true), Verdict::Wrong(_)));
         assert!(matches!(verdict(b"STORED\r\n", false), Verdict::Wrong(_)));
         assert!(matches!(verdict(&[b'x'; 4_096], false), Verdict::Wrong(_)));

@@ -40,7 +40,10 @@ impl Conversation {
             }
             let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else {
                 self.line.extend_from_slice(bytes);
-                ensure!(self.line.len() <= LONGEST_LINE, "a request line of more than {LONGEST_LINE} bytes");
+                ensure!(
+                    self.line.len() <= LONGEST_LINE,
+                    "a request line of more than {LONGEST_LINE} bytes"
+                );
                 break;
             };
             let (head, rest) = bytes.split_at(end + 1);
@@ -70,8 +73,11 @@ impl Conversation {
                 Ok(served)
             }
             b"set" => {
-                let length = words.nth(3).and_then(|word| std::str::from_utf8(word).ok()?.parse::<usize>().ok());
-                let length = length.with_context(|| format!("a set without a length: {}", line.escape_ascii()))?;
+                let length = words
+                    .nth(3)
+                    .and_then(|word| std::str::from_utf8(word).ok()?.parse::<usize>().ok());
+                let length =
+                    length.with_context(|| format!("a set without a length: {}", line.escape_ascii()))?;
                 self.body_left = length + 2;
                 Ok(0)
             }
@@ -105,14 +111,20 @@ mod tests {
         assert_eq!(Conversation::default().feed(&asked, 50, &mut whole).unwrap(), 4);
         for size in 1..asked.len() {
             let (mut conversation, mut out) = (Conversation::default(), Vec::new());
-            let served: usize =
-                asked.chunks(size).map(|piece| conversation.feed(piece, 50, &mut out).unwrap()).sum();
+            let served: usize = asked
+                .chunks(size)
+                .map(|piece| conversation.feed(piece, 50, &mut out).unwrap())
+                .sum();
             assert_eq!((served, &out), (4, &whole), "in pieces of {size}");
         }
     }
 
     #[test]
     fn a_set_without_a_length_is_an_error() {
-        assert!(Conversation::default().feed(b"set k 0 0\r\n", 50, &mut Vec::new()).is_err());
+        assert!(
+            Conversation::default()
+                .feed(b"set k 0 0\r\n", 50, &mut Vec::new())
+                .is_err()
+        );
     }
 }

@@ -4,10 +4,10 @@ use std::{
     ffi::OsString,
     fs::File,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitStatus, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::Placement;
 
@@ -23,7 +23,10 @@ pub(crate) struct Launch {
 impl Launch {
     /// A program with arguments that are text.
     pub(crate) fn new<S: Into<OsString>>(program: &Path, arguments: impl IntoIterator<Item = S>) -> Self {
-        Self { program: program.to_owned(), arguments: arguments.into_iter().map(Into::into).collect() }
+        Self {
+            program: program.to_owned(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+        }
     }
 }
 
@@ -40,14 +43,24 @@ pub(crate) struct Child {
 impl Child {
     /// Starts `launch`; what it prints goes to a file in `directory`.
     pub(crate) fn start(launch: &Launch, placement: &Placement, directory: &Path) -> Result<Self> {
-        let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = launch
+            .program
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let log = directory.join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&log)?;
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).args(placement.prefix());
         command.arg(&launch.program).args(&launch.arguments);
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-        let inner = command.spawn().context("cannot start 'setpriv' (package util-linux)")?;
+        command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output);
+        let inner = command
+            .spawn()
+            .context("cannot start 'setpriv' (package util-linux)")?;
         Ok(Self { inner, name, log })
     }
 
@@ -58,14 +71,25 @@ impl Child {
 
     /// Fails when the process has ended, with the end of what it printed.
     pub(crate) fn check_running(&mut self) -> Result<()> {
-        if let Some(status) = self.inner.try_wait()? {
-            let output = std::fs::read(&self.log).unwrap_or_default();
-            let output = String::from_utf8_lossy(&output);
-            let mut last: Vec<&str> = output.lines().rev().take(4).collect();
-            last.reverse();
-            bail!("{} ended ({status}); it printed: {}", self.name, last.join(" | "));
+        match self.inner.try_wait()? {
+            Some(status) => bail!(self.obituary(status)),
+            None => Ok(()),
         }
+    }
+
+    /// Waits for its end; fails when that was not a success.
+    pub(crate) fn wait(&mut self) -> Result<()> {
+        let status = self.inner.wait()?;
+        ensure!(status.success(), self.obituary(status));
         Ok(())
+    }
+
+    fn obituary(&self, status: ExitStatus) -> String {
+        let output = std::fs::read(&self.log).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
+        let mut last: Vec<&str> = output.lines().rev().take(4).collect();
+        last.reverse();
+        format!("{} ended ({status}); it printed: {}", self.name, last.join(" | "))
     }
 }
 

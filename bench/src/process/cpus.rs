@@ -10,7 +10,9 @@ const OBSERVED: Duration = Duration::from_millis(300);
 /// The processors that this process may run on, ascending.
 pub(crate) fn allowed() -> Result<Vec<usize>> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     parse_list(list.context("/proc/self/status has no Cpus_allowed_list")?.trim())
 }
 
@@ -23,7 +25,12 @@ pub(crate) fn least_busy() -> Result<usize> {
     let after = busy_ticks(&fs::read_to_string("/proc/stat")?);
     let used = |cpu: &usize| after.get(cpu).copied().unwrap_or(0) - before.get(cpu).copied().unwrap_or(0);
     // The last of several equals: the kernel's own work gathers on the first processor.
-    Ok(allowed.iter().copied().rev().min_by_key(used).unwrap_or(allowed[0]))
+    Ok(allowed
+        .iter()
+        .copied()
+        .rev()
+        .min_by_key(used)
+        .unwrap_or(allowed[0]))
 }
 
 /// Ticks that were neither idle nor waiting for a disk, by processor.
@@ -33,7 +40,15 @@ fn busy_ticks(stat: &str) -> HashMap<usize, u64> {
         let cpu = words.next()?.parse().ok()?;
         // user nice system idle iowait irq softirq steal; guest time is part of user.
         let ticks: Vec<u64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
-        Some((cpu, ticks.iter().enumerate().filter(|(field, _)| !matches!(field, 3 | 4)).map(|(_, t)| t).sum()))
+        Some((
+            cpu,
+            ticks
+                .iter()
+                .enumerate()
+                .filter(|(field, _)| !matches!(field, 3 | 4))
+                .map(|(_, t)| t)
+                .sum(),
+        ))
     };
     // The first line, "cpu ", sums them all up; its first word is not a number of a processor.
     stat.lines().skip(1).filter_map(line).collect()
@@ -62,7 +77,8 @@ mod tests {
 
     #[test]
     fn idle_time_is_not_counted() {
-        let stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 1000 500 4 5 6 7 8\ncpu1 10 0 0 0 0 0 0 0 0 0\nintr 5\n";
+        let stat =
+            "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 1000 500 4 5 6 7 8\ncpu1 10 0 0 0 0 0 0 0 0 0\nintr 5\n";
         assert_eq!(busy_ticks(stat), HashMap::from([(0, 21), (1, 10)]));
     }
 

@@ -18,7 +18,9 @@ pub(crate) fn free_port() -> Result<u16> {
 
 /// A listener on a free port of 127.0.0.1, nonblocking, with room for 4,096 connections not yet accepted.
 pub(crate) fn listen_anywhere() -> Result<TcpListener> {
-    let clock = std::time::UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos() as u64);
+    let clock = std::time::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |age| age.as_nanos() as u64);
     let mut random = SmallRng::seed_from_u64(clock ^ (u64::from(std::process::id()) << 32));
     let mut last = None;
     for _ in 0..1_000 {
@@ -41,7 +43,14 @@ fn listen(port: u16) -> std::io::Result<TcpListener> {
 /// Raises the limit on open descriptors to what the system allows; children inherit it. Returns the limit.
 pub(crate) fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let reached = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let reached = if setrlimit(Resource::Nofile, raised).is_ok() {
+        limit.maximum
+    } else {
+        limit.current
+    };
     reached.unwrap_or(u64::MAX)
 }

@@ -16,7 +16,10 @@ use super::{Child, Launch, Placement};
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let servers = [PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")];
-    env::split_paths(&path).chain(servers).map(|folder| folder.join(name)).find(|file| file.is_file())
+    env::split_paths(&path)
+        .chain(servers)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
 }
 
 /// strace, attached to a process.
@@ -28,7 +31,9 @@ pub(crate) struct SyscallTrace {
 impl SyscallTrace {
     /// Attaches to every thread of `pid` and returns once it counts; nothing where strace is not installed.
     pub(crate) fn attach(pid: u32, directory: &Path) -> Result<Option<Self>> {
-        let Some(program) = find_program("strace") else { return Ok(None) };
+        let Some(program) = find_program("strace") else {
+            return Ok(None);
+        };
         let table = directory.join("syscalls.txt");
         let mut launch = Launch::new(&program, ["-c", "-f", "-p", &pid.to_string(), "-o"]);
         launch.arguments.push(table.clone().into());
@@ -37,7 +42,10 @@ impl SyscallTrace {
         loop {
             strace.check_running().context("strace cannot attach")?;
             let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-            if status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0")) {
+            if status
+                .lines()
+                .any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"))
+            {
                 break;
             }
             ensure!(Instant::now() < deadline, "strace did not attach within 5 s");
@@ -62,8 +70,14 @@ impl SyscallTrace {
 
 /// The number of calls in the last line of strace's table: `100.00    0.1    5   1234   7 total`.
 fn total(table: &str) -> Result<u64> {
-    let line = table.lines().find(|line| line.ends_with(" total")).context("strace wrote no table")?;
-    line.split_whitespace().nth(3).and_then(|calls| calls.parse().ok()).context("strace's table reads otherwise")
+    let line = table
+        .lines()
+        .find(|line| line.ends_with(" total"))
+        .context("strace wrote no table")?;
+    line.split_whitespace()
+        .nth(3)
+        .and_then(|calls| calls.parse().ok())
+        .context("strace's table reads otherwise")
 }
 
 #[cfg(test)]

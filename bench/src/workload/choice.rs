@@ -25,7 +25,9 @@ impl FromStr for Popularity {
             None if text == "zipf" => Ok(Self::Zipf(0.99)),
             Some(("zipf", exponent)) => match exponent.parse() {
                 Ok(exponent) if exponent > 0.0 && f64::is_finite(exponent) => Ok(Self::Zipf(exponent)),
-                _ => Err(format!("'{exponent}' is not an exponent; a number above 0 is, as in zipf:0.99")),
+                _ => Err(format!(
+                    "'{exponent}' is not an exponent; a number above 0 is, as in zipf:0.99"
+                )),
             },
             _ => Err("expected 'uniform', 'zipf' or 'zipf:EXPONENT'".into()),
         }
@@ -53,7 +55,9 @@ impl FromStr for Mix {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once(':').and_then(|(sets, gets)| Some((sets.parse().ok()?, gets.parse().ok()?)));
+        let parts = text
+            .split_once(':')
+            .and_then(|(sets, gets)| Some((sets.parse().ok()?, gets.parse().ok()?)));
         match parts {
             Some((0, 0)) | None => Err("expected SETS:GETS, as in 1:10, not both 0".into()),
             Some((sets, gets)) => Ok(Self { sets, gets }),
@@ -107,11 +111,18 @@ impl Operations {
         ensure!(keys > 0, "there must be at least one key");
         let zipf = match popularity {
             Popularity::Uniform => None,
-            Popularity::Zipf(exponent) => {
-                Some(Zipf::new(f64::from(keys), exponent).context("this Zipf distribution cannot be drawn from")?)
-            }
+            Popularity::Zipf(exponent) => Some(
+                Zipf::new(f64::from(keys), exponent)
+                    .context("this Zipf distribution cannot be drawn from")?,
+            ),
         };
-        Ok(Self { random: SmallRng::seed_from_u64(seed), zipf, keys, mix, position: 0 })
+        Ok(Self {
+            random: SmallRng::seed_from_u64(seed),
+            zipf,
+            keys,
+            mix,
+            position: 0,
+        })
     }
 }
 
@@ -123,7 +134,10 @@ impl Iterator for Operations {
             None => self.random.random_range(0..self.keys),
             Some(zipf) => (zipf.sample(&mut self.random) as u32).clamp(1, self.keys) - 1,
         };
-        let (sets, all) = (u64::from(self.mix.sets), u64::from(self.mix.sets) + u64::from(self.mix.gets));
+        let (sets, all) = (
+            u64::from(self.mix.sets),
+            u64::from(self.mix.sets) + u64::from(self.mix.gets),
+        );
         // Spread evenly: a set wherever the count of sets that are due goes up.
         let set = self.position * sets / all != (self.position + 1) * sets / all;
         self.position = (self.position + 1) % all;
@@ -138,17 +152,32 @@ mod tests {
     fn counts(popularity: Popularity) -> Vec<usize> {
         let mut counts = vec![0; 100];
         let operations = Operations::new(100, popularity, "1:10".parse().unwrap(), 7).unwrap();
-        operations.take(100_000).for_each(|operation| counts[operation.key as usize] += 1);
+        operations
+            .take(100_000)
+            .for_each(|operation| counts[operation.key as usize] += 1);
         counts
     }
 
     #[test]
     fn the_mix_holds_in_every_stretch() {
-        for (mix, stretch, sets) in [("1:10", 11, 1), ("1:0", 5, 5), ("0:1", 5, 0), ("2:3", 5, 2), ("10:1", 11, 10)] {
+        for (mix, stretch, sets) in [
+            ("1:10", 11, 1),
+            ("1:0", 5, 5),
+            ("0:1", 5, 0),
+            ("2:3", 5, 2),
+            ("10:1", 11, 10),
+        ] {
             let operations: Vec<Operation> =
-                Operations::new(10, Popularity::Uniform, mix.parse().unwrap(), 1).unwrap().take(stretch * 20).collect();
+                Operations::new(10, Popularity::Uniform, mix.parse().unwrap(), 1)
+                    .unwrap()
+                    .take(stretch * 20)
+                    .collect();
             for part in operations.chunks(stretch) {
-                assert_eq!(part.iter().filter(|operation| operation.set).count(), sets, "{mix}");
+                assert_eq!(
+                    part.iter().filter(|operation| operation.set).count(),
+                    sets,
+                    "{mix}"
+                );
             }
         }
     }
@@ -156,7 +185,10 @@ mod tests {
     #[test]
     fn uniform_keys_are_level() {
         let counts = counts(Popularity::Uniform);
-        assert!(counts.iter().all(|&count| (800..1_200).contains(&count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|&count| (800..1_200).contains(&count)),
+            "{counts:?}"
+        );
     }
 
     #[test]
@@ -165,7 +197,10 @@ mod tests {
         // With exponent 1 over 100 keys the n-th has 1 / (n × H(100)), H(100) = 5.187.
         for (rank, count) in [(1, counts[0]), (2, counts[1]), (10, counts[9]), (100, counts[99])] {
             let expected = 100_000.0 / (f64::from(rank) * 5.187);
-            assert!((count as f64 / expected - 1.0).abs() < 0.25, "rank {rank}: {count}, expected {expected:.0}");
+            assert!(
+                (count as f64 / expected - 1.0).abs() < 0.25,
+                "rank {rank}: {count}, expected {expected:.0}"
+            );
         }
     }
 
@@ -173,7 +208,10 @@ mod tests {
     fn the_same_seed_gives_the_same_sequence() {
         let sequence = |seed| -> Vec<Operation> {
             let mix = "1:10".parse().unwrap();
-            Operations::new(1_000, Popularity::Zipf(0.99), mix, seed).unwrap().take(100).collect()
+            Operations::new(1_000, Popularity::Zipf(0.99), mix, seed)
+                .unwrap()
+                .take(100)
+                .collect()
         };
         assert_eq!(sequence(3), sequence(3));
         assert_ne!(sequence(3), sequence(4));

@@ -22,7 +22,10 @@ impl Keys {
     pub(crate) fn new(count: u32, size: usize) -> Result<Self> {
         ensure!(count > 0, "there must be at least one key");
         let digits = (count - 1).max(1).ilog10() as usize + 1;
-        ensure!(size >= digits, "{count} different keys need a key size of at least {digits} bytes");
+        ensure!(
+            size >= digits,
+            "{count} different keys need a key size of at least {digits} bytes"
+        );
         ensure!(size <= LONGEST, "memcached's keys end at {LONGEST} bytes");
         let mut bytes = Vec::with_capacity(count as usize * size);
         for number in 0..count {

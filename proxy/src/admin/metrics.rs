@@ -12,7 +12,9 @@ use crate::{
 };
 
 pub(super) async fn metrics(State(proxy): Shared) -> Response {
-    let body = tokio::task::spawn_blocking(move || render(&proxy)).await.unwrap_or_default();
+    let body = tokio::task::spawn_blocking(move || render(&proxy))
+        .await
+        .unwrap_or_default();
     text("application/openmetrics-text; version=1.0.0; charset=utf-8", body)
 }
 
@@ -20,11 +22,18 @@ struct Page(String);
 
 impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = write!(self.0, "# TYPE proxima_{name} {kind}\n# HELP proxima_{name} {help}\n");
+        let _ = write!(
+            self.0,
+            "# TYPE proxima_{name} {kind}\n# HELP proxima_{name} {help}\n"
+        );
     }
 
     fn row(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
-        let braces = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let braces = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{labels}}}")
+        };
         let _ = writeln!(self.0, "proxima_{name}{braces} {value}");
     }
 
@@ -42,8 +51,16 @@ impl Page {
         let mut below = 0;
         for (bucket, count) in latency.buckets.iter().enumerate() {
             below += count;
-            let bound = if bucket + 1 == BUCKETS { "+Inf".into() } else { ((1u64 << bucket) as f64 / 1e6).to_string() };
-            self.row(&format!("{name}_bucket"), &format!("{labels},le=\"{bound}\""), below);
+            let bound = if bucket + 1 == BUCKETS {
+                "+Inf".into()
+            } else {
+                ((1u64 << bucket) as f64 / 1e6).to_string()
+            };
+            self.row(
+                &format!("{name}_bucket"),
+                &format!("{labels},le=\"{bound}\""),
+                below,
+            );
         }
         self.row(&format!("{name}_count"), labels, latency.count());
         self.row(&format!("{name}_sum"), labels, latency.sum as f64 / 1e6);
@@ -51,26 +68,48 @@ impl Page {
 }
 
 fn quoted(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 fn render(proxy: &Proxy) -> String {
     let figures = proxy.figures();
     let mut page = Page(String::with_capacity(16 * 1024));
     page.family("build", "info", "The running program.");
-    page.row("build_info", &format!("version=\"{}\",io=\"{}\"", env!("CARGO_PKG_VERSION"), proxy.io()), 1);
+    page.row(
+        "build_info",
+        &format!("version=\"{}\",io=\"{}\"", env!("CARGO_PKG_VERSION"), proxy.io()),
+        1,
+    );
     page.gauge("uptime_seconds", "Since the start.", proxy.uptime().as_secs());
     page.gauge("workers", "Worker threads.", proxy.workers());
 
     let (reloads, failures, _) = proxy.reloads();
     page.family("config", "info", "The running configuration.");
-    page.row("config_info", &format!("version=\"{}\"", quoted(&proxy.version())), 1);
-    page.counter("config_reloads", "Configurations that took effect after the first.", reloads);
+    page.row(
+        "config_info",
+        &format!("version=\"{}\"", quoted(&proxy.version())),
+        1,
+    );
+    page.counter(
+        "config_reloads",
+        "Configurations that took effect after the first.",
+        reloads,
+    );
     page.counter("config_failures", "Configurations that were refused.", failures);
 
     page.gauge("clients", "Connected clients.", figures.open_clients);
-    page.counter("clients_accepted", "Clients that connected.", figures.clients.accepted);
-    page.family("clients_closed", "counter", "Clients closed by the proxy, by reason.");
+    page.counter(
+        "clients_accepted",
+        "Clients that connected.",
+        figures.clients.accepted,
+    );
+    page.family(
+        "clients_closed",
+        "counter",
+        "Clients closed by the proxy, by reason.",
+    );
     for (reason, count) in [
         ("limit", figures.clients.over_limit),
         ("idle", figures.clients.idle),
@@ -78,26 +117,63 @@ fn render(proxy: &Proxy) -> String {
     ] {
         page.row("clients_closed_total", &format!("reason=\"{reason}\""), count);
     }
-    page.counter("requests_refused", "Requests answered with an error without being routed.", figures.clients.refused);
-    page.counter("uploads", "Requests streamed because of their size.", figures.clients.uploads);
+    page.counter(
+        "requests_refused",
+        "Requests answered with an error without being routed.",
+        figures.clients.refused,
+    );
+    page.counter(
+        "uploads",
+        "Requests streamed because of their size.",
+        figures.clients.uploads,
+    );
     page.gauge("lanes", "Connections to servers.", figures.open_lanes);
-    page.counter("lanes_opened", "Connections to servers that were opened.", figures.lanes_opened);
-    page.gauge("requests_in_flight", "Requests sent to servers and not answered.", figures.in_flight);
-    page.counter("failovers", "Requests that went on to another child.", figures.failovers);
+    page.counter(
+        "lanes_opened",
+        "Connections to servers that were opened.",
+        figures.lanes_opened,
+    );
+    page.gauge(
+        "requests_in_flight",
+        "Requests sent to servers and not answered.",
+        figures.in_flight,
+    );
+    page.counter(
+        "failovers",
+        "Requests that went on to another child.",
+        figures.failovers,
+    );
 
     page.family("requests", "counter", "Requests of clients, by command.");
-    for (command, &count) in figures.requests.iter().enumerate().filter(|(_, count)| **count > 0) {
+    for (command, &count) in figures
+        .requests
+        .iter()
+        .enumerate()
+        .filter(|(_, count)| **count > 0)
+    {
         let name = Memcache::PLAIN.command_name(command as u8);
         page.row("requests_total", &format!("command=\"{name}\""), count);
     }
     page.family("replies", "counter", "Replies to clients, by outcome.");
     for (outcome, name) in crate::dialect::OUTCOMES {
-        page.row("replies_total", &format!("outcome=\"{name}\""), figures.replies[outcome as usize]);
+        page.row(
+            "replies_total",
+            &format!("outcome=\"{name}\""),
+            figures.replies[outcome as usize],
+        );
     }
-    page.family("request_duration_seconds", "histogram", "From a request's last byte to its reply, by listener.");
+    page.family(
+        "request_duration_seconds",
+        "histogram",
+        "From a request's last byte to its reply, by listener.",
+    );
     for (number, address) in proxy.listeners().iter().enumerate() {
         if let (Some(address), Some(latency)) = (address, figures.latency.get(number)) {
-            page.histogram("request_duration_seconds", &format!("listener=\"{}\"", quoted(address)), latency);
+            page.histogram(
+                "request_duration_seconds",
+                &format!("listener=\"{}\"", quoted(address)),
+                latency,
+            );
         }
     }
     members(proxy, &figures, &mut page);
@@ -110,15 +186,27 @@ fn members(proxy: &Proxy, figures: &crate::figures::Figures, page: &mut Page) {
         .members()
         .into_iter()
         .map(|member| {
-            let labels = format!("pool=\"{}\",member=\"{}\"", quoted(&member.pool), quoted(&member.name));
+            let labels = format!(
+                "pool=\"{}\",member=\"{}\"",
+                quoted(&member.pool),
+                quoted(&member.name)
+            );
             (member, labels)
         })
         .collect();
-    page.family("pool_members", "gauge", "Members of a pool, by whether they may be asked.");
+    page.family(
+        "pool_members",
+        "gauge",
+        "Members of a pool, by whether they may be asked.",
+    );
     for pool in proxy.pools() {
         let name = quoted(&pool.name);
         page.row("pool_members", &format!("pool=\"{name}\",up=\"true\""), pool.up);
-        page.row("pool_members", &format!("pool=\"{name}\",up=\"false\""), pool.members - pool.up);
+        page.row(
+            "pool_members",
+            &format!("pool=\"{name}\",up=\"false\""),
+            pool.members - pool.up,
+        );
     }
     page.family("member_up", "gauge", "May this member be asked?");
     for (member, labels) in &members {
@@ -131,13 +219,29 @@ fn members(proxy: &Proxy, figures: &crate::figures::Figures, page: &mut Page) {
     let counted = |id: crate::members::MemberId| figures.members.get(id.0 as usize);
     page.family("member_errors", "counter", "Error replies of this member.");
     for (member, labels) in &members {
-        page.row("member_errors_total", labels, counted(member.id).map_or(0, |figures| figures.errors));
+        page.row(
+            "member_errors_total",
+            labels,
+            counted(member.id).map_or(0, |figures| figures.errors),
+        );
     }
-    page.family("member_failures", "counter", "Connections to this member that broke or were late.");
+    page.family(
+        "member_failures",
+        "counter",
+        "Connections to this member that broke or were late.",
+    );
     for (member, labels) in &members {
-        page.row("member_failures_total", labels, counted(member.id).map_or(0, |figures| figures.failures));
+        page.row(
+            "member_failures_total",
+            labels,
+            counted(member.id).map_or(0, |figures| figures.failures),
+        );
     }
-    page.family("member_request_duration_seconds", "histogram", "From sending to this member to its reply.");
+    page.family(
+        "member_request_duration_seconds",
+        "histogram",
+        "From sending to this member to its reply.",
+    );
     for (member, labels) in &members {
         if let Some(figures) = counted(member.id) {
             page.histogram("member_request_duration_seconds", labels, &figures.latency);

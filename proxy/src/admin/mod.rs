@@ -63,7 +63,10 @@ async fn config(State(proxy): Shared) -> String {
 async fn reload(State(proxy): Shared) -> Response {
     let done = tokio::task::spawn_blocking(move || match proxy.reload() {
         Ok(true) => (StatusCode::OK, format!("version {}\n", proxy.version())),
-        Ok(false) => (StatusCode::OK, format!("unchanged, version {}\n", proxy.version())),
+        Ok(false) => (
+            StatusCode::OK,
+            format!("unchanged, version {}\n", proxy.version()),
+        ),
         Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")),
     });
     match done.await {

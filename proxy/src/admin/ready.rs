@@ -30,7 +30,10 @@ pub(super) async fn ready(State(proxy): Shared, Query(asked): Query<Asked>) -> (
         }
         found = true;
         ready &= pool.up >= wanted.min(pool.members).max(asked.up.unwrap_or(1));
-        text.push_str(&format!("pool {}: {} of {} members up\n", pool.name, pool.up, pool.members));
+        text.push_str(&format!(
+            "pool {}: {} of {} members up\n",
+            pool.name, pool.up, pool.members
+        ));
     }
     match asked.pool {
         Some(name) if !found => (StatusCode::NOT_FOUND, format!("there is no pool `{name}`\n")),

@@ -21,12 +21,16 @@ pub(super) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  proxima run                                    a cache of its own on 127.0.0.1:11211, no server needed
-  proxima run --config proxima.yaml              what the file says; a changed file takes effect at once
-  proxima check proxima.yaml                     is the file good? if not: where, what, and what would be right
-  proxima explain user:1 --config proxima.yaml   where does this key go, and why?
-  proxima mcrouter --port=11211 --config=file:mcrouter.json
-                                                 mcrouter's options and file; the same when called as `mcrouter`";
+  A cache of its own on 127.0.0.1:11211, no server needed:
+    proxima run
+  What a file says; a changed file takes effect at once:
+    proxima run --config proxima.yaml
+  Is the file good? If not: where, what, and what would be right:
+    proxima check proxima.yaml
+  Where does this key go, and why?
+    proxima explain user:1 --config proxima.yaml
+  mcrouter's options and file; the same when called as `mcrouter`:
+    proxima mcrouter --port=11211 --config=file:mcrouter.json";
 
 /// What to do.
 #[derive(Debug, Subcommand)]

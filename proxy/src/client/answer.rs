@@ -14,25 +14,37 @@ impl Engine {
     #[inline]
     pub(crate) fn deliver(&mut self, to: ReplyTo, reply: &Reply, bytes: &[u8]) {
         match to {
-            ReplyTo::Client { index, generation, seq } => self.answer(index, generation, seq, reply, bytes),
-            ReplyTo::Flight { index, generation, child } => self.arrived(index, generation, child, reply, bytes),
+            ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            } => self.answer(index, generation, seq, reply, bytes),
+            ReplyTo::Flight {
+                index,
+                generation,
+                child,
+            } => self.arrived(index, generation, child, reply, bytes),
             ReplyTo::Nobody => {}
         }
     }
 
     #[inline]
     fn answer(&mut self, index: u32, generation: u32, seq: u32, reply: &Reply, bytes: &[u8]) {
-        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+        let Some(client) = self
+            .clients
+            .get_mut(index as usize)
+            .filter(|c| c.generation == generation)
+        else {
             return;
         };
         let Some(slot) = client.slots.get(seq) else { return };
-        self.figures.replied(reply.outcome, self.now - slot.started, client.listener);
-        if client.slots.is_streaming(seq) && reply.outcome.is_error() {
-            // A reply that had begun to leave broke off: the client must not take the error for its rest.
-            return self.close_client(index, true);
-        }
+        self.figures
+            .replied(reply.outcome, self.now - slot.started, client.listener);
+        client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 8);
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
-        client.slots.answer(seq, reply, bytes, silenced, &mut client.stream.out);
+        client
+            .slots
+            .answer(seq, reply, bytes, silenced, &mut client.stream.out);
         let stalled = client.stalled;
         self.flush_later(Peer::Client { index, generation });
         if stalled {
@@ -42,24 +54,51 @@ impl Engine {
 
     /// The proxy's own error for whoever waits.
     pub(crate) fn deliver_error(&mut self, to: ReplyTo, dialect: &dyn Dialect, outcome: Outcome, text: &str) {
+        if let ReplyTo::Client {
+            index,
+            generation,
+            seq,
+        } = to
+            && let Some(client) = self
+                .clients
+                .get_mut(index as usize)
+                .filter(|c| c.generation == generation)
+            && !client.slots.forget(seq)
+        {
+            // A reply that had begun to leave broke off: the client must not take the error for its rest.
+            return self.close_client(index, true);
+        }
         let mut line = Vec::with_capacity(64);
         dialect.error(outcome, text, &mut line);
-        let reply = Reply { outcome, head: line.len() as u32, body: 0, trailer: 0 };
+        let reply = Reply {
+            outcome,
+            head: line.len() as u32,
+            body: 0,
+            trailer: 0,
+        };
         self.deliver(to, &reply, &line);
     }
 
     /// Closes a client and forgets what it waits for: replies to it will find nobody.
     pub(crate) fn close_client(&mut self, index: u32, abort: bool) {
-        let Some(client) = self.clients.try_remove(index as usize) else { return };
+        let Some(client) = self.clients.try_remove(index as usize) else {
+            return;
+        };
         if let Some(conn) = client.stream.conn {
             self.wishes.close.push((conn, abort));
         }
         self.figures.clients.closed += 1;
+        self.share_memory();
         self.register.closed(self.facts.worker, index, client.listed);
-        if let Some(upload) = client.upload {
+        self.release_lanes(index, client.generation);
+        if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
             // The servers have half a value and wait for the rest: these lanes are of no more use.
             for (lane, generation) in upload.lanes {
-                if self.lanes.get(lane as usize).is_some_and(|lane| lane.generation == generation) {
+                if self
+                    .lanes
+                    .get(lane as usize)
+                    .is_some_and(|lane| lane.generation == generation)
+                {
                     self.drop_lane(lane, "its client left in the middle of a value");
                 }
             }
@@ -69,17 +108,26 @@ impl Engine {
     /// Nothing more is due to this client, and it will ask for nothing more.
     pub fn is_finished(&self, client: &Client) -> bool {
         let leaves = client.closing || client.eof || self.draining;
-        let idle = client.slots.is_empty() && client.stream.out.is_empty() && client.upload.is_none();
-        leaves && idle && (client.closing || client.stream.stash.is_empty() || client.eof)
+        let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
+        let idle = client.slots.is_empty() && sent && !client.is_uploading();
+        // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
+        leaves
+            && idle
+            && (client.closing || !client.stalled && (client.stream.stash.is_empty() || client.eof))
     }
 
     /// The client has closed its side: what is due is still delivered.
     pub fn client_eof(&mut self, index: u32, generation: u32) {
-        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+        let Some(client) = self
+            .clients
+            .get_mut(index as usize)
+            .filter(|c| c.generation == generation)
+        else {
             return;
         };
         client.eof = true;
-        if client.upload.is_some() || client.slots.is_empty() && !client.stalled && client.stream.out.is_empty() {
+        if client.is_uploading() || client.slots.is_empty() && !client.stalled && client.stream.out.is_empty()
+        {
             return self.close_client(index, false);
         }
         self.flush_later(Peer::Client { index, generation });
@@ -87,7 +135,11 @@ impl Engine {
 
     /// The client's connection is broken.
     pub fn client_failed(&mut self, index: u32, generation: u32) {
-        if self.clients.get(index as usize).is_some_and(|client| client.generation == generation) {
+        if self
+            .clients
+            .get(index as usize)
+            .is_some_and(|client| client.generation == generation)
+        {
             self.close_client(index, false);
         }
     }

@@ -1,4 +1,8 @@
 //! Listening sockets: one for each worker by `SO_REUSEPORT`, one for all on a Unix path.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "looks whether a socket file is alive, before anything is served"
+)]
 
 use std::{io, net::SocketAddr, os::unix::net::UnixStream, path::Path};
 
@@ -25,12 +29,18 @@ pub fn bind(address: &str, workers: usize) -> io::Result<Bound> {
     if let Some(path) = address.strip_prefix("unix:") {
         return bind_unix(path, workers);
     }
-    let wanted: SocketAddr = address
-        .parse()
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "expected ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH"))?;
+    let wanted: SocketAddr = address.parse().map_err(|_| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "expected ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH",
+        )
+    })?;
     let guard = tcp(wanted, false)?;
     guard.listen(1)?;
-    let port = guard.local_addr()?.as_socket().map_or(wanted.port(), |address| address.port());
+    let port = guard
+        .local_addr()?
+        .as_socket()
+        .map_or(wanted.port(), |address| address.port());
     let wanted = SocketAddr::new(wanted.ip(), port);
     drop(guard);
     let mut sockets = Vec::with_capacity(workers);
@@ -39,11 +49,18 @@ pub fn bind(address: &str, workers: usize) -> io::Result<Bound> {
         socket.listen(BACKLOG)?;
         sockets.push(socket);
     }
-    Ok(Bound { address: wanted.to_string(), sockets })
+    Ok(Bound {
+        address: wanted.to_string(),
+        sockets,
+    })
 }
 
 fn tcp(address: SocketAddr, shared: bool) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM.nonblocking().cloexec(),
+        Some(Protocol::TCP),
+    )?;
     socket.set_reuse_address(true)?;
     if shared {
         socket.set_reuse_port(true)?;
@@ -69,8 +86,13 @@ fn bind_unix(path: &str, workers: usize) -> io::Result<Bound> {
     socket.bind(&SockAddr::unix(path)?)?;
     socket.listen(BACKLOG)?;
     // Unix sockets cannot share a path: all workers accept from the same one.
-    let sockets = (0..workers).map(|_| socket.try_clone()).collect::<io::Result<_>>()?;
-    Ok(Bound { address: format!("unix:{path}"), sockets })
+    let sockets = (0..workers)
+        .map(|_| socket.try_clone())
+        .collect::<io::Result<_>>()?;
+    Ok(Bound {
+        address: format!("unix:{path}"),
+        sockets,
+    })
 }
 
 #[cfg(test)]

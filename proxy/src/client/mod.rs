@@ -35,6 +35,11 @@ pub struct Client {
     pub slots: Slots,
     /// A value that is being passed on as it comes.
     pub upload: Option<Box<Upload>>,
+    /// Bytes of a reply to this client, as far as is known: rises at once, falls slowly. What it may have in flight
+    /// follows from it, so that replies that nobody has seen yet cannot outgrow the client's share of memory.
+    pub reply_size: usize,
+    /// An upload's reply has not come: nothing may overtake it on another lane.
+    pub alone: bool,
     /// Bytes of a refused value that are still to be swallowed.
     pub swallow: u64,
     /// It asked to leave, or cannot be understood any more: closed after what is due.
@@ -52,7 +57,14 @@ pub struct Client {
     pub stuck_backlog: usize,
 }
 
-/// A request too large for a shared lane, on its way through.
+impl Client {
+    /// Is it in the middle of a value that is being passed on?
+    pub fn is_uploading(&self) -> bool {
+        self.upload.as_ref().is_some_and(|upload| upload.remaining > 0)
+    }
+}
+
+/// A request too large for a shared lane, on its way through; its client is served no further before it is answered.
 pub struct Upload {
     /// Bytes of it that are still to come.
     pub remaining: u64,

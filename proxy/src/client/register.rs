@@ -1,5 +1,9 @@
 //! Who is connected to this process, for `stats conns`: a proxy that flushes the embedded store as a member must be able to
 //! see that its old connections are gone. Touched when a client comes or goes, never by a request.
+#![allow(
+    clippy::disallowed_types,
+    reason = "touched when a client comes or goes, never by a request"
+)]
 
 use std::{
     collections::HashMap,
@@ -28,7 +32,10 @@ struct Part {
 
 impl Register {
     pub fn new(workers: usize) -> Self {
-        Self { parts: (0..workers).map(|_| Part::default()).collect(), listening: Mutex::default() }
+        Self {
+            parts: (0..workers).map(|_| Part::default()).collect(),
+            listening: Mutex::default(),
+        }
     }
 
     /// The addresses where clients are accepted.
@@ -36,22 +43,42 @@ impl Register {
         *self.listening.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
     }
 
+    /// The worker with the fewest clients.
+    pub fn least_busy(&self) -> usize {
+        let clients = |part: &Part| part.current.load(Relaxed);
+        self.parts
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, part)| clients(part))
+            .map_or(0, |(worker, _)| worker)
+    }
+
     /// A client has come; `address` where it is to be listed.
     pub fn opened(&self, worker: usize, client: u32, address: Option<(String, Arc<str>)>) {
-        let Some(part) = self.parts.get(worker) else { return };
+        let Some(part) = self.parts.get(worker) else {
+            return;
+        };
         part.total.fetch_add(1, Relaxed);
         part.current.fetch_add(1, Relaxed);
         if let Some(address) = address {
-            part.open.lock().unwrap_or_else(PoisonError::into_inner).insert(client, address);
+            part.open
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(client, address);
         }
     }
 
     /// It has gone.
     pub fn closed(&self, worker: usize, client: u32, listed: bool) {
-        let Some(part) = self.parts.get(worker) else { return };
+        let Some(part) = self.parts.get(worker) else {
+            return;
+        };
         part.current.fetch_sub(1, Relaxed);
         if listed {
-            part.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
+            part.open
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&client);
         }
     }
 }
@@ -66,15 +93,31 @@ impl Connections for Register {
     }
 
     fn each(&self, show: &mut dyn FnMut(&Connection<'_>)) {
-        let listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listening = self
+            .listening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         for (id, address) in listening.iter().enumerate() {
-            show(&Connection { id: id as u64, address, listener: None, state: "conn_listening", idle: 0 });
+            show(&Connection {
+                id: id as u64,
+                address,
+                listener: None,
+                state: "conn_listening",
+                idle: 0,
+            });
         }
         for (worker, part) in self.parts.iter().enumerate() {
             let open = part.open.lock().unwrap_or_else(PoisonError::into_inner);
             for (&client, (address, listener)) in open.iter() {
                 let id = (worker as u64 + 1) << 32 | u64::from(client);
-                show(&Connection { id, address, listener: Some(listener), state: "conn_read", idle: 0 });
+                show(&Connection {
+                    id,
+                    address,
+                    listener: Some(listener),
+                    state: "conn_read",
+                    idle: 0,
+                });
             }
         }
     }

@@ -8,11 +8,11 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Parsed, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{Client, Slots, Upload};
 use crate::{
-    dialect::{Conversation, Dialect, Login, Plan},
+    dialect::{Conversation, Dialect, Login, Plan, Side},
     engine::{Engine, Peer},
     reactor::Conn,
     route::{ReplyTo, Tree},
@@ -21,12 +21,15 @@ use crate::{
 
 /// Only a request up to this size, held whole, enters a shared lane.
 pub const WHOLE: u64 = 64 * 1024;
+/// What a reply is taken for before the first has come: 64 requests for the default share of memory.
+const UNKNOWN_REPLY: usize = 16 * 1024;
 /// Requests of one client in one turn: a pipeline of 10,000 does not hold up the rest.
 const BUDGET: usize = 1024;
 /// A server that takes an upload this slowly makes its client wait.
 pub const HIGH_WATER: usize = 256 * 1024;
 /// Bulk lanes of one worker to one member.
 pub const BULK_LANES: usize = 4;
+const REMOVED: &str = "this listener was removed from the configuration";
 
 impl Engine {
     /// A client has connected.
@@ -34,13 +37,18 @@ impl Engine {
         let generation = self.next_generation();
         let mut client = Client {
             generation,
-            stream: Stream::default(),
+            stream: Stream {
+                transform: dialect.transform(Side::Client),
+                ..Stream::default()
+            },
             listener,
             listed: false,
             dialect,
             login: None,
             slots: Slots::default(),
             upload: None,
+            reply_size: UNKNOWN_REPLY,
+            alone: false,
             swallow: 0,
             closing: false,
             eof: false,
@@ -56,11 +64,15 @@ impl Engine {
             client.login = Some(Box::new(conversation));
         }
         let greets = !client.stream.out.is_empty();
-        let peer = Peer::Client { index: self.clients.insert(client) as u32, generation };
+        let peer = Peer::Client {
+            index: self.clients.insert(client) as u32,
+            generation,
+        };
         if greets {
             self.flush_later(peer);
         }
         self.figures.clients.accepted += 1;
+        self.share_memory();
         peer
     }
 
@@ -82,7 +94,11 @@ impl Engine {
 
     /// Plain bytes from a client.
     pub fn client_bytes(&mut self, index: u32, generation: u32, bytes: &[u8]) {
-        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+        let Some(client) = self
+            .clients
+            .get_mut(index as usize)
+            .filter(|c| c.generation == generation)
+        else {
             return;
         };
         client.active = self.now;
@@ -102,7 +118,11 @@ impl Engine {
 
     /// Serves a client from what it has already sent; replies have made room, or its turn's budget was used up.
     pub fn serve_again(&mut self, index: u32, generation: u32) {
-        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+        let Some(client) = self
+            .clients
+            .get_mut(index as usize)
+            .filter(|c| c.generation == generation)
+        else {
             return;
         };
         client.queued = false;
@@ -112,7 +132,9 @@ impl Engine {
     }
 
     fn serve_stash(&mut self, index: u32) {
-        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
         let mut stash = std::mem::take(&mut client.stream.stash);
         let used = self.serve(index, &stash);
         if used == stash.len() {
@@ -130,7 +152,9 @@ impl Engine {
 
     /// A stalled client is not read from, so that what it sends next stays in its own socket.
     fn control_reading(&mut self, index: u32) {
-        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
         if let Some(conn) = client.stream.conn
             && client.stalled != client.stream.paused
         {
@@ -155,7 +179,9 @@ impl Engine {
         let mut at = 0;
         let mut budget = BUDGET;
         loop {
-            let Some(client) = self.clients.get_mut(index as usize) else { return bytes.len() };
+            let Some(client) = self.clients.get_mut(index as usize) else {
+                return bytes.len();
+            };
             let rest = &bytes[at..];
             if client.closing {
                 return bytes.len();
@@ -169,16 +195,32 @@ impl Engine {
                 }
                 continue;
             }
-            if client.upload.is_some() {
-                at += self.pass_on(index, rest);
-                let waits = self.clients.get(index as usize).is_some_and(|client| client.upload.is_some());
-                if waits {
+            if let Some(upload) = &client.upload {
+                if upload.remaining == 0 {
+                    // Alone to its end: what follows may not overtake it on another lane.
+                    if !client.slots.is_empty() {
+                        client.stalled = !rest.is_empty();
+                        return at;
+                    }
+                    client.upload = None;
+                    continue;
+                }
+                let used = self.pass_on(index, rest);
+                at += used;
+                if used == 0 {
                     return at;
                 }
                 continue;
             }
             if rest.is_empty() {
                 return at;
+            }
+            if client.alone {
+                client.alone = !client.slots.is_empty();
+                client.stalled = client.alone;
+                if client.alone {
+                    return at;
+                }
             }
             if client.login.is_some() {
                 match self.admit(index, rest) {
@@ -187,8 +229,9 @@ impl Engine {
                 }
                 continue;
             }
+            let expected = client.slots.len() * client.reply_size;
             let crowded = client.slots.len() >= self.limits.requests_in_flight
-                || client.stream.out.len() + client.slots.held() >= self.limits.connection_bytes;
+                || client.stream.out.len() + client.slots.held() + expected >= self.client_bytes;
             if budget == 0 || crowded {
                 client.stalled = true;
                 if !crowded {
@@ -204,15 +247,22 @@ impl Engine {
                     client.swallow = bad.swallow;
                     client.closing |= bad.close;
                     at += (bad.head as usize).min(rest.len());
-                    let peer = Peer::Client { index, generation: client.generation };
+                    let peer = Peer::Client {
+                        index,
+                        generation: client.generation,
+                    };
                     self.figures.clients.refused += 1;
                     self.flush_later(peer);
                 }
                 Parsed::Head(request) => {
                     let len = request.len();
-                    if len > WHOLE {
+                    if len > WHOLE && len > self.whole_limit(index) {
                         // Alone: nothing of this client may overtake it, nor be overtaken by it.
-                        if !client.slots.is_empty() || !self.begin_upload(index, &tree, &request, rest) {
+                        let alone = self
+                            .clients
+                            .get(index as usize)
+                            .is_some_and(|client| client.slots.is_empty());
+                        if !alone || !self.begin_upload(index, &tree, &request, rest) {
                             if let Some(client) = self.clients.get_mut(index as usize) {
                                 client.stalled = true;
                             }
@@ -221,11 +271,27 @@ impl Engine {
                         at += request.head as usize;
                         continue;
                     }
-                    let Some(message) = rest.get(..len as usize) else { return at };
+                    let Some(message) = rest.get(..len as usize) else {
+                        return at;
+                    };
                     at += len as usize;
                     self.request(index, &tree, &request, message);
                 }
             }
+        }
+    }
+
+    /// The embedded store takes a value whole or not at all, so what may be for it is held up to its largest item.
+    fn whole_limit(&self, client: u32) -> u64 {
+        const HEAD: u64 = 4096;
+        let listener = self
+            .clients
+            .get(client as usize)
+            .map_or(usize::MAX, |client| usize::from(client.listener));
+        if self.tree.reaches_store(listener) {
+            self.store.limits().item as u64 + HEAD
+        } else {
+            WHOLE
         }
     }
 
@@ -235,8 +301,16 @@ impl Engine {
         let said = client.stream.out.len();
         let login = client.dialect.admit(conversation, bytes, &mut client.stream.out);
         let spoke = client.stream.out.len() > said;
-        let peer = Peer::Client { index, generation: client.generation };
+        let peer = Peer::Client {
+            index,
+            generation: client.generation,
+        };
         let used = match login {
+            // What cannot be understood within the size of a request never will be.
+            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
+                client.closing = true;
+                Some(0)
+            }
             Login::More { used } => Some(used).filter(|&used| used > 0),
             Login::Ready { used } => {
                 client.login = None;
@@ -256,25 +330,36 @@ impl Engine {
     /// One whole request.
     #[inline]
     fn request(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, message: &[u8]) {
-        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         if request.body > 0
             && let Err(answer) = dialect.check_end(message)
         {
-            return self.answer_here(index, answer, request.is_quiet);
+            let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
+            return self.answer_here(index, answer, silenced);
         }
         self.figures.requests[usize::from(request.command)] += 1;
-        if self.over_memory {
-            return self.refuse(index, request, "out of memory for requests in flight");
-        }
         match dialect.plan(request, message) {
+            Plan::Route | Plan::Split { .. } | Plan::Broadcast if self.over_memory => {
+                self.refuse(index, request, "out of memory for requests in flight");
+            }
             Plan::Route => {
-                let Some(client) = self.clients.get_mut(index as usize) else { return };
-                let seq = client.slots.push(request.command, request.is_quiet, false, self.now);
                 let Some(root) = tree.root(usize::from(listener)) else {
-                    return self.refuse(index, request, "this listener was removed from the configuration");
+                    return self.refuse(index, request, REMOVED);
                 };
-                let to = ReplyTo::Client { index, generation, seq };
+                let Some(client) = self.clients.get_mut(index as usize) else {
+                    return;
+                };
+                let seq = client
+                    .slots
+                    .push(request.command, request.is_quiet, false, self.now);
+                let to = ReplyTo::Client {
+                    index,
+                    generation,
+                    seq,
+                };
                 self.dispatch(tree, root, listener, dialect, request, message, to);
             }
             Plan::Split { end } => self.split(index, tree, request, message, end),
@@ -298,46 +383,70 @@ impl Engine {
 
     /// Several keys: each a request of its own.
     fn split(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, message: &[u8], end: &[u8]) {
-        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
-            return self.refuse(index, request, "this listener was removed from the configuration");
+            return self.refuse(index, request, REMOVED);
         };
         let mut single = std::mem::take(&mut self.scratch);
-        let mut parts = Vec::new();
-        dialect.keys(request, message, &mut |key| parts.push(key));
+        let mut keys = std::mem::take(&mut self.keys);
         // All slots first: a reply that is there at once must find the closing slot behind it.
-        let seqs: Vec<u32> = parts
-            .iter()
-            .map(|_| client.slots.push(request.command, request.is_quiet, true, self.now))
-            .collect();
+        dialect.keys(request, message, &mut |key| {
+            keys.push((
+                key,
+                client
+                    .slots
+                    .push(request.command, request.is_quiet, true, self.now),
+            ));
+        });
         client.slots.push_answer(end, true, &mut client.stream.out);
-        for (key, seq) in parts.into_iter().zip(seqs) {
+        for (key, seq) in keys.drain(..) {
             single.clear();
             dialect.single(request, message, key, &mut single);
-            let Parsed::Head(request) = dialect.request(&single, self.limits.value_bytes as u64) else { continue };
-            let to = ReplyTo::Client { index, generation, seq };
-            self.dispatch(tree, root, listener, dialect, &request, &single, to);
+            let to = ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            };
+            match dialect.request(&single, self.limits.value_bytes as u64) {
+                Parsed::Head(request) => self.dispatch(tree, root, listener, dialect, &request, &single, to),
+                _ => self.deliver_error(
+                    to,
+                    dialect,
+                    Outcome::LocalError,
+                    "a key of this request cannot be asked for alone",
+                ),
+            }
         }
         single.clear();
         self.scratch = single;
+        self.keys = keys;
     }
 
     /// An answer that the session knows by itself, in its turn.
     pub(crate) fn answer_here(&mut self, index: u32, answer: &[u8], quiet: bool) {
-        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
         if quiet {
             return;
         }
         client.slots.push_answer(answer, false, &mut client.stream.out);
-        let peer = Peer::Client { index, generation: client.generation };
+        let peer = Peer::Client {
+            index,
+            generation: client.generation,
+        };
         self.flush_later(peer);
     }
 
     fn refuse(&mut self, index: u32, request: &Request, text: &str) {
-        let Some(client) = self.clients.get_mut(index as usize) else { return };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(proxima_wire::message::Outcome::Overloaded, text, &mut out);
+        client.dialect.error(Outcome::Overloaded, text, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();
@@ -346,35 +455,73 @@ impl Engine {
 
     /// A request too large for a shared lane: its head is dispatched, its body follows as it comes. False: not now.
     fn begin_upload(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, rest: &[u8]) -> bool {
-        let Some(client) = self.clients.get_mut(index as usize) else { return false };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let Some(root) = tree.root(usize::from(listener)) else {
+            client.swallow = request.body;
+            self.refuse(index, request, REMOVED);
+            return true;
+        };
         let reach = tree.reach(usize::from(listener));
         let busy = reach.iter().any(|member| {
-            self.by_member.get(member.id.0 as usize).is_some_and(|lanes| lanes.bulk as usize >= BULK_LANES)
+            self.by_member
+                .get(member.id.0 as usize)
+                .is_some_and(|lanes| lanes.bulk as usize >= BULK_LANES)
         });
-        let (Some(head), false) = (rest.get(..request.head as usize), busy) else { return false };
-        let Some(root) = tree.root(usize::from(listener)) else { return false };
+        let (Some(head), false) = (rest.get(..request.head as usize), busy) else {
+            return false;
+        };
         self.figures.requests[usize::from(request.command)] += 1;
         self.figures.clients.uploads += 1;
-        let seq = client.slots.push(request.command, request.is_quiet, false, self.now);
+        let seq = client
+            .slots
+            .push(request.command, request.is_quiet, false, self.now);
         self.uploads.clear();
-        self.dispatch(tree, root, listener, dialect, request, head, ReplyTo::Client { index, generation, seq });
+        self.dispatch(
+            tree,
+            root,
+            listener,
+            dialect,
+            request,
+            head,
+            ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            },
+        );
         let lanes = std::mem::take(&mut self.uploads);
         if let Some(client) = self.clients.get_mut(index as usize) {
-            client.upload = Some(Box::new(Upload { remaining: request.body, lanes, tree: Rc::clone(tree) }));
+            client.alone = true;
+            client.upload = Some(Box::new(Upload {
+                remaining: request.body,
+                lanes,
+                tree: Rc::clone(tree),
+            }));
         }
         true
     }
 
     /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.
     fn pass_on(&mut self, index: u32, bytes: &[u8]) -> usize {
-        let Some(client) = self.clients.get_mut(index as usize) else { return bytes.len() };
-        let Some(upload) = &mut client.upload else { return 0 };
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return bytes.len();
+        };
+        let Some(upload) = &mut client.upload else {
+            return 0;
+        };
         let lanes = &mut self.lanes;
         upload.lanes.retain(|&(lane, generation)| {
-            lanes.get(lane as usize).is_some_and(|lane| lane.generation == generation)
+            lanes
+                .get(lane as usize)
+                .is_some_and(|lane| lane.generation == generation)
         });
-        let full = upload.lanes.iter().any(|&(lane, _)| lanes[lane as usize].stream.out.len() >= HIGH_WATER);
+        let full = upload
+            .lanes
+            .iter()
+            .any(|&(lane, _)| lanes[lane as usize].requests().len() >= HIGH_WATER);
         if full {
             client.stalled = true;
             return 0;
@@ -383,15 +530,19 @@ impl Engine {
         upload.remaining -= used as u64;
         let done = upload.remaining == 0;
         let targets = upload.lanes.clone();
-        if done {
-            client.upload = None;
-        }
         for (lane, generation) in targets {
             if let Some(target) = self.lanes.get_mut(lane as usize) {
-                target.stream.out.extend_from_slice(&bytes[..used]);
+                if target.requests().is_empty() {
+                    // It has taken all so far: only from now on can it be late.
+                    target.active = self.now;
+                }
+                target.requests().extend_from_slice(&bytes[..used]);
                 target.uploading = (!done).then_some((index, client_generation(&self.clients, index)));
             }
-            self.flush_later(Peer::Lane { index: lane, generation });
+            self.flush_later(Peer::Lane {
+                index: lane,
+                generation,
+            });
             if done {
                 self.settle_lane(lane);
             }

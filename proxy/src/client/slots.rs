@@ -23,7 +23,11 @@ pub struct Slot {
 enum State {
     Waiting,
     /// The reply came before its turn: this range of `held`.
-    Held { start: usize, end: usize, failed: bool },
+    Held {
+        start: usize,
+        end: usize,
+        failed: bool,
+    },
     /// It is large and has begun to leave; the slot stays first until the last byte.
     Streaming,
     /// It is large and came before its turn.
@@ -64,7 +68,14 @@ impl Slots {
     /// A new last slot; returns its number.
     #[inline]
     pub fn push(&mut self, command: u8, quiet: bool, part: bool, started: u64) -> u32 {
-        self.queue.push_back(Slot { command, quiet, part, end: false, started, state: State::Waiting });
+        self.queue.push_back(Slot {
+            command,
+            quiet,
+            part,
+            end: false,
+            started,
+            state: State::Waiting,
+        });
         self.head.wrapping_add(self.queue.len() as u32 - 1)
     }
 
@@ -76,8 +87,19 @@ impl Slots {
         let start = self.held.len();
         self.held.extend_from_slice(reply);
         self.live += reply.len();
-        let state = State::Held { start, end: self.held.len(), failed: false };
-        self.queue.push_back(Slot { command: 0, quiet: false, part: false, end, started: 0, state });
+        let state = State::Held {
+            start,
+            end: self.held.len(),
+            failed: false,
+        };
+        self.queue.push_back(Slot {
+            command: 0,
+            quiet: false,
+            part: false,
+            end,
+            started: 0,
+            state,
+        });
         self.release(out);
     }
 
@@ -96,18 +118,22 @@ impl Slots {
     #[inline]
     pub fn answer(&mut self, seq: u32, reply: &Reply, bytes: &[u8], silenced: bool, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
-        let Some(slot) = self.queue.get_mut(at) else { return };
-        if matches!(slot.state, State::Streaming | State::Large(_)) {
-            // The last part of a reply that came in parts.
-            self.more(seq, bytes, out);
-            return self.finish(seq, out);
-        }
+        let Some(slot) = self.queue.get_mut(at) else {
+            return;
+        };
         let failed = slot.part && reply.outcome.is_error();
         let visible = match () {
             () if silenced => &[],
-            () if slot.part && !failed => bytes.get(..bytes.len() - usize::from(reply.trailer)).unwrap_or_default(),
+            () if slot.part && !failed => bytes
+                .get(..bytes.len() - usize::from(reply.trailer))
+                .unwrap_or_default(),
             () => bytes,
         };
+        if matches!(slot.state, State::Streaming | State::Large(_)) {
+            // The last part of a reply that came in parts.
+            self.more(seq, visible, out);
+            return self.finish(seq, out);
+        }
         if at == 0 && !slot.part {
             out.extend_from_slice(visible);
             self.pop();
@@ -119,7 +145,11 @@ impl Slots {
         let start = self.held.len();
         self.held.extend_from_slice(visible);
         self.live += visible.len();
-        slot.state = State::Held { start, end: self.held.len(), failed };
+        slot.state = State::Held {
+            start,
+            end: self.held.len(),
+            failed,
+        };
         if at == 0 {
             self.release(out);
         } else if self.held.len() > COMPACT && self.live < self.held.len() / 2 {
@@ -128,10 +158,12 @@ impl Slots {
     }
 
     /// The head of a large reply. It may leave at once when it is its turn; else it is collected.
-    pub fn begin(&mut self, seq: u32, head: &[u8], out: &mut Vec<u8>) {
+    fn begin(&mut self, seq: u32, head: &[u8], out: &mut Vec<u8>) {
         let first = self.is_first(seq);
-        let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else { return };
-        if first && !(slot.part && !self.failure.is_empty()) {
+        let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
+            return;
+        };
+        if first && (!slot.part || self.failure.is_empty()) {
             slot.state = State::Streaming;
             out.extend_from_slice(head);
         } else {
@@ -141,7 +173,11 @@ impl Slots {
 
     /// More of a large reply. Returns how many bytes are collected for it (0: they leave as they come).
     pub fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) -> usize {
-        match self.queue.get_mut(seq.wrapping_sub(self.head) as usize).map(|slot| &mut slot.state) {
+        match self
+            .queue
+            .get_mut(seq.wrapping_sub(self.head) as usize)
+            .map(|slot| &mut slot.state)
+        {
             Some(State::Streaming) => {
                 out.extend_from_slice(bytes);
                 0
@@ -157,7 +193,9 @@ impl Slots {
     /// The last byte of a large reply has come.
     pub fn finish(&mut self, seq: u32, out: &mut Vec<u8>) {
         let first = self.is_first(seq);
-        let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else { return };
+        let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
+            return;
+        };
         match &mut slot.state {
             State::Streaming if first => {
                 self.pop();
@@ -167,26 +205,41 @@ impl Slots {
                 let start = self.held.len();
                 self.held.append(collected);
                 self.live += self.held.len() - start;
-                slot.state = State::Held { start, end: self.held.len(), failed: false };
+                slot.state = State::Held {
+                    start,
+                    end: self.held.len(),
+                    failed: false,
+                };
             }
             _ => {}
         }
     }
 
-    /// A part of a reply of which more is to come: it leaves, or is collected, and the slot waits on.
-    pub fn part(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
-        match self.get(seq).map(|slot| &slot.state) {
-            Some(State::Waiting) => self.begin(seq, bytes, out),
-            Some(_) => {
-                self.more(seq, bytes, out);
-            }
-            None => {}
+    /// A part of a reply of which more is to come: it leaves, or is collected, and the slot waits on. Returns how many
+    /// bytes are collected for it.
+    pub fn part(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        if !matches!(self.get(seq).map(|slot| &slot.state), Some(State::Waiting)) {
+            return self.more(seq, bytes, out);
         }
+        self.begin(seq, bytes, out);
+        if self.is_first(seq) { 0 } else { bytes.len() }
     }
 
-    /// Has the slot's large reply begun to leave? Then it cannot be replaced by an error.
-    pub fn is_streaming(&self, seq: u32) -> bool {
-        self.get(seq).is_some_and(|slot| matches!(slot.state, State::Streaming))
+    /// Forgets what was collected of a reply that broke off. False: it has begun to leave, and cannot be replaced.
+    #[must_use]
+    pub fn forget(&mut self, seq: u32) -> bool {
+        match self
+            .queue
+            .get_mut(seq.wrapping_sub(self.head) as usize)
+            .map(|slot| &mut slot.state)
+        {
+            Some(State::Streaming) => false,
+            Some(state @ State::Large(_)) => {
+                *state = State::Waiting;
+                true
+            }
+            _ => true,
+        }
     }
 
     /// Lets everything go that has its turn.
@@ -249,7 +302,12 @@ mod tests {
     use super::*;
 
     fn reply(outcome: Outcome, trailer: u8) -> Reply {
-        Reply { outcome, head: 0, body: 0, trailer }
+        Reply {
+            outcome,
+            head: 0,
+            body: 0,
+            trailer,
+        }
     }
 
     #[test]
@@ -272,7 +330,13 @@ mod tests {
         let [a, b] = [0; 2].map(|_| slots.push(1, false, true, 0));
         slots.push_answer(b"END\r\n", true, &mut out);
         slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
-        slots.answer(a, &reply(Outcome::Found, 5), b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
+        slots.answer(
+            a,
+            &reply(Outcome::Found, 5),
+            b"VALUE a 0 1\r\nx\r\nEND\r\n",
+            false,
+            &mut out,
+        );
         assert_eq!(out, b"VALUE a 0 1\r\nx\r\nEND\r\n");
     }
 
@@ -281,9 +345,27 @@ mod tests {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b, c] = [0; 3].map(|_| slots.push(1, false, true, 0));
         slots.push_answer(b"END\r\n", true, &mut out);
-        slots.answer(c, &reply(Outcome::Found, 5), b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
-        slots.answer(b, &reply(Outcome::Timeout, 0), b"SERVER_ERROR timeout\r\n", false, &mut out);
-        slots.answer(a, &reply(Outcome::Found, 5), b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
+        slots.answer(
+            c,
+            &reply(Outcome::Found, 5),
+            b"VALUE c 0 1\r\nx\r\nEND\r\n",
+            false,
+            &mut out,
+        );
+        slots.answer(
+            b,
+            &reply(Outcome::Timeout, 0),
+            b"SERVER_ERROR timeout\r\n",
+            false,
+            &mut out,
+        );
+        slots.answer(
+            a,
+            &reply(Outcome::Found, 5),
+            b"VALUE a 0 1\r\nx\r\nEND\r\n",
+            false,
+            &mut out,
+        );
         assert_eq!(out, b"VALUE a 0 1\r\nx\r\nSERVER_ERROR timeout\r\n");
     }
 
@@ -291,13 +373,25 @@ mod tests {
     fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0));
-        slots.begin(b, b"head ", &mut out);
+        assert_eq!(slots.part(b, b"head ", &mut out), 5);
         assert_eq!(slots.more(b, b"one ", &mut out), 9);
         slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
         assert_eq!(slots.more(b, b"two", &mut out), 0);
         slots.finish(b, &mut out);
         assert_eq!(out, b"A head one two");
         assert!(slots.is_empty());
+    }
+
+    #[test]
+    fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0));
+        slots.part(b, b"half", &mut out);
+        assert!(slots.forget(b));
+        slots.answer(b, &reply(Outcome::Timeout, 0), b"late", false, &mut out);
+        slots.part(a, b"half", &mut out);
+        assert!(!slots.forget(a));
+        assert_eq!(out, b"half");
     }
 
     #[test]

@@ -18,6 +18,7 @@ impl Engine {
             unix: self.facts.epoch + self.now / 1_000_000,
             pid: self.facts.pid,
             threads: self.facts.workers,
+            largest_reply: self.limits.value_bytes,
             connections: &*self.register,
         }
     }
@@ -32,6 +33,10 @@ impl Engine {
         if self.serves_store(listener) {
             embedded::answer(&self.store, &self.store_context(), request, message, out);
             return;
+        }
+        if message.trim_ascii() != b"stats" {
+            // Groups of memcached's (items, slabs, reset, …) mean nothing for a proxy.
+            return out.extend_from_slice(b"CLIENT_ERROR bad stats command\r\n");
         }
         let figures = &self.figures;
         let mut row = |name: &str, value: &dyn std::fmt::Display| {

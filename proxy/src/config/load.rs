@@ -27,6 +27,8 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// Files on which it depends: itself and the files of servers.
     pub files_watched: Vec<PathBuf>,
+    /// The text itself.
+    pub text: String,
     /// 16 hexadecimal digits that are the same on every proxy that has the same text.
     pub version_hash: String,
 }
@@ -38,8 +40,12 @@ pub struct Loaded {
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let text = read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
     let loaded = parse(&text, path)?;
-    for file in &loaded.files_watched[1..] {
-        servers::load(file)?;
+    for pool in loaded.config.pools.values() {
+        if let Source::File(file) = &pool.source {
+            let servers = servers::load(file)?;
+            let unusable = |problem| ConfigError::one(file, Complaint::whole(problem));
+            check::shared_out(&pool.hash, &servers).map_err(unusable)?;
+        }
     }
     Ok(loaded)
 }
@@ -76,6 +82,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
         config,
         warnings,
         files_watched,
+        text: text.to_owned(),
         version_hash: version_hash([text]),
     })
 }

@@ -11,6 +11,7 @@
 //! * `document`, `error`, `reading`: places in the text, and complaints that name them
 //! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read it
 //! * `yaml`: our format; `servers`: files of servers; [`compat`]: other programs' formats
+//! * `distribution`: hashes by their names
 //! * `check`: what only the whole can tell: unknown names, cycles, listeners in each other's way
 //! * [`describe`]: JSON Schema and reference pages, from the same forms
 
@@ -20,6 +21,7 @@ pub mod schema;
 pub mod servers;
 
 mod check;
+mod distribution;
 mod document;
 mod error;
 mod form;
@@ -30,6 +32,7 @@ mod section;
 mod suggest;
 mod yaml;
 
+pub use distribution::distribution;
 pub use document::Place;
 pub use error::{Complaint, ConfigError};
 pub use form::listen_address;

@@ -265,6 +265,9 @@ pub enum Route {
 }
 
 impl Route {
+    /// Deeper trees, names followed, are refused: the state of a walk stays small.
+    pub const DEPTH: usize = 64;
+
     /// The routes that stand directly in this one; a pool's members and named routes are not followed.
     pub fn children(&self) -> Vec<&Route> {
         fn listed(children: &Children) -> Vec<&Route> {

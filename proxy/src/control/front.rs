@@ -75,7 +75,8 @@ impl Front for Embedded {
 }
 
 fn apply(run: &Run, loaded: &mut Loaded, path: &Path) -> Result<(), ConfigError> {
-    run.apply(loaded).map_err(|problem| ConfigError::one(path, Complaint::whole(problem)))
+    run.apply(loaded)
+        .map_err(|problem| ConfigError::one(path, Complaint::whole(problem)))
 }
 
 /// mcrouter's options and file.
@@ -88,8 +89,21 @@ impl Front for Mcrouter {
     }
 
     fn name(&self) -> String {
-        let files: Vec<_> = self.0.loaded.files_watched.iter().map(|file| file.display().to_string()).collect();
-        format!("mcrouter's {}", if files.is_empty() { "--config-str".into() } else { files.join(", ") })
+        let files: Vec<_> = self
+            .0
+            .loaded
+            .files_watched
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        format!(
+            "mcrouter's {}",
+            if files.is_empty() {
+                "--config-str".into()
+            } else {
+                files.join(", ")
+            }
+        )
     }
 
     fn delay(&self) -> Duration {
@@ -102,9 +116,7 @@ impl Front for Mcrouter {
 }
 
 /// The lists of servers of pools, whatever their source.
-pub(super) fn servers(
-    config: &schema::Config,
-) -> Result<BTreeMap<String, Vec<schema::Server>>, ConfigError> {
+pub(super) fn servers(config: &schema::Config) -> Result<BTreeMap<String, Vec<schema::Server>>, ConfigError> {
     let mut listed = BTreeMap::new();
     for (name, pool) in &config.pools {
         let servers = match &pool.source {

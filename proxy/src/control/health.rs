@@ -45,8 +45,13 @@ impl Proxy {
                     pause = (pause * 2).min(eject.probe_max);
                 }
             }
-            // Only this task and the registry know it: it was removed from the configuration.
-            if !self.state().members.iter().any(|known| Arc::ptr_eq(known, &member)) {
+            // It was removed from the configuration.
+            if !self
+                .state()
+                .members
+                .iter()
+                .any(|known| Arc::ptr_eq(&known.health, &member.health))
+            {
                 return;
             }
         }
@@ -67,7 +72,10 @@ impl Proxy {
             *all += 1;
         }
         for member in members {
-            let limit = config.pools.get(&*member.pool).map_or(1.0, |pool| pool.eject.fail_open_above);
+            let limit = config
+                .pools
+                .get(&*member.pool)
+                .map_or(1.0, |pool| pool.eject.fail_open_above);
             let (ejected, all) = pools.get(&*member.pool).copied().unwrap_or((0, 1));
             let open = ejected as f64 > limit * all as f64;
             if member.fail_open.swap(open, Ordering::Relaxed) != open {

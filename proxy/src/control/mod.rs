@@ -6,6 +6,11 @@
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the control thread: owns the clock, serves no request"
+)]
 
 mod front;
 mod health;
@@ -21,12 +26,12 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use self::workers::Workers;
 pub use self::{
     front::{Embedded, Front, Mcrouter, Yaml},
     offline::explain,
     run::{Options, StartError, run},
 };
-use self::workers::Workers;
 use crate::{
     client::Register,
     config::Loaded,
@@ -108,12 +113,12 @@ impl Proxy {
     }
 
     pub fn version(&self) -> String {
-        self.state().loaded.version_hash.clone()
+        self.state().tree.version.to_string()
     }
 
-    /// The running configuration, for people.
+    /// The text of the running configuration.
     pub fn config(&self) -> String {
-        format!("{:#?}\n", self.state().loaded.config)
+        self.state().loaded.text.clone()
     }
 
     /// Successful and refused reloads, and why the last one was refused.
@@ -147,7 +152,11 @@ impl Proxy {
             let at = match pools.iter().position(|pool| pool.name == *member.pool) {
                 Some(at) => at,
                 None => {
-                    pools.push(PoolState { name: member.pool.to_string(), up: 0, members: 0 });
+                    pools.push(PoolState {
+                        name: member.pool.to_string(),
+                        up: 0,
+                        members: 0,
+                    });
                     pools.len() - 1
                 }
             };

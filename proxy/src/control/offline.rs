@@ -24,8 +24,19 @@ pub fn explain(
     let config = &loaded.config;
     let servers = front::servers(config).map_err(|error| error.to_string())?;
     let mut registry = Registry::new(Here::new(node, zone));
-    let build = Build::new(config, &servers, &mut registry, &Memcache::PLAIN, &loaded.version_hash, super::run::host_id());
-    let listeners: Vec<String> = config.listeners.iter().map(|listener| listener.address.clone()).collect();
+    let build = Build::new(
+        config,
+        &servers,
+        &mut registry,
+        &Memcache::PLAIN,
+        &loaded.version_hash,
+        super::run::host_id(),
+    );
+    let listeners: Vec<String> = config
+        .listeners
+        .iter()
+        .map(|listener| listener.address.clone())
+        .collect();
     let built = build
         .and_then(|mut build| build.tree(&mut registry, &listeners))
         .map_err(|error| ReloadError::from(error).to_string())?;
@@ -33,7 +44,12 @@ pub fn explain(
     let mut text = String::new();
     for (number, address) in listeners.iter().enumerate() {
         text.push_str(&format!("listener {address}: "));
-        text.push_str(&route::explain(&built.tree, number, request.as_bytes(), &mut Random(0))?);
+        text.push_str(&route::explain(
+            &built.tree,
+            number,
+            request.as_bytes(),
+            &mut Random(0),
+        )?);
     }
     for warning in built.warnings {
         text.push_str(&format!("warning: {warning}\n"));

@@ -58,6 +58,8 @@ pub(super) fn make(
     host_id: u64,
     dialect: &'static dyn Dialect,
 ) -> Result<Made, ReloadError> {
+    // A member that was removed while it was ejected must not come back so: nobody probes it any more.
+    registry.purge();
     let config = &loaded.config;
     let servers = front::servers(config)?;
     let mut listeners = known.to_vec();
@@ -66,7 +68,14 @@ pub(super) fn make(
             listeners.push(listener.address.clone());
         }
     }
-    let mut build = Build::new(config, &servers, registry, dialect, &version(&loaded, &servers), host_id)?;
+    let mut build = Build::new(
+        config,
+        &servers,
+        registry,
+        dialect,
+        &version(&loaded, &servers),
+        host_id,
+    )?;
     let mut trees = Vec::with_capacity(workers + 1);
     let mut warnings = loaded.warnings.clone();
     for number in 0..=workers {
@@ -79,17 +88,29 @@ pub(super) fn make(
     let mut opened = Vec::new();
     let mut closed = Vec::new();
     for (number, address) in listeners.iter().enumerate() {
-        let wanted = config.listeners.iter().any(|listener| listener.address == *address);
+        let wanted = config
+            .listeners
+            .iter()
+            .any(|listener| listener.address == *address);
         let open = bound.get(number).is_some_and(Option::is_some);
         if wanted && !open {
-            let new = bind(address, workers)
-                .map_err(|source| ReloadError::Bind { address: address.clone(), source })?;
+            let new = bind(address, workers).map_err(|source| ReloadError::Bind {
+                address: address.clone(),
+                source,
+            })?;
             opened.push((number as u16, new.address, new.sockets));
         } else if open && !wanted {
             closed.push(number as u16);
         }
     }
-    Ok(Made { loaded, trees, listeners, warnings, opened, closed })
+    Ok(Made {
+        loaded,
+        trees,
+        listeners,
+        warnings,
+        opened,
+        closed,
+    })
 }
 
 /// The configuration's own text and the lists of servers it names: the same on every proxy that runs the same.
@@ -143,7 +164,10 @@ impl Proxy {
                 return Err(error);
             }
         };
-        let same = made.trees.first().is_some_and(|tree| tree.version == state.tree.version);
+        let same = made
+            .trees
+            .first()
+            .is_some_and(|tree| tree.version == state.tree.version);
         if same && made.opened.is_empty() && made.closed.is_empty() {
             return Ok(false);
         }
@@ -160,14 +184,22 @@ impl Proxy {
         let (done, all) = mpsc::channel();
         let limits = made.loaded.config.limits.clone();
         let mut trees = made.trees.into_iter();
-        let mut sockets: Vec<(u16, std::vec::IntoIter<Socket>)> =
-            made.opened.iter_mut().map(|(number, _, sockets)| (*number, std::mem::take(sockets).into_iter())).collect();
+        let mut sockets: Vec<(u16, std::vec::IntoIter<Socket>)> = made
+            .opened
+            .iter_mut()
+            .map(|(number, _, sockets)| (*number, std::mem::take(sockets).into_iter()))
+            .collect();
         self.workers.order(|_| {
-            let Some(tree) = trees.next() else { return Order::Stop };
+            let Some(tree) = trees.next() else {
+                return Order::Stop;
+            };
             Order::Swap {
                 tree: Box::new(tree),
                 limits: limits.clone(),
-                open: sockets.iter_mut().filter_map(|(number, all)| Some((*number, all.next()?))).collect(),
+                open: sockets
+                    .iter_mut()
+                    .filter_map(|(number, all)| Some((*number, all.next()?)))
+                    .collect(),
                 close: made.closed.clone(),
                 done: done.clone(),
             }
@@ -185,9 +217,10 @@ impl Proxy {
         state.loaded = made.loaded;
         state.tree = own;
         state.changed = SystemTime::now();
+        state.members = state.tree.members();
         state.registry.purge();
-        state.members = state.registry.members();
-        self.register.listening(state.bound.iter().flatten().cloned().collect());
+        self.register
+            .listening(state.bound.iter().flatten().cloned().collect());
         self.recount(&state.members, &state.loaded.config);
         tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");
     }

@@ -90,17 +90,32 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let limits = loaded.config.limits.clone();
     let memory = loaded.config.embedded.memory;
     let made = make(loaded, &mut registry, &[], &[], workers, host_id, dialect)?;
-    raise_file_limit(limits.clients, workers, registry.members().len());
+    raise_file_limit(
+        limits.clients,
+        workers,
+        made.trees.first().map_or(0, |tree| tree.members().len()),
+    );
 
     let started = Instant::now();
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = Random(epoch.as_nanos() as u64 ^ u64::from(std::process::id()) << 32);
     let seed = [random.bits(), random.bits(), random.bits(), random.bits()];
-    let store = Arc::new(Store::new(store::Limits { memory, ..Default::default() }, seed));
+    let store = Arc::new(Store::new(
+        store::Limits {
+            memory,
+            ..Default::default()
+        },
+        seed,
+    ));
     let register = Arc::new(Register::new(workers));
     let engines = (0..workers)
         .map(|worker| {
-            let facts = Facts { pid: std::process::id(), epoch: epoch.as_secs(), workers, worker };
+            let facts = Facts {
+                pid: std::process::id(),
+                epoch: epoch.as_secs(),
+                workers,
+                worker,
+            };
             let (store, register) = (Arc::clone(&store), Arc::clone(&register));
             let (limits, seed) = (limits.clone(), random.bits());
             let make: Make = Box::new(move || Engine::new(dialect, limits, store, register, facts, seed));
@@ -123,10 +138,20 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         draining: false,
         random,
     };
-    let proxy =
-        Arc::new(Proxy { front, workers, register, started, io, host_id, dialect, state: Mutex::new(state) });
+    let proxy = Arc::new(Proxy {
+        front,
+        workers,
+        register,
+        started,
+        io,
+        host_id,
+        dialect,
+        state: Mutex::new(state),
+    });
     proxy.start_serving(made);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let admin = match admin {
             Some(address) => Some(
@@ -153,6 +178,7 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
         io = %proxy.io,
         why,
         workers = proxy.workers.len(),
+        connections_to_each_server = proxy.workers.len() * (1 + crate::client::BULK_LANES),
         members = proxy.members().len(),
         "proxima {} serves {}",
         env!("CARGO_PKG_VERSION"),
@@ -165,9 +191,13 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
 
 /// For someone who has just started it for the first time.
 fn introduce(proxy: &Proxy, admin: Option<&str>) {
-    let Some(address) = proxy.listeners().into_iter().flatten().next() else { return };
+    let Some(address) = proxy.listeners().into_iter().flatten().next() else {
+        return;
+    };
     let (host, port) = address.rsplit_once(':').unwrap_or((&address, ""));
-    println!("Proxima listens on {address} and speaks memcached. Nothing is configured, so it serves a store of its own.");
+    println!(
+        "Proxima listens on {address} and speaks memcached. Nothing is configured, so it serves a store of its own."
+    );
     println!("Try it with any memcached client, or in plain bash:\n");
     println!("  exec 3<>/dev/tcp/{host}/{port}");
     println!("  printf 'set hello 0 60 5\\r\\nworld\\r\\nget hello\\r\\nquit\\r\\n' >&3; cat <&3\n");
@@ -192,9 +222,9 @@ async fn follow(proxy: &Arc<Proxy>) -> Result<(), StartError> {
         tokio::select! {
             _ = beat.tick() => proxy.workers.beat(),
             _ = look.tick() => {
-                if proxy.workers.ended() {
-                    tracing::error!("all workers have ended");
-                    return Err(StartError::Io("all workers have ended; the log says why".into()));
+                if proxy.workers.any_ended() {
+                    // Its clients are gone and its listeners refuse: a fresh process serves them better.
+                    return Err(StartError::Io("a worker has ended; the log says why".into()));
                 }
                 if proxy.front.follows() && watch.changed(proxy.watched()) {
                     sleep(proxy.front.delay()).await;
@@ -259,6 +289,8 @@ pub(super) fn host_id() -> u64 {
 /// Clients and lanes need a descriptor each.
 fn raise_file_limit(clients: usize, workers: usize, members: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
+    // Without a limit for clients there is none to keep to: as many files as there may be.
+    let unlimited = clients >= 1 << 20;
     let clients = clients.min(1 << 20);
     let needed = (clients + workers * (members * (1 + crate::client::BULK_LANES) + 16) + 256) as u64;
     let mut limit = getrlimit(Resource::Nofile);
@@ -267,7 +299,7 @@ fn raise_file_limit(clients: usize, workers: usize, members: usize) {
     }
     limit.current = Some(limit.maximum.map_or(needed, |maximum| maximum.min(needed)));
     let allowed = limit.current.unwrap_or(needed);
-    if setrlimit(Resource::Nofile, limit).is_err() || allowed < needed {
+    if setrlimit(Resource::Nofile, limit).is_err() || (allowed < needed && !unlimited) {
         tracing::warn!(
             needed,
             allowed,

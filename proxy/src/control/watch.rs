@@ -37,9 +37,17 @@ pub(super) struct Watch {
 impl Watch {
     /// Has any of these files changed since the last call? The first call for a file only remembers it.
     pub(super) fn changed(&mut self, files: Vec<PathBuf>) -> bool {
-        let now: Vec<_> = files.into_iter().map(|file| { let stamp = Stamp::of(&file); (file, stamp) }).collect();
+        let now: Vec<_> = files
+            .into_iter()
+            .map(|file| {
+                let stamp = Stamp::of(&file);
+                (file, stamp)
+            })
+            .collect();
         let changed = now.iter().any(|(file, stamp)| {
-            self.seen.iter().any(|(known, before)| known == file && before != stamp)
+            self.seen
+                .iter()
+                .any(|(known, before)| known == file && before != stamp)
         });
         self.seen = now;
         changed

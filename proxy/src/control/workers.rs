@@ -1,8 +1,7 @@
 //! The worker threads, and how orders reach them.
 
 use std::{
-    io::Write,
-    os::unix::net::UnixStream,
+    os::{fd::OwnedFd, unix::net::UnixStream},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -20,7 +19,7 @@ use crate::{
     engine::{Engine, News},
     figures::Figures,
     reactor::{Epoll, Io, Reactor, Uring},
-    worker::{Order, Worker},
+    worker::{Mailbox, Order, Post, Worker},
 };
 
 /// Makes an engine; called on its worker's thread, as what it makes cannot leave it.
@@ -32,9 +31,7 @@ pub(super) struct Workers {
 }
 
 struct Handle {
-    orders: Mutex<Sender<Order>>,
-    /// A byte through it wakes the worker.
-    bell: UnixStream,
+    mailbox: Mailbox,
     /// It has time-outs to look at.
     beat: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -49,11 +46,38 @@ impl Workers {
         news: &UnboundedSender<News>,
         dialect: &'static dyn Dialect,
     ) -> std::io::Result<Self> {
-        let handles = engines
-            .into_iter()
-            .enumerate()
-            .map(|(number, engine)| Handle::start(number, engine, io, started, news.clone(), dialect))
-            .collect::<Result<_, _>>()?;
+        let mut mailboxes = Vec::new();
+        let mut ends = Vec::new();
+        for _ in &engines {
+            let (orders, inbox) = mpsc::channel();
+            let (bell, ear) = UnixStream::pair()?;
+            bell.set_nonblocking(true)?;
+            ear.set_nonblocking(true)?;
+            mailboxes.push(Mailbox {
+                orders,
+                bell: Arc::new(bell),
+            });
+            ends.push((inbox, Socket::from(OwnedFd::from(ear))));
+        }
+        let mut handles = Vec::new();
+        for ((number, engine), (inbox, ear)) in engines.into_iter().enumerate().zip(ends) {
+            let beat = Arc::new(AtomicBool::new(false));
+            let post = Post {
+                started,
+                orders: inbox,
+                ear,
+                news: news.clone(),
+                dialect,
+                beat: Arc::clone(&beat),
+                colleagues: mailboxes.clone(),
+            };
+            let thread = Mutex::new(Some(spawn(number, io, engine, post)?));
+            handles.push(Handle {
+                mailbox: mailboxes[number].clone(),
+                beat,
+                thread,
+            });
+        }
         Ok(Self { handles })
     }
 
@@ -64,18 +88,14 @@ impl Workers {
     /// Gives each worker its own order.
     pub(super) fn order(&self, mut make: impl FnMut(usize) -> Order) {
         for (number, handle) in self.handles.iter().enumerate() {
-            let orders = handle.orders.lock().unwrap_or_else(PoisonError::into_inner);
-            // A worker that has ended hears no orders; its thread's end is reported where it is joined.
-            let _ = orders.send(make(number));
-            let _ = (&handle.bell).write(&[1]);
+            handle.mailbox.order(make(number));
         }
     }
 
     /// Wakes the workers that have time-outs to look at.
     pub(super) fn beat(&self) {
         for handle in self.handles.iter().filter(|handle| handle.beat.load(Relaxed)) {
-            // A full pipe means that it has not yet heard the last ones.
-            let _ = (&handle.bell).write(&[0]);
+            handle.mailbox.ring();
         }
     }
 
@@ -88,17 +108,23 @@ impl Workers {
         sum
     }
 
+    /// Has a thread ended that should not have?
+    pub(super) fn any_ended(&self) -> bool {
+        self.handles.iter().any(Handle::has_ended)
+    }
+
     /// Have all threads ended?
     pub(super) fn ended(&self) -> bool {
-        self.handles.iter().all(|handle| {
-            let thread = handle.thread.lock().unwrap_or_else(PoisonError::into_inner);
-            thread.as_ref().is_none_or(JoinHandle::is_finished)
-        })
+        self.handles.iter().all(Handle::has_ended)
     }
 
     pub(super) fn join(&self) {
         for handle in &self.handles {
-            let thread = handle.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let thread = handle
+                .thread
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             // A panic was reported by its hook when it happened.
             let _ = thread.map(JoinHandle::join);
         }
@@ -106,63 +132,50 @@ impl Workers {
 }
 
 impl Handle {
-    fn start(
-        number: usize,
-        engine: Make,
-        io: Io,
-        started: Instant,
-        news: UnboundedSender<News>,
-        dialect: &'static dyn Dialect,
-    ) -> std::io::Result<Self> {
-        let (orders, inbox) = mpsc::channel();
-        let (bell, ear) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        ear.set_nonblocking(true)?;
-        let ear = Socket::from(std::os::fd::OwnedFd::from(ear));
-        // A ring must be made by the thread that uses it; whether that worked is told before the start goes on.
-        let (ready, told) = mpsc::channel();
-        let beat = Arc::new(AtomicBool::new(false));
-        let heard = Arc::clone(&beat);
-        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
-            let post = Post { engine: engine(), started, inbox, ear, news, dialect, ready, beat: heard };
+    fn has_ended(&self) -> bool {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+/// Starts a worker's thread. A ring must be made by the thread that uses it; whether that worked is told before the start
+/// goes on.
+fn spawn(number: usize, io: Io, engine: Make, post: Post) -> std::io::Result<JoinHandle<()>> {
+    let (ready, told) = mpsc::channel();
+    let thread = thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || {
             let result = match io {
-                Io::Uring => post.work(Uring::new()),
-                _ => post.work(Epoll::new()),
+                Io::Uring => work(Uring::new(), engine(), post, &ready),
+                _ => work(Epoll::new(), engine(), post, &ready),
             };
             if let Err(error) = result {
                 tracing::error!(worker = number, %error, "worker ended");
             }
         })?;
-        told.recv().unwrap_or_else(|_| Err(std::io::Error::other("the worker ended while it was being started")))?;
-        Ok(Self { orders: Mutex::new(orders), bell, beat, thread: Mutex::new(Some(thread)) })
-    }
+    let lost = || {
+        Err(std::io::Error::other(
+            "the worker ended while it was being started",
+        ))
+    };
+    told.recv().unwrap_or_else(|_| lost())?;
+    Ok(thread)
 }
 
-struct Post {
+fn work<R: Reactor>(
+    reactor: std::io::Result<R>,
     engine: Engine,
-    started: Instant,
-    inbox: Receiver<Order>,
-    ear: Socket,
-    news: UnboundedSender<News>,
-    dialect: &'static dyn Dialect,
-    ready: Sender<std::io::Result<()>>,
-    beat: Arc<AtomicBool>,
-}
-
-impl Post {
-    fn work<R: Reactor>(self, reactor: std::io::Result<R>) -> std::io::Result<()> {
-        let worker = reactor.and_then(|reactor| {
-            Worker::new(reactor, self.engine, self.started, self.inbox, self.ear, self.news, self.dialect, self.beat)
-        });
-        match worker {
-            Ok(worker) => {
-                let _ = self.ready.send(Ok(()));
-                worker.run()
-            }
-            Err(error) => {
-                let _ = self.ready.send(Err(error));
-                Ok(())
-            }
+    post: Post,
+    ready: &Sender<std::io::Result<()>>,
+) -> std::io::Result<()> {
+    match reactor.and_then(|reactor| Worker::new(reactor, engine, post)) {
+        Ok(worker) => {
+            let _ = ready.send(Ok(()));
+            worker.run()
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            Ok(())
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Class, Outcome, Parsed, Reply, Request, Span},
+    message::{Bad, Class, Outcome, Parsed, Reply, Request, Span},
 };
 
 use super::{Change, Dialect, Message, Plan};
@@ -16,15 +16,25 @@ pub struct Memcache {
 
 impl Memcache {
     /// As ourselves.
-    pub const PLAIN: Self = Self { version: VERSION, flush: true };
+    pub const PLAIN: Self = Self {
+        version: VERSION,
+        flush: true,
+    };
     /// In mcrouter's place.
-    pub const MCROUTER: Self = Self { version: b"VERSION 1.0.0 mcrouter\r\n", flush: false };
+    pub const MCROUTER: Self = Self {
+        version: b"VERSION 1.0.0 mcrouter\r\n",
+        flush: false,
+    };
     /// In mcrouter's place, with `--enable-flush-cmd`.
-    pub const MCROUTER_FLUSH: Self = Self { flush: true, ..Self::MCROUTER };
+    pub const MCROUTER_FLUSH: Self = Self {
+        flush: true,
+        ..Self::MCROUTER
+    };
 }
 
-/// What `version` answers: client libraries read a number, so it comes first.
-const VERSION: &[u8] = concat!("VERSION ", env!("CARGO_PKG_VERSION"), " proxima\r\n").as_bytes();
+/// What `version` answers. Client libraries read the first number to know what they may send and how errors look: it is
+/// that of the memcached whose protocol this is.
+const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl Dialect for Memcache {
     fn name(&self) -> &'static str {
@@ -36,7 +46,9 @@ impl Dialect for Memcache {
     }
 
     fn commands(&self, each: &mut dyn FnMut(u8, Class)) {
-        Command::ALL.iter().for_each(|&command| each(command as u8, command.class()));
+        Command::ALL
+            .iter()
+            .for_each(|&command| each(command as u8, command.class()));
     }
 
     fn command_name(&self, command: u8) -> &'static str {
@@ -50,13 +62,19 @@ impl Dialect for Memcache {
 
     #[inline]
     fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]> {
-        if message.ends_with(b"\r\n") { Ok(()) } else { Err(error::BAD_CHUNK) }
+        if message.ends_with(b"\r\n") {
+            Ok(())
+        } else {
+            Err(error::BAD_CHUNK)
+        }
     }
 
     #[inline]
     fn plan(&self, request: &Request, message: &[u8]) -> Plan {
         match Command::from_u8(request.command) {
-            Some(Command::Get | Command::Gets | Command::Gat | Command::Gats) if !request.more_keys.is_empty() => {
+            Some(Command::Get | Command::Gets | Command::Gat | Command::Gats)
+                if !request.more_keys.is_empty() =>
+            {
                 Plan::Split { end: b"END\r\n" }
             }
             Some(Command::Version) => Plan::Answer(self.version),
@@ -75,7 +93,15 @@ impl Dialect for Memcache {
 
     #[inline]
     fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message> {
-        let Some(command) = Command::from_u8(command) else { return Parsed::More };
+        // memcached never speaks unasked.
+        let Some(command) = Command::from_u8(command) else {
+            return Parsed::Bad(Bad {
+                reply: b"",
+                head: 0,
+                swallow: 0,
+                close: true,
+            });
+        };
         match memcache::reply(command, bytes) {
             Parsed::Head(reply) => Parsed::Head(Message::Last(reply)),
             Parsed::More => Parsed::More,
@@ -106,7 +132,15 @@ impl Dialect for Memcache {
     }
 
     fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
-        memcache::rewrite(request, message, &Rewrite { key: change.key, ttl: change.ttl }, out)
+        memcache::rewrite(
+            request,
+            message,
+            &Rewrite {
+                key: change.key,
+                ttl: change.ttl,
+            },
+            out,
+        )
     }
 
     fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
@@ -121,9 +155,16 @@ impl Dialect for Memcache {
     }
 
     fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>) {
-        let kind: &[u8] = if outcome == Outcome::ClientError { b"CLIENT_ERROR " } else { b"SERVER_ERROR " };
+        let kind: &[u8] = if outcome == Outcome::ClientError {
+            b"CLIENT_ERROR "
+        } else {
+            b"SERVER_ERROR "
+        };
         out.extend_from_slice(kind);
-        out.extend(text.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
+        out.extend(
+            text.bytes()
+                .map(|byte| if byte.is_ascii_control() { b' ' } else { byte }),
+        );
         out.extend_from_slice(b"\r\n");
     }
 

@@ -57,6 +57,16 @@ pub enum Plan {
     Close,
 }
 
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+/// In place of a command: nobody waits, so only a [`Message::Push`] can be meant.
+pub const UNASKED: u8 = u8::MAX;
+
 /// Parts of a request that a route changes; none = as it stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change<'a> {
@@ -100,6 +110,11 @@ pub trait Dialect: Send + Sync {
 
     fn command_name(&self, command: u8) -> &'static str;
 
+    /// What stands between a new connection to `side` and its bytes; none: nothing does.
+    fn transform(&self, _side: Side) -> Option<Box<dyn Transform>> {
+        None
+    }
+
     /// A step of the login of a client; called first, without bytes, when it connects: a server that speaks first does so here.
     fn admit(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
         Login::Ready { used: 0 }
@@ -118,7 +133,8 @@ pub trait Dialect: Send + Sync {
 
     fn plan(&self, request: &Request, message: &[u8]) -> Plan;
 
-    /// The next message from a server in answer to `command`.
+    /// The next message from a server in answer to `command` (or [`UNASKED`]). Only the last part of a reply may be
+    /// larger than a shared lane takes; larger parts and pushes break the connection.
     fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message>;
 
     /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted.

@@ -29,7 +29,11 @@ impl Here {
     /// `node` is this node's own address where the host's interfaces do not tell it (in a container without the host's
     /// network); given, it is the only one that counts: on a test machine all of 127.0.0.0/8 is "this host".
     pub fn new(node: &[IpAddr], zone: Option<String>) -> Self {
-        let addresses = if node.is_empty() { interfaces() } else { node.iter().copied().collect() };
+        let addresses = if node.is_empty() {
+            interfaces()
+        } else {
+            node.iter().copied().collect()
+        };
         Self { addresses, zone }
     }
 
@@ -48,7 +52,11 @@ impl Here {
 fn interfaces() -> HashSet<IpAddr> {
     let listed = if_addrs::get_if_addrs().unwrap_or_default();
     let loopback = IpAddr::from([127, 0, 0, 1]);
-    listed.into_iter().map(|interface| interface.ip()).chain([loopback]).collect()
+    listed
+        .into_iter()
+        .map(|interface| interface.ip())
+        .chain([loopback])
+        .collect()
 }
 
 #[cfg(test)]
@@ -75,7 +83,13 @@ mod tests {
     #[test]
     fn without_one_this_hosts_interfaces_are_local() {
         let here = Here::new(&[], None);
-        assert_eq!(here.distance(Some("127.0.0.1".parse().unwrap()), None), Distance::Host);
-        assert_eq!(here.distance(Some("192.0.2.1".parse().unwrap()), None), Distance::Elsewhere);
+        assert_eq!(
+            here.distance(Some("127.0.0.1".parse().unwrap()), None),
+            Distance::Host
+        );
+        assert_eq!(
+            here.distance(Some("192.0.2.1".parse().unwrap()), None),
+            Distance::Elsewhere
+        );
     }
 }

@@ -52,7 +52,12 @@ pub struct Health {
 
 impl Health {
     pub fn new(eject: Eject) -> Self {
-        Self { state: AtomicU8::new(0), failures: AtomicU32::new(0), ejections: AtomicU64::new(0), eject }
+        Self {
+            state: AtomicU8::new(0),
+            failures: AtomicU32::new(0),
+            ejections: AtomicU64::new(0),
+            eject,
+        }
     }
 
     /// May it be asked?
@@ -87,7 +92,9 @@ impl Health {
         if self.failures.load(Relaxed) != 0 {
             self.failures.store(0, Relaxed);
             // Only a probe brings an ejected member back: a late good reply is no sign of health.
-            let _ = self.state.compare_exchange(State::Suspect as u8, State::Up as u8, Relaxed, Relaxed);
+            let _ = self
+                .state
+                .compare_exchange(State::Suspect as u8, State::Up as u8, Relaxed, Relaxed);
         }
     }
 
@@ -98,7 +105,9 @@ impl Health {
             return false;
         }
         if failure != Failure::Connection && failures < self.eject.failures {
-            let _ = self.state.compare_exchange(State::Up as u8, State::Suspect as u8, Relaxed, Relaxed);
+            let _ = self
+                .state
+                .compare_exchange(State::Up as u8, State::Suspect as u8, Relaxed, Relaxed);
             return false;
         }
         let first = self.state.swap(State::Ejected as u8, Relaxed) != State::Ejected as u8;
@@ -120,7 +129,11 @@ mod tests {
     use super::*;
 
     fn health(failures: u32) -> Health {
-        Health::new(Eject { failures, probe_initial: Duration::from_secs(1), probe_max: Duration::from_secs(30) })
+        Health::new(Eject {
+            failures,
+            probe_initial: Duration::from_secs(1),
+            probe_max: Duration::from_secs(30),
+        })
     }
 
     #[test]
@@ -130,7 +143,11 @@ mod tests {
         assert_eq!(health.state(), State::Suspect);
         health.succeeded();
         assert_eq!(health.state(), State::Up);
-        assert!(!health.failed(Failure::Timeout) && !health.failed(Failure::Timeout) && health.failed(Failure::Timeout));
+        assert!(
+            !health.failed(Failure::Timeout)
+                && !health.failed(Failure::Timeout)
+                && health.failed(Failure::Timeout)
+        );
         assert!(!health.is_up());
         assert!(!health.failed(Failure::Timeout), "ejected once, reported once");
     }
@@ -142,7 +159,10 @@ mod tests {
         health.succeeded();
         assert!(!health.is_up());
         health.revived();
-        assert_eq!((health.state(), health.failures(), health.ejections()), (State::Up, 0, 1));
+        assert_eq!(
+            (health.state(), health.failures(), health.ejections()),
+            (State::Up, 0, 1)
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Asks an ejected member whether it is well, on a connection of its own.
+//! Asks an ejected member whether it is well, on a connection of its own: as a lane would, from the transform and the login
+//! to a question that changes nothing.
 
 use std::io;
 
@@ -10,7 +11,7 @@ use tokio::{
 };
 
 use super::Member;
-use crate::dialect::Message;
+use crate::dialect::{Conversation, Login, Message, Side, Transform};
 
 /// Answers within the member's time-outs?
 ///
@@ -19,31 +20,96 @@ use crate::dialect::Message;
 pub async fn probe(member: &Member) -> io::Result<()> {
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
     if let Some(address) = member.socket.as_socket() {
-        let stream = timeout(member.connect_timeout, TcpStream::connect(address)).await.map_err(late)??;
+        let stream = timeout(member.connect_timeout, TcpStream::connect(address))
+            .await
+            .map_err(late)??;
         return timeout(member.timeout, ask(stream, member)).await.map_err(late)?;
     }
     let path = member.socket.as_pathname().ok_or(io::ErrorKind::InvalidInput)?;
-    let stream = timeout(member.connect_timeout, UnixStream::connect(path)).await.map_err(late)??;
+    let stream = timeout(member.connect_timeout, UnixStream::connect(path))
+        .await
+        .map_err(late)??;
     timeout(member.timeout, ask(stream, member)).await.map_err(late)?
 }
 
-async fn ask<S>(mut stream: S, member: &Member) -> io::Result<()>
+/// A plain conversation through whatever transform the dialect asks for.
+struct Talk<S> {
+    stream: S,
+    transform: Option<Box<dyn Transform>>,
+    /// Received and not yet understood.
+    heard: Vec<u8>,
+}
+
+/// No greeting and no answer to a probe is longer.
+const LONGEST: usize = 64 * 1024;
+
+impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Talk<S> {
+    async fn say(&mut self, plain: &[u8]) -> io::Result<()> {
+        let Some(transform) = &mut self.transform else {
+            return self.stream.write_all(plain).await;
+        };
+        let mut wire = Vec::new();
+        transform.seal(plain, &mut wire)?;
+        self.stream.write_all(&wire).await
+    }
+
+    async fn hear(&mut self) -> io::Result<()> {
+        let mut received = Vec::with_capacity(4096);
+        if self.heard.len() > LONGEST || self.stream.read_buf(&mut received).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let Some(transform) = &mut self.transform else {
+            self.heard.append(&mut received);
+            return Ok(());
+        };
+        let mut wire = Vec::new();
+        transform.open(&received, &mut self.heard, &mut wire)?;
+        self.stream.write_all(&wire).await
+    }
+}
+
+async fn ask<S>(stream: S, member: &Member) -> io::Result<()>
 where
     S: AsyncReadExt + AsyncWriteExt + Unpin,
 {
-    let (command, question) = member.dialect.probe();
-    stream.write_all(question).await?;
-    let mut answer = Vec::with_capacity(256);
+    let dialect = member.dialect;
+    let mut talk = Talk {
+        stream,
+        transform: dialect.transform(Side::Server),
+        heard: Vec::new(),
+    };
+    if talk.transform.is_some() {
+        // The side that begins the transform's own conversation does so now.
+        talk.say(&[]).await?;
+    }
+    let mut conversation = Conversation::default();
     loop {
-        if stream.read_buf(&mut answer).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let mut said = Vec::new();
+        let step = dialect.login(&mut conversation, &talk.heard, &mut said);
+        talk.say(&said).await?;
+        let used = match step {
+            Login::More { used } | Login::Ready { used } => used,
+            Login::Refused(text) => return Err(io::Error::other(text)),
+        };
+        talk.heard.drain(..used);
+        match step {
+            Login::Ready { .. } => break,
+            _ if used == 0 || talk.heard.is_empty() => talk.hear().await?,
+            _ => {}
         }
-        match member.dialect.reply(command, &answer) {
+    }
+    let (command, question) = dialect.probe();
+    talk.say(question).await?;
+    loop {
+        match dialect.reply(command, &talk.heard) {
+            Parsed::Head(Message::Push(push)) if talk.heard.len() as u64 >= push.len() => {
+                talk.heard.drain(..push.len() as usize);
+            }
             Parsed::Head(Message::Last(reply)) if reply.outcome.is_error() => {
                 return Err(io::Error::other("it answers an error"));
             }
-            Parsed::Head(_) => return Ok(()),
-            Parsed::More => {}
+            Parsed::Head(Message::Last(_) | Message::Part(_)) => return Ok(()),
+            Parsed::Head(Message::Push(_)) | Parsed::More => talk.hear().await?,
             Parsed::Bad(_) => return Err(io::ErrorKind::InvalidData.into()),
         }
     }

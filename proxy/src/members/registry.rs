@@ -1,5 +1,9 @@
 //! Every member that any snapshot names, by what makes it that member: across reloads the same one stays, with its number,
 //! its lanes and its health.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "where members are made, off the workers"
+)]
 
 use std::{
     collections::HashMap,
@@ -59,7 +63,10 @@ impl Registry {
         server: &Server,
         dialect: &'static dyn Dialect,
     ) -> Result<Arc<Member>, AddressError> {
-        let key = format!("{pool}\0{server:?}\0{:?}\0{:?}\0{:?}", spec.timeout, spec.connect_timeout, spec.eject);
+        let key = format!(
+            "{pool}\0{server:?}\0{:?}\0{:?}\0{:?}",
+            spec.timeout, spec.connect_timeout, spec.eject
+        );
         if let Some(member) = self.members.get(&key) {
             return Ok(Arc::clone(member));
         }
@@ -74,7 +81,10 @@ impl Registry {
             probe_max: spec.eject.probe_max,
         };
         let health_key = format!("{}\0{eject:?}", server.address);
-        let health = self.health.entry(health_key).or_insert_with(|| Arc::new(Health::new(eject)));
+        let health = self
+            .health
+            .entry(health_key)
+            .or_insert_with(|| Arc::new(Health::new(eject)));
         let member = Arc::new(Member {
             id: MemberId(self.free.pop().unwrap_or_else(|| {
                 self.next += 1;
@@ -109,13 +119,6 @@ impl Registry {
         });
         self.health.retain(|_, health| Arc::strong_count(health) > 1);
     }
-
-    /// All members, in the order of their numbers.
-    pub fn members(&self) -> Vec<Arc<Member>> {
-        let mut all: Vec<_> = self.members.values().cloned().collect();
-        all.sort_by_key(|member| member.id);
-        all
-    }
 }
 
 /// `host:port`, `[v6]:port` or `unix:/path`; names are looked up.
@@ -123,7 +126,10 @@ fn resolve(address: &str) -> Result<(SockAddr, Option<std::net::IpAddr>), String
     if let Some(path) = address.strip_prefix("unix:") {
         return Ok((SockAddr::unix(path).map_err(|error| error.to_string())?, None));
     }
-    let first: Option<SocketAddr> = address.to_socket_addrs().map_err(|error| error.to_string())?.next();
+    let first: Option<SocketAddr> = address
+        .to_socket_addrs()
+        .map_err(|error| error.to_string())?
+        .next();
     match first {
         Some(found) => Ok((found.into(), Some(found.ip()))),
         None => Err("the name has no address".into()),

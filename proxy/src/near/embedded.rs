@@ -18,8 +18,10 @@
 //!   a key ever stands on a reply's line;
 //! * an opaque of more than 32 bytes is refused before anything is changed;
 //! * a second `flush_all` never brings back what an earlier one has flushed;
-//! * the flag `E` (the cas id that the item shall get, which memcached takes since 1.6.22) is understood;
-//! * cas ids of one key increase, but not by one.
+//! * the flag `E` (the cas id that the item shall get), which later memcacheds know, is understood;
+//! * a reply to many keys is bounded ([`Context::largest_reply`]);
+//! * `l` is the time since the last read, where memcached with its default LRU forgets the first read after a while;
+//! * cas ids of one key increase, but not by one; `me` knows one class of items.
 
 mod admin;
 mod arithmetic;
@@ -54,6 +56,9 @@ pub struct Context<'a> {
     pub pid: u32,
     /// Workers.
     pub threads: usize,
+    /// Bytes that the reply to one request with many keys may have. A line of 1 MiB could ask a thousand times for the
+    /// same value of 1 MiB; whoever does so gets what memcached says when it has no memory for a reply.
+    pub largest_reply: usize,
     /// Who is connected.
     pub connections: &'a dyn Connections,
 }
@@ -83,10 +88,7 @@ pub struct Connection<'a> {
     pub idle: u64,
 }
 
-/// Executes `request`, whose head and body are `message`, and appends the reply to `out`.
-///
-/// `quit` is not answered. The bytes of `message` beyond the request are not looked at; if there are fewer, the request
-/// is refused as one whose value does not end where it should.
+/// Executes `request`, whose head and body are `message`, and appends the reply to `out`. `quit` is not answered.
 pub fn answer(
     store: &Store,
     context: &Context<'_>,
@@ -106,6 +108,7 @@ pub fn answer(
         clock,
         request,
         message,
+        largest_reply: context.largest_reply,
     };
     match command {
         Command::Get => get::get(&call, out),

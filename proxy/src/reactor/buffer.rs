@@ -12,7 +12,12 @@ pub(super) enum Memory {
     ///
     /// Invariant: `start` points at `len` initialised bytes of a ring that lives as long as its reactor, and the kernel
     /// does not write there before `recycle` hands the piece back.
-    Ring { start: *const u8, len: usize, group: u16, id: u16 },
+    Ring {
+        start: *const u8,
+        len: usize,
+        group: u16,
+        id: u16,
+    },
 }
 
 impl Deref for Buffer {

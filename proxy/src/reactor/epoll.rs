@@ -37,6 +37,8 @@ pub struct Epoll {
     cursor: usize,
     /// Readable without a new edge.
     again: Vec<Conn>,
+    /// Listeners that had no descriptor for the next client.
+    starved: Vec<Conn>,
     /// Clients left in the queues of closed listeners.
     drained: Vec<Event>,
     scratch: Option<Box<[u8]>>,
@@ -84,6 +86,7 @@ impl Epoll {
             ready: Vec::new(),
             cursor: 0,
             again: Vec::new(),
+            starved: Vec::new(),
             drained: Vec::new(),
             scratch: None,
         })
@@ -108,8 +111,15 @@ impl Epoll {
             sent: 0,
             accepted: 0,
         };
-        let conn = Conn { index: self.sources.insert(source) as u32, generation: self.generation };
-        if let Err(error) = self.poll.registry().register(&mut SourceFd(&fd), token(conn), interest) {
+        let conn = Conn {
+            index: self.sources.insert(source) as u32,
+            generation: self.generation,
+        };
+        if let Err(error) = self
+            .poll
+            .registry()
+            .register(&mut SourceFd(&fd), token(conn), interest)
+        {
             self.sources.remove(conn.index as usize);
             return Err(error);
         }
@@ -117,7 +127,9 @@ impl Epoll {
     }
 
     fn source(&mut self, conn: Conn) -> Option<&mut Source> {
-        self.sources.get_mut(conn.index as usize).filter(|source| source.generation == conn.generation)
+        self.sources
+            .get_mut(conn.index as usize)
+            .filter(|source| source.generation == conn.generation)
     }
 
     fn accept(&mut self, conn: Conn) -> Option<Event> {
@@ -126,14 +138,17 @@ impl Epoll {
             return match accept_with(&source.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok(fd) => {
                     source.accepted += 1;
-                    Some(Event::Accepted { tag: source.tag, socket: fd.into() })
+                    Some(Event::Accepted {
+                        tag: source.tag,
+                        socket: fd.into(),
+                    })
                 }
                 // A client that gave up before we came: not our failure.
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::AGAIN) => None,
-                // Out of files or memory: the clients stay in the queue; look again in the next turn.
+                // Out of files or memory: the clients stay in the queue until something else has happened.
                 Err(_) => {
-                    self.again.push(conn);
+                    self.starved.push(conn);
                     None
                 }
             };
@@ -141,7 +156,10 @@ impl Epoll {
     }
 
     fn read(&mut self, conn: Conn) -> Option<Event> {
-        let mut scratch = self.scratch.take().unwrap_or_else(|| vec![0; SCRATCH].into_boxed_slice());
+        let mut scratch = self
+            .scratch
+            .take()
+            .unwrap_or_else(|| vec![0; SCRATCH].into_boxed_slice());
         let Some(source) = self.source(conn) else {
             self.scratch = Some(scratch);
             return None;
@@ -162,7 +180,10 @@ impl Epoll {
                     if n == scratch.len() || source.hangup {
                         self.again.push(conn);
                     }
-                    Some(Event::Data { tag, buffer: Buffer(Memory::Scratch(scratch, n)) })
+                    Some(Event::Data {
+                        tag,
+                        buffer: Buffer(Memory::Scratch(scratch, n)),
+                    })
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
@@ -235,7 +256,9 @@ impl Reactor for Epoll {
     }
 
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>) {
-        let Some(source) = self.source(conn) else { return bytes.clear() };
+        let Some(source) = self.source(conn) else {
+            return bytes.clear();
+        };
         debug_assert!(source.backlog.is_empty());
         let mut sent = 0;
         if source.state == State::Open {
@@ -280,7 +303,10 @@ impl Reactor for Epoll {
     }
 
     fn close(&mut self, conn: Conn) {
-        if self.source(conn).is_some_and(|source| source.state == State::Listening) {
+        if self
+            .source(conn)
+            .is_some_and(|source| source.state == State::Listening)
+        {
             while let Some(event) = self.accept(conn) {
                 self.drained.push(event);
             }
@@ -308,7 +334,18 @@ impl Reactor for Epoll {
             other => other?,
         }
         for conn in self.again.drain(..) {
-            self.ready.push(Ready { conn, read: true, write: false });
+            self.ready.push(Ready {
+                conn,
+                read: true,
+                write: false,
+            });
+        }
+        if !self.events.is_empty() {
+            self.ready.extend(self.starved.drain(..).map(|conn| Ready {
+                conn,
+                read: true,
+                write: false,
+            }));
         }
         for event in &self.events {
             let conn = conn(event.token());
@@ -318,7 +355,11 @@ impl Reactor for Epoll {
                 source.hangup |= source.generation == conn.generation;
             }
             let read = event.is_readable() || event.is_read_closed() || event.is_error();
-            self.ready.push(Ready { conn, read, write: event.is_writable() || event.is_error() });
+            self.ready.push(Ready {
+                conn,
+                read,
+                write: event.is_writable() || event.is_error(),
+            });
         }
         Ok(())
     }
@@ -330,7 +371,10 @@ impl Reactor for Epoll {
         while let Some(ready) = self.ready.get_mut(self.cursor) {
             let conn = ready.conn;
             let (write, read) = (std::mem::take(&mut ready.write), ready.read);
-            let Some(source) = self.sources.get(conn.index as usize).filter(|s| s.generation == conn.generation)
+            let Some(source) = self
+                .sources
+                .get(conn.index as usize)
+                .filter(|s| s.generation == conn.generation)
             else {
                 self.cursor += 1;
                 continue;
@@ -389,5 +433,8 @@ fn token(conn: Conn) -> Token {
 }
 
 fn conn(token: Token) -> Conn {
-    Conn { index: token.0 as u32, generation: (token.0 >> 32) as u32 }
+    Conn {
+        index: token.0 as u32,
+        generation: (token.0 >> 32) as u32,
+    }
 }

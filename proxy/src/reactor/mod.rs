@@ -25,6 +25,13 @@ pub struct Conn {
     generation: u32,
 }
 
+impl Conn {
+    /// A handle; for reactors, and for what plays one around an engine.
+    pub const fn new(index: u32, generation: u32) -> Self {
+        Self { index, generation }
+    }
+}
+
 /// How much one receive may bring: requests are small and come from many, replies are large and come from few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
@@ -100,9 +107,9 @@ impl Io {
         match (self, Uring::probe()) {
             (Self::Epoll, _) => Ok((Self::Epoll, "asked for")),
             (Self::Uring, Ok(())) => Ok((Self::Uring, "asked for")),
-            (Self::Uring, Err(error)) => {
-                Err(format!("io_uring does not work here ({error}); use --io epoll or --io auto"))
-            }
+            (Self::Uring, Err(error)) => Err(format!(
+                "io_uring does not work here ({error}); use --io epoll or --io auto"
+            )),
             (Self::Auto, Ok(())) => Ok((Self::Uring, "the kernel allows it")),
             (Self::Auto, Err(_)) => Ok((Self::Epoll, "io_uring is not available here")),
         }

@@ -13,19 +13,19 @@ use proxima_wire::{
 
 use super::{
     handle::{
-        ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, Failover, FaultRoute, HashRoute, HostId, Log, MissFailover,
-        ModifyKey, ModifyTtl, Nearest, RandomChild, RoundRobin, Tokens, gather_name,
+        ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, Failover, FaultRoute, HashRoute, HostId, Log,
+        MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild, RoundRobin, Tokens, gather_name,
     },
     tree::{Attempt, Choose, Leaf, Node, NodeId, Tree, Wait, Wrap},
 };
 use crate::{
-    config::schema::{Algorithm, Children, Config, Hash, Pool, Route, Server},
+    config::{
+        distribution,
+        schema::{Algorithm, Children, Config, Hash, Pool, Route, Server},
+    },
     dialect::Dialect,
     members::{AddressError, Distance, Member, Registry},
 };
-
-/// Deeper trees are refused: a walk's state must stay small.
-const DEPTH: usize = 64;
 
 /// A configuration cannot become a tree.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,10 @@ pub enum BuildError {
     Address(#[from] AddressError),
     #[error("there is no route and no pool called `{0}`")]
     Unknown(String),
-    #[error("routes are nested more than {DEPTH} deep (do they name each other in a circle?)")]
+    #[error(
+        "routes are nested more than {} deep (do they name each other in a circle?)",
+        Route::DEPTH
+    )]
     TooDeep,
     #[error("hash over {over}: {source}")]
     Hash { over: String, source: DistributionError },
@@ -47,7 +50,8 @@ pub struct Build<'a> {
     config: &'a Config,
     /// The servers of each pool, whatever their source.
     pools: HashMap<&'a str, Vec<Arc<Member>>>,
-    distributions: Vec<Arc<Distribution>>,
+    /// In the order in which trees ask for them; none: by chance.
+    distributions: Vec<Option<Arc<Distribution>>>,
     dialect: &'static dyn Dialect,
     version: Arc<str>,
     host_id: u64,
@@ -76,11 +80,20 @@ impl<'a> Build<'a> {
         let mut pools = HashMap::new();
         for (name, pool) in &config.pools {
             let listed = servers.get(name).map_or(&[][..], Vec::as_slice);
-            let members: Result<Vec<_>, _> =
-                listed.iter().map(|server| registry.member(name, pool, server, dialect)).collect();
+            let members: Result<Vec<_>, _> = listed
+                .iter()
+                .map(|server| registry.member(name, pool, server, dialect))
+                .collect();
             pools.insert(name.as_str(), members?);
         }
-        Ok(Self { config, pools, distributions: Vec::new(), dialect, version: version.into(), host_id })
+        Ok(Self {
+            config,
+            pools,
+            distributions: Vec::new(),
+            dialect,
+            version: version.into(),
+            host_id,
+        })
     }
 
     /// One more tree. `listeners` are their addresses by number; a number whose address the configuration does not name
@@ -101,21 +114,54 @@ impl<'a> Build<'a> {
         let config = maker.build.config;
         let mut roots = Vec::with_capacity(listeners.len());
         for address in listeners {
-            roots.push(match config.listeners.iter().find(|listener| listener.address == *address) {
-                Some(listener) => maker.node(&listener.route)?,
-                None => maker.push(Node::Leaf(Leaf::Error("this listener was removed".into()))),
-            });
+            roots.push(
+                match config
+                    .listeners
+                    .iter()
+                    .find(|listener| listener.address == *address)
+                {
+                    Some(listener) => maker.node(&listener.route)?,
+                    None => maker.push(Node::Leaf(Leaf::Error("this listener was removed".into()))),
+                },
+            );
         }
         let mut reach = Vec::new();
         let mut broadcasts = Vec::new();
+        let mut stores = Vec::new();
         for &root in &roots {
             let mut leaves = Vec::new();
             maker.leaves(root, &mut leaves);
-            reach.push(leaves.iter().filter_map(|&leaf| maker.member_at(leaf).cloned()).collect());
-            broadcasts.push(maker.push(Node::Gather { name: "everywhere", wait: Wait::All, children: leaves }));
+            stores.push(leaves.iter().any(|&leaf| maker.member_at(leaf).is_none()));
+            reach.push(
+                leaves
+                    .iter()
+                    .filter_map(|&leaf| maker.member_at(leaf).cloned())
+                    .collect(),
+            );
+            broadcasts.push(maker.push(Node::Gather {
+                name: "everywhere",
+                wait: Wait::All,
+                children: leaves,
+            }));
         }
         let (nodes, warnings) = (maker.nodes, maker.warnings);
-        let tree = Tree { nodes, roots, reach, broadcasts, dialect: self.dialect, version: Arc::clone(&self.version) };
+        let numbers = nodes
+            .iter()
+            .filter_map(|node| match node {
+                Node::Leaf(Leaf::Member(member)) => Some(member.id),
+                _ => None,
+            })
+            .collect();
+        let tree = Tree {
+            nodes,
+            roots,
+            reach,
+            broadcasts,
+            stores,
+            numbers,
+            dialect: self.dialect,
+            version: Arc::clone(&self.version),
+        };
         Ok(Built { tree, warnings })
     }
 }
@@ -139,14 +185,20 @@ impl<'a> Maker<'_, 'a> {
     }
 
     fn choose(&mut self, handle: impl Choose + 'static, children: Vec<NodeId>) -> NodeId {
-        self.push(Node::Choose { handle: Box::new(handle), children })
+        self.push(Node::Choose {
+            handle: Box::new(handle),
+            children,
+        })
     }
 
     fn attempt(&mut self, handle: impl Attempt + 'static, children: Vec<NodeId>) -> NodeId {
         match children[..] {
             [] => self.push(Node::Leaf(Leaf::Null)),
             [only] => only,
-            _ => self.push(Node::Attempt { handle: Box::new(handle), children }),
+            _ => self.push(Node::Attempt {
+                handle: Box::new(handle),
+                children,
+            }),
         }
     }
 
@@ -156,17 +208,24 @@ impl<'a> Maker<'_, 'a> {
             [] => self.push(Node::Leaf(Leaf::Null)),
             // With one child all rules are one; but all_async never waits.
             [only] if wait != Wait::None => only,
-            _ => self.push(Node::Gather { name: gather_name(wait), wait, children }),
+            _ => self.push(Node::Gather {
+                name: gather_name(wait),
+                wait,
+                children,
+            }),
         })
     }
 
     fn wrap(&mut self, handle: impl Wrap + 'static, child: NodeId) -> NodeId {
-        self.push(Node::Wrap { handle: Box::new(handle), child })
+        self.push(Node::Wrap {
+            handle: Box::new(handle),
+            child,
+        })
     }
 
     fn node(&mut self, route: &'a Route) -> Result<NodeId, BuildError> {
         self.depth += 1;
-        if self.depth > DEPTH {
+        if self.depth > Route::DEPTH {
             return Err(BuildError::TooDeep);
         }
         let made = self.make(route);
@@ -188,7 +247,11 @@ impl<'a> Maker<'_, 'a> {
                     Children::Pool(name) => config.pools.get(name).map(|pool| &pool.hash),
                     Children::List(_) => None,
                 };
-                let spec = hash.as_ref().or(of_pool).cloned().unwrap_or_else(|| Hash::of(Algorithm::Ch3));
+                let spec = hash
+                    .as_ref()
+                    .or(of_pool)
+                    .cloned()
+                    .unwrap_or_else(|| Hash::of(Algorithm::Ch3));
                 let nodes = self.children(children)?;
                 self.hash(spec, nodes, || format!("{children:?}"))?
             }
@@ -201,7 +264,9 @@ impl<'a> Maker<'_, 'a> {
                     _ => self.choose(Nearest, nodes),
                 }
             }
-            Route::ByOperation { operations, default } => self.by_operation(operations, default.as_deref())?,
+            Route::ByOperation { operations, default } => {
+                self.by_operation(operations, default.as_deref())?
+            }
             Route::ByPrefix { prefixes, default } => {
                 let mut sorted: Vec<_> = prefixes.iter().collect();
                 sorted.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
@@ -212,7 +277,13 @@ impl<'a> Maker<'_, 'a> {
                     nodes.push(self.node(route)?);
                 }
                 nodes.push(self.default(default.as_deref(), "no route for this key's prefix")?);
-                self.choose(ByPrefix { prefixes: table, default: nodes.len() - 1 }, nodes)
+                self.choose(
+                    ByPrefix {
+                        prefixes: table,
+                        default: nodes.len() - 1,
+                    },
+                    nodes,
+                )
             }
             Route::ByKeyPattern { patterns, default } => {
                 let mut nodes = Vec::new();
@@ -220,7 +291,10 @@ impl<'a> Maker<'_, 'a> {
                     nodes.push(self.node(route)?);
                 }
                 nodes.push(self.default(default.as_deref(), "no route for this key")?);
-                let patterns = patterns.iter().map(|(pattern, _)| pattern.as_bytes().to_vec()).collect();
+                let patterns = patterns
+                    .iter()
+                    .map(|(pattern, _)| pattern.as_bytes().to_vec())
+                    .collect();
                 self.choose(ByKeyPattern { patterns }, nodes)
             }
             Route::Random(children) => {
@@ -233,7 +307,8 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::HostId { children, salt } => {
                 let nodes = self.children(children)?;
-                let id = self.build.host_id ^ u64::from(proxima_wire::hash::KeyHash::Fnv1a32.hash(salt.as_bytes()));
+                let id = self.build.host_id
+                    ^ u64::from(proxima_wire::hash::KeyHash::Fnv1a32.hash(salt.as_bytes()));
                 let id = if salt.is_empty() { self.build.host_id } else { id };
                 self.one_of(HostId { id }, nodes)
             }
@@ -242,21 +317,58 @@ impl<'a> Maker<'_, 'a> {
             Route::AllFastest(children) => self.gather(Wait::Fastest, children)?,
             Route::AllInitial(children) => self.gather(Wait::Initial, children)?,
             Route::AllAsync(children) => self.gather(Wait::None, children)?,
-            Route::Failover { children, errors, limit } => {
+            Route::Failover {
+                children,
+                errors,
+                limit,
+            } => {
                 let nodes = self.children(children)?;
                 let limit = limit.clone().map(Tokens::new);
-                self.attempt(Failover { errors: errors.clone(), limit, ttl: None }, nodes)
+                self.attempt(
+                    Failover {
+                        errors: errors.clone(),
+                        limit,
+                        ttl: None,
+                    },
+                    nodes,
+                )
             }
-            Route::FailoverWithTtl { normal, failover, ttl, errors } => {
+            Route::FailoverWithTtl {
+                normal,
+                failover,
+                ttl,
+                errors,
+            } => {
                 let mut nodes = vec![self.node(normal)?];
                 nodes.extend(self.children(failover)?);
-                self.attempt(Failover { errors: errors.clone(), limit: None, ttl: Some(*ttl) }, nodes)
+                self.attempt(
+                    Failover {
+                        errors: errors.clone(),
+                        limit: None,
+                        ttl: Some(*ttl),
+                    },
+                    nodes,
+                )
             }
-            Route::MissFailover { children, best_on_error } => {
+            Route::MissFailover {
+                children,
+                best_on_error,
+            } => {
                 let nodes = self.children(children)?;
-                self.attempt(MissFailover { best_on_error: *best_on_error }, nodes)
+                self.attempt(
+                    MissFailover {
+                        best_on_error: *best_on_error,
+                    },
+                    nodes,
+                )
             }
-            Route::ModifyKey { child, ensure_prefix, replace_prefix, in_place, suffix } => {
+            Route::ModifyKey {
+                child,
+                ensure_prefix,
+                replace_prefix,
+                in_place,
+                suffix,
+            } => {
                 let child = self.node(child)?;
                 let handle = ModifyKey {
                     ensure_prefix: ensure_prefix.clone().into(),
@@ -268,7 +380,13 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::ModifyTtl { child, ttl, action } => {
                 let child = self.node(child)?;
-                self.wrap(ModifyTtl { ttl: *ttl, action: *action }, child)
+                self.wrap(
+                    ModifyTtl {
+                        ttl: *ttl,
+                        action: *action,
+                    },
+                    child,
+                )
             }
             Route::Log(child) => {
                 let child = self.node(child)?;
@@ -298,14 +416,27 @@ impl<'a> Maker<'_, 'a> {
     /// One member of a pool, by the pool's own hash.
     fn pool(&mut self, name: &'a str) -> Result<NodeId, BuildError> {
         let config = self.build.config;
-        let spec = config.pools.get(name).ok_or_else(|| BuildError::Unknown(name.into()))?.hash.clone();
+        let spec = config
+            .pools
+            .get(name)
+            .ok_or_else(|| BuildError::Unknown(name.into()))?
+            .hash
+            .clone();
         let nodes = self.members(name)?;
         self.hash(spec, nodes, || format!("pool {name}"))
     }
 
     fn members(&mut self, pool: &str) -> Result<Vec<NodeId>, BuildError> {
-        let members = self.build.pools.get(pool).cloned().ok_or_else(|| BuildError::Unknown(pool.into()))?;
-        Ok(members.into_iter().map(|member| self.push(Node::Leaf(Leaf::Member(member)))).collect())
+        let members = self
+            .build
+            .pools
+            .get(pool)
+            .cloned()
+            .ok_or_else(|| BuildError::Unknown(pool.into()))?;
+        Ok(members
+            .into_iter()
+            .map(|member| self.push(Node::Leaf(Leaf::Member(member))))
+            .collect())
     }
 
     /// `pool/name`, or a server that stands in no pool.
@@ -313,11 +444,19 @@ impl<'a> Maker<'_, 'a> {
         if let Some((pool, name)) = text.split_once('/')
             && let Some(members) = self.build.pools.get(pool)
         {
-            let found = members.iter().find(|member| member.name == name || member.address == name).cloned();
+            let found = members
+                .iter()
+                .find(|member| member.name == name || member.address == name)
+                .cloned();
             let member = found.ok_or_else(|| BuildError::Unknown(text.into()))?;
             return Ok(self.push(Node::Leaf(Leaf::Member(member))));
         }
-        let server = Server { address: text.into(), name: None, weight: 1.0, zone: None };
+        let server = Server {
+            address: text.into(),
+            name: None,
+            weight: 1.0,
+            zone: None,
+        };
         let spec = Pool::of(vec![server.clone()]);
         let member = self.registry.member(text, &spec, &server, self.build.dialect)?;
         Ok(self.push(Node::Leaf(Leaf::Member(member))))
@@ -345,36 +484,49 @@ impl<'a> Maker<'_, 'a> {
         }
     }
 
-    fn hash(&mut self, spec: Hash, mut nodes: Vec<NodeId>, over: impl Fn() -> String) -> Result<NodeId, BuildError> {
+    fn hash(
+        &mut self,
+        spec: Hash,
+        mut nodes: Vec<NodeId>,
+        over: impl Fn() -> String,
+    ) -> Result<NodeId, BuildError> {
         match nodes[..] {
             [] => {
-                let text = format!("HashRoute with empty children, name: {}", over().trim_start_matches("pool "));
+                let text = format!(
+                    "HashRoute with empty children, name: {}",
+                    over().trim_start_matches("pool ")
+                );
                 return Ok(self.push(Node::Leaf(Leaf::Error(text))));
             }
             [only] => return Ok(only),
             _ => {}
         }
-        if spec.algorithm == Algorithm::Random {
-            return Ok(self.choose(RandomChild, nodes));
-        }
-        if matches!(spec.algorithm, Algorithm::Modula(_) | Algorithm::KetamaTwemproxy(_)) {
+        if matches!(
+            spec.algorithm,
+            Algorithm::Modula(_) | Algorithm::KetamaTwemproxy(_)
+        ) {
             nodes.sort_by(|&a, &b| twemproxy_order(&self.name(a), &self.name(b)));
         }
         let number = self.hashes;
         self.hashes += 1;
         let distribution = match self.build.distributions.get(number) {
-            Some(distribution) => Arc::clone(distribution),
+            Some(distribution) => distribution.clone(),
             None => {
-                let made = self.distribution(&spec, &nodes).map_err(|source| BuildError::Hash { over: over(), source })?;
-                let made = Arc::new(made);
-                self.build.distributions.push(Arc::clone(&made));
+                let made = self
+                    .distribution(&spec, &nodes)
+                    .map_err(|source| BuildError::Hash { over: over(), source })?;
+                let made = made.map(Arc::new);
+                self.build.distributions.push(made.clone());
                 made
             }
         };
-        Ok(self.choose(HashRoute { distribution, spec }, nodes))
+        Ok(match distribution {
+            Some(distribution) => self.choose(HashRoute { distribution, spec }, nodes),
+            None => self.choose(RandomChild, nodes),
+        })
     }
 
-    fn distribution(&self, spec: &Hash, nodes: &[NodeId]) -> Result<Distribution, DistributionError> {
+    fn distribution(&self, spec: &Hash, nodes: &[NodeId]) -> Result<Option<Distribution>, DistributionError> {
         let names: Vec<String> = match &spec.tags {
             Some(tags) => tags.clone(),
             None => nodes.iter().map(|&node| self.name(node)).collect(),
@@ -382,22 +534,20 @@ impl<'a> Maker<'_, 'a> {
         let weight = |index: usize| match (&spec.weights, spec.algorithm) {
             // mcrouter: a weight that is not given is one half.
             (Some(weights), _) => weights.get(index).copied().unwrap_or(0.5),
-            (None, _) => nodes.get(index).and_then(|&node| self.member_at(node)).map_or(1.0, |member| member.weight),
+            (None, _) => nodes
+                .get(index)
+                .and_then(|&node| self.member_at(node))
+                .map_or(1.0, |member| member.weight),
         };
-        let listed: Vec<HashNode<'_>> =
-            names.iter().enumerate().map(|(index, name)| HashNode { name, weight: weight(index) }).collect();
-        match spec.algorithm {
-            Algorithm::Ketama => Distribution::ketama(&listed, proxima_wire::hash::KeyHash::Md5),
-            Algorithm::KetamaTwemproxy(key_hash) => Distribution::ketama(&listed, key_hash),
-            Algorithm::Modula(key_hash) => Distribution::modula(&listed, key_hash),
-            Algorithm::Ch3 | Algorithm::Random => Distribution::ch3(nodes.len()),
-            Algorithm::WeightedCh3 => Distribution::weighted_ch3(&listed),
-            Algorithm::Crc32 => Distribution::crc32(nodes.len()),
-            Algorithm::ConstShard => Distribution::const_shard(nodes.len()),
-            Algorithm::Rendezvous => Distribution::rendezvous(&listed),
-            Algorithm::WeightedRendezvous => Distribution::weighted_rendezvous(&listed),
-            Algorithm::Jump => Distribution::jump(nodes.len()),
-        }
+        let listed: Vec<HashNode<'_>> = names
+            .iter()
+            .enumerate()
+            .map(|(index, name)| HashNode {
+                name,
+                weight: weight(index),
+            })
+            .collect();
+        distribution(spec.algorithm, &listed)
     }
 
     fn by_operation(
@@ -484,7 +634,9 @@ impl<'a> Maker<'_, 'a> {
         let mut embedded = false;
         while let Some(node) = pending.pop() {
             match &self.nodes[node.0 as usize] {
-                Node::Choose { children, .. } | Node::Gather { children, .. } | Node::Attempt { children, .. } => {
+                Node::Choose { children, .. }
+                | Node::Gather { children, .. }
+                | Node::Attempt { children, .. } => {
                     pending.extend(children);
                 }
                 Node::Wrap { child, .. } => pending.push(*child),
@@ -508,9 +660,13 @@ impl<'a> Maker<'_, 'a> {
             Node::Leaf(Leaf::Embedded) => Distance::Process,
             Node::Leaf(_) => Distance::Elsewhere,
             Node::Wrap { child, .. } => self.distance(*child),
-            Node::Choose { children, .. } | Node::Gather { children, .. } | Node::Attempt { children, .. } => {
-                children.iter().map(|&child| self.distance(child)).min().unwrap_or(Distance::Elsewhere)
-            }
+            Node::Choose { children, .. }
+            | Node::Gather { children, .. }
+            | Node::Attempt { children, .. } => children
+                .iter()
+                .map(|&child| self.distance(child))
+                .min()
+                .unwrap_or(Distance::Elsewhere),
         }
     }
 

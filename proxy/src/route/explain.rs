@@ -15,14 +15,31 @@ use proxima_wire::message::Parsed;
 /// The request is none in the tree's protocol.
 pub fn explain(tree: &Tree, listener: usize, request: &[u8], random: &mut Random) -> Result<String, String> {
     let Parsed::Head(head) = tree.dialect.request(request, u64::MAX) else {
-        return Err(format!("`{}` is no request", request.trim_ascii_end().escape_ascii()));
+        return Err(format!(
+            "`{}` is no request",
+            request.trim_ascii_end().escape_ascii()
+        ));
     };
+    if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
+        return Err(format!(
+            "`{}` is not one request for one key",
+            request.trim_ascii_end().escape_ascii()
+        ));
+    }
     let root = tree.root(listener).ok_or("there is no such listener")?;
     let mut scratch = [0; 250];
     let key = tree.dialect.key(&head, request, &mut scratch).to_vec();
     let command = tree.dialect.command_name(head.command);
-    let mut text = format!("{command} {} (configuration {})\n", key.escape_ascii(), tree.version);
-    let mut recorder = Recorder { tree, random, text: &mut text };
+    let mut text = format!(
+        "{command} {} (configuration {})\n",
+        key.escape_ascii(),
+        tree.version
+    );
+    let mut recorder = Recorder {
+        tree,
+        random,
+        text: &mut text,
+    };
     recorder.step(root, request, 1, "");
     Ok(text)
 }
@@ -40,13 +57,23 @@ impl Recorder<'_> {
 
     fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &str) {
         let dialect = self.tree.dialect;
-        let Parsed::Head(head) = dialect.request(message, u64::MAX) else { return };
+        let Parsed::Head(head) = dialect.request(message, u64::MAX) else {
+            return;
+        };
         let mut scratch = [0; 250];
         let key = dialect.key(&head, message, &mut scratch);
-        let query = Query { command: head.command, class: head.class, key, dialect };
+        let query = Query {
+            command: head.command,
+            class: head.class,
+            key,
+            dialect,
+        };
         match self.tree.node(node) {
             Node::Choose { handle, children } => {
-                let choices = Children { tree: self.tree, ids: children };
+                let choices = Children {
+                    tree: self.tree,
+                    ids: children,
+                };
                 let chosen = handle.choose(&query, &choices, self.random);
                 let why = handle.why(&query, &choices, chosen);
                 self.line(depth, note, &format!("{}: {why}", handle.name()));
@@ -80,8 +107,14 @@ impl Recorder<'_> {
                 self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
                 let mut changed = Vec::new();
                 let change = match &wrapped {
-                    Wrapped::Key(key) => crate::dialect::Change { key: Some(key), ttl: None },
-                    Wrapped::Ttl(ttl) => crate::dialect::Change { key: None, ttl: Some(*ttl) },
+                    Wrapped::Key(key) => crate::dialect::Change {
+                        key: Some(key),
+                        ttl: None,
+                    },
+                    Wrapped::Ttl(ttl) => crate::dialect::Change {
+                        key: None,
+                        ttl: Some(*ttl),
+                    },
                     _ => crate::dialect::Change::default(),
                 };
                 if !dialect.rewrite(&head, message, &change, &mut changed) {

@@ -53,13 +53,22 @@ pub struct Kept {
 impl Flight {
     /// Counts an outcome, and keeps the first reply that had it.
     pub fn keep(&mut self, reply: &Reply, bytes: &[u8]) -> u32 {
-        if let Some(kept) = self.replies.iter_mut().find(|kept| kept.reply.outcome == reply.outcome) {
+        if let Some(kept) = self
+            .replies
+            .iter_mut()
+            .find(|kept| kept.reply.outcome == reply.outcome)
+        {
             kept.count += 1;
             return kept.count;
         }
         let start = self.kept.len();
         self.kept.extend_from_slice(bytes);
-        self.replies.push(Kept { reply: *reply, count: 1, start, end: self.kept.len() });
+        self.replies.push(Kept {
+            reply: *reply,
+            count: 1,
+            start,
+            end: self.kept.len(),
+        });
         1
     }
 
@@ -135,18 +144,26 @@ impl Flights {
     /// The address of one child of a flight.
     pub fn child(&self, index: u32, child: usize) -> ReplyTo {
         match self.slab.get(index as usize) {
-            Some(flight) => ReplyTo::Flight { index, generation: flight.generation, child: child as u32 },
+            Some(flight) => ReplyTo::Flight {
+                index,
+                generation: flight.generation,
+                child: child as u32,
+            },
             None => ReplyTo::Nobody,
         }
     }
 
     pub fn get(&mut self, index: u32, generation: u32) -> Option<&mut Flight> {
-        self.slab.get_mut(index as usize).filter(|flight| flight.generation == generation)
+        self.slab
+            .get_mut(index as usize)
+            .filter(|flight| flight.generation == generation)
     }
 
     /// Ends a flight; late replies to it find nobody.
     pub fn close(&mut self, index: u32) {
-        let Some(flight) = self.slab.try_remove(index as usize) else { return };
+        let Some(flight) = self.slab.try_remove(index as usize) else {
+            return;
+        };
         let (mut message, mut kept, mut replies) = (flight.message, flight.kept, flight.replies);
         if self.spare.len() < SPARE_COUNT && message.capacity() + kept.capacity() <= SPARE_BYTES {
             message.clear();

@@ -5,11 +5,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{
-    Children, Leaf, Node, NodeId, Query, ReplyTo, Tree, Wait,
-    flight::is_good,
-    tree::Wrapped,
-};
+use super::{Children, Leaf, Node, NodeId, Query, ReplyTo, Tree, Wait, flight::is_good, tree::Wrapped};
 use crate::{
     dialect::{Change, Dialect},
     engine::Engine,
@@ -50,9 +46,19 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let mut scratch = [0; 250];
-        let key = origin.dialect.key(request, message, &mut scratch);
-        let query = Query { command: request.command, class: request.class, key, dialect: origin.dialect };
+        let mut decoded;
+        let key = if request.base64_key {
+            decoded = [0; 250];
+            origin.dialect.key(request, message, &mut decoded)
+        } else {
+            request.key.of(message)
+        };
+        let query = Query {
+            command: request.command,
+            class: request.class,
+            key,
+            dialect: origin.dialect,
+        };
         loop {
             match tree.node(node) {
                 Node::Choose { handle, children } => {
@@ -97,23 +103,39 @@ impl Engine {
             Leaf::Member(member) => self.send(member, request, message, to),
             Leaf::Embedded => {
                 if (message.len() as u64) < request.len() {
-                    let text = "object too large for the embedded store";
-                    return self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
+                    let text = "object too large for cache";
+                    return self.deliver_error(to, origin.dialect, Outcome::RemoteError, text);
                 }
                 let mut out = std::mem::take(&mut self.scratch_reply);
                 let context = self.store_context();
                 let outcome = embedded::answer(&self.store, &context, request, message, &mut out);
                 let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
-                let reply = Reply { outcome, head: out.len() as u32, body: 0, trailer };
+                let reply = Reply {
+                    outcome,
+                    head: out.len() as u32,
+                    body: 0,
+                    trailer,
+                };
                 self.deliver(to, &reply, &out);
                 out.clear();
                 self.scratch_reply = out;
             }
             Leaf::Null => {
-                let mut out = Vec::new();
+                let mut out = std::mem::take(&mut self.scratch_reply);
                 let outcome = origin.dialect.miss(request, message, &mut out);
                 let trailer = if out == b"END\r\n" { 5 } else { 0 };
-                self.deliver(to, &Reply { outcome, head: out.len() as u32, body: 0, trailer }, &out);
+                self.deliver(
+                    to,
+                    &Reply {
+                        outcome,
+                        head: out.len() as u32,
+                        body: 0,
+                        trailer,
+                    },
+                    &out,
+                );
+                out.clear();
+                self.scratch_reply = out;
             }
             Leaf::Error(text) => self.deliver_error(to, origin.dialect, Outcome::LocalError, text),
         }
@@ -147,7 +169,8 @@ impl Engine {
             Wait::All | Wait::Majority | Wait::Fastest => {
                 let pending = children.len() as u32;
                 let (flight, _) =
-                    self.flights.open(to, Rc::clone(tree), node, origin.listener, request, pending);
+                    self.flights
+                        .open(to, Rc::clone(tree), node, origin.listener, request, pending);
                 for (number, &child) in children.iter().enumerate() {
                     let to = self.flights.child(flight, number);
                     self.walk(tree, child, origin, request, message, to);
@@ -167,7 +190,9 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin.listener, request, 1);
+        let (index, flight) = self
+            .flights
+            .open(to, Rc::clone(tree), node, origin.listener, request, 1);
         flight.message.extend_from_slice(message);
         self.try_child(tree, node, index, child, origin, request, message);
     }
@@ -183,11 +208,24 @@ impl Engine {
         request: &Request,
         message: &[u8],
     ) {
-        let Node::Attempt { handle, children } = tree.node(node) else { return };
+        let Node::Attempt { handle, children } = tree.node(node) else {
+            return;
+        };
         let Some(&next) = children.get(child) else { return };
         let to = self.flights.child(flight, child);
         match handle.ttl(child, request.class) {
-            Some(ttl) => self.walk_changed(tree, next, Change { key: None, ttl: Some(ttl) }, origin, request, message, to),
+            Some(ttl) => self.walk_changed(
+                tree,
+                next,
+                Change {
+                    key: None,
+                    ttl: Some(ttl),
+                },
+                origin,
+                request,
+                message,
+                to,
+            ),
             None => self.walk(tree, next, origin, request, message, to),
         }
     }
@@ -214,7 +252,12 @@ impl Engine {
             proxima_wire::message::Parsed::Head(request) => {
                 self.walk(tree, node, origin, &request, &changed, to);
             }
-            _ => self.deliver_error(to, origin.dialect, Outcome::LocalError, "a route made this request unreadable"),
+            _ => self.deliver_error(
+                to,
+                origin.dialect,
+                Outcome::LocalError,
+                "a route made this request unreadable",
+            ),
         }
     }
 
@@ -234,22 +277,54 @@ impl Engine {
             Wrapped::Pass => self.walk(tree, child, origin, request, message, to),
             Wrapped::Fail(outcome, text) => self.deliver_error(to, origin.dialect, outcome, &text),
             Wrapped::Ttl(ttl) => {
-                self.walk_changed(tree, child, Change { key: None, ttl: Some(ttl) }, origin, request, message, to);
+                self.walk_changed(
+                    tree,
+                    child,
+                    Change {
+                        key: None,
+                        ttl: Some(ttl),
+                    },
+                    origin,
+                    request,
+                    message,
+                    to,
+                );
             }
             Wrapped::Key(key) => {
                 let to = self.watch(tree, node, origin, request, message, to);
-                self.walk_changed(tree, child, Change { key: Some(&key), ttl: None }, origin, request, message, to);
+                self.walk_changed(
+                    tree,
+                    child,
+                    Change {
+                        key: Some(&key),
+                        ttl: None,
+                    },
+                    origin,
+                    request,
+                    message,
+                    to,
+                );
             }
             Wrapped::Watch => {
                 let to = self.watch(tree, node, origin, request, message, to);
                 self.walk(tree, child, origin, request, message, to);
             }
+            // The body of a streamed request is already coming: it cannot be held back.
+            Wrapped::Delay(_) if (message.len() as u64) < request.len() => {
+                self.walk(tree, child, origin, request, message, to);
+            }
             Wrapped::Delay(micros) => {
-                let ReplyTo::Flight { index, generation, .. } = self.watch(tree, node, origin, request, message, to)
+                let ReplyTo::Flight {
+                    index, generation, ..
+                } = self.watch(tree, node, origin, request, message, to)
                 else {
                     return;
                 };
-                self.timers.push(Timer { due: self.now.saturating_add(micros), flight: index, generation });
+                self.timers.push(Timer {
+                    due: self.now.saturating_add(micros),
+                    flight: index,
+                    generation,
+                });
             }
         }
     }
@@ -264,7 +339,9 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) -> ReplyTo {
-        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin.listener, request, 1);
+        let (index, flight) = self
+            .flights
+            .open(to, Rc::clone(tree), node, origin.listener, request, 1);
         flight.message.extend_from_slice(message);
         self.flights.child(index, 0)
     }
@@ -273,31 +350,61 @@ impl Engine {
     pub fn run_timers(&mut self) {
         while let Some(timer) = self.timers.peek().copied().filter(|timer| timer.due <= self.now) {
             self.timers.pop();
-            let Some(flight) = self.flights.get(timer.flight, timer.generation) else { continue };
-            let (tree, node, request, listener) = (Rc::clone(&flight.tree), flight.node, flight.request, flight.listener);
-            let message = std::mem::take(&mut flight.message);
-            let Node::Wrap { child, .. } = tree.node(node) else { continue };
+            let Some(flight) = self.flights.get(timer.flight, timer.generation) else {
+                continue;
+            };
+            let (tree, node, request, listener) = (
+                Rc::clone(&flight.tree),
+                flight.node,
+                flight.request,
+                flight.listener,
+            );
+            let Node::Wrap { child, .. } = tree.node(node) else {
+                continue;
+            };
+            // A copy: the reply may come within the walk, and the flight needs its message for it.
+            let mut message = std::mem::take(&mut self.resend);
+            message.extend_from_slice(&flight.message);
             let to = self.flights.child(timer.flight, 0);
-            let origin = Origin { listener, dialect: tree.dialect };
+            let origin = Origin {
+                listener,
+                dialect: tree.dialect,
+            };
             self.walk(&tree, *child, origin, &request, &message, to);
+            message.clear();
+            self.resend = message;
         }
     }
 
     /// A reply for child `child` of a flight.
     pub(crate) fn arrived(&mut self, index: u32, generation: u32, child: u32, reply: &Reply, bytes: &[u8]) {
-        let Some(flight) = self.flights.get(index, generation) else { return };
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
         flight.pending = flight.pending.saturating_sub(1);
         let tree = Rc::clone(&flight.tree);
         match tree.node(flight.node) {
-            Node::Gather { wait, children, .. } => self.gathered(index, generation, *wait, children.len(), reply, bytes),
+            Node::Gather { wait, children, .. } => {
+                self.gathered(index, generation, *wait, children.len(), reply, bytes)
+            }
             Node::Attempt { .. } => self.attempted(&tree, index, generation, child as usize, reply, bytes),
             Node::Wrap { .. } => self.unwrapped(&tree, index, generation, reply, bytes),
             Node::Choose { .. } | Node::Leaf(_) => self.flights.close(index),
         }
     }
 
-    fn gathered(&mut self, index: u32, generation: u32, wait: Wait, children: usize, reply: &Reply, bytes: &[u8]) {
-        let Some(flight) = self.flights.get(index, generation) else { return };
+    fn gathered(
+        &mut self,
+        index: u32,
+        generation: u32,
+        wait: Wait,
+        children: usize,
+        reply: &Reply,
+        bytes: &[u8],
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
         let last = flight.pending == 0;
         if flight.done {
             if last {
@@ -322,7 +429,11 @@ impl Engine {
         let parent = flight.parent;
         let kept = std::mem::take(&mut flight.kept);
         if let Some(chosen) = chosen {
-            self.deliver(parent, &chosen.reply, kept.get(chosen.start..chosen.end).unwrap_or_default());
+            self.deliver(
+                parent,
+                &chosen.reply,
+                kept.get(chosen.start..chosen.end).unwrap_or_default(),
+            );
         }
         match self.flights.get(index, generation) {
             Some(flight) if !last => flight.kept = kept,
@@ -334,17 +445,36 @@ impl Engine {
         }
     }
 
-    fn attempted(&mut self, tree: &Rc<Tree>, index: u32, generation: u32, tried: usize, reply: &Reply, bytes: &[u8]) {
-        let Some(flight) = self.flights.get(index, generation) else { return };
-        let Node::Attempt { handle, children } = tree.node(flight.node) else { return };
+    fn attempted(
+        &mut self,
+        tree: &Rc<Tree>,
+        index: u32,
+        generation: u32,
+        tried: usize,
+        reply: &Reply,
+        bytes: &[u8],
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let Node::Attempt { handle, children } = tree.node(flight.node) else {
+            return;
+        };
         let (request, node, listener) = (flight.request, flight.node, flight.listener);
         // What has begun to stream cannot be sent again.
         let whole = flight.message.len() as u64 >= request.len();
         let mut scratch = [0; 250];
         let key = tree.dialect.key(&request, &flight.message, &mut scratch);
-        let query = Query { command: request.command, class: request.class, key, dialect: tree.dialect };
+        let query = Query {
+            command: request.command,
+            class: request.class,
+            key,
+            dialect: tree.dialect,
+        };
         let choices = Children { tree, ids: children };
-        let mut next = handle.next(&query, tried, children.len(), reply.outcome).filter(|_| whole);
+        let mut next = handle
+            .next(&query, tried, children.len(), reply.outcome)
+            .filter(|_| whole);
         while let Some(child) = next
             && !choices.is_up(child)
             && let Some(after) = handle.next(&query, child, children.len(), Outcome::Ejected)
@@ -356,27 +486,43 @@ impl Engine {
         }
         if let Some(child) = next {
             flight.pending = 1;
-            let message = std::mem::take(&mut flight.message);
-            let origin = Origin { listener, dialect: tree.dialect };
+            // A copy: the reply may come within the walk, and the flight needs its message for it.
+            let mut message = std::mem::take(&mut self.resend);
+            message.extend_from_slice(&flight.message);
+            let origin = Origin {
+                listener,
+                dialect: tree.dialect,
+            };
             self.figures.failovers += 1;
             self.try_child(tree, node, index, child, origin, &request, &message);
-            if let Some(flight) = self.flights.get(index, generation) {
-                flight.message = message;
-            }
+            message.clear();
+            self.resend = message;
             return;
         }
-        let best = if handle.best_on_failure() { flight.best() } else { None };
+        let best = if handle.best_on_failure() {
+            flight.best()
+        } else {
+            None
+        };
         let (parent, kept) = (flight.parent, std::mem::take(&mut flight.kept));
         self.flights.close(index);
         match best {
-            Some(best) => self.deliver(parent, &best.reply, kept.get(best.start..best.end).unwrap_or_default()),
+            Some(best) => self.deliver(
+                parent,
+                &best.reply,
+                kept.get(best.start..best.end).unwrap_or_default(),
+            ),
             None => self.deliver(parent, reply, bytes),
         }
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, index: u32, generation: u32, reply: &Reply, bytes: &[u8]) {
-        let Some(flight) = self.flights.get(index, generation) else { return };
-        let Node::Wrap { handle, .. } = tree.node(flight.node) else { return };
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let Node::Wrap { handle, .. } = tree.node(flight.node) else {
+            return;
+        };
         let (parent, request) = (flight.parent, flight.request);
         let message = std::mem::take(&mut flight.message);
         let dialect = tree.dialect;
@@ -398,9 +544,15 @@ impl Engine {
     pub(crate) fn claim(&mut self, mut to: ReplyTo, head: &mut Vec<u8>) -> Option<(u32, u32, u32)> {
         loop {
             let (index, generation) = match to {
-                ReplyTo::Client { index, generation, seq } => return Some((index, generation, seq)),
+                ReplyTo::Client {
+                    index,
+                    generation,
+                    seq,
+                } => return Some((index, generation, seq)),
                 ReplyTo::Nobody => return None,
-                ReplyTo::Flight { index, generation, .. } => (index, generation),
+                ReplyTo::Flight {
+                    index, generation, ..
+                } => (index, generation),
             };
             let flight = self.flights.get(index, generation)?;
             let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
@@ -422,7 +574,8 @@ impl Engine {
                 Node::Wrap { handle, .. } if handle.changes_key() => {
                     let message = std::mem::take(&mut flight.message);
                     let line = std::mem::take(head);
-                    tree.dialect.rewrite_reply_key(request.command, request.key.of(&message), &line, head);
+                    tree.dialect
+                        .rewrite_reply_key(request.command, request.key.of(&message), &line, head);
                     self.flights.close(index);
                 }
                 _ => self.flights.close(index),
@@ -433,11 +586,21 @@ impl Engine {
 
     /// A command that concerns every member of the client's tree: the worst reply is the answer.
     pub(crate) fn broadcast(&mut self, client: u32, tree: &Rc<Tree>, request: &Request, message: &[u8]) {
-        let Some(found) = self.clients.get_mut(client as usize) else { return };
+        let Some(found) = self.clients.get_mut(client as usize) else {
+            return;
+        };
         let (listener, dialect, generation) = (found.listener, found.dialect, found.generation);
-        let seq = found.slots.push(request.command, request.is_quiet, false, self.now);
-        let to = ReplyTo::Client { index: client, generation, seq };
-        let Some(node) = tree.broadcast(usize::from(listener)) else { return };
+        let seq = found
+            .slots
+            .push(request.command, request.is_quiet, false, self.now);
+        let to = ReplyTo::Client {
+            index: client,
+            generation,
+            seq,
+        };
+        let Some(node) = tree.broadcast(usize::from(listener)) else {
+            return;
+        };
         self.walk(tree, node, Origin { listener, dialect }, request, message, to);
     }
 }

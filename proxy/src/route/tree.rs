@@ -1,11 +1,18 @@
 //! The tree that a request walks.
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use proxima_wire::message::{Class, Outcome, Request};
 
 use super::handle::Random;
-use crate::{dialect::Dialect, members::Member};
+use crate::{
+    dialect::Dialect,
+    members::{Member, MemberId},
+};
 
 /// Position of a node in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +100,23 @@ pub enum Wait {
 
 /// One node.
 pub enum Node {
-    Choose { handle: Box<dyn Choose>, children: Vec<NodeId> },
-    Gather { name: &'static str, wait: Wait, children: Vec<NodeId> },
-    Attempt { handle: Box<dyn Attempt>, children: Vec<NodeId> },
-    Wrap { handle: Box<dyn Wrap>, child: NodeId },
+    Choose {
+        handle: Box<dyn Choose>,
+        children: Vec<NodeId>,
+    },
+    Gather {
+        name: &'static str,
+        wait: Wait,
+        children: Vec<NodeId>,
+    },
+    Attempt {
+        handle: Box<dyn Attempt>,
+        children: Vec<NodeId>,
+    },
+    Wrap {
+        handle: Box<dyn Wrap>,
+        child: NodeId,
+    },
     Leaf(Leaf),
 }
 
@@ -121,6 +141,10 @@ pub struct Tree {
     pub(super) reach: Vec<Vec<Arc<Member>>>,
     /// For each root a gather over all that it reaches, for commands that go to every member.
     pub(super) broadcasts: Vec<NodeId>,
+    /// Does a root lead to the embedded store?
+    pub(super) stores: Vec<bool>,
+    /// The numbers of all its members.
+    pub(super) numbers: HashSet<MemberId>,
     /// The protocol that this tree's members speak.
     pub dialect: &'static dyn Dialect,
     /// Tells one configuration from another.
@@ -135,6 +159,8 @@ impl Tree {
             roots: Vec::new(),
             reach: Vec::new(),
             broadcasts: Vec::new(),
+            stores: Vec::new(),
+            numbers: HashSet::new(),
             dialect,
             version: "none".into(),
         }
@@ -152,6 +178,27 @@ impl Tree {
     /// The members that listener number `listener` can reach.
     pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
         self.reach.get(listener).map_or(&[], Vec::as_slice)
+    }
+
+    /// Does listener number `listener` lead to the embedded store?
+    pub fn reaches_store(&self, listener: usize) -> bool {
+        self.stores.get(listener).copied().unwrap_or(false)
+    }
+
+    /// Its members, in the order of their numbers.
+    pub fn members(&self) -> Vec<Arc<Member>> {
+        let mut found = BTreeMap::new();
+        for node in &self.nodes {
+            if let Node::Leaf(Leaf::Member(member)) = node {
+                found.insert(member.id, Arc::clone(member));
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// Does anything in this tree lead to that member?
+    pub fn names(&self, member: MemberId) -> bool {
+        self.numbers.contains(&member)
     }
 
     /// The node that sends to everything that listener number `listener` can reach.

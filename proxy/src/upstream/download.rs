@@ -8,7 +8,7 @@ use proxima_wire::message::Reply;
 
 use super::Download;
 use crate::{
-    client::HIGH_WATER,
+    client::{HIGH_WATER, WHOLE},
     engine::{Engine, Peer},
     route::ReplyTo,
 };
@@ -16,53 +16,89 @@ use crate::{
 impl Engine {
     /// The head of a large reply has come. Returns the bytes used.
     pub(super) fn begin_download(&mut self, index: u32, reply: &Reply, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
-        let Some(waiter) = lane.waiters.pop_front() else { return bytes.len() };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return bytes.len();
+        };
+        let Some(waiter) = lane.waiters.pop_front() else {
+            return bytes.len();
+        };
         self.in_flight -= 1;
         let collect = !lane.waiters.is_empty();
         let (member, generation) = (lane.member.clone(), lane.generation);
         member.health.succeeded();
-        self.figures.member(member.id).replied(self.now - waiter.sent, false);
-        let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes).to_vec();
+        self.figures
+            .member(member.id)
+            .replied(self.now - waiter.sent, false);
+        let mut head = std::mem::take(&mut lane.parts);
+        lane.part_bytes = 0;
+        head.extend_from_slice(bytes.get(..reply.head as usize).unwrap_or(bytes));
         let claimed = self.claim(waiter.to, &mut head);
         let mut trailer = 0;
         let to = claimed.and_then(|(client, client_generation, seq)| {
-            let target =
-                self.clients.get_mut(client as usize).filter(|client| client.generation == client_generation)?;
+            let target = self
+                .clients
+                .get_mut(client as usize)
+                .filter(|client| client.generation == client_generation)?;
             let slot = target.slots.get(seq)?;
             trailer = if slot.part { u64::from(reply.trailer) } else { 0 };
             let listener = target.listener;
             let started = slot.started;
-            target.slots.begin(seq, &head, &mut target.stream.out);
+            target.slots.part(seq, &head, &mut target.stream.out);
             self.figures.replied(reply.outcome, self.now - started, listener);
-            self.flush_later(Peer::Client { index: client, generation: client_generation });
+            self.flush_later(Peer::Client {
+                index: client,
+                generation: client_generation,
+            });
             Some((client, client_generation, seq))
         });
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else {
+        let Some(lane) = self
+            .lanes
+            .get_mut(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
             return bytes.len();
         };
-        lane.download = Some(Download { to, remaining: reply.body, trailer, collect });
-        if !collect && !lane.bulk {
-            // From now on it is this client's; new requests take a fresh lane.
-            lane.bulk = true;
-            let lanes = &mut self.by_member[member.id.0 as usize];
-            lanes.shared = None;
-            lanes.bulk += 1;
+        lane.download = Some(Download {
+            to,
+            remaining: reply.body,
+            trailer,
+            collect,
+        });
+        if !collect {
+            self.make_bulk(index);
         }
         reply.head as usize
     }
 
+    /// From now on this lane is its client's; new requests take a fresh one.
+    fn make_bulk(&mut self, index: u32) {
+        let Some(lane) = self.lanes.get_mut(index as usize).filter(|lane| !lane.bulk) else {
+            return;
+        };
+        lane.bulk = true;
+        let lanes = &mut self.by_member[lane.member.id.0 as usize];
+        lanes.shared = None;
+        lanes.bulk += 1;
+    }
+
     /// More of a large reply; returns the bytes used.
     pub(super) fn download(&mut self, index: u32, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
-        let Some(download) = &mut lane.download else { return 0 };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return bytes.len();
+        };
+        let Some(download) = &mut lane.download else {
+            return 0;
+        };
         let used = download.remaining.min(bytes.len() as u64);
         let visible = download.remaining.saturating_sub(download.trailer).min(used) as usize;
         download.remaining -= used;
         let (done, to, collect) = (download.remaining == 0, download.to, download.collect);
         let mut hold = false;
         match to.and_then(|(client, generation, seq)| {
-            let found = self.clients.get_mut(client as usize).filter(|client| client.generation == generation)?;
+            let found = self
+                .clients
+                .get_mut(client as usize)
+                .filter(|client| client.generation == generation)?;
             Some((found, client, generation, seq))
         }) {
             Some((client, client_index, generation, seq)) => {
@@ -71,9 +107,17 @@ impl Engine {
                 if done {
                     client.slots.finish(seq, &mut client.stream.out);
                 }
-                hold = waiting > if collect { self.limits.total_bytes / 4 } else { HIGH_WATER };
+                hold = waiting
+                    > if collect {
+                        self.limits.total_bytes / 4
+                    } else {
+                        HIGH_WATER
+                    };
                 let stalled = client.stalled;
-                self.flush_later(Peer::Client { index: client_index, generation });
+                self.flush_later(Peer::Client {
+                    index: client_index,
+                    generation,
+                });
                 if done && stalled {
                     self.requeue(client_index);
                 }
@@ -86,7 +130,9 @@ impl Engine {
             None => {}
         }
         if done {
-            self.lanes[index as usize].download = None;
+            let lane = &mut self.lanes[index as usize];
+            lane.download = None;
+            lane.free = self.now;
             self.settle_lane(index);
         } else if hold {
             self.hold_lane(index, true);
@@ -101,7 +147,11 @@ impl Engine {
             && lane.stream.paused != hold
         {
             lane.stream.paused = hold;
-            self.held_lanes = if hold { self.held_lanes + 1 } else { self.held_lanes - 1 };
+            self.held_lanes = if hold {
+                self.held_lanes + 1
+            } else {
+                self.held_lanes - 1
+            };
             lane.active = self.now;
             self.wishes.pause.push((conn, hold));
         }
@@ -110,6 +160,11 @@ impl Engine {
     /// A client has taken bytes: servers that were held back for it go on.
     pub fn client_drained(&mut self, client: u32, generation: u32) {
         self.requeue(client);
+        self.release_lanes(client, generation);
+    }
+
+    /// Servers that were held back for this client go on.
+    pub(crate) fn release_lanes(&mut self, client: u32, generation: u32) {
         if self.held_lanes == 0 {
             return;
         }
@@ -117,9 +172,7 @@ impl Engine {
             .lanes
             .iter()
             .filter(|(_, lane)| lane.stream.paused)
-            .filter(|(_, lane)| {
-                lane.download.and_then(|download| download.to).is_none_or(|to| (to.0, to.1) == (client, generation))
-            })
+            .filter(|(_, lane)| lane.reader().is_none_or(|reader| reader == (client, generation)))
             .map(|(index, _)| index as u32)
             .collect();
         for lane in held {
@@ -127,16 +180,93 @@ impl Engine {
         }
     }
 
-    /// A part of a reply whose end only the codec knows.
-    pub(super) fn part(&mut self, to: ReplyTo, bytes: &[u8]) {
-        let ReplyTo::Client { index, generation, seq } = to else { return };
-        let Some(client) = self.clients.get_mut(index as usize).filter(|c| c.generation == generation) else {
+    /// A part of a reply whose end only the codec knows. A client gets it as it comes. A flight gets the whole, as long as
+    /// that is small; a larger one is claimed as every large reply is.
+    pub(super) fn part(&mut self, index: u32, to: ReplyTo, bytes: &[u8]) {
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
             return;
         };
-        if client.slots.get(seq).is_none() {
+        lane.part_bytes += bytes.len() as u64;
+        let large = lane.part_bytes > WHOLE;
+        if large && lane.waiters.len() == 1 {
+            self.make_bulk(index);
+        }
+        let ReplyTo::Flight { .. } = to else {
+            return self.pass_part(index, to, bytes);
+        };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
+        lane.parts.extend_from_slice(bytes);
+        if !large {
             return;
         }
-        client.slots.part(seq, bytes, &mut client.stream.out);
-        self.flush_later(Peer::Client { index, generation });
+        let mut parts = std::mem::take(&mut lane.parts);
+        let to = match self.claim(to, &mut parts) {
+            Some((index, generation, seq)) => ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            },
+            None => ReplyTo::Nobody,
+        };
+        if let Some(waiter) = self
+            .lanes
+            .get_mut(index as usize)
+            .and_then(|lane| lane.waiters.front_mut())
+        {
+            waiter.to = to;
+        }
+        self.pass_part(index, to, &parts);
+    }
+
+    fn pass_part(&mut self, lane: u32, to: ReplyTo, bytes: &[u8]) {
+        let alone = self
+            .lanes
+            .get(lane as usize)
+            .is_some_and(|lane| lane.bulk && lane.part_bytes > WHOLE);
+        let found = match to {
+            ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            } => self
+                .clients
+                .get_mut(index as usize)
+                .filter(|client| client.generation == generation)
+                .map(|client| (Peer::Client { index, generation }, client, seq)),
+            _ => None,
+        };
+        let Some((peer, client, seq)) = found else {
+            // Nobody wants it and nobody is behind: closing is cheaper than reading the rest for nothing.
+            if alone {
+                self.drop_lane(lane, "its client left in the middle of a reply");
+            }
+            return;
+        };
+        let waiting = client.slots.part(seq, bytes, &mut client.stream.out) + client.stream.out.len();
+        self.flush_later(peer);
+        if waiting
+            > if alone {
+                HIGH_WATER
+            } else {
+                self.limits.total_bytes / 4
+            }
+        {
+            self.hold_lane(lane, true);
+        }
+    }
+
+    /// The last part of a reply of several.
+    pub(super) fn last_part(&mut self, index: u32, to: ReplyTo, mut reply: Reply, bytes: &[u8]) {
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
+        lane.part_bytes = 0;
+        lane.free = self.now;
+        let mut whole = std::mem::take(&mut lane.parts);
+        reply.head += whole.len() as u32;
+        whole.extend_from_slice(bytes);
+        self.deliver(to, &reply, &whole);
     }
 }

@@ -14,12 +14,16 @@ const IDLE_BULK: usize = 1;
 impl Engine {
     /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
     pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, text: &str) {
-        let Some(lane) = self.lanes.get(index as usize) else { return };
+        let Some(lane) = self.lanes.get(index as usize) else {
+            return;
+        };
         let member = lane.member.clone();
         self.figures.member(member.id).failed();
         let ejected = member.health.failed(failure);
         if ejected {
-            self.wishes.news.push(News::Ejected(member.clone(), text.to_owned()));
+            self.wishes
+                .news
+                .push(News::Ejected(member.clone(), text.to_owned()));
         }
         self.end_lane(index, outcome, text);
     }
@@ -30,7 +34,9 @@ impl Engine {
     }
 
     fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
-        let Some(lane) = self.lanes.try_remove(index as usize) else { return };
+        let Some(lane) = self.lanes.try_remove(index as usize) else {
+            return;
+        };
         let lanes = &mut self.by_member[lane.member.id.0 as usize];
         if lanes.shared == Some(index) {
             lanes.shared = None;
@@ -45,12 +51,16 @@ impl Engine {
         }
         if let Some((client, generation, _)) = lane.download.and_then(|download| download.to) {
             // Half a reply has left: nothing but a closed connection tells the client so.
-            if self.clients.get(client as usize).is_some_and(|found| found.generation == generation) {
+            if self
+                .clients
+                .get(client as usize)
+                .is_some_and(|found| found.generation == generation)
+            {
                 self.close_client(client, true);
             }
         }
-        if let Some((client, _)) = lane.uploading {
-            self.requeue(client);
+        if lane.bulk {
+            self.wake_uploads();
         }
         self.in_flight -= lane.waiters.len();
         for waiter in lane.waiters {
@@ -60,7 +70,13 @@ impl Engine {
 
     /// The server closed or broke the connection.
     pub fn lane_failed(&mut self, index: u32, generation: u32, error: Option<&std::io::Error>) {
-        let Some(lane) = self.lanes.get(index as usize).filter(|l| l.generation == generation) else { return };
+        let Some(lane) = self
+            .lanes
+            .get(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
+            return;
+        };
         let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
         if idle {
             // Servers close idle connections; the next request opens a new one.
@@ -76,23 +92,54 @@ impl Engine {
     /// Ends lanes whose server is late. Called a few times a second.
     pub fn check_lanes(&mut self) {
         let now = self.now;
-        let late: Vec<(u32, bool)> = self
+        let late: Vec<(u32, u32, bool)> = self
             .lanes
             .iter()
-            .filter_map(|(index, lane)| lane.is_late(now).map(|connecting| (index as u32, connecting)))
+            .filter_map(|(index, lane)| Some((index as u32, lane.generation, lane.is_late(now)?)))
             .collect();
-        for (index, connecting) in late {
+        for (index, generation, connecting) in late {
+            // The end of one can end another, and bring a fresh one in its place.
+            if self
+                .lanes
+                .get(index as usize)
+                .is_none_or(|lane| lane.generation != generation)
+            {
+                continue;
+            }
             if connecting {
-                self.fail_lane(index, Failure::Connection, Outcome::ConnectTimeout, "connection timeout");
+                self.fail_lane(
+                    index,
+                    Failure::Connection,
+                    Outcome::ConnectTimeout,
+                    "connection timeout",
+                );
             } else {
                 self.fail_lane(index, Failure::Timeout, Outcome::Timeout, "timeout");
             }
         }
     }
 
+    /// Closes the lanes to members that the tree does not name any more, as soon as nobody waits on them.
+    pub fn retire_lanes(&mut self) {
+        let gone: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| !self.tree.names(lane.member.id))
+            .filter(|(_, lane)| {
+                lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none()
+            })
+            .map(|(index, _)| index as u32)
+            .collect();
+        for index in gone {
+            self.drop_lane(index, "");
+        }
+    }
+
     /// A bulk lane has done its message: it waits for the next or is closed.
     pub(crate) fn settle_lane(&mut self, index: u32) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         let busy = !lane.waiters.is_empty() || lane.download.is_some() || lane.uploading.is_some();
         if !lane.bulk || busy {
             return;
@@ -107,9 +154,17 @@ impl Engine {
         } else if !lanes.idle.contains(&index) {
             self.drop_lane(index, "");
         }
-        // Uploads that waited for a bulk lane.
-        let stalled: Vec<u32> =
-            self.clients.iter().filter(|(_, client)| client.stalled).map(|(index, _)| index as u32).collect();
+        self.wake_uploads();
+    }
+
+    /// Uploads that waited for a bulk lane, or for one that was slow, go on.
+    fn wake_uploads(&mut self) {
+        let stalled: Vec<u32> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| client.stalled)
+            .map(|(index, _)| index as u32)
+            .collect();
         for client in stalled {
             self.requeue(client);
         }
@@ -118,9 +173,16 @@ impl Engine {
     /// A server has taken what was sent to it: clients that wait to send it more go on.
     pub fn lane_drained(&mut self, index: u32, generation: u32) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
+        let Some(lane) = self
+            .lanes
+            .get_mut(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
+            return;
+        };
         lane.active = now;
-        let (more, uploading) = (!lane.stream.out.is_empty(), lane.uploading);
+        let more = !lane.stream.out.is_empty() || !lane.stream.wire.is_empty();
+        let uploading = lane.uploading;
         if more {
             self.flush_later(Peer::Lane { index, generation });
         }
@@ -135,18 +197,19 @@ impl Lane {
     fn is_late(&self, now: u64) -> Option<bool> {
         if !matches!(self.phase, Phase::Ready) {
             let limit = self.member.connect_timeout.as_micros() as u64;
-            return (now.saturating_sub(self.opened) > limit).then_some(true);
+            return (now.saturating_sub(self.free) > limit).then_some(true);
         }
-        if self.stream.paused {
+        // Held back for a slow reader, or it has taken all that a slow writer gave.
+        if self.stream.paused || self.uploading.is_some() && self.stream.out.is_empty() {
             return None;
         }
         let limit = self.member.timeout.as_micros() as u64;
-        let streaming = self.download.is_some() || self.uploading.is_some();
-        let since = match (self.waiters.front(), streaming) {
+        let since = match self.waiters.front() {
             // As long as bytes move, a large message is not late.
-            (_, true) => self.active,
-            (Some(waiter), false) => waiter.sent.max(self.opened),
-            (None, false) => return None,
+            _ if self.is_streaming() || self.uploading.is_some() => self.active,
+            Some(waiter) if self.bulk => waiter.sent.max(self.active),
+            Some(waiter) => waiter.sent.max(self.free),
+            None => return None,
         };
         (now.saturating_sub(since) > limit).then_some(false)
     }

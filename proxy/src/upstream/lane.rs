@@ -10,6 +10,8 @@ pub struct Lane {
     pub member: Arc<Member>,
     pub stream: Stream,
     pub phase: Phase,
+    /// Requests that wait for the end of the login: what is said until then must not mix with them.
+    pub held: Vec<u8>,
     /// Requests in the order in which they were sent.
     pub waiters: VecDeque<Waiter>,
     /// One message at a time.
@@ -18,17 +20,20 @@ pub struct Lane {
     pub uploading: Option<(u32, u32)>,
     /// A large reply on its way through this lane.
     pub download: Option<Download>,
-    /// Microseconds: when it was opened, and when bytes last came or went.
-    pub opened: u64,
+    /// Of the reply under way: bytes that have come in parts, and what of them waits for the whole.
+    pub part_bytes: u64,
+    pub parts: Vec<u8>,
+    /// Microseconds: since when its server could answer (it was opened, the login or a large message ended), and
+    /// when bytes last came or went.
+    pub free: u64,
     pub active: u64,
 }
 
-/// How far a lane is. Requests may be given to it in every phase; before `Ready` they wait in it.
+/// How far a lane is. Requests may be given to it in every phase; before `Ready` they are held.
 #[derive(Debug)]
 pub enum Phase {
     Connecting,
-    /// Logging in; what is said meanwhile must not mix with requests, so these wait here.
-    Login { conversation: Conversation, requests: Vec<u8> },
+    Login(Conversation),
     Ready,
 }
 
@@ -67,9 +72,31 @@ pub struct Lanes {
 impl Lane {
     /// Where the bytes of requests go.
     pub fn requests(&mut self) -> &mut Vec<u8> {
-        match &mut self.phase {
-            Phase::Login { requests, .. } => requests,
-            _ => &mut self.stream.out,
+        match self.phase {
+            Phase::Ready => &mut self.stream.out,
+            _ => &mut self.held,
         }
+    }
+
+    /// The client that takes the reply under way as it comes.
+    pub fn reader(&self) -> Option<(u32, u32)> {
+        match (self.download, self.waiters.front()) {
+            (Some(download), _) => download.to.map(|(client, generation, _)| (client, generation)),
+            (
+                None,
+                Some(&Waiter {
+                    to: ReplyTo::Client {
+                        index, generation, ..
+                    },
+                    ..
+                }),
+            ) => Some((index, generation)),
+            _ => None,
+        }
+    }
+
+    /// Is a message on its way that may take as long as its bytes move?
+    pub fn is_streaming(&self) -> bool {
+        self.download.is_some() || self.part_bytes > 0
     }
 }

@@ -6,7 +6,8 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::{Lane, Lanes, Phase, Waiter};
 use crate::{
-    dialect::{Change, Conversation, Login},
+    client::WHOLE,
+    dialect::{Change, Conversation, Login, Side},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -25,23 +26,41 @@ impl Engine {
             return self.deliver_error(to, member.dialect, Outcome::Ejected, &text);
         }
         let streamed = (message.len() as u64) < request.len();
-        let index = if streamed { self.bulk_lane(member) } else { self.shared_lane(member) };
+        let index = if streamed {
+            self.bulk_lane(member)
+        } else {
+            self.shared_lane(member)
+        };
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(index as usize) else { return };
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
         if lane.requests().len() > LANE_BYTES {
-            return self.deliver_error(to, member.dialect, Outcome::Overloaded, "too many requests wait for this server");
+            return self.deliver_error(
+                to,
+                member.dialect,
+                Outcome::Overloaded,
+                "too many requests wait for this server",
+            );
         }
         if request.quiet.is_empty() {
             lane.requests().extend_from_slice(message);
         } else {
-            if !member.dialect.rewrite(request, message, &Change::default(), lane.requests()) {
+            if !member
+                .dialect
+                .rewrite(request, message, &Change::default(), lane.requests())
+            {
                 let text = "this request cannot be sent without its quiet flag";
                 return self.deliver_error(to, member.dialect, Outcome::LocalError, text);
             }
             let body = message.get(request.head as usize..).unwrap_or_default();
             lane.requests().extend_from_slice(body);
         }
-        lane.waiters.push_back(Waiter { to, command: request.command, sent: now });
+        lane.waiters.push_back(Waiter {
+            to,
+            command: request.command,
+            sent: now,
+        });
         self.in_flight += 1;
         let generation = lane.generation;
         if streamed {
@@ -88,13 +107,19 @@ impl Engine {
         let index = self.lanes.insert(Lane {
             generation,
             member: Arc::clone(member),
-            stream: Stream::default(),
+            stream: Stream {
+                transform: member.dialect.transform(Side::Server),
+                ..Stream::default()
+            },
             phase: Phase::Connecting,
+            held: Vec::new(),
             waiters: Default::default(),
             bulk,
             uploading: None,
             download: None,
-            opened: self.now,
+            part_bytes: 0,
+            parts: Vec::new(),
+            free: self.now,
             active: self.now,
         }) as u32;
         self.wishes.connect.push(index);
@@ -105,25 +130,42 @@ impl Engine {
     /// The connection is made: log in, if the protocol asks for it.
     pub fn lane_connected(&mut self, index: u32, generation: u32) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
+        let Some(lane) = self
+            .lanes
+            .get_mut(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
+            return;
+        };
         lane.active = now;
-        let requests = std::mem::take(&mut lane.stream.out);
-        lane.phase = Phase::Login { conversation: Conversation::default(), requests };
+        lane.phase = Phase::Login(Conversation::default());
         self.log_in(index, &[]);
     }
 
-    /// A step of the login; returns how many bytes it used, none when it is over or needs more.
+    /// A step of the login; returns how many bytes it used, none when it failed or needs more.
     pub(super) fn log_in(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
         let lane = self.lanes.get_mut(index as usize)?;
-        let Phase::Login { conversation, requests } = &mut lane.phase else { return None };
-        let step = lane.member.dialect.login(conversation, bytes, &mut lane.stream.out);
+        let Phase::Login(conversation) = &mut lane.phase else {
+            return None;
+        };
+        let step = lane
+            .member
+            .dialect
+            .login(conversation, bytes, &mut lane.stream.out);
         let generation = lane.generation;
         let used = match step {
-            Login::More { used } => used,
+            // What cannot be understood within the size of a reply never will be.
+            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
+                let text = "the server's greeting has no end";
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                return None;
+            }
+            Login::More { used } => Some(used).filter(|&used| used > 0),
             Login::Ready { used } => {
-                lane.stream.out.append(requests);
                 lane.phase = Phase::Ready;
-                used
+                lane.free = self.now;
+                lane.stream.out.append(&mut lane.held);
+                Some(used)
             }
             Login::Refused(text) => {
                 self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &text);
@@ -131,6 +173,6 @@ impl Engine {
             }
         };
         self.flush_later(Peer::Lane { index, generation });
-        (used > 0).then_some(used)
+        used
     }
 }

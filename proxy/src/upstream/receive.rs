@@ -5,7 +5,7 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::Phase;
 use crate::{
     client::WHOLE,
-    dialect::Message,
+    dialect::{Message, UNASKED},
     engine::Engine,
     members::Failure,
 };
@@ -14,11 +14,21 @@ impl Engine {
     /// Plain bytes from a server.
     pub fn lane_bytes(&mut self, index: u32, generation: u32, bytes: &[u8]) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) else { return };
+        let Some(lane) = self
+            .lanes
+            .get_mut(index as usize)
+            .filter(|l| l.generation == generation)
+        else {
+            return;
+        };
         lane.active = now;
         if lane.stream.stash.is_empty() {
             let used = self.replies(index, bytes);
-            if let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) {
+            if let Some(lane) = self
+                .lanes
+                .get_mut(index as usize)
+                .filter(|l| l.generation == generation)
+            {
                 lane.stream.keep(&bytes[used..]);
             }
             return;
@@ -26,7 +36,11 @@ impl Engine {
         let mut stash = std::mem::take(&mut lane.stream.stash);
         stash.extend_from_slice(bytes);
         let used = self.replies(index, &stash);
-        if let Some(lane) = self.lanes.get_mut(index as usize).filter(|l| l.generation == generation) {
+        if let Some(lane) = self
+            .lanes
+            .get_mut(index as usize)
+            .filter(|l| l.generation == generation)
+        {
             stash.drain(..used);
             lane.stream.stash = stash;
         }
@@ -36,48 +50,64 @@ impl Engine {
     fn replies(&mut self, index: u32, bytes: &[u8]) -> usize {
         let mut at = 0;
         loop {
-            let Some(lane) = self.lanes.get_mut(index as usize) else { return bytes.len() };
+            let Some(lane) = self.lanes.get_mut(index as usize) else {
+                return bytes.len();
+            };
             let rest = &bytes[at..];
             if lane.download.is_some() {
                 at += self.download(index, rest);
-                if self.lanes.get(index as usize).is_some_and(|lane| lane.download.is_some()) {
+                if self
+                    .lanes
+                    .get(index as usize)
+                    .is_some_and(|lane| lane.download.is_some())
+                {
                     return at;
-                }
-                continue;
-            }
-            if matches!(lane.phase, Phase::Login { .. }) {
-                match self.log_in(index, rest) {
-                    Some(used) => at += used,
-                    None => return at,
                 }
                 continue;
             }
             if rest.is_empty() {
                 return at;
             }
+            if !matches!(lane.phase, Phase::Ready) {
+                match self.log_in(index, rest) {
+                    Some(used) => at += used,
+                    None => return at,
+                }
+                continue;
+            }
             let waiter = lane.waiters.front().copied();
-            // Without a question only a push can be meant; the dialect tells.
-            let command = waiter.map_or(u8::MAX, |waiter| waiter.command);
+            let command = waiter.map_or(UNASKED, |waiter| waiter.command);
             match (lane.member.dialect.reply(command, rest), waiter) {
-                (Parsed::More, Some(_)) => return at,
-                (Parsed::Head(Message::Push(reply)), _) => {
-                    let Some(_) = rest.get(..reply.len() as usize) else { return at };
+                (Parsed::More, _) => return at,
+                (Parsed::Head(Message::Push(reply)), _) if reply.len() <= WHOLE => {
+                    let Some(_) = rest.get(..reply.len() as usize) else {
+                        return at;
+                    };
                     at += reply.len() as usize;
                     self.figures.pushes += 1;
                 }
-                (Parsed::Head(Message::Part(reply)), Some(waiter)) => {
-                    let Some(part) = rest.get(..reply.len() as usize) else { return at };
+                (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
+                    let Some(part) = rest.get(..reply.len() as usize) else {
+                        return at;
+                    };
                     at += part.len();
-                    self.part(waiter.to, part);
+                    self.part(index, waiter.to, part);
                 }
                 (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
                     if reply.len() > WHOLE {
                         at += self.begin_download(index, &reply, rest);
                         continue;
                     }
-                    let Some(whole) = rest.get(..reply.len() as usize) else { return at };
+                    let Some(whole) = rest.get(..reply.len() as usize) else {
+                        return at;
+                    };
                     if !lane.member.dialect.is_whole(&reply, whole) {
-                        self.fail_lane(index, Failure::Garbage, Outcome::RemoteError, "the server's reply has no end");
+                        self.fail_lane(
+                            index,
+                            Failure::Garbage,
+                            Outcome::RemoteError,
+                            "the server's reply has no end",
+                        );
                         return bytes.len();
                     }
                     at += whole.len();
@@ -88,13 +118,19 @@ impl Engine {
                     if !failed {
                         lane.member.health.succeeded();
                     }
-                    self.figures.member(member).replied(self.now - waiter.sent, failed);
-                    self.deliver(waiter.to, &reply, whole);
+                    self.figures
+                        .member(member)
+                        .replied(self.now - waiter.sent, failed);
+                    if lane.part_bytes == 0 {
+                        self.deliver(waiter.to, &reply, whole);
+                    } else {
+                        self.last_part(index, waiter.to, reply, whole);
+                    }
                     if lane_is_bulk(self, index) {
                         self.settle_lane(index);
                     }
                 }
-                (Parsed::Bad(_), _) | (_, None) => {
+                _ => {
                     let text = "the server answered what is no reply";
                     self.fail_lane(index, Failure::Garbage, Outcome::RemoteError, text);
                     return bytes.len();

@@ -102,6 +102,20 @@ fn the_client_may_choose_the_cas_id() {
     );
 }
 
+/// One short line cannot make the server hold a hundred times what it stores.
+#[test]
+fn a_reply_to_many_keys_is_bounded() {
+    let server = Embedded::start();
+    let value = "x".repeat(1_000_000);
+    server.send(format!("set a 0 0 1000000\r\n{value}\r\n").as_bytes());
+    let fits = server.send(format!("get{}\r\n", " a".repeat(60)).as_bytes());
+    assert!(fits.ends_with(b"\r\nEND\r\n") && fits.len() > 60_000_000);
+    for name in ["get", "gets", "gat 0", "gats 0"] {
+        let refused = server.send(format!("{name}{}\r\n", " a".repeat(100)).as_bytes());
+        assert_eq!(refused, b"SERVER_ERROR out of memory writing get response\r\n");
+    }
+}
+
 #[test]
 fn time_passes_as_told() {
     let mut server = Embedded::start();

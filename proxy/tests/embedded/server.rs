@@ -106,6 +106,7 @@ impl Embedded {
             unix,
             pid: 4711,
             threads: 4,
+            largest_reply: 64 << 20,
             connections: &Two,
         }
     }

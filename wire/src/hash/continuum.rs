@@ -119,7 +119,13 @@ mod tests {
 
     #[test]
     fn known_points() {
-        let table: [(&[(&str, f64)], &[usize], Points, (u32, usize)); 3] = [
+        type Row = (
+            &'static [(&'static str, f64)],
+            &'static [usize],
+            Points,
+            (u32, usize),
+        );
+        let table: [Row; 3] = [
             (
                 &[("127.0.0.1:22121", 1.0), ("127.0.0.1:22122", 1.0)],
                 &[160, 160],

@@ -3,7 +3,7 @@
 use super::error;
 use super::request::refuse;
 use crate::message::{Bad, Parsed, Span};
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr2, memchr3};
 
 /// Bytes in which a line must end, the retrieval commands' excepted. memcached closes the connection without a word
 /// when it holds more than this without a line end.
@@ -19,46 +19,46 @@ pub(super) struct Line<'a> {
     /// The bytes before the line end.
     pub(super) text: &'a [u8],
     /// Bytes of text and line end.
-    pub(super) head: u32,
+    pub(super) head: usize,
 }
 
-/// The first line of `bytes`, free of NUL. It ends with LF; one CR before it belongs to the line end, unless the line
-/// holds nothing else (memcached's reading).
+/// The first line of `bytes`. It ends with LF or CR LF, and has neither CR nor NUL before that.
 #[inline]
 pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
-    match memchr2(b'\n', 0, &bytes[..bytes.len().min(LINE + 1)]) {
-        Some(end) if bytes[end] == b'\n' => Parsed::Head(Line {
-            text: text(&bytes[..=end]),
-            head: (end + 1) as u32,
-        }),
-        _ => unusual(bytes),
-    }
+    let within = &bytes[..bytes.len().min(LINE + 1)];
+    let end = memchr3(b'\n', b'\r', 0, within).unwrap_or(within.len());
+    let (end, head) = match &within[end..] {
+        [b'\r', b'\n', ..] => (end, end + 2),
+        [b'\n', ..] => (end, end + 1),
+        _ => match unusual(bytes) {
+            Parsed::Head(head) => (text(&bytes[..head]).len(), head),
+            Parsed::More => return Parsed::More,
+            Parsed::Bad(bad) => return Parsed::Bad(bad),
+        },
+    };
+    Parsed::Head(Line {
+        text: &bytes[..end],
+        head,
+    })
 }
 
 /// A head without its line end.
 #[inline]
 pub(super) fn text(head: &[u8]) -> &[u8] {
-    match head {
-        [text @ .., b'\r', b'\n'] if !text.is_empty() => text,
-        [text @ .., b'\n'] => text,
-        text => text,
-    }
+    let line = head.strip_suffix(b"\n").unwrap_or(head);
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The first line when it has no end yet, or holds a NUL.
+/// Bytes of the first line when that is not known yet, or far away, or the line must be refused.
 #[cold]
-fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
+fn unusual(bytes: &[u8]) -> Parsed<usize> {
     let may_be_long = matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats");
     let limit = if may_be_long { MULTIGET_LINE } else { LINE };
     match memchr(b'\n', &bytes[..bytes.len().min(limit + 1)]) {
-        Some(end) => {
-            let (text, head) = (text(&bytes[..=end]), (end + 1) as u32);
-            if memchr(0, text).is_some() {
-                Parsed::Bad(refuse(head, error::BAD_FORMAT))
-            } else {
-                Parsed::Head(Line { text, head })
-            }
+        Some(end) if memchr2(b'\r', 0, text(&bytes[..=end])).is_some() => {
+            Parsed::Bad(refuse(end + 1, error::BAD_FORMAT))
         }
+        Some(end) => Parsed::Head(end + 1),
         None if bytes.len() <= limit => Parsed::More,
         None => {
             let reply = if may_be_long { error::LINE_TOO_LONG } else { b"" };

@@ -7,7 +7,6 @@ use super::key::KEY;
 use super::line::{Line, Words};
 use super::number::{self, is_signed};
 use super::request::refuse;
-use super::text::LENGTH;
 use super::{Command, Limits, base64, error};
 use crate::message::{Bad, Class, Request, Span};
 
@@ -15,7 +14,19 @@ use crate::message::{Bad, Class, Request, Span};
 /// long the value is.
 pub(super) const WORDS: usize = 19;
 
-/// What may be wrong with the flags.
+/// What the flags say.
+#[derive(Clone, Copy)]
+struct Flags {
+    ttl: Span,
+    quiet: Span,
+    base64: bool,
+    /// The class of an `mg` with these flags: `N` stores an item where there is none, which a route for reads must not
+    /// do, and `T` changes the expiry of one that is there. (`R`, and any `mg` of a stale item, marks that somebody is
+    /// refilling it; this stays a read, as the data stays the same.)
+    class: Class,
+}
+
+/// What may be wrong with them.
 enum Fault {
     TooMany,
     Duplicate,
@@ -24,6 +35,7 @@ enum Fault {
 }
 
 /// `mg KEY FLAG…`, `md KEY FLAG…`, `ma KEY FLAG…`
+#[inline]
 pub(super) fn keyed(
     line: Line<'_>,
     mut words: Words<'_>,
@@ -31,10 +43,11 @@ pub(super) fn keyed(
     command: Command,
 ) -> Result<(), Bad> {
     request.key = key(line, &mut words, error::ERROR)?;
-    match read_flags(line, words, 2, request) {
-        Ok(class) => {
+    match flags(line, words, 2, request.key) {
+        Ok(flags) => {
+            (request.ttl, request.quiet, request.base64_key) = (flags.ttl, flags.quiet, flags.base64);
             if command == Command::MetaGet {
-                request.class = class;
+                request.class = flags.class;
             }
             Ok(())
         }
@@ -43,6 +56,7 @@ pub(super) fn keyed(
 }
 
 /// `ms KEY LENGTH FLAG…`
+#[inline]
 pub(super) fn set(
     line: Line<'_>,
     mut words: Words<'_>,
@@ -51,7 +65,7 @@ pub(super) fn set(
 ) -> Result<(), Bad> {
     request.key = key(line, &mut words, error::ERROR)?;
     let length = words.next().and_then(|word| number::length(word.of(line.text)));
-    let Some(length) = length.filter(|&length| length <= LENGTH) else {
+    let Some(length) = length else {
         let reply = if has_too_many(line) {
             error::TOO_MANY_FLAGS
         } else {
@@ -59,8 +73,9 @@ pub(super) fn set(
         };
         return Err(refuse(line.head, reply));
     };
-    let reply = match read_flags(line, words, 3, request) {
-        Ok(_) if length <= limits.value => {
+    let reply = match flags(line, words, 3, request.key) {
+        Ok(flags) if length <= limits.value => {
+            (request.ttl, request.quiet, request.base64_key) = (flags.ttl, flags.quiet, flags.base64);
             request.body = length + 2;
             return Ok(());
         }
@@ -75,6 +90,7 @@ pub(super) fn set(
 }
 
 /// `me KEY [b]`; further words are ignored, and so is a `b` among them.
+#[inline]
 pub(super) fn debug(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = key(line, &mut words, error::BAD_FORMAT)?;
     request.base64_key = words.next().is_some_and(|word| word.of(line.text) == b"b");
@@ -95,39 +111,44 @@ fn key(line: Line<'_>, words: &mut Words<'_>, missing: &'static [u8]) -> Result<
     }
 }
 
-/// Reads the flags into `request`, `taken` words of the line being read already. Returns the class of an `mg` with these
-/// flags: `N` stores an item where there is none, which a route for reads must not do, and `T` changes the expiry of one
-/// that is there. (`R`, and any `mg` of a stale item, marks that somebody is refilling it; this stays a read, as the
-/// data stays the same.)
-fn read_flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &mut Request) -> Result<Class, Fault> {
+/// Reads the flags, `taken` words of the line being read already.
+fn flags(line: Line<'_>, words: Words<'_>, taken: usize, key: Span) -> Result<Flags, Fault> {
     let fault = |fault| Err(if has_too_many(line) { Fault::TooMany } else { fault });
-    let (mut seen, mut count, mut class) = (0_u128, taken, Class::Read);
+    let (ttl, quiet) = (Span::default(), Span::default());
+    let mut flags = Flags {
+        ttl,
+        quiet,
+        base64: false,
+        class: Class::Read,
+    };
+    // A bit for each letter; no other flags are known to any server, which will refuse them.
+    let mut seen = 0_u64;
+    let mut count = taken;
     let mut blank = words.position();
     for word in words {
         count += 1;
-        let (flag, argument) = match word.of(line.text) {
-            [flag @ 0..127, argument @ ..] => (*flag, argument),
-            _ => return fault(Fault::Duplicate),
+        let [flag, argument @ ..] = word.of(line.text) else {
+            continue;
         };
-        if seen & 1 << flag != 0 {
-            return fault(Fault::Duplicate);
-        }
-        seen |= 1 << flag;
-        match flag {
-            b'q' => {
-                request.quiet = Span::new(blank, word.end());
-                request.is_quiet = true;
+        if flag.is_ascii_alphabetic() {
+            let bit = 1 << (flag & 63);
+            if seen & bit != 0 {
+                return fault(Fault::Duplicate);
             }
-            b'b' => request.base64_key = true,
+            seen |= bit;
+        }
+        match flag {
+            b'q' => flags.quiet = Span::new(blank, word.end()),
+            b'b' => flags.base64 = true,
             b'N' | b'T' => {
                 if !is_signed(argument) {
                     return fault(Fault::Number);
                 }
-                if flag == b'T' || request.ttl.is_empty() {
-                    request.ttl = Span::new(word.start as usize + 1, word.end());
+                if *flag == b'T' || flags.ttl.is_empty() {
+                    flags.ttl = Span::new(word.start as usize + 1, word.end());
                 }
-                if class != Class::Write {
-                    class = if flag == b'N' { Class::Write } else { Class::Touch };
+                if flags.class != Class::Write {
+                    flags.class = if *flag == b'N' { Class::Write } else { Class::Touch };
                 }
             }
             _ => {}
@@ -137,10 +158,10 @@ fn read_flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &mut Requ
     if count > WORDS {
         return Err(Fault::TooMany);
     }
-    if request.base64_key && !base64::is_valid(request.key.of(line.text)) {
+    if flags.base64 && !base64::is_valid(key.of(line.text)) {
         return Err(Fault::Base64);
     }
-    Ok(class)
+    Ok(flags)
 }
 
 /// memcached counts before it reads: too many words outweigh every other fault.

@@ -4,11 +4,11 @@
 //! changed one, [`default_reply`] answers as a cache that holds nothing.
 //!
 //! What memcached 1.6.18 accepts and answers is the reference (`captures/` holds what it said), with one rule on top: **a
-//! request is accepted only if every memcached reads the same length from it.** On a connection that many clients share, a
-//! server that takes a value's bytes for commands, or does not answer where a reply is awaited, would answer the wrong
-//! client. So the codec refuses what only some servers understand or 1.6.18 misreads: lengths that are not digits alone
-//! (`4294967297` is 1 to it), text behind a number, base64 with bytes outside its alphabet, blanks before the command, and
-//! NUL, at which it stops reading the line.
+//! request is accepted only if every memcached reads the same length from it and answers it.** On a connection that many
+//! clients share, a server that takes a value's bytes for commands, or is silent where a reply is awaited, would make
+//! clients get each other's replies. So the codec refuses what only some servers understand or 1.6.18 misreads: lengths
+//! that are not up to ten digits (`4294967297` is 1 to it), text behind a number, base64 with bytes outside its alphabet,
+//! blanks before the command, CR and NUL inside a line, and `delete noreply`.
 
 mod base64;
 mod command;

@@ -3,7 +3,7 @@
 use super::Command;
 use super::key::KEY;
 use super::line::{LINE, word_end};
-use super::number;
+use super::number::{self, LENGTH};
 use crate::message::{Bad, Class, Outcome, Parsed, Reply};
 use memchr::memchr;
 
@@ -74,8 +74,8 @@ fn retrieval(line: &[u8], word: &[u8]) -> Read {
     let (_, after) = blank_number(&rest[key..])?;
     let (length, after) = blank_number(after)?;
     let is_end = after.is_empty() || blank_number(after).is_some_and(|(_, after)| after.is_empty());
-    let body = length.checked_add(2 + END.len() as u64)?;
-    (is_end && (1..=KEY).contains(&key)).then_some((Outcome::Found, body, END.len() as u8))
+    let good = is_end && (1..=KEY).contains(&key) && length <= LENGTH;
+    good.then(|| (Outcome::Found, length + 2 + END.len() as u64, END.len() as u8))
 }
 
 /// A blank and a number, and what is behind them.
@@ -96,7 +96,8 @@ fn meta(command: Command, line: &[u8]) -> Read {
     let outcome = match (command, code) {
         (Command::MetaGet | Command::MetaArithmetic, b"VA") => {
             let (length, flags) = blank_number(rest)?;
-            return matches!(flags, [] | [b' ', ..]).then_some((Outcome::Found, length.checked_add(2)?, 0));
+            let good = matches!(flags, [] | [b' ', ..]) && length <= LENGTH;
+            return good.then(|| (Outcome::Found, length + 2, 0));
         }
         (Command::MetaGet | Command::MetaArithmetic, b"HD") => Outcome::Found,
         (Command::MetaSet, b"HD") => Outcome::Stored,
@@ -130,7 +131,7 @@ fn status(command: Command, line: &[u8]) -> Option<Outcome> {
         [b'M', b'E', b' ', ..] => (command == MetaDebug, Outcome::Found),
         [b'V', b'E', b'R', b'S', b'I', b'O', b'N', b' ', ..] => (command == Version, Outcome::Ok),
         number => (
-            matches!(command, Incr | Decr) && number::length(number).is_some(),
+            matches!(command, Incr | Decr) && number::unsigned(number).is_some(),
             Outcome::Found,
         ),
     };

@@ -3,7 +3,7 @@
 use super::Command;
 use super::line::{self, Words};
 use crate::message::Span;
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// The key that `reply`, which was sent to `command`, names in its first line, as it stands there: after `VALUE`, after
 /// `ME` or as the meta flag `k`. None where it names no key.
@@ -19,7 +19,8 @@ pub fn reply_key(command: Command, reply: &[u8]) -> Option<Span> {
 
 fn after(word: &[u8], reply: &[u8]) -> Option<Span> {
     let rest = reply.strip_prefix(word)?;
-    Some(Span::new(word.len(), word.len() + memchr(b' ', rest)?))
+    let len = memchr2(b' ', b'\n', rest).filter(|&len| rest[len] == b' ')?;
+    Some(Span::new(word.len(), word.len() + len))
 }
 
 fn flag(reply: &[u8]) -> Option<Span> {

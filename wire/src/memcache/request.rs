@@ -8,7 +8,6 @@ use crate::message::{Bad, Parsed, Request, Span};
 ///
 /// Refuses what memcached 1.6.18 refuses, with its words, where accepting it would leave the length of the message in
 /// doubt; what only concerns the server (an unknown meta flag, say) passes and is refused there.
-#[inline]
 pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     let line = match line::first(bytes) {
         Parsed::Head(line) => line,
@@ -21,7 +20,10 @@ pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     };
     let mut request = blank(command, line.head);
     match parse(command, line, Words::from(line.text, end), limits, &mut request) {
-        Ok(()) => Parsed::Head(request),
+        Ok(()) => {
+            request.is_quiet = !request.quiet.is_empty();
+            Parsed::Head(request)
+        }
         Err(bad) => Parsed::Bad(bad),
     }
 }
@@ -36,12 +38,18 @@ fn parse(
     request: &mut Request,
 ) -> Result<(), Bad> {
     match command {
-        Command::Get | Command::Gets => text::get(line, words, request),
-        Command::Gat | Command::Gats => text::get_and_touch(line, words, request),
-        Command::Set | Command::Add | Command::Replace | Command::Append | Command::Prepend => {
-            text::store(line, words, request, limits, false)
-        }
-        Command::Cas => text::store(line, words, request, limits, true),
+        Command::Get | Command::Gets | Command::Gat | Command::Gats => text::get(
+            line,
+            words,
+            request,
+            matches!(command, Command::Gat | Command::Gats),
+        ),
+        Command::Set
+        | Command::Add
+        | Command::Replace
+        | Command::Append
+        | Command::Prepend
+        | Command::Cas => text::store(line, words, request, limits, command == Command::Cas),
         Command::Incr | Command::Decr => text::arithmetic(line, words, request),
         Command::Touch => text::touch(line, words, request),
         Command::Delete => text::delete(line, words, request),
@@ -70,11 +78,11 @@ pub fn is_value_end(tail: &[u8]) -> bool {
 
 /// A request of which only the command is known.
 #[inline]
-fn blank(command: Command, head: u32) -> Request {
+fn blank(command: Command, head: usize) -> Request {
     Request {
         command: command as u8,
         class: command.class(),
-        head,
+        head: head as u32,
         body: 0,
         key: Span::default(),
         more_keys: Span::default(),
@@ -87,10 +95,10 @@ fn blank(command: Command, head: u32) -> Request {
 
 /// A refusal of the line alone.
 #[inline]
-pub(super) fn refuse(head: u32, reply: &'static [u8]) -> Bad {
+pub(super) fn refuse(head: usize, reply: &'static [u8]) -> Bad {
     Bad {
         reply,
-        head,
+        head: head as u32,
         swallow: 0,
         close: false,
     }

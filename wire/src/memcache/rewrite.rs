@@ -19,12 +19,14 @@ pub struct Rewrite<'a> {
 /// Appends the head of `request`, which begins `bytes`, to `out` as `change` says. The caller appends the body.
 ///
 /// False, and nothing is appended, when the result would not be a line that memcached reads as meant: the new key is
-/// empty, longer than 250 bytes (encoded) or holds a blank or line end, or one flag more is one too many.
+/// empty, longer than 250 bytes (encoded), holds a blank or line end, or is `noreply` to `delete`, or one flag more is one
+/// too many.
 #[must_use]
 pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut Vec<u8>) -> bool {
     let mut scratch = [0; KEY];
     let key = match change.key {
         Some(key) if request.base64_key => base64::encode(key, &mut scratch).filter(|_| !key.is_empty()),
+        Some(b"noreply") if request.command == Command::Delete as u8 => None,
         Some(key) => Some(key).filter(|key| is_word(key)),
         None => Some(request.key.of(bytes)),
     };

@@ -10,34 +10,26 @@ use super::request::refuse;
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
 
-/// The largest length of a value that memcached reads as such; for a larger one it refuses the line and takes what
-/// follows for commands.
-pub(super) const LENGTH: u64 = i32::MAX as u64 - 2;
-
-/// `get KEY…`, `gets KEY…`
+/// `get KEY…`, `gets KEY…`, and with an expiry time before the keys `gat TTL KEY…`, `gats TTL KEY…`
 #[inline]
-pub(super) fn get(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
-    match words.next() {
-        Some(key) => keys(line, words, key, request),
-        None => Err(refuse(line.head, error::ERROR)),
+pub(super) fn get(
+    line: Line<'_>,
+    mut words: Words<'_>,
+    request: &mut Request,
+    has_ttl: bool,
+) -> Result<(), Bad> {
+    if has_ttl {
+        request.ttl = required(line, &mut words)?;
+        if !is_signed(request.ttl.of(line.text)) {
+            return Err(refuse(line.head, error::BAD_TTL));
+        }
     }
-}
-
-/// `gat TTL KEY…`, `gats TTL KEY…`
-pub(super) fn get_and_touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
-    request.ttl = required(line, &mut words)?;
-    if !is_signed(request.ttl.of(line.text)) {
-        return Err(refuse(line.head, error::BAD_TTL));
-    }
-    match words.next() {
-        Some(key) => keys(line, words, key, request),
-        None => Err(refuse(line.head, error::NO_KEYS)),
-    }
-}
-
-/// The keys from the first one, already taken, to the end of the line.
-#[inline]
-fn keys(line: Line<'_>, words: Words<'_>, first: Span, request: &mut Request) -> Result<(), Bad> {
+    let Some(first) = words.next() else {
+        return Err(refuse(
+            line.head,
+            if has_ttl { error::NO_KEYS } else { error::ERROR },
+        ));
+    };
     request.key = first;
     let mut too_long = first.len as usize > KEY;
     for key in words {
@@ -74,12 +66,12 @@ pub(super) fn store(
     } else {
         None
     };
-    option(line, words, request)?;
+    request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
     let good = is_unsigned(flags.of(line.text))
         && is_signed(request.ttl.of(line.text))
         && id.is_none_or(|id| is_unsigned(id.of(line.text)));
-    let length = number::length(length.of(line.text)).filter(|&length| good && length <= LENGTH);
+    let length = number::length(length.of(line.text)).filter(|_| good);
     let Some(length) = length else {
         return Err(refuse_unless_quiet(line, error::BAD_FORMAT));
     };
@@ -94,41 +86,45 @@ pub(super) fn store(
 }
 
 /// `incr KEY DELTA [noreply]`, `decr KEY DELTA [noreply]`
+#[inline]
 pub(super) fn arithmetic(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     let delta = required(line, &mut words)?;
-    option(line, words, request)?;
+    request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
     check(line, is_unsigned(delta.of(line.text)), error::BAD_DELTA)?;
     Ok(())
 }
 
 /// `touch KEY TTL [noreply]`
+#[inline]
 pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     request.ttl = required(line, &mut words)?;
-    option(line, words, request)?;
+    request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
     check(line, is_signed(request.ttl.of(line.text)), error::BAD_TTL)?;
     Ok(())
 }
 
-/// `delete KEY [0] [noreply]`; the `0` is a delay of old times.
+/// `delete KEY [0] [noreply]`; the `0` is a delay of old times. A key `noreply` needs one: where it is the last word, newer
+/// servers delete it and do not answer.
+#[inline]
 pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     let mut after = words.clone();
     let is_delay = |word: Span| word.of(line.text) == b"0";
     let good = match (after.next(), after.next(), after.next()) {
-        (None, ..) => true,
+        (None, ..) => request.key.of(line.text) != b"noreply",
         (Some(only), None, _) => {
             let is_delay = is_delay(only);
-            option(line, if is_delay { after } else { words }, request)?;
-            is_delay || request.is_quiet
+            request.quiet = quiet(line, if is_delay { after } else { words })?;
+            is_delay || !request.quiet.is_empty() && request.key.of(line.text) != b"noreply"
         }
         (Some(delay), Some(_), None) => {
             words.next();
-            option(line, words, request)?;
-            is_delay(delay) && request.is_quiet
+            request.quiet = quiet(line, words)?;
+            is_delay(delay) && !request.quiet.is_empty()
         }
         (Some(_), Some(_), Some(_)) => return Err(refuse(line.head, error::ERROR)),
     };
@@ -138,24 +134,26 @@ pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request
 }
 
 /// `flush_all [DELAY] [noreply]`
+#[inline]
 pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let after_command = words.clone();
     let Some(delay) = words.next() else {
         return Ok(());
     };
     if delay.of(line.text) == b"noreply" && words.clone().next().is_none() {
-        option(line, after_command, request)?;
+        request.quiet = quiet(line, after_command)?;
         return Ok(());
     }
-    option(line, words, request)?;
+    request.quiet = quiet(line, words)?;
     check(line, is_signed(delay.of(line.text)), error::BAD_TTL)?;
     Ok(())
 }
 
 /// `verbosity LEVEL [noreply]`
+#[inline]
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let level = required(line, &mut words)?;
-    option(line, words, request)?;
+    request.quiet = quiet(line, words)?;
     check(line, is_unsigned(level.of(line.text)), error::BAD_FORMAT)?;
     Ok(())
 }
@@ -166,19 +164,23 @@ fn required(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
     words.next().ok_or_else(|| refuse(line.head, error::ERROR))
 }
 
-/// Takes the one word that may follow what a command needs. Only `noreply` means anything; memcached ignores any other.
+/// Takes the one word that may follow what a command needs: `noreply` with the blank before it. memcached ignores any
+/// other.
 #[inline]
-fn option(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
+fn quiet(line: Line<'_>, mut words: Words<'_>) -> Result<Span, Bad> {
     let blank = words.position();
-    let Some(word) = words.next() else { return Ok(()) };
+    let Some(word) = words.next() else {
+        return Ok(Span::default());
+    };
     if words.next().is_some() {
         return Err(refuse(line.head, error::ERROR));
     }
-    if word.of(line.text) == b"noreply" {
-        request.quiet = Span::new(blank, word.end());
-        request.is_quiet = true;
-    }
-    Ok(())
+    let is_quiet = word.of(line.text) == b"noreply";
+    Ok(if is_quiet {
+        Span::new(blank, word.end())
+    } else {
+        Span::default()
+    })
 }
 
 #[inline]

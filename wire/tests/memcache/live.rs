@@ -10,7 +10,6 @@ use proxima_wire::memcache::{
     Command, Limits, Rewrite, is_reply_whole, keys, reply, request, rewrite, silenced, single,
 };
 use proxima_wire::message::{Parsed, Request};
-use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -45,7 +44,7 @@ impl Memcached {
     fn connect(&self) -> UnixStream {
         for _ in 0..200 {
             if let Ok(client) = UnixStream::connect(self.folder.join("socket")) {
-                client.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+                client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
                 return client;
             }
             std::thread::sleep(Duration::from_millis(25));
@@ -230,7 +229,14 @@ fn check(server: &mut UnixStream, line: &[u8], refusals_too: bool) {
         Parsed::Head(_) => {}
         Parsed::Bad(bad) => {
             assert!(!bad.close, "{}", line.escape_ascii());
-            if refusals_too {
+            let words: Vec<_> = line
+                .trim_ascii_end()
+                .split(|&byte| byte == b' ')
+                .filter(|word| !word.is_empty())
+                .collect();
+            // memcached 1.6.18 does answer a delete of this key.
+            let deletes_noreply = words.starts_with(&[b"delete", b"noreply"]);
+            if refusals_too && !deletes_noreply {
                 let answer = ask(server, &[line, &vec![b'1'; bad.swallow as usize]].concat());
                 // memcached names the last of several wrong flags, the codec the first.
                 let is_meta = line.first() == Some(&b'm');
@@ -248,16 +254,17 @@ fn check(server: &mut UnixStream, line: &[u8], refusals_too: bool) {
 #[test]
 fn memcached_takes_the_same_bytes_for_a_request() {
     let memcached = Memcached::start();
-    let server = RefCell::new(memcached.connect());
     // With what memcached misreads the codec may refuse more, but accept nothing that is read otherwise.
     for (more, refusals_too) in [(WRONG, true), (STRANGE, false)] {
         TestRunner::new(Config {
             cases: 4000,
             failure_persistence: None,
+            max_shrink_iters: 50,
             ..Config::default()
         })
         .run(&line(more), |line| {
-            check(&mut server.borrow_mut(), &line, refusals_too);
+            // A connection of its own, so that a failure leaves the next try alone.
+            check(&mut memcached.connect(), &line, refusals_too);
             Ok(())
         })
         .unwrap();

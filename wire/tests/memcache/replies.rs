@@ -84,9 +84,12 @@ fn heads() {
         ("get", "VALUE a 0 -1\r\n", None),
         ("get", "VALUE a 0 1 2 3\r\n", None),
         ("get", "VALUE a 0  1\r\n", None),
+        ("get", "VALUE a 0 2147483646\r\n", None),
         ("get", "VALUE a 0 18446744073709551615\r\n", None),
+        ("get", "VALUE a 0 18446744073709551616\r\n", None),
         ("mg", "VA\r\n", None),
         ("mg", "VA x\r\n", None),
+        ("mg", "VA 2147483646\r\n", None),
         ("mg", "VA 18446744073709551615\r\n", None),
         ("mg", "HDx\r\n", None),
         ("incr", "5x\r\n", None),
@@ -199,6 +202,7 @@ fn the_key_in_a_reply_becomes_the_clients() {
         ("md", "CLIENT_ERROR k k\r\n", "CLIENT_ERROR k k\r\n"),
         ("me", "ME p:a exp=-1\r\n", "ME own exp=-1\r\n"),
         ("me", "EN\r\n", "EN\r\n"),
+        ("me", "ME x\r\n y", "ME x\r\n y"),
         ("set", "STORED\r\n", "STORED\r\n"),
     ] {
         let command = Command::by_name(name).unwrap();

@@ -80,7 +80,11 @@ fn what_stands_on_a_line() {
             "delete a 0 noreply\r\n",
             r#"Delete Delete key="a" quiet=" noreply""#,
         ),
-        ("delete noreply\r\n", r#"Delete Delete key="noreply""#),
+        ("delete noreply 0\r\n", r#"Delete Delete key="noreply""#),
+        (
+            "delete noreply 0 noreply\r\n",
+            r#"Delete Delete key="noreply" quiet=" noreply""#,
+        ),
         ("incr a 5\r\n", r#"Incr Arithmetic key="a""#),
         (
             "decr a 5 noreply\r\n",

@@ -65,6 +65,7 @@ fn no_line_that_memcached_would_misread() {
         assert_eq!(rewritten("get a\r\n", Some(key), None), None, "{key:?}");
     }
     assert!(rewritten("get a\r\n", Some(&[b'k'; 250]), None).is_some());
+    assert_eq!(rewritten("delete a\r\n", Some(b"noreply"), None), None);
     // In base64, any byte may stand in a key, but fewer of them.
     assert_eq!(
         rewritten("mg Zm9v b\r\n", Some(b"a b\n"), None).as_deref(),

@@ -46,7 +46,8 @@ fn of(shape: &Shape) -> Value {
         Shape::Text {
             pattern: Some(pattern),
             ..
-        } => json!({ "type": ["string", "integer"], "pattern": pattern }),
+        } => json!({ "type": "string", "pattern": pattern }),
+        Shape::TextOrCount { pattern, .. } => json!({ "type": ["string", "integer"], "pattern": pattern }),
         Shape::Words(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
         Shape::List(shape) => json!({ "type": "array", "items": of(shape) }),
         Shape::ByName { of: shape, .. } => json!({ "type": "object", "additionalProperties": of(shape) }),

@@ -136,7 +136,7 @@ fn kind(shape: &Shape) -> String {
         Shape::Number { min, max } if *max < f64::MAX => format!("number {min} … {max}"),
         Shape::Number { min: 0.0, .. } => "number ≥ 0".to_owned(),
         Shape::Number { .. } => "number > 0".to_owned(),
-        Shape::Text { what, .. } => (*what).to_owned(),
+        Shape::Text { what, .. } | Shape::TextOrCount { what, .. } => (*what).to_owned(),
         Shape::Words(_) => "word".to_owned(),
         Shape::List(of) => format!("list of {}", plural(&kind(of))),
         Shape::ByName { what, .. } => format!("map by {what}"),

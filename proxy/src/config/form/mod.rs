@@ -60,6 +60,11 @@ pub(super) enum Shape {
         what: &'static str,
         pattern: Option<&'static str>,
     },
+    /// The same, or a whole number alone.
+    TextOrCount {
+        what: &'static str,
+        pattern: &'static str,
+    },
     /// One of these words, each with what it means.
     Words(Vec<(&'static str, &'static str)>),
     /// Several.

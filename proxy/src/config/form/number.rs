@@ -40,9 +40,9 @@ impl Form for Seconds {
     type Value = i64;
 
     fn shape() -> Shape {
-        Shape::Text {
+        Shape::TextOrCount {
             what: "seconds, or a duration",
-            pattern: Some(r"^(-?[0-9]+|[0-9]+(\.[0-9]+)?(ms|s|m|h|d))$"),
+            pattern: r"^(-?[0-9]+|[0-9]+(\.[0-9]+)?(ms|s|m|h|d))$",
         }
     }
 

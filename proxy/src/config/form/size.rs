@@ -25,9 +25,9 @@ impl Form for Size {
     type Value = usize;
 
     fn shape() -> Shape {
-        Shape::Text {
+        Shape::TextOrCount {
             what: "size",
-            pattern: Some(r"^[0-9]+(\.[0-9]+)?([kKmMgG]i?)?[bB]?$"),
+            pattern: r"^[0-9]+(\.[0-9]+)?([kKmMgG]i?)?[bB]?$",
         }
     }
 

@@ -1,6 +1,7 @@
 //! The handles: name, meaning, parameters, and the route that they make.
 
 use super::{
+    forms::*,
     parameters::*,
     route::{ChildrenForm, RouteForm},
 };
@@ -73,7 +74,7 @@ handles! {
     by_operation: OperationsForm => |(operations, default)| Route::ByOperation { operations, default };
     /// The child whose prefix the key begins with; of several the longest prefix.
     by_prefix: ByPrefixKeys => |keys: ByPrefixKeys| Route::ByPrefix {
-        prefixes: by_name(keys.prefixes),
+        prefixes: keys.prefixes.into_iter().map(|(name, route)| (name.text, route)).collect(),
         default: keys.default.map(Box::new),
     };
     /// The child of the first pattern that the whole key matches.

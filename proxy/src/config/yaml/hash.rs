@@ -133,10 +133,6 @@ impl Form for HashForm {
                     .with_remedy("leave it out"));
             }
         };
-        let too_heavy = |weights: &Vec<f64>| weights.iter().any(|weight| *weight > 1.0);
-        if algorithm == Algorithm::WeightedCh3 && weights.as_ref().is_some_and(too_heavy) {
-            return Err(cx.refuse(node.at, "the weights of `weighted_ch3` are from 0 to 1"));
-        }
         Ok(Hash {
             algorithm,
             salt,

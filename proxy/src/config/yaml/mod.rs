@@ -3,9 +3,10 @@
 //! * `events`: text → tree
 //! * `top`: the file's keys, listeners, limits
 //! * `pool`, `hash`: servers and how keys choose them
-//! * `route`, `handles`, `parameters`: the tree of routes
+//! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
 mod events;
+mod forms;
 mod handles;
 mod hash;
 mod parameters;

@@ -161,7 +161,7 @@ impl Form for PoolForm {
                 )
                 .with_remedy("write `{address: …, weight: …, name: …}`"));
         }
-        let source = source(servers, file, &hash, node.at, cx)?;
+        let source = source(servers, file, node.at, cx)?;
         Ok(Pool {
             source,
             hash,
@@ -176,7 +176,6 @@ impl Form for PoolForm {
 fn source(
     listed: Option<Vec<(Place, Server)>>,
     file: Option<PathBuf>,
-    hash: &Hash,
     at: Place,
     cx: &Reading,
 ) -> Result<Source, Complaint> {
@@ -201,12 +200,6 @@ fn source(
     }
     if let Some((at, problem)) = servers::repeated(&listed) {
         return Err(cx.refuse(at, problem).with_remedy("give each a name of its own"));
-    }
-    let too_heavy = |(_, server): &&(Place, Server)| server.weight > 1.0;
-    if hash.algorithm == Algorithm::WeightedCh3
-        && let Some((at, _)) = listed.iter().find(too_heavy)
-    {
-        return Err(cx.refuse(*at, "the weights of `weighted_ch3` are from 0 to 1"));
     }
     Ok(Source::Static(
         listed.into_iter().map(|(_, server)| server).collect(),

@@ -16,6 +16,8 @@ pub(super) struct Call<'a> {
     pub(super) request: &'a Request,
     /// Head and body.
     pub(super) message: &'a [u8],
+    /// Bytes that the reply to many keys may have.
+    pub(super) largest_reply: usize,
 }
 
 impl<'a> Call<'a> {

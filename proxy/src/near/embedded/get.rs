@@ -10,6 +10,8 @@ use super::{
 use crate::near::store::{Counter, Entry, Item, Miss};
 
 const END: &[u8] = b"END\r\n";
+/// The reply would be too large to be held.
+const OUT_OF_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
 
 /// `get KEY…`
 #[inline]
@@ -97,10 +99,14 @@ fn each(
     out: &mut Vec<u8>,
     mut show: impl FnMut(&mut Entry<'_, '_>, &mut Vec<u8>) -> bool,
 ) -> Outcome {
-    let mut outcome = Outcome::NotFound;
+    let (start, mut outcome) = (out.len(), Outcome::NotFound);
     for key in keys(call.request, call.message) {
         if show(&mut call.entry(key.of(call.message)), out) {
             outcome = Outcome::Found;
+        }
+        if out.len() - start > call.largest_reply {
+            out.truncate(start);
+            return say(out, OUT_OF_MEMORY, Outcome::RemoteError);
         }
     }
     say(out, END, outcome)

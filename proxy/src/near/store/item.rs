@@ -1,21 +1,23 @@
 //! An item is one allocation: a fixed head, then the very bytes that a `get` answers.
 //!
 //! ```text
-//! 0    8      12      16     20    22    23      24
-//! cas  flags  length  seen   nkey  nfmt  marks   VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n
+//! 0    8      12      16    20    24    25     26
+//! cas  flags  length  seen  nkey  nfmt  marks  VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n
 //! ```
 //!
 //! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache lines that
 //! this copy touches anyway. The allocation is rounded up to [`size_class`]; its tail is not used.
+
+use std::hint::black_box;
 
 const CAS: usize = 0;
 const FLAGS: usize = 8;
 const LENGTH: usize = 12;
 const SEEN: usize = 16;
 const KEY_LENGTH: usize = 20;
-const FORMAT_LENGTH: usize = 22;
-const MARKS: usize = 23;
-const HEAD: usize = 24;
+const FORMAT_LENGTH: usize = 24;
+const MARKS: usize = 25;
+const HEAD: usize = 26;
 const WORD: &[u8] = b"VALUE ";
 const END: &[u8] = b"\r\nEND\r\n";
 
@@ -146,7 +148,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 
 #[inline]
 fn key_length(bytes: &[u8]) -> usize {
-    number(bytes, KEY_LENGTH).map_or(0, u16::from_le_bytes) as usize
+    number(bytes, KEY_LENGTH).map_or(0, u32::from_le_bytes) as usize
 }
 
 #[inline]
@@ -158,6 +160,19 @@ fn value_length(bytes: &[u8]) -> usize {
 pub(super) fn key(bytes: &[u8]) -> &[u8] {
     let start = HEAD + WORD.len();
     &bytes[start..start + key_length(bytes)]
+}
+
+/// Begins to load the lines of an item that lie behind its first one. A processor that has to wait for the first one, to
+/// compare the key, does not look far enough ahead to begin with the others by itself; together they take about the time
+/// of one. (Safe Rust's form of a prefetch: the bytes are read and nobody waits for them.)
+#[inline]
+pub(super) fn preload(bytes: &[u8]) {
+    const LINE: usize = 64;
+    /// From here on the processor has noticed that it is a run of lines.
+    const LINES: usize = 8;
+    let lines = (1..LINES).map_while(|line| bytes.get(line * LINE));
+    let some = lines.fold(0, |all, byte| all ^ byte);
+    black_box(some);
 }
 
 pub(super) fn set_cas(bytes: &mut [u8], cas: u64) {
@@ -195,7 +210,7 @@ impl Format {
     pub(super) fn new(flags: u32, value_length: usize) -> Self {
         let mut text = [0; 24];
         let (mut flags_text, mut length_text) = (itoa::Buffer::new(), itoa::Buffer::new());
-        // The length is kept in 32 bits; the store's limit on items is far below.
+        // Lengths are kept in 32 bits; the store's limit on items is below that.
         let parts: [&[u8]; 5] = [
             b" ",
             flags_text.format(flags).as_bytes(),
@@ -234,7 +249,7 @@ pub(super) fn write(
     bytes[FLAGS..FLAGS + 4].copy_from_slice(&flags.to_le_bytes());
     bytes[LENGTH..LENGTH + 4].copy_from_slice(&length.to_le_bytes());
     set_seen(bytes, second);
-    bytes[KEY_LENGTH..KEY_LENGTH + 2].copy_from_slice(&(key.len() as u16).to_le_bytes());
+    bytes[KEY_LENGTH..KEY_LENGTH + 4].copy_from_slice(&(key.len() as u32).to_le_bytes());
     bytes[FORMAT_LENGTH] = format.length;
     set_marks(bytes, marks);
     gather(

@@ -8,6 +8,10 @@
 //! * items, their unused tails and the tables together never take more than [`Limits::memory`];
 //! * between a change and the next, an item's cas id stays; no two changes of the store draw the same id;
 //! * an item that expired or was flushed is never seen again, whoever reclaims its memory and when.
+#![allow(
+    clippy::disallowed_types,
+    reason = "the named exception: shards of the store, locked for one memcpy"
+)]
 
 mod counters;
 mod entry;
@@ -28,9 +32,6 @@ pub use self::{
 };
 use self::{shard::Shard, table::Hash};
 
-/// The longest key that a store takes.
-pub const MAX_KEY: usize = u16::MAX as usize;
-
 /// How much a store may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -49,6 +50,12 @@ impl Default for Limits {
         }
     }
 }
+
+/// No item may be larger: lengths are kept in 32 bits.
+const LARGEST: usize = 1 << 31;
+
+/// A shard of less than this has no room for a table, and takes no items.
+const SMALLEST_SHARE: usize = 4 << 10;
 
 /// A shard alone in its cache lines: two workers on neighbouring shards do not meet.
 #[repr(align(128))]
@@ -81,13 +88,18 @@ impl Store {
         let share = (4 << 20).max(limits.item.saturating_mul(4));
         let count = ((limits.memory / share).clamp(1, 1024) + 1).next_power_of_two() / 2;
         let share = limits.memory / count;
+        let item = if share < SMALLEST_SHARE {
+            0
+        } else {
+            limits.item.min(share / 4).min(LARGEST)
+        };
         let shard = |number| Line(Mutex::new(Shard::new(share, number as u64, count as u64)));
         Self {
             shards: (0..count).map(shard).collect(),
             hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
             limits: Limits {
                 memory: limits.memory,
-                item: limits.item.min(share / 4),
+                item,
             },
         }
     }
@@ -97,10 +109,9 @@ impl Store {
         self.limits
     }
 
-    /// The place of `key` at `now`, its shard locked. Only the first [`MAX_KEY`] bytes of a key count.
+    /// The place of `key` at `now`, its shard locked.
     #[inline]
     pub fn entry<'k>(&self, key: &'k [u8], now: u64) -> Entry<'_, 'k> {
-        let key = &key[..key.len().min(MAX_KEY)];
         let hash = Hash(self.hasher.hash_one(key));
         let mut shard = self.shard(hash.shard());
         shard.begin(now);

@@ -86,7 +86,7 @@ impl Shard {
             .map(|slot| self.is_dead(slot, now))
         {
             // Another item may have moved here: look again next time.
-            Some(true) => self.remove_dead(self.crawl),
+            Some(true) => drop(self.remove_dead(self.crawl)),
             _ => self.crawl += 1,
         }
     }
@@ -198,39 +198,54 @@ impl Shard {
                 return (at, cas);
             }
         }
-        let mut bytes = vec![0; class].into_boxed_slice();
-        item::write(&mut bytes, facts, key, &format, value);
         let mut life = Life::new(meta.expires, self.epoch);
         if let Some(at) = at {
             life = life.with_hits_of(self.remove(at).life);
         }
-        self.make_room(class, now);
+        let spare = self.make_room(class, now);
+        let mut bytes = spare.unwrap_or_else(|| vec![0; class].into_boxed_slice());
+        item::write(&mut bytes, facts, key, &format, value);
         self.used += class;
         self.mortal += usize::from(life.expires() != 0);
         (self.table.insert(hash, bytes, life, tick), cas)
     }
 
-    /// Evicts until an item of `class` bytes more stays within the limit, the table's next size included.
-    fn make_room(&mut self, class: usize, now: u64) {
-        let grows = |shard: &Self| {
-            let slots = shard.table.larger();
+    /// Evicts until an item of `class` bytes more stays within the limit, the table's next size included. An evicted
+    /// item of the same class is returned: the new one can be written over it, which spares memory that is not in any
+    /// cache the visits of both `free` and `malloc`.
+    fn make_room(&mut self, class: usize, now: u64) -> Option<Box<[u8]>> {
+        let slots = self.table.slots();
+        let next = if self.table.is_full() {
             // Beyond that, tiny items would be evicted to hold slots for tiny items: the table stays, items go.
-            (shard.table.is_full() && Table::bytes(slots) <= shard.limit / 8 * 5).then_some(slots)
+            Some(self.table.larger()).filter(|&larger| Table::bytes(larger) <= self.limit / 8 * 5)
+        } else {
+            // Many tiny items have gone: the memory of their slots is worth more than an empty table.
+            (slots >= 1024 && self.table.len() < slots / 16).then_some(slots / 4)
         };
-        // Many tiny items have gone: the memory of their slots is worth more than an empty table.
-        let smaller = (self.table.len() < self.table.slots() / 16).then(|| self.table.slots() / 4);
-        if let Some(slots) = smaller.or_else(|| grows(self)) {
+        let mut spare = None;
+        if let Some(next) = next {
             // While items move, both tables are there.
-            self.evict_to(self.limit.saturating_sub(Table::bytes(slots) + class), now);
-            self.table.resize(slots);
+            spare = self.evict_to(self.limit.saturating_sub(Table::bytes(next) + class), class, now);
+            self.table.resize(next);
             (self.crawl, self.hand) = (0, 0);
         }
-        self.evict_to(self.limit.saturating_sub(class), now);
-        while self.table.is_full() && self.evict(now) {}
+        spare = self
+            .evict_to(self.limit.saturating_sub(class), class, now)
+            .or(spare);
+        if self.table.is_full() {
+            self.evict(now);
+        }
+        spare
     }
 
-    fn evict_to(&mut self, most: usize, now: u64) {
-        while self.memory() > most && self.evict(now) {}
+    /// Evicts until items and table take at most `most`; an evicted item of `class` bytes.
+    fn evict_to(&mut self, most: usize, class: usize, now: u64) -> Option<Box<[u8]>> {
+        let mut spare = None;
+        while self.memory() > most {
+            let Some(bytes) = self.evict(now) else { break };
+            spare = Some(bytes).filter(|bytes| bytes.len() == class).or(spare);
+        }
+        spare
     }
 
     /// Bytes of items and table.
@@ -243,8 +258,8 @@ impl Shard {
         self.table.len() - self.flushed
     }
 
-    /// Drops the least useful of the next few items; false if there was none at all.
-    fn evict(&mut self, now: u64) -> bool {
+    /// Drops the least useful of the next few items and returns it; none if there was none at all.
+    fn evict(&mut self, now: u64) -> Option<Box<[u8]>> {
         let (slots, mut seen) = (self.table.slots(), 0);
         let mut victim: Option<(usize, u32)> = None;
         for _ in 0..slots {
@@ -253,8 +268,7 @@ impl Shard {
                 continue;
             };
             if self.is_dead(slot, now) {
-                self.remove_dead(self.hand);
-                return true;
+                return Some(self.remove_dead(self.hand));
             }
             let idle = self.tick.wrapping_sub(slot.tick) >> slot.life.hits();
             if victim.is_none_or(|(_, most)| idle > most) {
@@ -265,15 +279,14 @@ impl Shard {
                 break;
             }
         }
-        let Some((at, _)) = victim else { return false };
+        let (at, _) = victim?;
         self.counters.add(Counter::Evictions);
-        self.remove(at);
-        true
+        Some(self.remove(at).bytes)
     }
 
-    fn remove_dead(&mut self, at: usize) {
+    fn remove_dead(&mut self, at: usize) -> Box<[u8]> {
         self.counters.add(Counter::Reclaimed);
-        self.remove(at);
+        self.remove(at).bytes
     }
 
     pub(super) fn remove(&mut self, at: usize) -> Slot {

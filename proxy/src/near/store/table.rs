@@ -1,19 +1,17 @@
-//! Hash of a key → slot: open addressing with linear probing over one byte a slot.
+//! Hash of a key → slot: open addressing with linear probing.
 //!
-//! A lookup reads eight tags (seven bits of hash each) at once, then the one slot whose tag fits, then the item: with
-//! 100,000 keys the tags are in the nearest caches and only the item is not. Removal shifts the rest of the run back
-//! instead of leaving a tombstone, so that a cache that evicts for years probes as on its first day (Knuth, The Art of
-//! Computer Programming 3, §6.4, algorithm R).
+//! With 100,000 keys neither slots nor items lie in the nearer caches, and a lookup costs as many accesses to memory as
+//! it has to wait for one after the other. Here that is two: the slot, whose neighbours, where probing goes on, come in
+//! the same line or the next one; and the item, which is looked at only if 32 bits of hash agree. (Tags in an array of
+//! their own made misses cheaper and hits dearer by one access.) Removal shifts the rest of the run back instead of
+//! leaving a tombstone, so that a cache that evicts for years probes as on its first day (Knuth, The Art of Computer
+//! Programming 3, §6.4, algorithm R).
 
 use super::item;
 
-/// Tags looked at in one step.
-const GROUP: usize = 8;
 const SMALLEST: usize = 16;
-const LOW: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// A key's hash, cut up: the shard, the slot where probing begins and the tag use different bits.
+/// A key's hash, cut up: a shard and the slot where probing begins use different bits.
 #[derive(Clone, Copy)]
 pub(super) struct Hash(pub(super) u64);
 
@@ -22,25 +20,27 @@ impl Hash {
         self.0 as u32
     }
 
-    /// Never 0, which says that a slot is empty.
-    const fn tag(self) -> u8 {
-        (self.0 >> 32) as u8 | 0x80
-    }
-
     /// The bits that choose a shard.
     pub(super) const fn shard(self) -> usize {
-        (self.0 >> 48) as usize
+        (self.0 >> 32) as usize
     }
 }
 
 /// What the table, the crawler and the eviction need to know of an item without touching it. 32 bytes, two a line.
 #[derive(Default)]
 pub(super) struct Slot {
+    /// Empty in an empty slot.
     pub(super) bytes: Box<[u8]>,
     pub(super) life: Life,
     home: u32,
     /// The shard's count of operations when the item was last used.
     pub(super) tick: u32,
+}
+
+impl Slot {
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
 }
 
 /// When an item dies, which flush it has survived, and how often it was hit, in 64 bits.
@@ -88,10 +88,9 @@ impl Life {
     }
 }
 
+/// The slots and how many of them hold an item.
 #[derive(Default)]
 pub(super) struct Table {
-    /// One a slot, 0 = empty; the first `GROUP` once more at the end, so that a group never wraps.
-    tags: Box<[u8]>,
     slots: Box<[Slot]>,
     len: usize,
 }
@@ -109,10 +108,10 @@ impl Table {
 
     /// Bytes that a table of `slots` slots takes.
     pub(super) const fn bytes(slots: usize) -> usize {
-        slots * (size_of::<Slot>() + 1)
+        slots * size_of::<Slot>()
     }
 
-    /// At three quarters: a miss then looks at eight tags or two times eight.
+    /// At three quarters: a hit then looks at two or three slots.
     pub(super) fn is_full(&self) -> bool {
         self.len >= self.slots() / 4 * 3
     }
@@ -132,7 +131,7 @@ impl Table {
 
     /// The slot at `at` unless it is empty.
     pub(super) fn occupied(&self, at: usize) -> Option<&Slot> {
-        (*self.tags.get(at)? != 0).then(|| &self.slots[at])
+        self.slots.get(at).filter(|slot| !slot.is_empty())
     }
 
     /// Where `key` is.
@@ -141,57 +140,36 @@ impl Table {
         let mask = self.slots.len().wrapping_sub(1);
         let mut at = hash.home() as usize & mask;
         loop {
-            let group = u64::from_le_bytes(*self.tags.get(at..)?.first_chunk::<GROUP>()?);
-            // A byte equal to the tag becomes 0; the borrow may also report its neighbour, which the comparison of the
-            // hash below sorts out.
-            let differs = group ^ (LOW * u64::from(hash.tag()));
-            let mut fits = differs.wrapping_sub(LOW) & !differs & HIGH;
-            while fits != 0 {
-                let here = (at + fits.trailing_zeros() as usize / 8) & mask;
-                let slot = &self.slots[here];
-                if slot.home == hash.home() && !slot.bytes.is_empty() && item::key(&slot.bytes) == key {
-                    return Some(here);
+            let slot = self.occupied(at)?;
+            if slot.home == hash.home() {
+                item::preload(&slot.bytes);
+                if item::key(&slot.bytes) == key {
+                    return Some(at);
                 }
-                fits &= fits - 1;
             }
-            if !group & HIGH != 0 {
-                return None;
-            }
-            at = (at + GROUP) & mask;
+            at = (at + 1) & mask;
         }
     }
 
     /// Puts an item whose key is not there into a table that is not full; where.
     pub(super) fn insert(&mut self, hash: Hash, bytes: Box<[u8]>, life: Life, tick: u32) -> usize {
         self.len += 1;
-        self.place(
-            hash.tag(),
-            Slot {
-                bytes,
-                life,
-                home: hash.home(),
-                tick,
-            },
-        )
+        self.place(Slot {
+            bytes,
+            life,
+            home: hash.home(),
+            tick,
+        })
     }
 
-    fn place(&mut self, tag: u8, slot: Slot) -> usize {
+    fn place(&mut self, slot: Slot) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = slot.home as usize & mask;
-        while self.tags[at] != 0 {
+        while !self.slots[at].is_empty() {
             at = (at + 1) & mask;
         }
-        self.tag(at, tag);
         self.slots[at] = slot;
         at
-    }
-
-    fn tag(&mut self, at: usize, tag: u8) {
-        self.tags[at] = tag;
-        if at < GROUP {
-            let mirror = self.slots.len() + at;
-            self.tags[mirror] = tag;
-        }
     }
 
     /// Takes an item out. Items behind it may move to slots before theirs.
@@ -199,30 +177,25 @@ impl Table {
         let mask = self.slots.len() - 1;
         let removed = std::mem::take(&mut self.slots[at]);
         let (mut hole, mut next) = (at, (at + 1) & mask);
-        while self.tags[next] != 0 {
+        while !self.slots[next].is_empty() {
             let home = self.slots[next].home as usize;
             // It may move to the hole unless that lies before its home.
             if next.wrapping_sub(home) & mask >= next.wrapping_sub(hole) & mask {
-                self.slots[hole] = std::mem::take(&mut self.slots[next]);
-                self.tag(hole, self.tags[next]);
+                self.slots.swap(hole, next);
                 hole = next;
             }
             next = (next + 1) & mask;
         }
-        self.tag(hole, 0);
         self.len -= 1;
         removed
     }
 
     /// Moves all items to a table of `slots` slots, a power of two of at least 16 with room for them.
     pub(super) fn resize(&mut self, slots: usize) {
-        let tags = vec![0; slots + GROUP].into_boxed_slice();
         let empty = std::iter::repeat_with(Slot::default).take(slots).collect();
-        let old_tags = std::mem::replace(&mut self.tags, tags);
-        let old_slots = std::mem::replace(&mut self.slots, empty);
-        for (tag, slot) in old_tags.into_iter().zip(old_slots) {
-            if tag != 0 {
-                self.place(tag, slot);
+        for slot in std::mem::replace(&mut self.slots, empty) {
+            if !slot.is_empty() {
+                self.place(slot);
             }
         }
     }

@@ -195,6 +195,20 @@ fn memory_stays_within_the_limit() {
 }
 
 #[test]
+fn a_store_without_memory_stores_nothing() {
+    for memory in [0, 1, 500, 4_000, 5_000] {
+        let store = store(memory);
+        for number in 0..100 {
+            let _ = store
+                .entry(format!("{number}").as_bytes(), 0)
+                .put(Meta::default(), b"1");
+            let bytes = store.totals(0).bytes;
+            assert!(bytes <= memory as u64, "{bytes} of {memory}");
+        }
+    }
+}
+
+#[test]
 fn a_value_that_is_too_large_is_refused_and_changes_nothing() {
     let store = store(64 * MIB);
     set(&store, "a", b"old", 0, 0);

@@ -53,6 +53,8 @@ pub struct Uring {
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     spare: Vec<Vec<u8>>,
+    /// Listeners that had no descriptor for the next client.
+    starved: Vec<Conn>,
 }
 
 #[derive(Debug)]
@@ -94,13 +96,22 @@ enum Op {
 impl Uring {
     /// A new back end; to be made by the thread that will use it.
     pub fn new() -> io::Result<Self> {
-        let ring = IoUring::builder()
+        let mut builder = IoUring::builder();
+        builder
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_submit_all()
-            .setup_cqsize(COMPLETIONS)
-            .build(ENTRIES)?;
-        let pools = [Pool::new(&ring, 0, SMALL.0, SMALL.1)?, Pool::new(&ring, 1, LARGE.0, LARGE.1)?];
+            .setup_cqsize(COMPLETIONS);
+        // One indirection less, where the kernel (6.6) knows it.
+        let ring = builder
+            .clone()
+            .setup_no_sqarray()
+            .build(ENTRIES)
+            .or_else(|_| builder.build(ENTRIES))?;
+        let pools = [
+            Pool::new(&ring, 0, SMALL.0, SMALL.1)?,
+            Pool::new(&ring, 1, LARGE.0, LARGE.1)?,
+        ];
         Ok(Self {
             ring,
             pools,
@@ -111,6 +122,7 @@ impl Uring {
             quick: Vec::new(),
             closing: Vec::new(),
             spare: Vec::new(),
+            starved: Vec::new(),
         })
     }
 
@@ -123,7 +135,12 @@ impl Uring {
         let uring = Self::new()?;
         let mut probe = io_uring::Probe::new();
         uring.ring.submitter().register_probe(&mut probe)?;
-        let needed = [opcode::Accept::CODE, opcode::Recv::CODE, opcode::Send::CODE, opcode::Connect::CODE];
+        let needed = [
+            opcode::Accept::CODE,
+            opcode::Recv::CODE,
+            opcode::Send::CODE,
+            opcode::Connect::CODE,
+        ];
         if needed.iter().all(|&code| probe.is_supported(code)) && uring.ring.params().is_feature_nodrop() {
             return Ok(());
         }
@@ -148,11 +165,16 @@ impl Uring {
             slow: false,
             address: None,
         };
-        Conn { index: self.links.insert(link) as u32, generation: self.generation }
+        Conn {
+            index: self.links.insert(link) as u32,
+            generation: self.generation,
+        }
     }
 
     fn link(&mut self, conn: Conn) -> Option<&mut Link> {
-        self.links.get_mut(conn.index as usize).filter(|link| link.generation == conn.generation)
+        self.links
+            .get_mut(conn.index as usize)
+            .filter(|link| link.generation == conn.generation)
     }
 
     fn open(&mut self, conn: Conn) -> Option<&mut Link> {
@@ -185,7 +207,9 @@ impl Uring {
                 .user_data(user_data(Op::Accept, conn)),
             Kind::Stream => {
                 let group = u16::from(link.expect == Expect::Large);
-                opcode::RecvMulti::new(fd, group).build().user_data(user_data(Op::Receive, conn))
+                opcode::RecvMulti::new(fd, group)
+                    .build()
+                    .user_data(user_data(Op::Receive, conn))
             }
         };
         self.push(&entry);
@@ -216,12 +240,16 @@ impl Uring {
         loop {
             let mut queue = self.ring.completion();
             queue.sync();
-            self.completions.extend(queue.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
+            self.completions
+                .extend(queue.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
             if !self.ring.submission().cq_overflow() {
                 break;
             }
             // The kernel keeps what did not fit; this call makes it hand over.
-            let _ = self.ring.submitter().submit_with_args(0, &types::SubmitArgs::new());
+            let _ = self
+                .ring
+                .submitter()
+                .submit_with_args(0, &types::SubmitArgs::new());
         }
         for at in 0..self.completions.len() {
             let (data, result, _) = self.completions[at];
@@ -260,7 +288,9 @@ impl Uring {
 
     /// Frees a closed link when nothing of it is with the kernel any more.
     fn finish(&mut self, conn: Conn) {
-        let Some(link) = self.link(conn).filter(|link| link.closed) else { return };
+        let Some(link) = self.link(conn).filter(|link| link.closed) else {
+            return;
+        };
         if link.operations > 0 {
             // Ends a pending receive and send, which then complete; what was sent before is still delivered.
             let _ = link.socket.shutdown(std::net::Shutdown::Both);
@@ -286,7 +316,10 @@ impl Uring {
                     return None;
                 }
                 if result < 0 {
-                    return Some(Event::Failed { tag, error: io::Error::from_raw_os_error(-result) });
+                    return Some(Event::Failed {
+                        tag,
+                        error: io::Error::from_raw_os_error(-result),
+                    });
                 }
                 if !link.sending.is_empty() {
                     self.send_slowly(conn);
@@ -330,23 +363,40 @@ impl Uring {
             if link.closed {
                 self.drain(conn);
                 self.finish(conn);
+            } else if result < 0 {
+                // Out of files or memory: the clients stay in the queue until something else has happened.
+                self.starved.push(conn);
             } else {
                 self.receive(conn);
             }
         }
-        fd.map(|fd| Event::Accepted { tag, socket: fd.into() })
+        fd.map(|fd| Event::Accepted {
+            tag,
+            socket: fd.into(),
+        })
     }
 
     /// A closed listener's queue is answered before it is gone.
     fn drain(&mut self, conn: Conn) {
-        let Some(link) = self.links.get(conn.index as usize) else { return };
+        let Some(link) = self.links.get(conn.index as usize) else {
+            return;
+        };
         while let Ok(fd) = accept_with(&link.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-            self.events.push_back(Event::Accepted { tag: link.tag, socket: fd.into() });
+            self.events.push_back(Event::Accepted {
+                tag: link.tag,
+                socket: fd.into(),
+            });
         }
     }
 
     fn received(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
-        let link = self.links.get_mut(conn.index as usize).filter(|l| l.generation == conn.generation)?;
+        while let Some(listener) = self.starved.pop() {
+            self.receive(listener);
+        }
+        let link = self
+            .links
+            .get_mut(conn.index as usize)
+            .filter(|l| l.generation == conn.generation)?;
         let group = usize::from(link.expect == Expect::Large);
         let (tag, closed, paused) = (link.tag, link.closed, link.paused);
         let more = cqueue::more(flags);
@@ -354,7 +404,8 @@ impl Uring {
             link.receiving = false;
             link.operations -= 1;
         }
-        let buffer = cqueue::buffer_select(flags).map(|id| self.pools[group].take(id, result.max(0) as usize));
+        let buffer =
+            cqueue::buffer_select(flags).map(|id| self.pools[group].take(id, result.max(0) as usize));
         if closed {
             if let Some(buffer) = buffer {
                 self.recycle(buffer);
@@ -382,7 +433,10 @@ impl Uring {
                 self.receive(conn);
                 None
             }
-            _ => Some(Event::Failed { tag, error: io::Error::from_raw_os_error(-result) }),
+            _ => Some(Event::Failed {
+                tag,
+                error: io::Error::from_raw_os_error(-result),
+            }),
         }
     }
 }
@@ -476,6 +530,9 @@ impl Reactor for Uring {
                 .user_data(user_data(Op::Cancel, conn));
             return self.push(&entry);
         }
+        if link.sending.is_empty() {
+            return self.finish(conn);
+        }
         self.closing.push(conn);
     }
 
@@ -487,12 +544,15 @@ impl Reactor for Uring {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let timeout = if self.events.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let at_once = !self.events.is_empty() || !self.closing.is_empty();
+        let timeout = if at_once { Some(Duration::ZERO) } else { timeout };
         let result = match timeout {
             None => self.ring.submit_and_wait(1),
             Some(limit) => {
                 let limit = types::Timespec::from(limit);
-                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&limit))
+                self.ring
+                    .submitter()
+                    .submit_with_args(1, &types::SubmitArgs::new().timespec(&limit))
             }
         };
         match result.map_err(|error| (error.raw_os_error(), error)) {
@@ -530,11 +590,21 @@ fn user_data(op: Op, conn: Conn) -> u64 {
 }
 
 fn op(data: u64) -> Option<Op> {
-    [Op::Accept, Op::Receive, Op::Connect, Op::Quick, Op::Slow, Op::Cancel]
-        .into_iter()
-        .find(|&op| op as u64 == data >> 60)
+    [
+        Op::Accept,
+        Op::Receive,
+        Op::Connect,
+        Op::Quick,
+        Op::Slow,
+        Op::Cancel,
+    ]
+    .into_iter()
+    .find(|&op| op as u64 == data >> 60)
 }
 
 fn conn(data: u64) -> Conn {
-    Conn { index: data as u32, generation: (data >> 32) as u32 & 0x0fff_ffff }
+    Conn {
+        index: data as u32,
+        generation: (data >> 32) as u32 & 0x0fff_ffff,
+    }
 }

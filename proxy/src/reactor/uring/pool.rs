@@ -34,9 +34,19 @@ impl Pool {
         if entries.is_null() || memory.is_null() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let mut pool = Self { group, count, size, entries: entries.cast(), memory, tail: 0 };
+        let mut pool = Self {
+            group,
+            count,
+            size,
+            entries: entries.cast(),
+            memory,
+            tail: 0,
+        };
         // SAFETY: the entries live until `drop`, which runs after the ring is gone (see `Uring`'s field order).
-        unsafe { ring.submitter().register_buf_ring_with_flags(entries as u64, count, group, 0)? };
+        unsafe {
+            ring.submitter()
+                .register_buf_ring_with_flags(entries as u64, count, group, 0)?
+        };
         for id in 0..count {
             pool.give(id);
         }
@@ -49,7 +59,12 @@ impl Pool {
         debug_assert!(id < self.count && len <= self.size);
         // SAFETY: the kernel names only buffers of this group, and fills no more than their size.
         let start = unsafe { self.memory.add(usize::from(id) * self.size) };
-        Buffer(Memory::Ring { start, len, group: self.group, id })
+        Buffer(Memory::Ring {
+            start,
+            len,
+            group: self.group,
+            id,
+        })
     }
 
     /// Hands buffer `id` to the kernel again.

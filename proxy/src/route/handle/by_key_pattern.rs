@@ -11,7 +11,10 @@ pub(in crate::route) struct ByKeyPattern {
 
 impl ByKeyPattern {
     fn find(&self, key: &[u8]) -> usize {
-        self.patterns.iter().position(|pattern| matches(pattern, key)).unwrap_or(self.patterns.len())
+        self.patterns
+            .iter()
+            .position(|pattern| matches(pattern, key))
+            .unwrap_or(self.patterns.len())
     }
 }
 
@@ -74,7 +77,11 @@ mod tests {
             ("", "x", false),
         ];
         for (pattern, key, expected) in cases {
-            assert_eq!(matches(pattern.as_bytes(), key.as_bytes()), expected, "{pattern} ~ {key}");
+            assert_eq!(
+                matches(pattern.as_bytes(), key.as_bytes()),
+                expected,
+                "{pattern} ~ {key}"
+            );
         }
     }
 }

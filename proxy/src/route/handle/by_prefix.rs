@@ -17,12 +17,19 @@ impl Choose for ByPrefix {
     }
 
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
-        let found = self.prefixes.iter().find(|(prefix, _)| query.key.starts_with(prefix));
+        let found = self
+            .prefixes
+            .iter()
+            .find(|(prefix, _)| query.key.starts_with(prefix));
         found.map_or(self.default, |&(_, child)| child)
     }
 
     fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {
-        match self.prefixes.iter().find(|(prefix, _)| query.key.starts_with(prefix)) {
+        match self
+            .prefixes
+            .iter()
+            .find(|(prefix, _)| query.key.starts_with(prefix))
+        {
             Some((prefix, _)) => format!("prefix {}", prefix.escape_ascii()),
             None => "no prefix of the list".into(),
         }

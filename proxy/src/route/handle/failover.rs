@@ -26,11 +26,15 @@ pub(in crate::route) struct Tokens {
 
 impl Tokens {
     pub(in crate::route) fn new(limit: FailoverLimit) -> Self {
-        Self { level: Cell::new(limit.burst), limit }
+        Self {
+            level: Cell::new(limit.burst),
+            limit,
+        }
     }
 
     fn earn(&self) {
-        self.level.set((self.level.get() + self.limit.rate).min(self.limit.burst));
+        self.level
+            .set((self.level.get() + self.limit.rate).min(self.limit.burst));
     }
 
     fn spend(&self) -> bool {
@@ -58,7 +62,11 @@ impl Failover {
 
 impl Attempt for Failover {
     fn name(&self) -> &'static str {
-        if self.ttl.is_some() { "failover_with_ttl" } else { "failover" }
+        if self.ttl.is_some() {
+            "failover_with_ttl"
+        } else {
+            "failover"
+        }
     }
 
     fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
@@ -97,37 +105,82 @@ mod tests {
     use crate::dialect::Memcache;
 
     fn query(class: Class) -> Query<'static> {
-        Query { command: 0, class, key: b"k", dialect: &Memcache::PLAIN }
+        Query {
+            command: 0,
+            class,
+            key: b"k",
+            dialect: &Memcache::PLAIN,
+        }
     }
 
     #[test]
     fn goes_on_after_errors_only() {
-        let failover = Failover { errors: FailoverErrors::default(), limit: None, ttl: None };
+        let failover = Failover {
+            errors: FailoverErrors::default(),
+            limit: None,
+            ttl: None,
+        };
         let read = query(Class::Read);
-        for outcome in [Outcome::Timeout, Outcome::ConnectError, Outcome::Ejected, Outcome::RemoteError] {
+        for outcome in [
+            Outcome::Timeout,
+            Outcome::ConnectError,
+            Outcome::Ejected,
+            Outcome::RemoteError,
+        ] {
             assert_eq!(failover.next(&read, 0, 2, outcome), Some(1), "{outcome:?}");
-            assert_eq!(failover.next(&read, 1, 2, outcome), None, "{outcome:?}: nobody is left");
+            assert_eq!(
+                failover.next(&read, 1, 2, outcome),
+                None,
+                "{outcome:?}: nobody is left"
+            );
         }
-        for outcome in [Outcome::Found, Outcome::NotFound, Outcome::NotStored, Outcome::ClientError] {
+        for outcome in [
+            Outcome::Found,
+            Outcome::NotFound,
+            Outcome::NotStored,
+            Outcome::ClientError,
+        ] {
             assert_eq!(failover.next(&read, 0, 2, outcome), None, "{outcome:?}");
         }
     }
 
     #[test]
     fn listed_errors_replace_the_defaults_of_their_group_alone() {
-        let errors = FailoverErrors { gets: Some(vec![Outcome::Ejected]), ..Default::default() };
-        let failover = Failover { errors, limit: None, ttl: None };
+        let errors = FailoverErrors {
+            gets: Some(vec![Outcome::Ejected]),
+            ..Default::default()
+        };
+        let failover = Failover {
+            errors,
+            limit: None,
+            ttl: None,
+        };
         assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Timeout), None);
-        assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Ejected), Some(1));
-        assert_eq!(failover.next(&query(Class::Write), 0, 2, Outcome::Timeout), Some(1));
+        assert_eq!(
+            failover.next(&query(Class::Read), 0, 2, Outcome::Ejected),
+            Some(1)
+        );
+        assert_eq!(
+            failover.next(&query(Class::Write), 0, 2, Outcome::Timeout),
+            Some(1)
+        );
     }
 
     #[test]
     fn the_limit_spares_the_next_server_from_a_slow_ones_load() {
-        let limit = Some(Tokens::new(FailoverLimit { rate: 0.5, burst: 1.0 }));
-        let failover = Failover { errors: FailoverErrors::default(), limit, ttl: None };
+        let limit = Some(Tokens::new(FailoverLimit {
+            rate: 0.5,
+            burst: 1.0,
+        }));
+        let failover = Failover {
+            errors: FailoverErrors::default(),
+            limit,
+            ttl: None,
+        };
         let read = query(Class::Read);
-        let tries: Vec<_> = (0..4).map(|_| failover.next(&read, 0, 2, Outcome::Timeout).is_some()).collect();
+        let tries: Vec<_> = (0..4)
+            .map(|_| failover.next(&read, 0, 2, Outcome::Timeout).is_some())
+            .collect();
         assert_eq!(tries, [true, false, true, false]);
         assert_eq!(failover.next(&read, 0, 2, Outcome::Ejected), Some(1), "free");
     }

@@ -31,7 +31,11 @@ impl HashRoute {
     #[inline]
     fn pick(&self, key: &[u8], pick: impl FnOnce(&[u8]) -> usize) -> usize {
         let key = self.hashed(key);
-        if self.spec.salt.is_empty() { pick(key) } else { hash::salted(key, self.spec.salt.as_bytes(), pick) }
+        if self.spec.salt.is_empty() {
+            pick(key)
+        } else {
+            hash::salted(key, self.spec.salt.as_bytes(), pick)
+        }
     }
 }
 
@@ -47,7 +51,9 @@ impl Choose for HashRoute {
             return index;
         }
         self.pick(query.key, |key| {
-            self.distribution.pick_live(key, &|index| children.is_up(index)).unwrap_or(index)
+            self.distribution
+                .pick_live(key, |index| children.is_up(index))
+                .unwrap_or(index)
         })
     }
 

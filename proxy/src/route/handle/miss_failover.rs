@@ -38,7 +38,12 @@ mod tests {
     #[test]
     fn a_miss_goes_on_and_a_write_does_not() {
         let route = MissFailover { best_on_error: false };
-        let query = |class| Query { command: 0, class, key: b"k", dialect: &Memcache::PLAIN };
+        let query = |class| Query {
+            command: 0,
+            class,
+            key: b"k",
+            dialect: &Memcache::PLAIN,
+        };
         assert_eq!(route.next(&query(Class::Read), 0, 2, Outcome::NotFound), Some(1));
         assert_eq!(route.next(&query(Class::Read), 1, 2, Outcome::NotFound), None);
         assert_eq!(route.next(&query(Class::Read), 0, 2, Outcome::Found), None);

@@ -17,6 +17,7 @@ mod nearest;
 mod random;
 mod round_robin;
 
+pub use self::random::Random;
 pub(super) use self::{
     all::name as gather_name,
     by_key_pattern::ByKeyPattern,
@@ -35,4 +36,3 @@ pub(super) use self::{
     random::RandomChild,
     round_robin::RoundRobin,
 };
-pub use self::random::Random;

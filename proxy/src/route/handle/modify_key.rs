@@ -17,7 +17,11 @@ pub(in crate::route) struct ModifyKey {
 impl ModifyKey {
     fn apply(&self, key: &[u8]) -> Vec<u8> {
         let mut changed = Vec::with_capacity(key.len() + self.ensure_prefix.len() + self.suffix.len());
-        match self.replace_prefix.as_deref().and_then(|prefix| key.strip_prefix(prefix)) {
+        match self
+            .replace_prefix
+            .as_deref()
+            .and_then(|prefix| key.strip_prefix(prefix))
+        {
             Some(rest) => {
                 changed.extend_from_slice(&self.ensure_prefix);
                 changed.extend_from_slice(rest);
@@ -25,7 +29,11 @@ impl ModifyKey {
             None if key.starts_with(&self.ensure_prefix) => changed.extend_from_slice(key),
             None => {
                 changed.extend_from_slice(&self.ensure_prefix);
-                let rest = if self.in_place { self.ensure_prefix.len().min(key.len()) } else { 0 };
+                let rest = if self.in_place {
+                    self.ensure_prefix.len().min(key.len())
+                } else {
+                    0
+                };
                 changed.extend_from_slice(&key[rest..]);
             }
         }
@@ -50,7 +58,10 @@ impl Wrap for ModifyKey {
             _ if changed.iter().any(|&byte| byte <= b' ' || byte == 0x7f) => "space or control character",
             _ => return Wrapped::Key(changed),
         };
-        Wrapped::Fail(Outcome::LocalError, format!("ModifyKeyRoute: invalid key: invalid key: {fault}"))
+        Wrapped::Fail(
+            Outcome::LocalError,
+            format!("ModifyKeyRoute: invalid key: invalid key: {fault}"),
+        )
     }
 
     fn changes_key(&self) -> bool {
@@ -58,7 +69,11 @@ impl Wrap for ModifyKey {
     }
 
     fn why(&self) -> String {
-        format!("prefix {:?}, suffix {:?}", self.ensure_prefix.escape_ascii().to_string(), self.suffix.escape_ascii().to_string())
+        format!(
+            "prefix {:?}, suffix {:?}",
+            self.ensure_prefix.escape_ascii().to_string(),
+            self.suffix.escape_ascii().to_string()
+        )
     }
 }
 

@@ -23,10 +23,17 @@ impl Wrap for ModifyTtl {
         if request.class == Class::Delete || (request.ttl.is_empty() && request.class != Class::Write) {
             return Wrapped::Pass;
         }
-        let own: i64 = std::str::from_utf8(request.ttl.of(message)).ok().and_then(|t| t.parse().ok()).unwrap_or(0);
+        let own: i64 = std::str::from_utf8(request.ttl.of(message))
+            .ok()
+            .and_then(|t| t.parse().ok())
+            .unwrap_or(0);
         // 0 = never expires: the largest of all.
         let keeps = self.action == TtlAction::Min && own != 0 && (self.ttl == 0 || own <= self.ttl);
-        if keeps { Wrapped::Pass } else { Wrapped::Ttl(self.ttl) }
+        if keeps {
+            Wrapped::Pass
+        } else {
+            Wrapped::Ttl(self.ttl)
+        }
     }
 
     fn why(&self) -> String {

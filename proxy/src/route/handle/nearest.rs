@@ -14,11 +14,15 @@ impl Choose for Nearest {
 
     #[inline]
     fn choose(&self, _: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
-        (0..children.len()).find(|&index| children.is_up(index)).unwrap_or(0)
+        (0..children.len())
+            .find(|&index| children.is_up(index))
+            .unwrap_or(0)
     }
 
     fn why(&self, _: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
-        let Some(member) = children.member(chosen) else { return "the first of its children".into() };
+        let Some(member) = children.member(chosen) else {
+            return "the first of its children".into();
+        };
         match chosen {
             0 => format!("distance {:?}", member.distance).to_lowercase(),
             passed => format!("distance {:?}; {passed} nearer ejected", member.distance).to_lowercase(),

@@ -37,7 +37,9 @@ impl Choose for RandomChild {
 
     fn choose(&self, _: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize {
         let first = random.below(children.len());
-        let live = (0..children.len()).map(|step| (first + step) % children.len()).find(|&i| children.is_up(i));
+        let live = (0..children.len())
+            .map(|step| (first + step) % children.len())
+            .find(|&i| children.is_up(i));
         live.unwrap_or(first)
     }
 

@@ -1,24 +1,21 @@
 //! From a command line to what runs, and again whenever the file changes.
 
 use std::{
-    fmt::Write as _,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use super::{
     flags::{self, Flags, Validate},
-    options::{OPTIONS, Status, Takes},
-    settings::{Settings, Timeouts},
+    frame::frame,
+    help::help,
+    settings::Settings,
     tree,
 };
 use crate::config::{
-    Complaint, ConfigError, Loaded, check,
-    form::check_address,
-    load,
+    Complaint, ConfigError, Loaded, check, load,
     reading::Reading,
-    schema::{Config, Eject, Embedded, Limits, Listener, Route},
+    schema::{Config, Listener},
 };
 
 /// What `--version` says.
@@ -29,9 +26,6 @@ const ARGUMENT: &str = "<command line>";
 
 /// How long a file is left alone after a change unless `--reconfiguration-delay-ms` says: enough for a writer to finish.
 const SETTLE: Duration = Duration::from_millis(100);
-
-/// "For ever", for sums with a clock.
-const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
 
 /// Parts of mcrouter that are not there whatever the options say.
 const NOT_THERE: [&str; 5] = [
@@ -104,7 +98,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit>
         return Ok(Start::Print(VERSION.to_owned()));
     }
     let source = source(&flags).map_err(never)?;
-    let settings = settings(&flags).map_err(never)?;
+    let settings = Settings::of(&flags).map_err(never)?;
     let frame = frame(&flags).map_err(never)?;
     let loaded = load_from(&source, &settings, &frame).map_err(|error| {
         let code = if flags.validate == Validate::Exit { 3 } else { 2 };
@@ -169,150 +163,6 @@ fn source(flags: &Flags) -> Result<Source, String> {
     }
 }
 
-fn settings(flags: &Flags) -> Result<Settings, String> {
-    let millis = |name: &str| Duration::from_millis(flags.number(name)).min(NEVER);
-    let default_route = flags.text("route-prefix");
-    let (region, cluster) = match default_route.split('/').collect::<Vec<_>>()[..] {
-        ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => {
-            (region.to_owned(), cluster.to_owned())
-        }
-        _ => {
-            return Err(format!(
-                "option `--route-prefix` takes `/region/cluster/`, not `{default_route}`"
-            ));
-        }
-    };
-    let server = millis("server-timeout");
-    if server.is_zero() {
-        return Err("option `--server-timeout` takes a number above 0".to_owned());
-    }
-    let initial = if flags.is_given("retry-timeout") {
-        "retry-timeout"
-    } else {
-        "probe-timeout-initial"
-    };
-    let failures = u32::try_from(flags.number("timeouts-until-tko")).unwrap_or(u32::MAX);
-    let eject = Eject {
-        failures: if flags.flag("disable-tko-tracking") {
-            0
-        } else {
-            failures
-        },
-        probe_initial: millis(initial).max(Duration::from_millis(1)),
-        probe_max: millis("probe-timeout-max")
-            .max(millis(initial))
-            .max(Duration::from_millis(1)),
-        fail_open_above: 1.0,
-    };
-    let timeouts = Timeouts {
-        server,
-        region,
-        cluster,
-        cross_region: millis("cross-region-timeout-ms"),
-        cross_cluster: millis("cross-cluster-timeout-ms"),
-        within_cluster: millis("within-cluster-timeout-ms"),
-    };
-    Ok(Settings {
-        timeouts,
-        eject,
-        default_route,
-        only_gets: flags.flag("allow-only-gets"),
-        log_requests: flags.flag("enable-logging-route"),
-    })
-}
-
-/// The configuration without its pools and routes: what the command line alone says.
-fn frame(flags: &Flags) -> Result<Config, String> {
-    let threads = flags.text("proxy-threads");
-    let workers = match threads.as_str() {
-        "auto" => None,
-        "" => Some(flags.text("num-proxies")),
-        _ => Some(threads),
-    };
-    let count = |text: String| text.parse().ok().filter(|count| (1..=1024).contains(count));
-    let workers = match workers.map(count) {
-        None => None,
-        Some(Some(count)) => Some(count),
-        Some(None) => return Err("the number of proxy threads is from 1 to 1024".to_owned()),
-    };
-    let bound = |name: &str| match flags.number(name) {
-        0 => usize::MAX,
-        bound => usize::try_from(bound).unwrap_or(usize::MAX),
-    };
-    let write_timeout = match flags.number("client-timeout") {
-        0 => NEVER,
-        millis => Duration::from_millis(millis).min(NEVER),
-    };
-    // 1 asks for as many as there may be files, which is no bound that clients would notice earlier than the kernel.
-    let clients = if flags.number("max-conns") == 1 {
-        usize::MAX
-    } else {
-        bound("max-conns")
-    };
-    let requests_in_flight = bound("max-client-outstanding-reqs");
-    let limits = Limits {
-        clients,
-        requests_in_flight,
-        write_timeout,
-        ..Limits::DEFAULT
-    };
-    Ok(Config {
-        workers,
-        listeners: listeners(flags)?,
-        admin: None,
-        limits,
-        embedded: Embedded::DEFAULT,
-        ..Config::default()
-    })
-}
-
-/// The addresses to listen on; their route is the root of the tree.
-fn listeners(flags: &Flags) -> Result<Vec<Listener>, String> {
-    let listener = |address| Listener {
-        address,
-        route: Route::Null,
-    };
-    let (ports, socket) = (flags.text("port"), flags.text("unix-domain-sock"));
-    if !socket.is_empty() {
-        let address = format!("unix:{socket}");
-        return match check_address(&address, true) {
-            _ if !ports.is_empty() => Err("--unix-domain-sock and --port cannot both be given".to_owned()),
-            Ok(()) => Ok(vec![listener(address)]),
-            Err(why) => Err(format!("option `--unix-domain-sock`: {why}")),
-        };
-    }
-    let ports = ports.split(',').map(str::trim).filter(|port| !port.is_empty());
-    let ports: Vec<u16> = ports
-        .map(|port| port.parse().map_err(|_| "invalid ports".to_owned()))
-        .collect::<Result<_, _>>()?;
-    if ports.is_empty() {
-        return Err("invalid ports".to_owned());
-    }
-    let given = flags.text("listen-addresses");
-    let hosts: Vec<IpAddr> = match given.as_str() {
-        "" => vec![any()],
-        _ => given.split(',').map(host).collect::<Result<_, _>>()?,
-    };
-    let addresses = hosts
-        .iter()
-        .flat_map(|host| ports.iter().map(|port| SocketAddr::new(*host, *port).to_string()));
-    Ok(addresses.map(listener).collect())
-}
-
-fn host(text: &str) -> Result<IpAddr, String> {
-    let bare = text.trim().trim_start_matches('[').trim_end_matches(']');
-    bare.parse()
-        .map_err(|_| format!("option `--listen-addresses`: `{bare}` is no address"))
-}
-
-/// All addresses of both families, or of the one that this machine has.
-fn any() -> IpAddr {
-    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)) {
-        Ok(_) => Ipv6Addr::UNSPECIFIED.into(),
-        Err(_) => Ipv4Addr::UNSPECIFIED.into(),
-    }
-}
-
 fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loaded, ConfigError> {
     let (path, text) = match source {
         Source::Text(text) => (Path::new(ARGUMENT), text.clone()),
@@ -357,6 +207,7 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
                 .into_iter()
                 .chain(tree.files.values().map(String::as_str)),
         ),
+        text,
         files_watched: own.into_iter().chain(tree.files.into_keys()).collect(),
     })
 }
@@ -369,29 +220,4 @@ fn not_served(flags: &Flags) -> Vec<String> {
         .map(|part| (*part).to_owned())
         .chain(flags.missing())
         .collect()
-}
-
-fn help() -> String {
-    let mut text = String::from(
-        "Usage: mcrouter [options] [file:FLAVOR]\n\n\
-         Proxima, called as mcrouter: takes mcrouter's options and configuration file.\n\n\
-         Example: mcrouter --listen-addresses=127.0.0.1 --port=11211 --config=file:mcrouter.json\n\n\
-         \x20 -h, --help\n  -V, --version\n      --validate-config[=exit|run]\n",
-    );
-    for option in OPTIONS.iter().filter(|option| option.status == Status::Served) {
-        let short = if option.short == '\0' {
-            "    ".to_owned()
-        } else {
-            format!("-{}, ", option.short)
-        };
-        let value = match option.takes {
-            Takes::Toggle(_) => "[=true|false]".to_owned(),
-            Takes::Number(number) => format!("=N (default {number})"),
-            Takes::Text("") => "=VALUE".to_owned(),
-            Takes::Text(text) => format!("=VALUE (default {text})"),
-        };
-        let _ = writeln!(text, "  {short}--{}{value}", option.name);
-    }
-    text.push_str("\nmcrouter's other options are accepted; those without effect are said at start, those that would\nchange what clients get are refused.\n");
-    text
 }

@@ -1,8 +1,9 @@
 //! mcrouter's front door: its command line and its configuration file, as what Proxima runs.
 //!
 //! ```text
-//!  arguments ─▶ flags (table: options) ─▶ settings ─┐
-//!  file ─▶ json ─▶ tree ─▶ pools, build (names, `A|B|C`) ─▶ handles ─▶ schema::Config ─▶ front
+//!  arguments ─▶ flags (table: options) ─▶ settings, frame ─────────┐
+//!                                              │                    ├─▶ schema::Config ─▶ front
+//!  file ─▶ json ─▶ tree ─▶ pools, build (names, `A|B|C`), handles ──┘
 //! ```
 //!
 //! What mcrouter knows and Proxima does not serve is refused by name and line when it would change what clients get, and
@@ -10,13 +11,16 @@
 
 mod build;
 mod flags;
+mod frame;
 mod front;
 mod handles;
 mod hash;
+mod help;
 mod json;
 mod object;
 mod options;
 mod pools;
+mod server;
 mod settings;
 mod tree;
 

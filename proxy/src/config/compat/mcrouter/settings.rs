@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use super::flags::Flags;
 use crate::config::schema::Eject;
+
+/// "For ever", for sums with a clock.
+pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
 
 /// Time for a reply, by how far away the pool is.
 #[derive(Clone, Debug, Default)]
@@ -45,4 +49,59 @@ pub(super) struct Settings {
     pub(super) only_gets: bool,
     /// Every request is logged.
     pub(super) log_requests: bool,
+}
+
+impl Settings {
+    /// Reads them from the options.
+    pub(super) fn of(flags: &Flags) -> Result<Self, String> {
+        let millis = |name: &str| Duration::from_millis(flags.number(name)).min(NEVER);
+        let default_route = flags.text("route-prefix");
+        let (region, cluster) = match default_route.split('/').collect::<Vec<_>>()[..] {
+            ["", region, cluster, ""] if !region.is_empty() && !cluster.is_empty() => {
+                (region.to_owned(), cluster.to_owned())
+            }
+            _ => {
+                return Err(format!(
+                    "option `--route-prefix` takes `/region/cluster/`, not `{default_route}`"
+                ));
+            }
+        };
+        let server = millis("server-timeout");
+        if server.is_zero() {
+            return Err("option `--server-timeout` takes a number above 0".to_owned());
+        }
+        let initial = if flags.is_given("retry-timeout") {
+            "retry-timeout"
+        } else {
+            "probe-timeout-initial"
+        };
+        let failures = u32::try_from(flags.number("timeouts-until-tko")).unwrap_or(u32::MAX);
+        let eject = Eject {
+            failures: if flags.flag("disable-tko-tracking") {
+                0
+            } else {
+                failures
+            },
+            probe_initial: millis(initial).max(Duration::from_millis(1)),
+            probe_max: millis("probe-timeout-max")
+                .max(millis(initial))
+                .max(Duration::from_millis(1)),
+            fail_open_above: 1.0,
+        };
+        let timeouts = Timeouts {
+            server,
+            region,
+            cluster,
+            cross_region: millis("cross-region-timeout-ms"),
+            cross_cluster: millis("cross-cluster-timeout-ms"),
+            within_cluster: millis("within-cluster-timeout-ms"),
+        };
+        Ok(Self {
+            timeouts,
+            eject,
+            default_route,
+            only_gets: flags.flag("allow-only-gets"),
+            log_requests: flags.flag("enable-logging-route"),
+        })
+    }
 }

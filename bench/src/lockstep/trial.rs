@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     figures::Spread,
-    process::{CpuTime, SyscallTrace, raise_descriptor_limit, resident_bytes, switches},
+    process::{SyscallTrace, Usage, raise_descriptor_limit, resident_bytes},
     workload::Keys,
 };
 
@@ -24,7 +24,7 @@ const WARM_UP: usize = 4_000;
 const LEAD_IN: usize = 10;
 
 /// A case and how far it has come; after its first failure it rests.
-pub(super) struct Subject<'a> {
+pub(super) struct Trial<'a> {
     case: &'a Case,
     outcome: Result<Running>,
 }
@@ -44,10 +44,13 @@ struct Running {
     idle: Option<Idle>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> Trial<'a> {
     /// Starts the process, connects the clients, fills a server, and warms up.
     pub(super) fn start(case: &'a Case, settings: &Settings, cpu: usize, directory: PathBuf) -> Self {
-        Self { case, outcome: Running::start(case, settings, cpu, directory) }
+        Self {
+            case,
+            outcome: Running::start(case, settings, cpu, directory),
+        }
     }
 
     /// Measures one burst.
@@ -67,7 +70,13 @@ impl<'a> Subject<'a> {
             Ok(figures) => (Some(figures), None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
-        Report { target: self.case.name(), shape: self.case.shape.clone(), cpu, figures, failure }
+        Report {
+            target: self.case.name(),
+            shape: self.case.shape.clone(),
+            cpu,
+            figures,
+            failure,
+        }
     }
 
     fn attempt(&mut self, step: impl FnOnce(&mut Running) -> Result<()>) {
@@ -113,17 +122,20 @@ impl Running {
 
     fn burst(&mut self) -> Result<()> {
         let (pid, me) = (self.target.pid(), std::process::id());
-        self.rounds.run(self.rounds_a_burst.div_ceil(LEAD_IN), Check::Framing, &mut self.target)?;
-        let (waited, preempted) = switches(pid)?;
-        let (_, own_preempted) = switches(me)?;
-        let before = CpuTime::of(pid)?;
-        self.rounds.run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
-        let used = CpuTime::of(pid)?.since(&before);
-        let (waited_since, preempted_since) = switches(pid)?;
-        self.waited += waited_since - waited;
-        self.preempted += preempted_since - preempted;
-        self.own_preempted += switches(me)?.1 - own_preempted;
-        self.samples.push(used as f64 / 1_000.0 / self.requests_a_burst() as f64);
+        self.rounds.run(
+            self.rounds_a_burst.div_ceil(LEAD_IN),
+            Check::Framing,
+            &mut self.target,
+        )?;
+        let (before, own_before) = (Usage::of(pid)?, Usage::of(me)?);
+        self.rounds
+            .run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
+        let used = Usage::of(pid)?.since(&before);
+        self.waited += used.waits;
+        self.preempted += used.preemptions;
+        self.own_preempted += Usage::of(me)?.since(&own_before).preemptions;
+        self.samples
+            .push(used.nanoseconds as f64 / 1_000.0 / self.requests_a_burst() as f64);
         Ok(())
     }
 
@@ -138,7 +150,8 @@ impl Running {
         if settings.syscalls
             && let Some(trace) = SyscallTrace::attach(pid, &self.directory)?
         {
-            self.rounds.run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
+            self.rounds
+                .run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
             self.syscalls_per_request = Some(trace.finish()? as f64 / self.requests_a_burst() as f64);
         }
         if settings.idle_clients > 0 {
@@ -153,26 +166,44 @@ impl Running {
         const GROUP: usize = 100;
         let (count, limit) = (settings.idle_clients, raise_descriptor_limit());
         let needed = count as u64 + 200;
-        ensure!(limit >= needed, "{needed} open files are needed, {limit} are allowed (ulimit -n)");
+        ensure!(
+            limit >= needed,
+            "{needed} open files are needed, {limit} are allowed (ulimit -n)"
+        );
         let pid = self.target.pid();
         let before_bytes = settled(pid)?;
         let mut groups = Vec::new();
         for start in (0..count).step_by(GROUP) {
-            let shape = super::Shape { clients: GROUP.min(count - start), pipeline: 1, ..case.shape.clone() };
-            groups.push(Rounds::connect(&shape, self.rounds.keys(), self.target.address, settings.seed)?);
+            let shape = super::Shape {
+                clients: GROUP.min(count - start),
+                pipeline: 1,
+                ..case.shape.clone()
+            };
+            groups.push(Rounds::connect(
+                &shape,
+                self.rounds.keys(),
+                self.target.address,
+                settings.seed,
+            )?);
         }
         let connected_bytes = settled(pid)?;
         for group in &mut groups {
             group.run(1, Check::Whole, &mut self.target)?;
         }
-        Ok(Idle { clients: count, before_bytes, connected_bytes, used_bytes: settled(pid)? })
+        Ok(Idle {
+            clients: count,
+            before_bytes,
+            connected_bytes,
+            used_bytes: settled(pid)?,
+        })
     }
 
     fn figures(self) -> Result<Figures> {
         let rounds = (self.rounds_a_burst * self.samples.len()) as f64;
         Ok(Figures {
             requests_a_burst: self.requests_a_burst(),
-            cpu_us: Spread::of(self.samples.iter().copied()).ok_or_else(|| anyhow::anyhow!("no burst was made"))?,
+            cpu_us: Spread::of(self.samples.iter().copied())
+                .ok_or_else(|| anyhow::anyhow!("no burst was made"))?,
             samples_us: self.samples,
             wakeups_a_round: self.waited as f64 / rounds,
             preemptions_a_round: self.preempted as f64 / rounds,

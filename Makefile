@@ -1,0 +1,42 @@
+# The commands of this repository. `make` alone lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench demo fuzz soak docs clean
+
+# Options for the program that `run` and `bench` start: make run ARGS="--listen 0.0.0.0:11211"
+ARGS ?=
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## build and start the proxy: a cache of its own on 127.0.0.1:11211, no server needed
+	@cargo build --release --locked -p proxima
+	@exec target/release/proxima run $(ARGS)
+
+test: ## install what the tests need, then run all tests
+	@sh scripts/prepare.sh
+	@sh scripts/test.sh
+
+lint: ## formatting, clippy, and what the dependencies may be
+	@sh scripts/lint.sh
+
+bench: ## measure side by side with the proxies that are installed, into bench/results
+	@sh scripts/prepare.sh
+	@cargo build --release --locked -p proxima -p proxima-bench
+	@target/release/proxima-bench compare $(ARGS)
+
+demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins
+	@bash examples/node-local-memcached/demo.sh
+
+fuzz: ## fuzz the codecs, FUZZ_SECONDS (60) for each target
+	@sh scripts/fuzz.sh
+
+soak: ## the long runs: SOAK_ROUNDS (10) of the end-to-end tests, then 30 minutes of each fuzz target
+	@sh scripts/prepare.sh
+	@sh scripts/soak.sh
+
+docs: ## write docs/options.md, docs/routes.md and the JSON Schema anew
+	@sh scripts/docs.sh
+
+clean: ## remove what was built and installed here
+	@rm -rf target wire/fuzz/target .venv .cache .pytest_cache

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"proxima.io/agent/internal/config"
+	"proxima.io/agent/internal/cri"
+	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/nri"
+	"proxima.io/agent/internal/others"
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/state"
+	"proxima.io/agent/internal/status"
+	"proxima.io/agent/internal/topology"
+)
+
+var runVerb = verb{"run", "place the containers of this node", runRun}
+
+const (
+	defaultSocket = "/run/proxima-agent/agent.sock"
+	defaultState  = "/var/lib/proxima-agent/state.json"
+)
+
+// service is one running agent.
+type service struct {
+	root, config, fallback string
+	where                  config.Where
+	door                   doorFlags
+	state, socket, http    string
+	dryRun                 bool
+
+	log     *slog.Logger
+	machine *topology.Topology
+	engine  *engine.Engine
+}
+
+// doorFlags say how the runtime is reached.
+type doorFlags struct{ nri, listen, runtime string }
+
+func (d doorFlags) isCRI() bool { return d.listen != "" }
+
+func (s *service) register(set *flag.FlagSet) {
+	set.StringVar(&s.root, "root", "/", "the node's root `directory` (in a pod: where the host's is mounted)")
+	set.StringVar(&s.config, "config", "", "configuration `file`, or directory of layers; watched")
+	set.StringVar(&s.fallback, "fallback-config", "", "`file` that is read where --config is not there")
+	set.StringVar(&s.where.Node, "node-name", os.Getenv("NODE_NAME"), "this node's `name`, for layer node.NAME (default $NODE_NAME)")
+	set.StringVar(&s.where.Group, "group", os.Getenv("NODE_GROUP"), "this node's `group`, for layer group.NAME (default $NODE_GROUP)")
+	set.StringVar(&s.state, "state", defaultState, "state `file`")
+	set.StringVar(&s.socket, "socket", defaultSocket, "Unix `socket` that status and explain ask")
+	set.StringVar(&s.http, "http", "", "`address` for Prometheus and probes as well, such as :9911")
+	set.BoolVar(&s.dryRun, "dry-run", false, "decide and report, change nothing")
+	set.StringVar(&s.door.nri, "nri-socket", "/var/run/nri/nri.sock", "the runtime's NRI `socket`")
+	set.StringVar(&s.door.listen, "cri-listen", "", "be a CRI proxy on this `socket` instead of an NRI plugin")
+	set.StringVar(&s.door.runtime, "cri-runtime", "/run/containerd/containerd.sock", "the runtime's CRI `socket`, with --cri-listen")
+}
+
+func runRun(args []string, _ io.Writer) error {
+	set := flags("run", "[flags]", "Runs on a node: as an NRI plugin, or with --cri-listen as a proxy between kubelet and runtime, it\nhears of every container before it starts, and pins it.")
+	s := &service{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	s.register(set)
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return s.run(ctx)
+}
+
+func (s *service) run(ctx context.Context) error {
+	var err error
+	if s.machine, err = topology.Read(topology.Dir(s.root)); err != nil {
+		return err
+	}
+	options, err := s.options()
+	if err != nil {
+		return err
+	}
+	before, err := state.Load(s.state)
+	if err != nil {
+		s.log.Error("starting without the saved state", "error", err)
+	}
+	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: options, State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(),
+		Save: func(st policy.State) error { return state.Save(s.state, st) }, Log: s.log})
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Configure(options, s.others()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 4)
+	start := func(f func(context.Context) error) {
+		go func() {
+			if err := f(ctx); err != nil {
+				failed <- err
+			}
+		}()
+	}
+	if err := s.listen(start); err != nil {
+		return err
+	}
+	start(func(ctx context.Context) error { s.engine.Run(ctx); return nil })
+	start(s.watch)
+	if err := s.open(start); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	// The last word: what the repair had no time to save.
+	return errors.Join(err, s.engine.Save())
+}
+
+// open opens the door to the runtime.
+func (s *service) open(start func(func(context.Context) error)) error {
+	if !s.door.isCRI() {
+		start(func(ctx context.Context) error { return nri.New(s.engine, s.machine, s.log).Serve(ctx, s.door.nri) })
+		return nil
+	}
+	door, err := cri.New(s.engine, s.machine, s.log, s.door.runtime)
+	if err != nil {
+		return err
+	}
+	start(func(ctx context.Context) error { return door.Serve(ctx, s.door.listen) })
+	return nil
+}
+
+func (s *service) listen(start func(func(context.Context) error)) error {
+	server := &status.Server{Engine: s.engine, Node: s.where.Node}
+	for _, address := range []string{s.socket, s.http} {
+		if address == "" {
+			continue
+		}
+		var l net.Listener
+		l, err := status.Listen(address)
+		if err != nil {
+			return err
+		}
+		start(func(ctx context.Context) error { return server.Serve(ctx, l) })
+	}
+	return nil
+}
+
+// options reads the configuration, or the fallback where there is none, or the defaults where neither is named.
+func (s *service) options() (config.Options, error) {
+	for _, path := range []string{s.config, s.fallback} {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			s.log.Warn("configuration is not there", "file", path)
+			continue
+		}
+		return config.Load(path, s.where)
+	}
+	if s.config != "" && s.fallback != "" {
+		return config.Options{}, fmt.Errorf("neither %s nor %s is there", s.config, s.fallback)
+	}
+	return config.Default(), nil
+}
+
+func (s *service) others() []others.Found { return others.Find(s.root, s.door.listen) }
+
+// watch reads the configuration again when it changes, and looks again who else pins when kubelet's record does. A bad one
+// is refused whole; the old one stays.
+func (s *service) watch(ctx context.Context) error {
+	paths := []string{}
+	kubelet := filepath.Join(s.root, others.KubeletState)
+	for _, path := range []string{s.config, kubelet} {
+		if _, err := os.Stat(filepath.Dir(path)); path != "" && err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return config.Watch(ctx, func() {
+		options, err := s.options()
+		if err == nil {
+			err = s.engine.Configure(options, s.others())
+		}
+		if err != nil {
+			s.log.Error("configuration refused; the old one stays", "error", err)
+		}
+	}, paths...)
+}

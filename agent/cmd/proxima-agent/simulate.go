@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/simulate"
+)
+
+var simulateVerb = verb{"simulate", "place the pods of manifests on a machine that need not exist", runSimulate}
+
+// result is one line of the comparison. Shares are of pairs on one NUMA node, 0 … 1.
+type result struct {
+	Placement string  `json:"placement"`
+	Mean      float64 `json:"mean"`
+	Worst     float64 `json:"worst"`
+}
+
+func runSimulate(args []string, out io.Writer) error {
+	set := flags("simulate", "[flags] MANIFEST...",
+		"Lets the pods of Kubernetes manifests arrive on a machine and shows where each container sits, and how many\nclient–server pairs (as their affinity annotations say) share a NUMA node, beside what a node does without the agent.")
+	var s scene
+	s.register(set)
+	orders := set.Int("orders", 1, "orders of arrival to draw; 1 takes the pods as they are listed")
+	seed := set.Uint64("seed", 1, "where the drawing begins")
+	eventFile := set.String("events", "", "a `file` of lines \"arrive POD\" and \"leave POD\" instead")
+	asJSON := set.Bool("json", false, "write JSON")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if *orders < 1 || (*orders > 1 && *eventFile != "") {
+		return errors.New("--orders is at least 1, and does not go with --events")
+	}
+	if err := s.load(set.Args()); err != nil {
+		return err
+	}
+	events := simulate.InOrder(len(s.pods))
+	if *eventFile != "" {
+		var err error
+		if events, err = s.events(*eventFile); err != nil {
+			return err
+		}
+	}
+	results, last := s.compare(events, *orders, *seed)
+	if *asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(map[string]any{"pairs": results, "placed": last.State.InOrder(), "pins": last.Policy.Pins(last.State)})
+	}
+	writePlacement(out, last)
+	if len(simulate.Pairs(s.pods)) > 0 {
+		writeResults(out, results, *orders)
+	}
+	return nil
+}
+
+// compare plays all orders under every way to place, and returns our last state too.
+func (s *scene) compare(events []simulate.Event, orders int, seed uint64) ([]result, *simulate.Ours) {
+	pairs := simulate.Pairs(s.pods)
+	random := rand.New(rand.NewPCG(seed, 0))
+	var ours *simulate.Ours
+	placers := []struct {
+		name string
+		make func() simulate.Placer
+	}{
+		{"proxima-agent", func() simulate.Placer { ours = &simulate.Ours{Policy: s.policy}; return ours }},
+		{"no pinning", func() simulate.Placer { return &simulate.Unpinned{Machine: s.machine} }},
+		{"kubelet's static policy", func() simulate.Placer { return &simulate.Cutter{Machine: s.machine} }},
+		{"a random node", func() simulate.Placer { return &simulate.Cutter{Machine: s.machine, Random: random} }},
+	}
+	results := make([]result, len(placers))
+	for i, p := range placers {
+		results[i] = result{Placement: p.name, Worst: math.Inf(1)}
+	}
+	for n := range orders {
+		if orders > 1 {
+			events = simulate.Shuffled(len(s.pods), rand.New(rand.NewPCG(seed, uint64(n))))
+		}
+		for i, p := range placers {
+			placer := p.make()
+			simulate.Play(placer, s.pods, events)
+			share, _ := simulate.Share(s.machine, placer, pairs)
+			results[i].Mean += share / float64(orders)
+			results[i].Worst = min(results[i].Worst, share)
+		}
+	}
+	return results, ours
+}
+
+func (s *scene) events(file string) ([]simulate.Event, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	index := map[string]int{}
+	for i, p := range s.pods {
+		index[p.Name] = i
+	}
+	var events []simulate.Event
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 || (fields[0] != "arrive" && fields[0] != "leave") {
+			return nil, fmt.Errorf("%s:%d: neither \"arrive POD\" nor \"leave POD\"", file, n)
+		}
+		pod, ok := index[fields[1]]
+		if !ok {
+			return nil, fmt.Errorf("%s:%d: no pod is called %s", file, n, fields[1])
+		}
+		events = append(events, simulate.Event{Pod: pod, Leave: fields[0] == "leave"})
+	}
+	return events, lines.Err()
+}
+
+func writePlacement(out io.Writer, ours *simulate.Ours) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CONTAINER\tPOOL\tKIND\tCPUS\tMEMORY NODE\tREASON")
+	for _, c := range ours.State.InOrder() {
+		pin := ours.Policy.PinOf(ours.State, c.ID)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Pool, c.Kind, dash(pin.CPUs.String()), dash(pin.Memory.String()),
+			ours.Decisions[c.ID].Reason)
+	}
+	table.Flush()
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func writeResults(out io.Writer, results []result, orders int) {
+	fmt.Fprintf(out, "\nPairs on one NUMA node, over %d order(s) of arrival:\n", orders)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PLACEMENT\tMEAN\tWORST ORDER")
+	for _, r := range results {
+		fmt.Fprintf(table, "%s\t%.1f %%\t%.1f %%\n", r.Placement, 100*r.Mean, 100*r.Worst)
+	}
+	table.Flush()
+}
+
+// writeDecision shows every pool that was considered, best first.
+func writeDecision(out io.Writer, d policy.Decision) {
+	fmt.Fprintf(out, "%s: %s in %s\n%s\n", d.ID, d.Place.Kind, d.Place.Pool, d.Reason)
+	if d.Place.Short != "" {
+		fmt.Fprintf(out, "short: %s\n", d.Place.Short)
+	}
+	if len(d.Candidates) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "POOL\tFITS\tAFFINITY\tSPLIT CORES\tDEVICES\tMEMORY FITS\tROOM\tMEMORY NODES\tDEPTH\tFREE CPUS\tSHARERS")
+	for _, c := range policy.BestFirst(d.Candidates) {
+		fits := "yes"
+		if !c.Fits {
+			fits = "no: " + c.Why
+		}
+		fmt.Fprintf(table, "%s\t%s\t%.2f\t%d\t%d\t%t\t%t\t%d\t%d\t%.2f\t%d\n", c.Pool, fits, c.Affinity, c.Splits, c.Devices,
+			c.MemFits, c.Room, c.MemNodes, c.Depth, float64(c.Free)/1000, c.Crowd)
+	}
+	table.Flush()
+}

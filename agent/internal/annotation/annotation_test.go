@@ -1,0 +1,191 @@
+package annotation
+
+import (
+	"strings"
+	"testing"
+)
+
+const sourcesAffinity = `
+memtier-benchmark:
+- scope:
+    key: pod/name
+    operator: Matches
+    values: [redis-*]
+  match:
+    key: name
+    operator: Equals
+    values: [redis]
+  weight: 10
+`
+
+// The source printed its example with the scope's fields one level too high.
+const sourcesSlip = `
+memtier-benchmark:
+- scope:
+  key: pod/name
+  operator: Matches
+  values:
+  - redis-*
+  match:
+    key: name
+    operator: Equals
+    values:
+    - redis
+  weight: 10
+`
+
+var (
+	redis   = Subject{Name: "redis", PodName: "redis-5d4f", PodID: "p1", Namespace: "default", PodLabels: map[string]string{"app": "redis"}}
+	memtier = Subject{Name: "memtier-benchmark", PodName: "memtier-x", PodID: "p2", Namespace: "default"}
+	nginx   = Subject{Name: "nginx", PodName: "nginx-1", PodID: "p3", Namespace: "web", PodLabels: map[string]string{"app": "nginx"}}
+)
+
+func TestTheSourcesPodsWorkUnchanged(t *testing.T) {
+	for name, text := range map[string]string{"documented": sourcesAffinity, "as printed": sourcesSlip} {
+		w, findings := Read(map[string]string{
+			"cri-resource-manager.intel.com/affinity":          text,
+			"topologyhints.cri-resource-manager.intel.com/pod": "false",
+			"kubectl.kubernetes.io/last-applied-configuration": "{}",
+		}, "memtier-benchmark")
+		if len(w.Affinities) != 1 || w.Affinities[0].Weight != 10 || w.DeviceHints != No {
+			t.Fatalf("%s: %+v %v", name, w, findings)
+		}
+		a := w.Affinities[0]
+		if !a.Applies(&memtier, &redis) || a.Applies(&memtier, &nginx) {
+			t.Errorf("%s: must be about redis and nothing else", name)
+		}
+		if name == "as printed" {
+			if len(findings) != 1 || findings[0].Problem != Odd {
+				t.Errorf("the slip must be reported, got %v", findings)
+			}
+		} else if len(findings) != 0 {
+			t.Errorf("%s: findings %v", name, findings)
+		}
+	}
+}
+
+func TestOwnShortForm(t *testing.T) {
+	for value, want := range map[string]bool{"app=redis": true, "app=nginx": false, "*:app=redis": true, "web:app=redis": false, "default:app=redis": true, "app=redis,tier=": false} {
+		w, findings := Read(map[string]string{"proxima.io/near": value}, "memtier")
+		if len(findings) != 0 || len(w.Affinities) != 1 || w.Affinities[0].Applies(&memtier, &redis) != want {
+			t.Errorf("near %q: %+v %v, want %t", value, w, findings, want)
+		}
+	}
+	if w, _ := Read(map[string]string{"proxima.io/far.memtier": "app=redis"}, "other"); len(w.Affinities) != 0 {
+		t.Error("an annotation for one container was taken for another")
+	}
+	if w, _ := Read(map[string]string{"proxima.io/far": "app=redis"}, "x"); len(w.Affinities) != 1 || w.Affinities[0].Weight >= 0 {
+		t.Errorf("far: %+v", w)
+	}
+}
+
+func TestPreferences(t *testing.T) {
+	w, findings := Read(map[string]string{
+		"prefer-isolated-cpus.cri-resource-manager.intel.com/pod": "true",
+		"prefer-isolated-cpus.resource-policy.nri.io/container.a": "false", // the container's wins
+		"memory-type.resource-policy.nri.io/container.a":          "dram, hbm",
+		"cpu.preserve.resource-policy.nri.io/pod":                 "true",
+		"cri-resource-manager.intel.com/prefer-shared-cpus":       "a: true\nb: false",
+		"proxima.io/cores.a": "one-thread",
+		"proxima.io/device":  "eth0, nvme0n1",
+	}, "a")
+	if len(findings) != 0 || w.Isolated != No || len(w.Memory) != 2 || !w.KeepCPUs || w.Shared != Yes || w.HideThreads != Yes || len(w.Devices) != 2 {
+		t.Errorf("%+v %v", w, findings)
+	}
+}
+
+func TestNothingIsIgnoredInSilence(t *testing.T) {
+	for key, want := range map[string]struct {
+		problem Problem
+		message string
+	}{
+		"rdtclass.cri-resource-manager.intel.com/pod":            {Unserved, "RDT"},
+		"cold-start.resource-policy.nri.io/container.a":          {Unserved, "memory-type"},
+		"prefer-shared-cpu.resource-policy.nri.io/pod":           {Unknown, "prefer-shared-cpus"},
+		"prefer-shared-cpus.resource-policy.nri.io/containers.a": {Unknown, "container.NAME"},
+		"resource-policy.nri.io/afinity":                         {Unknown, "affinity"},
+		"proxima.io/naer":                                        {Unknown, "near"},
+		"proxima.oi/near":                                        {Unknown, "proxima.io"},
+		"resource-policy.nri.org/affinity":                       {Unknown, ""},
+		"something-else.cri-resource-manager.intel.com/pod":      {Unknown, "unknown key"},
+		"hide-hyperthreads.resource-policy.nri.io/pod":           {Malformed, "neither true nor false"},
+		"memory-type.resource-policy.nri.io/pod":                 {Malformed, "none of dram"},
+		"cri-resource-manager.intel.com/anti-affinity":           {Malformed, "YAML"},
+		"proxima.io/near":                                        {Malformed, "not a label"},
+		"proxima.io/cpus":                                        {Malformed, "none of shared"},
+	} {
+		_, findings := Read(map[string]string{key: "bad"}, "a")
+		if key == "resource-policy.nri.org/affinity" {
+			continue // three letters away: could be anybody's
+		}
+		if len(findings) != 1 || findings[0].Problem != want.problem || !strings.Contains(findings[0].Message, want.message) {
+			t.Errorf("%s: %v, want %s with %q", key, findings, want.problem, want.message)
+		}
+	}
+}
+
+func TestMalformedAffinities(t *testing.T) {
+	for name, entry := range map[string]string{
+		"no match":         "- weight: 5",
+		"unknown field":    "- {match: {key: name, operator: Exists}, wieght: 5}",
+		"unknown operator": "- match: {key: name, operator: Equal, values: [x]}",
+		"unknown key":      "- match: {key: pod/nmae, operator: Equals, values: [x]}",
+		"two values":       "- match: {key: name, operator: Equals, values: [x, y]}",
+		"weight":           "- {match: {key: name, operator: Exists}, weight: 1001}",
+		"weight of text":   "- {match: {key: name, operator: Exists}, weight: heavy}",
+		"bad glob":         "- match: {key: name, operator: Matches, values: ['[']}",
+		"a list of lists":  "- [x]",
+		"not a list":       "  match: {}",
+		"scope, no op":     "- {scope: {key: name}, match: {key: name, operator: Exists}}",
+	} {
+		w, findings := Read(map[string]string{"resource-policy.nri.io/affinity": "a:\n" + entry + "\n"}, "a")
+		if len(w.Affinities) != 0 || len(findings) != 1 || findings[0].Problem != Malformed {
+			t.Errorf("%s: %+v %v", name, w, findings)
+		}
+	}
+	// One bad entry does not take the good ones with it.
+	w, findings := Read(map[string]string{"resource-policy.nri.io/affinity": "a:\n- b\n- [x]\n- c\n"}, "a")
+	if len(w.Affinities) != 2 || len(findings) != 1 {
+		t.Errorf("%+v %v", w, findings)
+	}
+}
+
+func TestOperatorsAndKeys(t *testing.T) {
+	s := Subject{ID: "c1", Name: "redis", PodName: "redis-0", PodUID: "u1", Namespace: "cache", QOS: "Guaranteed",
+		Labels: map[string]string{"l": "v"}, PodLabels: map[string]string{"app": "redis"}}
+	for _, c := range []struct {
+		key, operator string
+		values        []string
+		want          bool
+	}{
+		{"name", "Equals", []string{"redis"}, true}, {"name", "NotEqual", []string{"redis"}, false},
+		{"pod/name", "Matches", []string{"redis-?"}, true}, {"pod/name", "MatchesNot", []string{"redis-?"}, false},
+		{"pod/qosclass", "In", []string{"Burstable", "Guaranteed"}, true}, {"qosclass", "NotIn", []string{"Burstable"}, true},
+		{"labels/l", "Exists", nil, true}, {"labels/m", "Exists", nil, false}, {"labels/m", "NotExists", nil, true},
+		{"tags/t", "Exists", nil, false}, {"pod/uid", "Equals", []string{"u1"}, true}, {"id", "Equals", []string{"c1"}, true},
+		{"pod/labels/app", "MatchesAny", []string{"x*", "red*"}, true}, {"pod/labels/app", "MatchesNone", []string{"x*"}, true},
+		{":pod/qosclass:pod/name:name", "Equals", []string{"Guaranteed:redis-0:redis"}, true},
+		{":,pod/namespace:labels/none:name", "Equals", []string{"cache,,redis"}, true},
+		{"labels/io.kubernetes.container.name", "In", []string{"redis"}, true},
+		{"labels/m", "NotEqual", []string{"v"}, true}, {"", "AlwaysTrue", nil, true},
+	} {
+		e := Expression{c.key, c.operator, c.values}
+		if err := e.check(); err != nil {
+			t.Errorf("%+v: %v", e, err)
+		} else if got := e.holds(&s, &s); got != c.want {
+			t.Errorf("%+v: %t, want %t", e, got, c.want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("cri-resource-manager.intel.com/affinity", sourcesSlip)
+	f.Add("resource-policy.nri.io/affinity", "memtier-benchmark: [redis]")
+	f.Add("proxima.io/near", "*:app=redis")
+	f.Fuzz(func(t *testing.T, key, value string) {
+		w, _ := Read(map[string]string{key: value}, "memtier-benchmark")
+		for i := range w.Affinities {
+			w.Affinities[i].Applies(&memtier, &redis)
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"proxima.io/agent/internal/topology"
+)
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func machine(t *testing.T, text string) *topology.Topology {
+	t.Helper()
+	shape, err := topology.ParseShape(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := topology.Read(shape.Recording())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const layered = `
+default:
+  reservedResources: {cpu: 750m}
+  colocatePods: true
+group.cache:
+  reservedResources: {cpu: "cpuset:0,48"}
+node.n1:
+  pinMemory: false
+  others: take-rest
+`
+
+func TestLayersLieOverOneAnother(t *testing.T) {
+	file := write(t, filepath.Join(t.TempDir(), "agent.yaml"), layered)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "default"), "reservedResources: {cpu: 750m}\ncolocatePods: true\n")
+	write(t, filepath.Join(dir, "group.cache"), "reservedResources: {cpu: \"cpuset:0,48\"}\n")
+	write(t, filepath.Join(dir, "node.n1"), "pinMemory: false\nothers: take-rest\n")
+	for _, path := range []string{file, dir} {
+		for _, c := range []struct {
+			where    Where
+			reserved string
+			memory   bool
+			others   Others
+		}{
+			{Where{}, "0", true, StandBack},
+			{Where{Node: "n2", Group: "cache"}, "0,48", true, StandBack},
+			{Where{Node: "n1", Group: "cache"}, "0,48", false, TakeRest},
+		} {
+			o, err := Load(path, c.where)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := o.Resolve(machine(t, "sockets=2,cores=24,threads=2"))
+			if err != nil || p.Reserved.String() != c.reserved || p.PinMemory != c.memory || o.Others != c.others || !p.ColocatePods {
+				t.Errorf("%s, %+v: %+v, reserved %s, %v", path, c.where, o, p.Reserved, err)
+			}
+		}
+	}
+}
+
+const fallback = `
+policy:
+  Active: topology-aware
+  ReservedResources:
+    CPU: 750m
+  AvailableResources:
+    cpu: exclude-cpuset:3
+  topology-aware:
+    PinCPU: true
+    PinMemory: false
+    PreferIsolatedCPUs: true
+    ColocateNamespaces: true
+    ReservedPoolNamespaces: [monitoring-*]
+    SchedulingClasses: []
+logger:
+  Debug: "*"
+`
+
+func TestCRIRMsPolicySection(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "policy"), strings.ReplaceAll(fallback[len("\npolicy:\n"):strings.Index(fallback, "logger")], "\n  ", "\n")[2:])
+	for _, path := range []string{write(t, filepath.Join(t.TempDir(), "fallback.cfg"), fallback), dir} {
+		o, err := Load(path, Where{Node: "n1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := o.Resolve(machine(t, "cores=4"))
+		if err != nil || p.PinMemory || !p.PreferIsolated || !p.ColocateNamespaces || p.Available.String() != "0-2" || p.Reserved.String() != "0" || len(p.ReservedNamespaces) != 1 {
+			t.Errorf("%s: %+v %v", path, p, err)
+		}
+		if len(o.Notes) == 0 {
+			t.Error("what has no effect must be said")
+		}
+	}
+}
+
+func TestFaultsNamePlaceAndRemedy(t *testing.T) {
+	for text, want := range map[string]string{
+		"default:\n  pinCPUs: true\n":                  ":2: unknown option \"pinCPUs\"; the options are",
+		"default:\n  pinCPU: maybe\n":                  ":2: pinCPU: \"maybe\" is neither true nor false",
+		"default:\n  reservedResources: {cpu: some}\n": "or write cpuset:0-3",
+		"default:\n  reservedPoolNamespaces: ['[']\n":  "escape [",
+		"default:\n  others: fight\n":                  "none of stand-back, take-rest, ignore",
+		"defualt:\n  pinCPU: true\n":                   ":1: \"defualt\" is not a layer",
+		"- a\n":                                        ":1: not a map",
+		"default: 5\n":                                 "not a map of options",
+		"default:\n  pinCPU: true\n  pinCPU: false\n":  "is there twice",
+		"policy:\n  Active: balloons\n":                ":2: policy \"balloons\" has no counterpart",
+		"group.x: {}\n":                                "none of the layers default",
+		"default: {pinCPU: true":                       "agent.yaml",
+	} {
+		path := write(t, filepath.Join(t.TempDir(), "agent.yaml"), text)
+		o, err := Load(path, Where{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v; want %q", text, o, err, want)
+		}
+	}
+}
+
+func TestNothingLeftIsRefused(t *testing.T) {
+	for _, text := range []string{"availableResources: {cpu: \"cpuset:90\"}", "reservedResources: {cpu: \"cpuset:0-3\"}", "reservedResources: {cpu: \"cpuset:77\"}"} {
+		o, err := Load(write(t, filepath.Join(t.TempDir(), "a"), "default: {"+text+"}"), Where{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := o.Resolve(machine(t, "cores=4")); err == nil {
+			t.Errorf("%s gave %+v", text, p)
+		}
+	}
+}
+
+// Kubernetes swaps a symbolic link to change a mounted ConfigMap.
+func TestWatchSeesAConfigMapSwap(t *testing.T) {
+	dir := t.TempDir()
+	for _, version := range []string{"1", "2"} {
+		if err := os.Mkdir(filepath.Join(dir, "..v"+version), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "..v"+version, "default"), "colocatePods: "+map[string]string{"1": "false", "2": "true"}[version])
+	}
+	link := func(target, name string) {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("..v1", "..data")
+	link("..data/default", "default")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	seen := make(chan bool, 10)
+	started := make(chan error, 1)
+	go func() {
+		started <- Watch(ctx, func() {
+			o, err := Load(dir, Where{})
+			seen <- err == nil && o.ColocatePods
+		}, dir)
+	}()
+	time.Sleep(100 * time.Millisecond) // until the watch is set; a swap before it would be read at start anyway
+	link("..v2", "..tmp")
+	if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case ok := <-seen:
+		if !ok {
+			t.Error("the old configuration was read after the swap")
+		}
+	case err := <-started:
+		t.Fatal(err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the swap was not seen")
+	}
+}

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"proxima.io/agent/internal/cpuset"
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/quantity"
+	"proxima.io/agent/internal/topology"
+)
+
+// CPUs is an amount of CPUs (thousandths), or a set of them, or all but a set.
+type CPUs struct {
+	Milli   int
+	Set     cpuset.Set
+	Exclude bool
+}
+
+func (c CPUs) given() bool { return c.Milli > 0 || !c.Set.Empty() }
+
+func parseCPUs(text string) (CPUs, error) {
+	for prefix, exclude := range map[string]bool{"cpuset:": false, "exclude-cpuset:": true} {
+		if list, ok := strings.CutPrefix(text, prefix); ok {
+			set, err := cpuset.Parse(list)
+			return CPUs{Set: set, Exclude: exclude}, err
+		}
+	}
+	milli, err := quantity.MilliCPU(text)
+	if err != nil {
+		return CPUs{}, fmt.Errorf("%w; or write cpuset:0-3 or exclude-cpuset:0-3", err)
+	}
+	return CPUs{Milli: milli}, nil
+}
+
+// Resolve turns the options into those of the policy, for a machine.
+func (o *Options) Resolve(machine *topology.Topology) (policy.Options, error) {
+	available := o.Available.of(machine, machine.Online)
+	if !o.Available.given() {
+		available = machine.Online
+	}
+	if available.Empty() {
+		return policy.Options{}, fmt.Errorf("availableResources leave no CPU: this machine has %s", machine.Online)
+	}
+	reserved := cpuset.Set{}
+	if o.Reserved.given() {
+		if reserved = o.Reserved.of(machine, available.Minus(machine.Isolated)); reserved.Empty() {
+			return policy.Options{}, fmt.Errorf("reservedResources name none of the available CPUs %s", available)
+		}
+		if available.Minus(reserved).Empty() {
+			return policy.Options{}, fmt.Errorf("reservedResources take all available CPUs %s; leave some for pods", available)
+		}
+	}
+	return policy.Options{
+		Available: available, Reserved: reserved, PinCPU: o.PinCPU, PinMemory: o.PinMemory,
+		PreferIsolated: o.PreferIsolated, PreferShared: o.PreferShared,
+		ColocatePods: o.ColocatePods, ColocateNamespaces: o.ColocateNamespaces, ReservedNamespaces: o.ReservedNamespaces,
+		Priority: o.Priority, Unlimited: o.Unlimited, NewcomerAffinityOnly: o.NewcomerAffinityOnly,
+	}, nil
+}
+
+// of returns the CPUs out of those to be had. An amount is cut from the lowest cores, whole ones as far as it goes.
+func (c CPUs) of(machine *topology.Topology, from cpuset.Set) cpuset.Set {
+	switch {
+	case c.Exclude:
+		return from.Minus(c.Set)
+	case !c.Set.Empty():
+		return from.Intersect(c.Set)
+	}
+	var got []int
+	for _, cpu := range machine.CPUs {
+		siblings := cpu.Siblings.Intersect(from)
+		if siblings.First() != cpu.ID {
+			continue
+		}
+		for _, id := range siblings.IDs() {
+			if len(got)*1000 < c.Milli {
+				got = append(got, id)
+			}
+		}
+	}
+	return cpuset.Of(got...)
+}

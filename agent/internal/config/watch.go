@@ -1,0 +1,48 @@
+package config
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settle is how long a change is left to settle: an editor and a ConfigMap's swap both make several events.
+const settle = 200 * time.Millisecond
+
+// Watch calls changed whenever something happens to one of the paths, until the context ends. It sleeps in the kernel in
+// between. It watches directories, not files: editors and Kubernetes replace files by renaming.
+func Watch(ctx context.Context, changed func(), paths ...string) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	for _, path := range paths {
+		if err := watcher.Add(filepath.Dir(path)); err != nil {
+			return err
+		}
+		_ = watcher.Add(path) // a directory of layers; for a file its directory is enough
+	}
+	pending := time.NewTimer(settle)
+	pending.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-watcher.Events:
+			if !ok {
+				return nil
+			}
+			pending.Reset(settle)
+		case err, ok := <-watcher.Errors:
+			if !ok {
+				return nil
+			}
+			return err
+		case <-pending.C:
+			changed()
+		}
+	}
+}

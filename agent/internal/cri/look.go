@@ -1,0 +1,164 @@
+package cri
+
+import (
+	"crypto/rand"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"proxima.io/agent/internal/cpuset"
+	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/kube"
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/raw"
+)
+
+// Field numbers of the CRI's messages (api.proto; the same in v1alpha2 and v1).
+const (
+	createPodID, createConfig, createSandbox                   = 1, 2, 3
+	configMetadata, configDevices, configLabels, configLinux   = 1, 8, 9, 15
+	sandboxMetadata, sandboxLabels, sandboxNotes, sandboxLinux = 1, 6, 7, 8
+	linuxResources                                             = 1
+	resourcePeriod, resourceQuota, resourceShares              = 1, 2, 3
+	resourceMemory, resourceOOM                                = 4, 5
+	resourceCPUs, resourceMems                                 = 6, 7
+	deviceHostPath                                             = 2
+	updateID, updateLinux                                      = 1, 2
+	firstField                                                 = 1 // the id in requests and responses that have little else
+)
+
+// looker follows one call. Its zero methods pass everything through.
+type looker struct {
+	door     *Door
+	method   string
+	prefix   string // "/runtime.v1.RuntimeService/"
+	pending  string // the name of the container that is being created
+	id       string
+	answered bool
+}
+
+// looker makes the looker for a method; those that we do not look into get one that passes through.
+func (d *Door) looker(method string) *looker {
+	for _, version := range []string{"v1", "v1alpha2"} {
+		prefix := "/runtime." + version + ".RuntimeService/"
+		if name, ok := strings.CutPrefix(method, prefix); ok {
+			return &looker{door: d, method: name, prefix: prefix}
+		}
+	}
+	return &looker{door: d}
+}
+
+// request looks at a request and returns it, with our pin where there is one.
+func (l *looker) request(bytes []byte) []byte {
+	m := raw.Message(bytes)
+	switch l.method {
+	case "CreateContainer":
+		return l.create(m)
+	case "UpdateContainerResources":
+		return l.update(m)
+	case "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox":
+		l.id = m.Text(firstField)
+	}
+	return bytes
+}
+
+func (l *looker) create(m raw.Message) raw.Message {
+	a := l.door.arrival(m)
+	l.door.releaseExited(a.PodID, l.prefix)
+	l.pending = "creating-" + rand.Text()
+	a.ID = l.pending
+	pin, _ := l.door.engine.Create(a)
+	return m.With(pin.CPUs.String(), createConfig, configLinux, linuxResources, resourceCPUs).
+		With(pin.Memory.String(), createConfig, configLinux, linuxResources, resourceMems)
+}
+
+func (l *looker) update(m raw.Message) raw.Message {
+	r := m.At(updateLinux)
+	pin, _ := l.door.engine.Resize(m.Text(updateID), func(c *policy.Container) {
+		resources := resourcesOf(r, "")
+		if resources.Shares == 0 {
+			return // not a resize
+		}
+		qos := c.QOS
+		resources.Fill(c, l.door.memory)
+		c.QOS = qos // a pod's class never changes
+		if qos == policy.Guaranteed && c.Limit > 0 {
+			c.Request = c.Limit
+		}
+	})
+	return m.With(pin.CPUs.String(), updateLinux, resourceCPUs).With(pin.Memory.String(), updateLinux, resourceMems)
+}
+
+// response looks at an answer.
+func (l *looker) response(bytes []byte) {
+	l.answered = true
+	if l.method == "CreateContainer" {
+		l.door.engine.Rename(l.pending, raw.Message(bytes).Text(firstField))
+	}
+}
+
+// done is called when the call is over.
+func (l *looker) done(err error) {
+	switch {
+	case l.pending != "" && !l.answered:
+		l.door.engine.Drop(l.pending) // it was not created after all
+	case err != nil || l.id == "":
+	case l.method == "StopContainer", l.method == "RemoveContainer":
+		l.door.engine.Drop(l.id)
+	case l.method == "StopPodSandbox", l.method == "RemovePodSandbox":
+		l.door.engine.DropPod(l.id)
+	}
+}
+
+// arrival reads a CreateContainerRequest.
+func (d *Door) arrival(m raw.Message) engine.Arrival {
+	config, sandbox := m.At(createConfig), m.At(createSandbox)
+	a := engine.Arrival{Annotations: sandbox.Labels(sandboxNotes)}
+	a.Name, a.Labels = config.At(configMetadata).Text(1), config.Labels(configLabels)
+	a.PodID, a.PodLabels = m.Text(createPodID), sandbox.Labels(sandboxLabels)
+	pod := sandbox.At(sandboxMetadata)
+	a.PodName, a.PodUID, a.Namespace = pod.Text(1), pod.Text(2), pod.Text(3)
+	resources := config.At(configLinux, linuxResources)
+	resourcesOf(resources, sandbox.At(sandboxLinux).Text(1)).Fill(&a.Container, d.memory)
+	a.Seen = policy.Pin{CPUs: list(resources.Text(resourceCPUs)), Memory: list(resources.Text(resourceMems))}
+	for _, device := range config.All(configDevices) {
+		number := deviceNumber(device.Text(deviceHostPath))
+		for _, known := range d.machine.Devices {
+			if number != "" && known.Number == number {
+				a.Uses = append(a.Uses, known.Name)
+			}
+		}
+	}
+	return a
+}
+
+func resourcesOf(r raw.Message, cgroupParent string) kube.Resources {
+	return kube.Resources{
+		Shares: r.Number(resourceShares), Quota: r.Number(resourceQuota), Period: r.Number(resourcePeriod),
+		MemoryLimit: r.Number(resourceMemory), OOMScoreAdj: r.Number(resourceOOM), CgroupParent: cgroupParent,
+	}
+}
+
+func list(text string) cpuset.Set {
+	set, err := cpuset.Parse(text)
+	if err != nil {
+		return cpuset.Set{}
+	}
+	return set
+}
+
+// deviceNumber returns MAJOR:MINOR of a device file, or "" where it is none or cannot be seen from here.
+func deviceNumber(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || info.Mode()&os.ModeDevice == 0 {
+		return ""
+	}
+	major := (stat.Rdev>>8)&0xfff | (stat.Rdev>>32)&^uint64(0xfff)
+	minor := stat.Rdev&0xff | (stat.Rdev>>12)&^uint64(0xff)
+	return strconv.FormatUint(major, 10) + ":" + strconv.FormatUint(minor, 10)
+}

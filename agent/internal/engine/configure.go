@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"strings"
+
+	"proxima.io/agent/internal/config"
+	"proxima.io/agent/internal/others"
+	"proxima.io/agent/internal/policy"
+)
+
+// Configure changes the options under running containers. Options that this machine cannot have are refused, and the old
+// ones stay.
+func (e *Engine) Configure(o config.Options, found []others.Found) error {
+	resolved, err := e.resolve(o, found)
+	if err != nil {
+		e.mu.Lock()
+		e.counters.Refused++
+		e.mu.Unlock()
+		return err
+	}
+	e.guard("configure", nil, func() {
+		p := policy.New(e.machine, resolved)
+		e.state = p.Reconcile(e.state)
+		e.policy, e.options, e.others = p, o, found
+		e.setPassive()
+	})
+	return nil
+}
+
+// resolve also takes out the CPUs that others hand out, where only the rest is to be used.
+func (e *Engine) resolve(o config.Options, found []others.Found) (policy.Options, error) {
+	if o.Others == config.TakeRest {
+		for _, f := range found {
+			if f.Leaves != nil {
+				left := f.Leaves.Intersect(e.machine.Online)
+				if !o.Available.Set.Empty() || o.Available.Milli > 0 {
+					resolved, err := o.Resolve(e.machine)
+					if err != nil {
+						return policy.Options{}, err
+					}
+					left = left.Intersect(resolved.Available)
+				}
+				o.Available = config.CPUs{Set: left}
+			}
+		}
+	}
+	return o.Resolve(e.machine)
+}
+
+// setPassive decides whether the agent acts, and says so when it stops or starts. The lock is held, or not needed yet.
+func (e *Engine) setPassive() {
+	why := ""
+	if e.dryRun {
+		why = "dry run"
+	}
+	if len(e.others) > 0 && e.options.Others == config.StandBack {
+		var names []string
+		for _, f := range e.others {
+			names = append(names, f.Name+" ("+f.Why+")")
+		}
+		why = "standing back: containers on this node are pinned by " + strings.Join(names, ", ") +
+			"; turn it off, or set others: take-rest"
+	}
+	if e.options.Others == config.TakeRest {
+		for _, f := range e.others {
+			if f.Leaves == nil {
+				why = "standing back: what " + f.Name + " leaves cannot be known"
+			}
+		}
+	}
+	if why != e.passive && why != "" {
+		e.log.Warn("nothing will be changed", "because", why)
+	}
+	if why == "" && e.passive != "" {
+		e.log.Info("acting again")
+	}
+	e.passive = why
+}

@@ -1,0 +1,289 @@
+// Package engine keeps the state of one node between the two doors and the policy: it asks the policy, remembers what the
+// runtime was told, and repairs what it was not.
+//
+// No call fails because of the policy. A fault inside is counted and leaves the container unpinned; the repair tries again.
+//
+// # Layout
+//
+//	engine.go       a container comes, is resized, stops; a pod goes
+//	synchronize.go  what is running, when a runtime (re)appears
+//	repair.go       telling the runtime what it has not been told
+//	configure.go    new options, and standing back
+//	status.go       what there is to see
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+
+	"proxima.io/agent/internal/annotation"
+	"proxima.io/agent/internal/config"
+	"proxima.io/agent/internal/others"
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/topology"
+)
+
+// Updater tells a runtime to change running containers. It returns the ids that the runtime refused.
+type Updater interface {
+	Update(ctx context.Context, changes []policy.Change) (failed []string, err error)
+}
+
+// Settings are what an engine is made with.
+type Settings struct {
+	Machine *topology.Topology
+	Options config.Options
+	State   policy.State
+	DryRun  bool
+	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and the repair tells
+	// them to the runtime right afterwards.
+	Inline bool
+	// Save is called with each new state, never from within a call of a door.
+	Save func(policy.State) error
+	Log  *slog.Logger
+}
+
+// Engine is safe for use by several goroutines.
+type Engine struct {
+	machine *topology.Topology
+	dryRun  bool
+	inline  bool
+	save    func(policy.State) error
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	options config.Options
+	policy  *policy.Policy
+	state   policy.State
+	version int // of the state, for whoever saves it
+	others  []others.Found
+	passive string // why nothing is changed; empty while the agent acts
+	updater Updater
+	// told is what the runtime has been told by id, or was seen to have.
+	told map[string]policy.Pin
+	// unplaced are containers that a fault inside kept from a decision.
+	unplaced map[string]policy.Container
+	notes    map[string][]annotation.Finding
+	reasons  map[string]policy.Decision
+	foreign  map[string]string // containers that carried a cpuset when they came, by id
+	counters Counters
+
+	kick chan struct{}
+}
+
+// New makes an engine. Its options must be good for the machine.
+func New(s Settings) (*Engine, error) {
+	resolved, err := s.Options.Resolve(s.Machine)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options,
+		policy: policy.New(s.Machine, resolved), told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
+		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
+		kick: make(chan struct{}, 1),
+	}
+	e.state = e.policy.Reconcile(s.State)
+	e.setPassive()
+	return e, nil
+}
+
+// Arrival is a container as a door sees it.
+type Arrival struct {
+	policy.Container
+	Annotations map[string]string // of its pod
+	// Seen is what the runtime has set for it already.
+	Seen policy.Pin
+}
+
+// Create places a container that is about to be created. It returns the container's own pin and the changes to others; empty
+// sets mean that nothing is to be set.
+func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
+	e.guard("create", &a.Container, func() {
+		e.read(&a)
+		if !a.Seen.CPUs.Empty() && e.passive == "" {
+			// Another plugin before us, or kubelet, has set it: two owners of one field fail the pod.
+			e.foreign[a.ID] = a.Seen.CPUs.String()
+			e.counters.Foreign++
+			e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpus", a.Seen.CPUs)
+			a.KeepCPUs, a.KeepMemory = true, true
+		}
+		pin, changes = e.place(a.Container)
+	})
+	return pin, changes
+}
+
+// Resize places a container whose resources change.
+func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin, changes []policy.Change) {
+	e.mu.Lock()
+	old, ok := e.state.Placed[id]
+	e.mu.Unlock()
+	if !ok {
+		return policy.Pin{}, nil
+	}
+	c := old.Container
+	fill(&c)
+	e.guard("resize", &c, func() { pin, changes = e.place(c) })
+	return pin, changes
+}
+
+// Stop takes a container off the books and returns the changes to others.
+func (e *Engine) Stop(id string) (changes []policy.Change) {
+	e.guard("stop", nil, func() {
+		e.drop(id)
+		changes = e.tell("")
+	})
+	return changes
+}
+
+// Drop is Stop for callers whose answer has no room for changes: the repair tells them.
+func (e *Engine) Drop(id string) {
+	e.guard("drop", nil, func() { e.drop(id) })
+}
+
+// DropPod drops a pod's containers, those too whose creation failed after we had placed them, and forgets the places that
+// they could have come back to.
+func (e *Engine) DropPod(podID string) {
+	e.guard("drop pod", nil, func() {
+		for _, c := range e.state.InOrder() {
+			if c.PodID == podID {
+				e.drop(c.ID)
+			}
+		}
+		e.state = e.policy.ForgetPod(e.state, podID)
+	})
+}
+
+// drop takes a container off the books. The lock is held.
+func (e *Engine) drop(id string) {
+	e.state, _ = e.policy.Release(e.state, id)
+	delete(e.told, id)
+	delete(e.unplaced, id)
+	e.forget(id)
+}
+
+// Container returns a placed container.
+func (e *Engine) Container(id string) (policy.Container, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c, ok := e.state.Placed[id]; ok {
+		return c.Container, true
+	}
+	return policy.Container{}, false
+}
+
+// OfPod returns the ids of a pod's containers on the books.
+func (e *Engine) OfPod(podID string) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var ids []string
+	for _, c := range e.state.InOrder() {
+		if c.PodID == podID {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has one.
+func (e *Engine) Rename(from, to string) {
+	e.guard("rename", nil, func() {
+		c, ok := e.state.Placed[from]
+		if !ok {
+			return
+		}
+		renamed := *c
+		renamed.ID = to
+		next := policy.State{Placed: maps.Clone(e.state.Placed), Gone: e.state.Gone, Next: e.state.Next}
+		delete(next.Placed, from)
+		next.Placed[to] = &renamed
+		e.state = next
+		move(e.told, from, to)
+		move(e.notes, from, to)
+		move(e.reasons, from, to)
+		move(e.foreign, from, to)
+	})
+}
+
+func move[V any](m map[string]V, from, to string) {
+	if v, ok := m[from]; ok {
+		delete(m, from)
+		m[to] = v
+	}
+}
+
+// place asks the policy and works out what the runtime has to be told. The lock is held.
+func (e *Engine) place(c policy.Container) (policy.Pin, []policy.Change) {
+	next, d := e.policy.Place(e.state, c)
+	for id := range e.state.Placed { // a predecessor under another id may have been replaced
+		if _, still := next.Placed[id]; !still {
+			delete(e.told, id)
+			e.forget(id)
+		}
+	}
+	e.state = next
+	e.reasons[c.ID] = d
+	e.counters.Decisions++
+	if d.Place.Short != "" {
+		e.counters.Short++
+	}
+	if e.passive != "" {
+		e.told[c.ID] = policy.Pin{} // it starts with nothing set, should the agent act one day
+		return policy.Pin{}, nil
+	}
+	e.told[c.ID] = d.Pin
+	e.log.Info("placed", "container", c.Name, "pod", c.PodName, "pool", d.Place.Pool, "kind", d.Place.Kind,
+		"cpus", d.Pin.CPUs, "memory", d.Pin.Memory, "because", d.Reason)
+	return d.Pin, e.tell(c.ID)
+}
+
+// read reads the annotations, and says what is wrong with them. The lock is held.
+func (e *Engine) read(a *Arrival) {
+	var findings []annotation.Finding
+	a.Wishes, findings = annotation.Read(a.Annotations, a.Name)
+	if len(findings) == 0 {
+		return
+	}
+	e.notes[a.ID] = findings
+	for _, f := range findings {
+		e.counters.Annotations[problemIndex(f.Problem)]++
+		e.log.Warn(f.String(), "container", a.Name, "pod", a.PodName, "namespace", a.Namespace)
+	}
+}
+
+func (e *Engine) forget(id string) {
+	delete(e.notes, id)
+	delete(e.reasons, id)
+	delete(e.foreign, id)
+}
+
+// guard runs a step under the lock. A panic inside is a fault of ours and must not become the pod's: it is counted, and the
+// container stays for the repair to place.
+func (e *Engine) guard(what string, c *policy.Container, step func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.state
+	defer func() {
+		if fault := recover(); fault != nil {
+			e.state = before
+			e.counters.Faults++
+			e.log.Error("fault inside; the container is left as it is", "step", what, "fault", fmt.Sprint(fault))
+			if c != nil {
+				e.unplaced[c.ID] = *c
+			}
+		}
+		e.version++
+		e.wake()
+	}()
+	step()
+}
+
+// wake lets the repair look whether there is something to do.
+func (e *Engine) wake() {
+	select {
+	case e.kick <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"proxima.io/agent/internal/config"
+	"proxima.io/agent/internal/cpuset"
+	"proxima.io/agent/internal/others"
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/topology"
+)
+
+// runtime remembers what it was told, and refuses what it is told to refuse.
+type runtime struct {
+	mu     sync.Mutex
+	cpus   map[string]string
+	broken bool
+}
+
+func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken {
+		return nil, errors.New("ttrpc: server closed")
+	}
+	for _, c := range changes {
+		r.cpus[c.ID] = c.CPUs.String()
+	}
+	return nil, nil
+}
+
+func (r *runtime) has(id string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cpus[id]
+}
+
+func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
+	t.Helper()
+	parsed, err := topology.ParseShape(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if settings.Machine, err = topology.Read(parsed.Recording()); err != nil {
+		t.Fatal(err)
+	}
+	if settings.Options.Others == "" {
+		settings.Options = config.Default()
+	}
+	settings.Log, settings.Inline = slog.New(slog.DiscardHandler), true
+	e, err := New(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	r := &runtime{cpus: map[string]string{}}
+	e.Attach(r)
+	go e.Run(ctx)
+	return e, r
+}
+
+func arrival(id, class string, milli int) Arrival {
+	a := Arrival{}
+	a.ID, a.Name, a.PodID, a.PodName, a.Namespace, a.QOS = id, id, "pod-"+id, id, "default", class
+	a.Request = milli
+	if class == policy.Guaranteed {
+		a.Limit = milli
+	}
+	return a
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for range 3000 {
+		if holds() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal(what)
+}
+
+func TestChangesRideOnTheAnswer(t *testing.T) {
+	e, _ := start(t, "cores=4", Settings{})
+	e.Create(arrival("sharer", "Burstable", 100))
+	pin, changes := e.Create(arrival("owner", policy.Guaranteed, 2000))
+	if pin.CPUs.String() != "0-1" || len(changes) != 1 || changes[0].CPUs.String() != "2-3" {
+		t.Errorf("pin %s, changes %+v", pin.CPUs, changes)
+	}
+	if changes := e.Stop("owner"); len(changes) != 1 || changes[0].CPUs.String() != "0-3" {
+		t.Errorf("changes %+v", changes)
+	}
+}
+
+// A fault inside leaves the pod unpinned, is counted, and is made good without anybody asking.
+func TestAFaultInsideNeverReachesThePod(t *testing.T) {
+	e, r := start(t, "cores=4", Settings{})
+	e.mu.Lock()
+	whole := e.policy
+	e.policy = nil // every decision panics
+	e.mu.Unlock()
+	pin, changes := e.Create(arrival("a", policy.Guaranteed, 2000))
+	e.mu.Lock()
+	e.policy = whole
+	e.mu.Unlock()
+	if !pin.CPUs.Empty() || len(changes) != 0 {
+		t.Errorf("pin %s, changes %+v", pin.CPUs, changes)
+	}
+	eventually(t, "the container was never repaired", func() bool { e.wake(); return r.has("a") == "0-1" })
+	if e.Status().Counters.Faults == 0 {
+		t.Error("the fault was not counted")
+	}
+}
+
+func TestARuntimeThatHangsUpIsToldLater(t *testing.T) {
+	e, r := start(t, "cores=4", Settings{})
+	r.mu.Lock()
+	r.broken = true
+	r.mu.Unlock()
+	a := arrival("a", policy.Guaranteed, 2000)
+	e.Synchronize([]Arrival{a}, map[string]bool{"pod-a": true})
+	time.Sleep(50 * time.Millisecond)
+	r.mu.Lock()
+	r.broken = false
+	r.mu.Unlock()
+	eventually(t, "not told after the runtime was well again", func() bool { return r.has("a") == "0-1" })
+}
+
+func TestAThousandContainersInSynchronize(t *testing.T) {
+	e, r := start(t, "sockets=8,nodes=2,cores=16,threads=2", Settings{})
+	var running []Arrival
+	pods := map[string]bool{}
+	for n := range 1000 {
+		a := arrival(fmt.Sprintf("c%d", n), "Burstable", 100)
+		running, pods[a.PodID] = append(running, a), true
+	}
+	e.Synchronize(running, pods)
+	eventually(t, "not all were pinned", func() bool { return e.Status().Pending == 0 && r.has("c999") != "" })
+	if n := len(e.Status().Seats); n != 1000 {
+		t.Errorf("%d on the books", n)
+	}
+}
+
+func TestSynchronizeKnowsThemAgain(t *testing.T) {
+	var saved policy.State
+	e, _ := start(t, "cores=8", Settings{})
+	e.Create(arrival("first", policy.Guaranteed, 2000))
+	e.Create(arrival("second", policy.Guaranteed, 2000))
+	e.mu.Lock()
+	saved = e.state
+	e.mu.Unlock()
+	// With the saved state: the first is gone, the second keeps its CPUs although the first two are free.
+	second := arrival("second", policy.Guaranteed, 2000)
+	second.Seen = policy.Pin{CPUs: cpuset.Of(2, 3), Memory: cpuset.Of(0)}
+	for name, state := range map[string]policy.State{"with the state": saved, "without": {}} {
+		again, r := start(t, "cores=8", Settings{State: state})
+		again.Synchronize([]Arrival{second, arrival("new", "Burstable", 100)}, map[string]bool{"pod-second": true, "pod-new": true})
+		eventually(t, name+": the newcomer was not pinned", func() bool { return r.has("new") == "0-1,4-7" })
+		if moved := r.has("second"); moved != "" {
+			t.Errorf("%s: second was moved to %s", name, moved)
+		}
+		if n := len(again.Status().Seats); n != 2 {
+			t.Errorf("%s: %d on the books", name, n)
+		}
+	}
+}
+
+func TestOptionsChangeUnderRunningContainers(t *testing.T) {
+	e, r := start(t, "cores=8", Settings{})
+	e.Create(arrival("owner", policy.Guaranteed, 2000))
+	e.Create(arrival("sharer", "Burstable", 100))
+	fewer := config.Default()
+	fewer.Available = config.CPUs{Set: cpuset.Range(4, 7)}
+	if err := e.Configure(fewer, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not moved to the available CPUs", func() bool { return r.has("owner") == "4-5" && r.has("sharer") == "6-7" })
+	none := config.Default()
+	none.Available = config.CPUs{Set: cpuset.Of(99)}
+	if err := e.Configure(none, nil); err == nil {
+		t.Error("options without a CPU were taken")
+	}
+	unpinned := config.Default()
+	unpinned.PinCPU = false
+	if err := e.Configure(unpinned, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not given everything back", func() bool { return r.has("owner") == "0-7" && r.has("sharer") == "0-7" })
+}
+
+func TestStandingBack(t *testing.T) {
+	left := cpuset.Range(4, 7)
+	kubelet := []others.Found{{Name: "kubelet's static CPU manager", Why: "it says so", Leaves: &left}}
+	e, r := start(t, "cores=8", Settings{})
+	if err := e.Configure(config.Default(), kubelet); err != nil {
+		t.Fatal(err)
+	}
+	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.CPUs.Empty() || e.Status().Passive == "" {
+		t.Errorf("pinned to %s beside kubelet; passive %q", pin.CPUs, e.Status().Passive)
+	}
+	rest := config.Default()
+	rest.Others = config.TakeRest
+	if err := e.Configure(rest, kubelet); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "does not use what kubelet leaves", func() bool { return r.has("a") == "4-5" })
+}
+
+func TestDryRunAndForeignCPUsetsChangeNothing(t *testing.T) {
+	e, _ := start(t, "cores=8", Settings{DryRun: true})
+	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.CPUs.Empty() || e.Status().Seats[0].Place.Kind != policy.Exclusive {
+		t.Errorf("a dry run pinned to %s: %+v", pin.CPUs, e.Status().Seats)
+	}
+	e, _ = start(t, "cores=8", Settings{})
+	foreign := arrival("b", policy.Guaranteed, 2000)
+	foreign.Seen.CPUs = cpuset.Of(7)
+	if pin, _ := e.Create(foreign); !pin.CPUs.Empty() || e.Status().Seats[0].Foreign != "7" || e.Status().Counters.Foreign != 1 {
+		t.Errorf("a container with CPUs was pinned to %s: %+v", pin.CPUs, e.Status())
+	}
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"proxima.io/agent/internal/policy"
+)
+
+// Times of the repair. What a runtime was not told is told within 10 s at the latest.
+const (
+	retryAfter = 2 * time.Second
+	batch      = 50 // updates in one call, so that a call stays well below a runtime's time-out
+)
+
+// tell returns what the runtime has to be told about containers other than one with the answer to a call, and notes it as
+// told. The lock is held.
+func (e *Engine) tell(except string) []policy.Change {
+	if !e.inline {
+		return nil
+	}
+	changes := e.pending(except)
+	for _, c := range changes {
+		e.told[c.ID] = c.Pin
+	}
+	return changes
+}
+
+// pending compares what containers should have with what the runtime was told. The lock is held.
+func (e *Engine) pending(except string) []policy.Change {
+	if e.passive != "" {
+		return nil
+	}
+	var changes []policy.Change
+	for id, pin := range e.policy.Pins(e.state) {
+		told, known := e.told[id]
+		if id == except || !known {
+			continue // one that is not known to the runtime yet comes with its own answer
+		}
+		want := e.freed(pin, told)
+		if _, foreign := e.foreign[id]; !foreign && !want.Equal(told) {
+			changes = append(changes, policy.Change{ID: id, Pin: want})
+		}
+	}
+	slices.SortFunc(changes, func(a, b policy.Change) int { return cmp.Compare(a.ID, b.ID) })
+	return changes
+}
+
+// freed turns "not pinned any more" into everything there is: to a runtime an empty set means no change.
+func (e *Engine) freed(pin, told policy.Pin) policy.Pin {
+	if pin.CPUs.Empty() && !told.CPUs.Empty() {
+		pin.CPUs = e.machine.Online
+	}
+	if pin.Memory.Empty() && !told.Memory.Empty() {
+		pin.Memory = e.machine.MemoryNodes()
+	}
+	return pin
+}
+
+// Attach gives the engine a way to reach the runtime, or takes it away (nil).
+func (e *Engine) Attach(u Updater) {
+	e.mu.Lock()
+	e.updater = u
+	e.mu.Unlock()
+	e.wake()
+}
+
+// Run repairs and saves until the context ends. It sleeps while nothing happens.
+func (e *Engine) Run(ctx context.Context) {
+	var again <-chan time.Time
+	saved := -1
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.kick:
+		case <-again:
+		}
+		again = nil
+		e.placeUnplaced()
+		if !e.repair(ctx) || !e.persist(&saved) {
+			again = time.After(retryAfter)
+		}
+	}
+}
+
+func (e *Engine) placeUnplaced() {
+	e.mu.Lock()
+	waiting := make([]policy.Container, 0, len(e.unplaced))
+	for id, c := range e.unplaced {
+		waiting = append(waiting, c)
+		delete(e.unplaced, id)
+	}
+	e.mu.Unlock()
+	slices.SortFunc(waiting, func(a, b policy.Container) int { return cmp.Compare(a.ID, b.ID) })
+	for _, c := range waiting {
+		e.guard("repair", nil, func() {
+			e.state, _ = e.policy.Place(e.state, c)
+			e.told[c.ID] = policy.Pin{}
+		})
+	}
+}
+
+// repair tells the runtime what is pending, in batches, and returns whether everything could be told.
+func (e *Engine) repair(ctx context.Context) bool {
+	e.mu.Lock()
+	changes, updater := e.pending(""), e.updater
+	e.mu.Unlock()
+	if updater == nil || len(changes) == 0 {
+		return true // a runtime that comes back asks for everything anyway
+	}
+	done := true
+	for part := range slices.Chunk(changes, batch) {
+		failed, err := updater.Update(ctx, part)
+		if err != nil {
+			e.log.Warn("the runtime did not take an update; trying again", "containers", len(part), "error", err)
+			return false
+		}
+		e.mu.Lock()
+		for _, c := range part {
+			if slices.Contains(failed, c.ID) {
+				done = false
+				continue
+			}
+			if _, still := e.state.Placed[c.ID]; still {
+				e.told[c.ID] = c.Pin
+			}
+			e.counters.Repaired++
+		}
+		e.mu.Unlock()
+	}
+	return done
+}
+
+// persist saves the state if it is another than the last one that was saved.
+func (e *Engine) persist(saved *int) bool {
+	e.mu.Lock()
+	s, version := e.state, e.version
+	e.mu.Unlock()
+	if e.save == nil || version == *saved {
+		return true
+	}
+	if err := e.save(s); err != nil {
+		e.log.Warn("the state could not be saved; trying again", "error", err)
+		return false
+	}
+	*saved = version
+	return true
+}
+
+// Save saves the state now; for the moment before the process ends.
+func (e *Engine) Save() error {
+	e.mu.Lock()
+	s := e.state
+	e.mu.Unlock()
+	if e.save == nil {
+		return nil
+	}
+	return e.save(s)
+}

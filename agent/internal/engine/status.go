@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"slices"
+
+	"proxima.io/agent/internal/annotation"
+	"proxima.io/agent/internal/others"
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/pool"
+)
+
+// Counters only ever grow.
+type Counters struct {
+	Decisions   int    `json:"decisions"`
+	Short       int    `json:"short"`    // decisions that gave less than what is due
+	Faults      int    `json:"faults"`   // panics inside, each left a container unpinned for a while
+	Foreign     int    `json:"foreign"`  // containers that carried a cpuset already
+	Repaired    int    `json:"repaired"` // updates outside of a request
+	Refused     int    `json:"refused"`  // configurations
+	Annotations [4]int `json:"annotations"`
+}
+
+// Problems are what Counters.Annotations counts, in its order.
+var Problems = [4]annotation.Problem{annotation.Unknown, annotation.Unserved, annotation.Malformed, annotation.Odd}
+
+func problemIndex(p annotation.Problem) int { return slices.Index(Problems[:], p) }
+
+// Seat is one container and where it sits.
+type Seat struct {
+	ID        string               `json:"id"`
+	Pod       string               `json:"pod"`
+	Namespace string               `json:"namespace"`
+	Name      string               `json:"container"`
+	PodUID    string               `json:"podUID"`
+	Place     policy.Placement     `json:"place"`
+	Pin       policy.Pin           `json:"pin"`
+	Nodes     []int                `json:"nodes"` // NUMA nodes of its CPUs
+	Reason    string               `json:"reason,omitempty"`
+	Findings  []annotation.Finding `json:"findings,omitempty"`
+	Foreign   string               `json:"foreignCPUs,omitempty"`
+}
+
+// PoolStatus is one pool and what is free in it.
+type PoolStatus struct {
+	Name      string `json:"name"`
+	Level     string `json:"level"`
+	Parent    string `json:"parent,omitempty"`
+	CPUs      string `json:"cpus"`
+	Memory    string `json:"memoryNodes"`
+	Exclusive int    `json:"freeExclusive"` // CPUs that could still become exclusive
+	Milli     int    `json:"freeMilli"`     // thousandths of shared CPUs that could still be promised
+}
+
+// Status is everything there is to see of an engine at one moment.
+type Status struct {
+	Passive   string         `json:"passive,omitempty"`
+	Connected bool           `json:"connected"`
+	Others    []others.Found `json:"others,omitempty"`
+	Notes     []string       `json:"notes,omitempty"` // on the configuration and the machine
+	Pools     []PoolStatus   `json:"pools"`
+	Seats     []Seat         `json:"containers"`
+	Pending   int            `json:"pending"` // containers that the runtime has yet to be told about
+	Counters  Counters       `json:"counters"`
+}
+
+// Status returns it.
+func (e *Engine) Status() Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := Status{
+		Passive: e.passive, Connected: e.updater != nil, Others: e.others, Counters: e.counters,
+		Notes:   append(slices.Clone(e.options.Notes), e.machine.Warnings...),
+		Pending: len(e.pending("")) + len(e.unplaced),
+	}
+	for i := range e.policy.Tree.Pools {
+		s.Pools = append(s.Pools, e.poolStatus(&e.policy.Tree.Pools[i]))
+	}
+	pins := e.policy.Pins(e.state)
+	for _, c := range e.state.InOrder() {
+		pin := pins[c.ID]
+		s.Seats = append(s.Seats, Seat{
+			ID: c.ID, Pod: c.PodName, Namespace: c.Namespace, Name: c.Name, PodUID: c.PodUID, Place: c.Placement, Pin: pin,
+			Nodes: e.policy.Nodes(pin), Reason: e.reasons[c.ID].Reason, Findings: e.notes[c.ID], Foreign: e.foreign[c.ID],
+		})
+	}
+	return s
+}
+
+func (e *Engine) poolStatus(p *pool.Pool) PoolStatus {
+	exclusive, milli := e.policy.Free(e.state, p)
+	status := PoolStatus{Name: p.Name, Level: p.Level.String(), CPUs: p.CPUs.String(), Memory: p.Memory.String(),
+		Exclusive: exclusive, Milli: milli}
+	if p.Parent >= 0 {
+		status.Parent = e.policy.Tree.Pools[p.Parent].Name
+	}
+	return status
+}
+
+// Explain returns the decisions for the containers of a pod: the one that was made where it is remembered, else the one that
+// would be made now.
+func (e *Engine) Explain(namespace, pod string) []policy.Decision {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var decisions []policy.Decision
+	for _, c := range e.state.InOrder() {
+		if c.PodName != pod || (namespace != "" && c.Namespace != namespace) {
+			continue
+		}
+		d, ok := e.reasons[c.ID]
+		if !ok || len(d.Candidates) == 0 {
+			d = e.policy.Explain(e.state, c.Container)
+		}
+		d.ID, d.Place, d.Pin = c.Namespace+"/"+c.PodName+"/"+c.Name, c.Placement, e.policy.PinOf(e.state, c.ID)
+		decisions = append(decisions, d)
+	}
+	return decisions
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"strings"
+
+	"proxima.io/agent/internal/policy"
+)
+
+// Synchronize takes over what a runtime says is running: it knows best who is there, we know where each was put. Who was
+// there before keeps its place, who came meanwhile is placed, who went is taken off. What has to change is told afterwards
+// by the repair, in batches: a runtime does not wait long for the answer to this.
+func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) {
+	e.guard("synchronize", nil, func() {
+		known := e.state
+		next := policy.State{Placed: map[string]*policy.Placed{}, Gone: map[string]policy.Placement{}, Next: known.Next}
+		e.told = map[string]policy.Pin{}
+		for i := range running {
+			a := &running[i]
+			e.read(a)
+			e.told[a.ID] = a.Seen
+			placed := &policy.Placed{Container: a.Container}
+			if was, ok := known.Placed[a.ID]; ok {
+				placed.Placement, placed.Order = was.Placement, was.Order
+				placed.KeepCPUs = placed.KeepCPUs || was.KeepCPUs // left alone then, left alone now
+				placed.KeepMemory = placed.KeepMemory || was.KeepMemory
+			} else {
+				placed.Order = next.Next
+				next.Next++
+				if !a.Seen.CPUs.Empty() {
+					placed.Placement = e.policy.Guess(a.Container, a.Seen)
+				}
+			}
+			next.Placed[a.ID] = placed
+		}
+		for id, c := range known.Placed {
+			if next.Placed[id] == nil && pods[c.PodID] && c.Short == "" {
+				next.Gone[c.PodID+"/"+c.Name] = c.Placement // it stopped while we were away, and may come back
+			}
+		}
+		for key, gone := range known.Gone {
+			next.Gone[key] = gone
+		}
+		e.state = e.policy.Reconcile(next)
+		for pod := range podsOf(e.state) {
+			if !pods[pod] {
+				e.state = e.policy.ForgetPod(e.state, pod)
+			}
+		}
+		for id := range e.reasons {
+			if e.state.Placed[id] == nil {
+				e.forget(id)
+			}
+		}
+		e.log.Info("synchronized", "containers", len(running), "pods", len(pods))
+	})
+}
+
+// podsOf lists the pods of which places are remembered.
+func podsOf(s policy.State) map[string]bool {
+	pods := map[string]bool{}
+	for key := range s.Gone {
+		pods[key[:strings.LastIndexByte(key, '/')]] = true
+	}
+	return pods
+}

@@ -1,0 +1,101 @@
+// Package nri is the door to runtimes that have the Node Resource Interface: containerd from 1.7, CRI-O from 1.26.
+//
+// # Layout
+//
+//	door.go     the hooks, each one question to the engine
+//	convert.go  NRI's messages and ours
+//	connect.go  connecting, and connecting again
+package nri
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/containerd/nri/pkg/api"
+
+	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/topology"
+)
+
+// Door answers the hooks of one runtime. None of them ever returns an error: that would fail the pod.
+type Door struct {
+	Engine  *engine.Engine
+	Machine *topology.Topology
+	Log     *slog.Logger
+	memory  int64 // memory of the machine in bytes
+}
+
+// New makes a door.
+func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger) *Door {
+	d := &Door{Engine: e, Machine: machine, Log: log}
+	for _, n := range machine.Nodes {
+		d.memory += n.Memory
+	}
+	return d
+}
+
+// Synchronize takes over what is running. It answers at once; what must change follows in batches.
+func (d *Door) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
+	byID := map[string]*api.PodSandbox{}
+	present := map[string]bool{}
+	for _, p := range pods {
+		byID[p.GetId()] = p
+		present[p.GetId()] = true
+	}
+	var running []engine.Arrival
+	for _, c := range containers {
+		pod := byID[c.GetPodSandboxId()]
+		if pod == nil || c.GetState() == api.ContainerState_CONTAINER_STOPPED {
+			continue
+		}
+		running = append(running, d.arrival(pod, c))
+	}
+	d.Engine.Synchronize(running, present)
+	return nil, nil
+}
+
+// CreateContainer pins the newcomer, and re-pins whom it displaces.
+func (d *Door) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
+	pin, changes := d.Engine.Create(d.arrival(pod, c))
+	adjustment := &api.ContainerAdjustment{}
+	if !pin.CPUs.Empty() {
+		adjustment.SetLinuxCPUSetCPUs(pin.CPUs.String())
+	}
+	if !pin.Memory.Empty() {
+		adjustment.SetLinuxCPUSetMems(pin.Memory.String())
+	}
+	return adjustment, riding(changes), nil
+}
+
+// UpdateContainer places a container again whose resources change. The cpusets of an update go into the same message as the
+// new resources.
+func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container, r *api.LinuxResources) ([]*api.ContainerUpdate, error) {
+	pin, changes := d.Engine.Resize(c.GetId(), func(to *policy.Container) { d.resources(pod, c, r).Fill(to, d.memory) })
+	if !pin.CPUs.Empty() || !pin.Memory.Empty() {
+		changes = append(changes, policy.Change{ID: c.GetId(), Pin: pin})
+	}
+	return riding(changes), nil
+}
+
+// StopContainer gives back what the container had.
+func (d *Door) StopContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) ([]*api.ContainerUpdate, error) {
+	return riding(d.Engine.Stop(c.GetId())), nil
+}
+
+// RemoveContainer is for containers that never came to be stopped.
+func (d *Door) RemoveContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
+	d.Engine.Drop(c.GetId())
+	return nil
+}
+
+// StopPodSandbox forgets the pod.
+func (d *Door) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
+	d.Engine.DropPod(pod.GetId())
+	return nil
+}
+
+// RemovePodSandbox forgets the pod, had its stop been missed.
+func (d *Door) RemovePodSandbox(ctx context.Context, pod *api.PodSandbox) error {
+	return d.StopPodSandbox(ctx, pod)
+}

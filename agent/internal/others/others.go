@@ -1,0 +1,86 @@
+// Package others finds who else pins containers on this node: kubelet's static CPU manager, CRI-RM, an NRI policy plugin.
+// Two that pin the same containers undo each other's work at best and fail pods at worst.
+package others
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"proxima.io/agent/internal/cpuset"
+)
+
+// Found is one other that pins.
+type Found struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+	// Leaves are the CPUs that it does not hand out; only known of kubelet.
+	Leaves *cpuset.Set `json:"leaves,omitempty"`
+}
+
+// KubeletState is kubelet's record of its CPU manager, below the node's root.
+const KubeletState = "var/lib/kubelet/cpu_manager_state"
+
+// criRMSockets are where CRI-RM listens; ours listens elsewhere even when it takes CRI-RM's place.
+var criRMSockets = []string{"var/run/cri-resmgr/cri-resmgr.sock", "run/cri-resmgr/cri-resmgr.sock"}
+
+// policyPlugins are NRI plugins known to set cpusets, by what their file names contain. NRI itself names no other plugins,
+// and one that is started as a pod leaves no file: what such a plugin has pinned is found container by container.
+var policyPlugins = []string{"topology-aware", "balloons", "cri-resource-manager", "koordlet", "dra-driver-cpu"}
+
+// Find looks below the node's root directory. ownSocket is the CRI socket that this agent itself listens on, if any.
+func Find(root, ownSocket string) []Found {
+	var found []Found
+	if f := kubelet(filepath.Join(root, KubeletState)); f != nil {
+		found = append(found, *f)
+	}
+	for _, socket := range criRMSockets {
+		path := filepath.Join(root, socket)
+		if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !same(path, ownSocket) {
+			found = append(found, Found{Name: "CRI-RM", Why: path + " exists"})
+			break
+		}
+	}
+	plugins, err := os.ReadDir(filepath.Join(root, "opt/nri/plugins"))
+	if err != nil {
+		plugins = nil // no directory, no plugins
+	}
+	for _, plugin := range plugins {
+		for _, name := range policyPlugins {
+			if strings.Contains(plugin.Name(), name) {
+				found = append(found, Found{Name: "NRI plugin " + plugin.Name(), Why: "it is in /opt/nri/plugins"})
+			}
+		}
+	}
+	return found
+}
+
+func same(path, own string) bool {
+	a, errA := os.Stat(path)
+	b, errB := os.Stat(own)
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+func kubelet(path string) *Found {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var state struct {
+		PolicyName    string `json:"policyName"`
+		DefaultCPUSet string `json:"defaultCpuSet"`
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		return nil // kubelet is writing it; the watch brings us back
+	}
+	if state.PolicyName != "static" {
+		return nil
+	}
+	f := &Found{Name: "kubelet's static CPU manager", Why: fmt.Sprintf("%s says policyName static", path)}
+	if leaves, err := cpuset.Parse(state.DefaultCPUSet); err == nil {
+		f.Leaves = &leaves
+	}
+	return f
+}

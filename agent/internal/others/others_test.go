@@ -1,0 +1,58 @@
+package others
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func root(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestKubeletsStaticPolicy(t *testing.T) {
+	found := Find(root(t, map[string]string{KubeletState: `{"policyName":"static","defaultCpuSet":"0-3,8","entries":{}}`}), "")
+	if len(found) != 1 || found[0].Leaves == nil || found[0].Leaves.String() != "0-3,8" {
+		t.Errorf("%+v", found)
+	}
+	for _, harmless := range []string{`{"policyName":"none","defaultCpuSet":""}`, `{"policyName":"sta`, ""} {
+		if found := Find(root(t, map[string]string{KubeletState: harmless}), ""); len(found) != 0 {
+			t.Errorf("%q: %+v", harmless, found)
+		}
+	}
+}
+
+func TestPluginsBesideUs(t *testing.T) {
+	found := Find(root(t, map[string]string{"opt/nri/plugins/90-topology-aware": "", "opt/nri/plugins/10-logger": ""}), "")
+	if len(found) != 1 || found[0].Name != "NRI plugin 90-topology-aware" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestCRIRMsSocketUnlessItIsOurs(t *testing.T) {
+	dir := root(t, map[string]string{"run/cri-resmgr/x": ""})
+	path := filepath.Join(dir, "run/cri-resmgr/cri-resmgr.sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if found := Find(dir, ""); len(found) != 1 || found[0].Name != "CRI-RM" {
+		t.Errorf("%+v", found)
+	}
+	if found := Find(dir, path); len(found) != 0 {
+		t.Errorf("our own socket was taken for CRI-RM's: %+v", found)
+	}
+}

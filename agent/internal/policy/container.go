@@ -1,0 +1,81 @@
+package policy
+
+import (
+	"path"
+
+	"proxima.io/agent/internal/annotation"
+)
+
+// Guaranteed is the quality-of-service class whose containers can have exclusive CPUs.
+const Guaranteed = "Guaranteed"
+
+// Container is one container that wants a place, as either door describes it.
+type Container struct {
+	annotation.Subject `json:"subject"` // its ID is the key of the state
+	annotation.Wishes  `json:"wishes"`
+	Request            int   `json:"request"` // thousandths of a CPU
+	Limit              int   `json:"limit"`   // thousandths of a CPU, 0 for none
+	Memory             int64 `json:"memory"`  // bytes promised: the limit, else the request
+	// Uses names devices (as in topology.Device) that the runtime gives to the container.
+	Uses []string `json:"uses,omitempty"`
+}
+
+// Kind is the kind of CPUs that a container has.
+type Kind string
+
+const (
+	Shared    Kind = "shared"    // the pool's CPUs that nobody has for himself
+	Exclusive Kind = "exclusive" // its own
+	Mixed     Kind = "mixed"     // its own, and the pool's shared ones for the fraction
+	Reserved  Kind = "reserved"  // the pool's CPUs that are reserved for the system
+	Unpinned  Kind = "unpinned"  // left alone
+)
+
+// demand is what a container is due.
+type demand struct {
+	kind     Kind
+	full     int // exclusive CPUs
+	milli    int // of shared or reserved ones
+	isolated bool
+	note     string // why it is not what the annotations ask for
+}
+
+func (p *Policy) demand(c *Container) demand {
+	switch {
+	case c.KeepCPUs:
+		return demand{kind: Unpinned}
+	case c.Reserved.Or(p.reservedNamespace(c.Namespace)) && !p.Options.Reserved.Empty():
+		return demand{kind: Reserved, milli: c.Request}
+	}
+	shared := demand{kind: Shared, milli: c.Request}
+	if c.QOS != Guaranteed {
+		if c.Shared == annotation.No || c.Isolated == annotation.Yes || c.RequireIsolated {
+			shared.note = "exclusive CPUs are for Guaranteed pods"
+		}
+		return shared
+	}
+	full, fraction := c.Request/1000, c.Request%1000
+	switch {
+	case full == 0, c.Shared.Or(p.PreferShared):
+		return shared
+	case full >= 2 && fraction > 0 && c.Shared != annotation.No:
+		return shared // a fraction above two CPUs is shared unless asked otherwise
+	}
+	d := demand{kind: Exclusive, full: full, milli: fraction, isolated: c.RequireIsolated || c.Isolated.Or(p.PreferIsolated)}
+	if fraction > 0 {
+		d.kind = Mixed
+	}
+	return d
+}
+
+func (p *Policy) reservedNamespace(namespace string) bool {
+	if namespace == "kube-system" {
+		return true
+	}
+	for _, glob := range p.ReservedNamespaces {
+		if ok, err := path.Match(glob, namespace); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}

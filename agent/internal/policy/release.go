@@ -1,0 +1,47 @@
+package policy
+
+import "strings"
+
+// Release takes a stopped container off the books; its place is remembered until its pod goes. Whoever got less than he was
+// due is tried again with what became free.
+func (p *Policy) Release(s State, id string) (State, []Change) {
+	old, ok := s.Placed[id]
+	if !ok {
+		return s, nil
+	}
+	next := s.clone()
+	delete(next.Placed, id)
+	if len(next.Gone) < maxGone && old.Short == "" && old.Kind != Unpinned {
+		next.Gone[goneKey(old.PodID, old.Name)] = old.Placement
+	}
+	next = p.retry(next)
+	return next, p.changes(s, next, "")
+}
+
+// maxGone bounds what is remembered, should a runtime never tell that pods go.
+const maxGone = 4096
+
+// ForgetPod drops what is remembered of a pod that is gone.
+func (p *Policy) ForgetPod(s State, podID string) State {
+	next := s.clone()
+	for key := range next.Gone {
+		if strings.HasPrefix(key, podID+"/") {
+			delete(next.Gone, key)
+		}
+	}
+	return next
+}
+
+// retry places those again who got less than they were due, first come first served; a place that is no better is not
+// worth the move.
+func (p *Policy) retry(s State) State {
+	for _, c := range s.InOrder() {
+		if c.Short == "" {
+			continue
+		}
+		if next, d := p.place(s, c.Container); d.Place.Short == "" {
+			s = next
+		}
+	}
+	return s
+}

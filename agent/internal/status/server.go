@@ -1,0 +1,118 @@
+// Package status shows what the agent does: over HTTP on a Unix socket for this node, and on a TCP address for Prometheus
+// where one is configured.
+//
+//	/status      everything, as JSON              /metrics   for Prometheus
+//	/explain     ?pod=NAME[&namespace=NAME]       /live      the process runs
+//	/containers  which NUMA nodes each sits on    /ready     the runtime is connected
+//	/zones       the NodeResourceTopology object
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"proxima.io/agent/internal/engine"
+)
+
+// Server answers for one engine.
+type Server struct {
+	Engine *engine.Engine
+	Node   string // the node's name, for NodeResourceTopology
+}
+
+// Handler returns the routes.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { reply(w, s.Engine.Status()) })
+	mux.HandleFunc("GET /containers", func(w http.ResponseWriter, _ *http.Request) { reply(w, Containers(s.Engine.Status())) })
+	mux.HandleFunc("GET /zones", func(w http.ResponseWriter, _ *http.Request) { reply(w, Zones(s.Node, s.Engine.Status())) })
+	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) {
+		decisions := s.Engine.Explain(r.FormValue("namespace"), r.FormValue("pod"))
+		if len(decisions) == 0 {
+			http.Error(w, "no such pod on this node", http.StatusNotFound)
+			return
+		}
+		reply(w, decisions)
+	})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		WriteMetrics(w, s.Engine.Status())
+	})
+	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]bool{"live": true}) })
+	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
+		if !s.Engine.Status().Connected {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			reply(w, map[string]any{"ready": false, "because": "the runtime is not connected"})
+			return
+		}
+		reply(w, map[string]bool{"ready": true})
+	})
+	return mux
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	// Fails only when the client has gone.
+	_ = encoder.Encode(v)
+}
+
+// Listen opens a Unix socket where the address is a path, else a TCP port. A socket that a killed agent left is replaced.
+func Listen(address string) (net.Listener, error) {
+	if !filepath.IsAbs(address) {
+		return net.Listen("tcp", address)
+	}
+	if err := os.MkdirAll(filepath.Dir(address), 0o755); err != nil {
+		return nil, err
+	}
+	if conn, err := net.DialTimeout("unix", address, time.Second); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("%s: another agent listens there", address)
+	}
+	if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return net.Listen("unix", address)
+}
+
+// Serve answers until the context ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(l); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// Get asks an agent's Unix socket.
+func Get(ctx context.Context, socket, path string, into any) error {
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("no agent answers on %s: %w", socket, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}

@@ -1,0 +1,275 @@
+//! Free-running: real servers, a load that goes as fast as it can, then one of equal rate for all.
+//!
+//! These figures swing with batching and neighbours; they stand beside lockstep, not in its place.
+
+use std::{env, fs::File, path::Path, time::Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    options::{Entrant, Options},
+    results::Results,
+};
+use crate::{
+    contender::{Contender, Site, Spread},
+    load::Report,
+    net::connect_many,
+    process::{Child, Launch, Placement, Usage, allowed, free_port, least_busy, resident_bytes},
+};
+
+/// Servers behind each proxy.
+const SERVERS: usize = 4;
+
+/// The share of twemproxy's greatest rate at which all are compared.
+const EQUAL_RATE: f64 = 0.6;
+
+/// What the name of nobody in between is.
+const DIRECT: &str = "direct";
+
+/// One way of running, with everybody's figures.
+#[derive(Serialize, Deserialize)]
+pub(super) struct FreeFinding {
+    /// Where processes ran.
+    pub(super) placement: String,
+    /// Requests per second of the open loop; none = closed loop.
+    pub(super) rate: Option<f64>,
+    pub(super) entries: Vec<FreeEntry>,
+}
+
+/// One contender's runs.
+#[derive(Serialize, Deserialize)]
+pub(super) struct FreeEntry {
+    pub(super) label: String,
+    pub(super) runs: Vec<Run>,
+    pub(super) failure: Option<String>,
+}
+
+/// One run.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) report: Report,
+    /// Processor time of the proxy per reply, microseconds.
+    pub(super) cpu_us: Option<f64>,
+    pub(super) resident_bytes: Option<u64>,
+}
+
+/// Where the proxy runs, and everything else.
+struct Places {
+    proxy: Placement,
+    others: Placement,
+}
+
+/// Measures everybody, pinned and not.
+pub(super) fn measure(
+    field: &[Entrant],
+    options: &Options,
+    directory: &Path,
+    results: &mut Results,
+) -> Result<()> {
+    let Some(memcached) = Contender::Memcached.program(&[]).ok() else {
+        eprintln!("free-running figures need memcached, which is not installed");
+        return Ok(());
+    };
+    let place = directory.join("free");
+    std::fs::create_dir_all(&place)?;
+    let ports = (0..SERVERS).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
+    for pinned in [true, false] {
+        let Some(places) = places(pinned, options)? else {
+            continue;
+        };
+        let words = if pinned {
+            "the proxy alone on one CPU"
+        } else {
+            "wherever the kernel puts them"
+        };
+        eprintln!("free-running, {words}");
+        let servers: Vec<Child> = ports
+            .iter()
+            .map(|port| {
+                Child::start(
+                    &crate::contender::memcached(&memcached, *port),
+                    &places.others,
+                    &place,
+                )
+            })
+            .collect::<Result<_>>()?;
+        ports.iter().try_for_each(|port| wait_for(*port))?;
+        load(&["--fill", "--duration", "0s"], &ports, &places, &place)?;
+        let arena = Arena {
+            field,
+            options,
+            places: &places,
+            ports: &ports,
+            directory: &place,
+        };
+        let closed = arena.run(None)?;
+        let greatest = closed
+            .iter()
+            .find(|entry| entry.label == Contender::Twemproxy.name());
+        let greatest = greatest.and_then(|entry| entry.spread(|run| Some(run.report.ops_per_second)));
+        results.free.push(FreeFinding {
+            placement: words.into(),
+            rate: None,
+            entries: closed,
+        });
+        results.write()?;
+        if let Some(greatest) = greatest {
+            let rate = (greatest.median * EQUAL_RATE).round();
+            let entries = arena.run(Some(rate))?;
+            results.free.push(FreeFinding {
+                placement: words.into(),
+                rate: Some(rate),
+                entries,
+            });
+            results.write()?;
+        }
+        drop(servers);
+    }
+    Ok(())
+}
+
+/// Pinned needs a processor for the proxy and another one for the rest.
+fn places(pinned: bool, options: &Options) -> Result<Option<Places>> {
+    let cpus = allowed()?;
+    if !pinned {
+        return Ok(Some(Places {
+            proxy: Placement::On(cpus.clone()),
+            others: Placement::On(cpus),
+        }));
+    }
+    let proxy = options.cpu.map_or_else(least_busy, Ok)?;
+    let others: Vec<usize> = cpus.into_iter().filter(|cpu| *cpu != proxy).collect();
+    let places = Places {
+        proxy: Placement::On(vec![proxy]),
+        others: Placement::On(others.clone()),
+    };
+    Ok((!others.is_empty()).then_some(places))
+}
+
+/// Who runs, where, in front of which servers.
+struct Arena<'a> {
+    field: &'a [Entrant],
+    options: &'a Options,
+    places: &'a Places,
+    ports: &'a [u16],
+    directory: &'a Path,
+}
+
+impl Arena<'_> {
+    /// Everybody in turn, several rounds.
+    fn run(&self, rate: Option<f64>) -> Result<Vec<FreeEntry>> {
+        let present: Vec<_> = self
+            .field
+            .iter()
+            .filter(|entrant| !entrant.contender.is_server())
+            .filter_map(|entrant| Some((entrant.contender, entrant.program.as_ref().ok()?)))
+            .collect();
+        let labels = std::iter::once(DIRECT).chain(present.iter().map(|(contender, _)| contender.name()));
+        let mut entries: Vec<FreeEntry> = labels
+            .map(|label| FreeEntry {
+                label: label.into(),
+                runs: Vec::new(),
+                failure: None,
+            })
+            .collect();
+        for _ in 0..self.options.rounds() {
+            for (number, entry) in entries.iter_mut().enumerate() {
+                let run = match number.checked_sub(1).map(|number| present[number]) {
+                    None => self.direct(rate),
+                    Some((contender, program)) => self.through(contender, program, rate),
+                };
+                match run {
+                    Ok(run) => entry.runs.push(run),
+                    Err(error) => _ = entry.failure.get_or_insert(format!("{error:#}")),
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    fn direct(&self, rate: Option<f64>) -> Result<Run> {
+        Ok(Run {
+            report: self.load(self.ports, rate)?,
+            cpu_us: None,
+            resident_bytes: None,
+        })
+    }
+
+    fn through(&self, contender: Contender, program: &Path, rate: Option<f64>) -> Result<Run> {
+        let port = free_port()?;
+        let site = Site {
+            directory: self.directory,
+            port,
+            servers: self.ports,
+            spread: Spread::Hash,
+        };
+        let launch = contender.launch(program, &site)?;
+        let mut proxy = Child::start(&launch, &self.places.proxy, self.directory)?;
+        wait_for(port).map_err(|error| proxy.check_running().err().unwrap_or(error))?;
+        let before = Usage::of(proxy.pid())?;
+        let report = self.load(&[port], rate)?;
+        let used = Usage::of(proxy.pid())?.since(&before).nanoseconds;
+        proxy.check_running()?;
+        let cpu_us = used as f64 / 1_000.0 / report.replies as f64;
+        Ok(Run {
+            report,
+            cpu_us: Some(cpu_us),
+            resident_bytes: Some(resident_bytes(proxy.pid())?),
+        })
+    }
+
+    fn load(&self, ports: &[u16], rate: Option<f64>) -> Result<Report> {
+        let duration = format!("{}s", self.options.run().as_secs());
+        let mut words = vec!["--duration".to_owned(), duration];
+        if let Some(rate) = rate {
+            // Room for a backlog: what is due leaves even while older requests wait.
+            words.extend([
+                "--pipeline".into(),
+                "64".into(),
+                "--rate".into(),
+                rate.to_string(),
+            ]);
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        load(&words, ports, self.places, self.directory)?;
+        let report = File::open(self.directory.join("load.json")).context("the load left no report")?;
+        let report: Report = serde_json::from_reader(report)?;
+        ensure!(report.wrong == 0, "{} replies had wrong bytes", report.wrong);
+        ensure!(report.replies > 0, "no request was answered");
+        Ok(report)
+    }
+}
+
+/// Runs the load generator against `ports` to its end.
+fn load(words: &[&str], ports: &[u16], places: &Places, directory: &Path) -> Result<()> {
+    let report = directory.join("load.json");
+    let _ = std::fs::remove_file(&report);
+    let addresses: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let mut launch = Launch::new(
+        &env::current_exe()?,
+        ["load", "--quiet", "--address", &addresses.join(",")],
+    );
+    launch.arguments.extend(words.iter().map(Into::into));
+    launch.arguments.extend(["--json".into(), report.into()]);
+    Child::start(&launch, &places.others, directory)?.wait()
+}
+
+/// Waits until somebody accepts connections on `port`.
+fn wait_for(port: u16) -> Result<()> {
+    let deadline = Instant::now() + std::time::Duration::from_secs(5);
+    loop {
+        match connect_many(&[([127, 0, 0, 1], port).into()]) {
+            Ok(_) => return Ok(()),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    }
+}
+
+impl FreeEntry {
+    /// The spread of one figure over the runs.
+    pub(super) fn spread(&self, figure: impl Fn(&Run) -> Option<f64>) -> Option<crate::figures::Spread> {
+        crate::figures::Spread::of(self.runs.iter().filter_map(figure))
+    }
+}

@@ -1,0 +1,216 @@
+//! A row in lockstep: several rounds, each a process of its own that takes all contenders in turn.
+
+use std::{env, fs::File, path::Path};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    options::{Entrant, Options},
+    rows::{Bar, IDLE_BYTES, Row, Section},
+};
+use crate::{
+    figures::Spread,
+    lockstep::{Case, Figures, Report, Subject},
+    process::{Child, Launch, Placement, least_busy},
+};
+
+/// What a row came to.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Finding {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) section: Section,
+    pub(super) entries: Vec<EntryFinding>,
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// What one contender of a row came to.
+#[derive(Serialize, Deserialize)]
+pub(super) struct EntryFinding {
+    pub(super) label: String,
+    /// Of each round, in order; none where it failed.
+    pub(super) rounds: Vec<Option<Figures>>,
+    /// The first failure, or why it did not take part.
+    pub(super) failure: Option<String>,
+}
+
+/// Whether a promise holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Verdict {
+    pub(super) who: String,
+    pub(super) against: String,
+    /// Ratio of the 10 % quantiles, over the rounds.
+    pub(super) ratio: Spread,
+    /// Median ratio of bursts that were neighbours in time, over the rounds.
+    pub(super) paired: Spread,
+    pub(super) at_most: f64,
+    pub(super) holds: bool,
+}
+
+impl Row {
+    /// Whether any of its contenders was found.
+    pub(super) fn runs_with(&self, field: &[Entrant]) -> bool {
+        self.entries.iter().any(|entry| {
+            field
+                .iter()
+                .any(|entrant| entrant.contender == entry.contender && entrant.program.is_ok())
+        })
+    }
+}
+
+/// Measures a row; nothing where none of its contenders is there.
+pub(super) fn measure(
+    row: &Row,
+    field: &[Entrant],
+    options: &Options,
+    directory: &Path,
+) -> Result<Option<Finding>> {
+    let mut entries = Vec::new();
+    let mut cases = Vec::new();
+    for entry in &row.entries {
+        let Some(entrant) = field.iter().find(|entrant| entrant.contender == entry.contender) else {
+            continue;
+        };
+        let failure = match &entrant.program {
+            Ok(program) => {
+                let subject = Subject::Start {
+                    contender: entry.contender,
+                    program: program.clone(),
+                };
+                cases.push((
+                    entries.len(),
+                    Case {
+                        subject,
+                        shape: entry.shape.clone(),
+                    },
+                ));
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        entries.push(EntryFinding {
+            label: entry.label.clone(),
+            rounds: Vec::new(),
+            failure,
+        });
+    }
+    if cases.is_empty() {
+        return Ok(None);
+    }
+    for round in 0..options.rounds() {
+        let plan: Vec<&Case> = cases.iter().map(|(_, case)| case).collect();
+        let reports = run(&plan, row, round, options, directory);
+        for (number, (place, _)) in cases.iter().enumerate() {
+            let entry = &mut entries[*place];
+            let (figures, failure) = match &reports {
+                Ok(reports) => (reports[number].figures.clone(), reports[number].failure.clone()),
+                Err(error) => (None, Some(format!("{error:#}"))),
+            };
+            entry.rounds.push(figures);
+            entry.failure = entry.failure.take().or(failure);
+        }
+    }
+    let verdicts = row.bars.iter().filter_map(|bar| judge(bar, &entries)).collect();
+    Ok(Some(Finding {
+        name: row.name.into(),
+        title: row.title.clone(),
+        section: row.section,
+        entries,
+        verdicts,
+    }))
+}
+
+/// One round.
+fn run(plan: &[&Case], row: &Row, round: usize, options: &Options, directory: &Path) -> Result<Vec<Report>> {
+    let place = directory.join(format!("{}-{round}", row.name));
+    std::fs::create_dir_all(&place)?;
+    let (plan_file, report_file) = (place.join("plan.json"), place.join("report.json"));
+    crate::output::write_json(&plan_file, &plan)?;
+    let cpu = options.cpu.map_or_else(least_busy, Ok)?;
+    let mut launch = Launch::new(&env::current_exe()?, ["lockstep", "--cpu", &cpu.to_string()]);
+    launch.arguments.extend([
+        "--plan".into(),
+        plan_file.into(),
+        "--json".into(),
+        report_file.clone().into(),
+    ]);
+    launch
+        .arguments
+        .extend(["--bursts".into(), options.bursts().to_string().into()]);
+    launch
+        .arguments
+        .extend(["--seed".into(), (round + 1).to_string().into()]);
+    if round == 0 {
+        // Neither depends on how busy the machine is: once is enough.
+        launch.arguments.extend([
+            "--syscalls".into(),
+            "--idle-clients".into(),
+            row.idle_clients.to_string().into(),
+        ]);
+    }
+    let mut child = Child::start(&launch, &Placement::Inherited, &place)?;
+    let ended = child.wait();
+    let Ok(report) = File::open(&report_file) else {
+        ended?;
+        bail!("a lockstep run left no report");
+    };
+    let reports: Vec<Report> =
+        serde_json::from_reader(report).context("a lockstep run left an unreadable report")?;
+    ensure!(
+        reports.len() == plan.len(),
+        "a lockstep run left a report of other cases"
+    );
+    Ok(reports)
+}
+
+/// Compares round by round; nothing where either failed in every round.
+fn judge(bar: &Bar, entries: &[EntryFinding]) -> Option<Verdict> {
+    let of = |label: &str| entries.iter().find(|entry| entry.label == label);
+    let (who, against) = (of(&bar.who)?, of(&bar.against)?);
+    let rounds: Vec<(&Figures, &Figures)> = who
+        .rounds
+        .iter()
+        .zip(&against.rounds)
+        .filter_map(|(one, other)| Some((one.as_ref()?, other.as_ref()?)))
+        .collect();
+    let ratio = Spread::of(
+        rounds
+            .iter()
+            .map(|(one, other)| one.cpu_us.p10 / other.cpu_us.p10),
+    )?;
+    let paired = Spread::of(rounds.iter().filter_map(|(one, other)| {
+        let bursts = one.samples_us.iter().zip(&other.samples_us);
+        Spread::of(bursts.map(|(one, other)| one / other)).map(|spread| spread.median)
+    }))?;
+    Some(Verdict {
+        who: bar.who.clone(),
+        against: bar.against.clone(),
+        ratio,
+        paired,
+        at_most: bar.at_most,
+        holds: ratio.median <= bar.at_most,
+    })
+}
+
+impl EntryFinding {
+    /// The figures of the rounds that did not fail.
+    pub(super) fn good(&self) -> impl Iterator<Item = &Figures> {
+        self.rounds.iter().flatten()
+    }
+
+    /// The 10 % quantiles of the rounds, microseconds per request.
+    pub(super) fn cost(&self) -> Option<Spread> {
+        Spread::of(self.good().map(|figures| figures.cpu_us.p10))
+    }
+
+    /// Growth with idle clients, bytes, and whether it is within the bar.
+    pub(super) fn idle_growth(&self) -> Option<(u64, bool)> {
+        let idle = self.good().find_map(|figures| figures.idle.as_ref())?;
+        let growth = idle
+            .connected_bytes
+            .max(idle.used_bytes)
+            .saturating_sub(idle.before_bytes);
+        Some((growth, growth <= IDLE_BYTES))
+    }
+}

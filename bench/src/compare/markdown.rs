@@ -1,0 +1,348 @@
+//! The results as a page for people.
+
+use std::fmt::Write;
+
+use super::{
+    free::{FreeFinding, Run},
+    lockstep::{EntryFinding, Finding, Verdict},
+    results::Results,
+    rows::Section,
+};
+use crate::figures::Spread;
+
+/// The whole page.
+pub(super) fn render(results: &Results) -> String {
+    let mut page = heading(results);
+    costs(
+        &mut page,
+        results,
+        Section::Proxies,
+        "CPU µs per request in lockstep, four servers",
+    );
+    costs(
+        &mut page,
+        results,
+        Section::Servers,
+        "The embedded store and memcached: CPU µs per request in lockstep",
+    );
+    costs(
+        &mut page,
+        results,
+        Section::Beyond,
+        "Beyond four servers and a hundred clients: CPU µs per request in lockstep",
+    );
+    promises(&mut page, results);
+    idle(&mut page, results);
+    details(&mut page, results);
+    results.free.iter().for_each(|finding| free(&mut page, finding));
+    failures(&mut page, results);
+    page
+}
+
+fn heading(results: &Results) -> String {
+    let machine = &results.machine;
+    let mut page = format!("# Side by side, {}\n\n", machine.date);
+    if results.quick {
+        page.push_str("**Made with `--quick`: to see whether everything runs, not to compare.**\n\n");
+    }
+    line(
+        &mut page,
+        &format!(
+            "* {}, {} CPUs, Linux {}",
+            machine.cpu, machine.cpus, machine.kernel
+        ),
+    );
+    if let Some(revision) = &machine.revision {
+        line(&mut page, &format!("* revision {revision}"));
+    }
+    for (name, version) in &machine.versions {
+        line(&mut page, &format!("* {name}: {version}"));
+    }
+    for (name, reason) in &machine.absent {
+        line(&mut page, &format!("* not measured: {name} ({reason})"));
+    }
+    let rounds = results.rounds;
+    line(
+        &mut page,
+        &format!("* figures are medians of {rounds} interleaved rounds, with least and greatest"),
+    );
+    page
+}
+
+/// One table of costs: a line for each row, a column for each contender.
+fn costs(page: &mut String, results: &Results, section: Section, title: &str) {
+    let findings: Vec<&Finding> = results
+        .lockstep
+        .iter()
+        .filter(|finding| finding.section == section)
+        .collect();
+    let mut labels: Vec<&str> = Vec::new();
+    for entry in findings.iter().flat_map(|finding| &finding.entries) {
+        if entry.cost().is_some() && !labels.contains(&entry.label.as_str()) {
+            labels.push(&entry.label);
+        }
+    }
+    if labels.is_empty() {
+        return;
+    }
+    if section == Section::Beyond {
+        // Every row has contenders of its own here.
+        table(page, title, &["row", "who", "CPU µs per request"]);
+        for finding in findings {
+            for entry in finding.entries.iter().filter(|entry| entry.cost().is_some()) {
+                cells(page, &[&finding.title, &entry.label, &spread(entry.cost(), 2)]);
+            }
+        }
+        return;
+    }
+    let header: Vec<&str> = std::iter::once("clients × pipeline, value")
+        .chain(labels.iter().copied())
+        .collect();
+    table(page, title, &header);
+    for finding in findings {
+        let mut row = vec![finding.title.clone()];
+        for label in &labels {
+            let entry = finding.entries.iter().find(|entry| entry.label == *label);
+            row.push(spread(entry.and_then(EntryFinding::cost), 2));
+        }
+        cells(page, &row);
+    }
+}
+
+fn promises(page: &mut String, results: &Results) {
+    let verdicts = results
+        .lockstep
+        .iter()
+        .flat_map(|finding| finding.verdicts.iter().map(move |v| (finding, v)));
+    let mut verdicts = verdicts.peekable();
+    if verdicts.peek().is_none() {
+        return;
+    }
+    table(
+        page,
+        "Promises",
+        &[
+            "row",
+            "who",
+            "against",
+            "ratio of 10 % quantiles",
+            "ratio of neighbouring bursts",
+            "at most",
+            "",
+        ],
+    );
+    for (finding, verdict) in verdicts {
+        let Verdict {
+            who,
+            against,
+            ratio,
+            paired,
+            at_most,
+            ..
+        } = verdict;
+        let ratios = [spread(Some(*ratio), 3), spread(Some(*paired), 3)];
+        cells(
+            page,
+            &[
+                &finding.title,
+                who,
+                against,
+                &ratios[0],
+                &ratios[1],
+                &format!("{at_most:.2}"),
+                &word(verdict),
+            ],
+        );
+    }
+}
+
+fn word(verdict: &Verdict) -> String {
+    if verdict.holds {
+        return "holds".into();
+    }
+    format!(
+        "**missed by {:.0} %**",
+        (verdict.ratio.median / verdict.at_most - 1.0) * 100.0
+    )
+}
+
+fn idle(page: &mut String, results: &Results) {
+    for finding in results
+        .lockstep
+        .iter()
+        .filter(|finding| finding.section == Section::Idle)
+    {
+        let title = format!("Resident memory, {}", finding.title);
+        table(
+            page,
+            &title,
+            &[
+                "who",
+                "before, MB",
+                "connected, MB",
+                "after a request each, MB",
+                "growth ≤ 40 MB",
+            ],
+        );
+        for entry in &finding.entries {
+            let Some(idle) = entry.good().find_map(|figures| figures.idle.as_ref()) else {
+                continue;
+            };
+            let growth = entry.idle_growth().map_or_else(String::new, |(growth, holds)| {
+                format!(
+                    "{} MB: {}",
+                    megabytes(growth),
+                    if holds { "holds" } else { "**missed**" }
+                )
+            });
+            let sizes = [idle.before_bytes, idle.connected_bytes, idle.used_bytes].map(megabytes);
+            cells(page, &[&entry.label, &sizes[0], &sizes[1], &sizes[2], &growth]);
+        }
+    }
+}
+
+fn details(page: &mut String, results: &Results) {
+    let findings = results
+        .lockstep
+        .iter()
+        .filter(|finding| finding.section != Section::Idle);
+    let entries = findings.flat_map(|finding| finding.entries.iter().map(move |entry| (finding, entry)));
+    let mut entries = entries
+        .filter(|(_, entry)| entry.good().next().is_some())
+        .peekable();
+    if entries.peek().is_none() {
+        return;
+    }
+    table(
+        page,
+        "Details of lockstep",
+        &[
+            "row",
+            "who",
+            "median burst, µs",
+            "system calls per request",
+            "wake-ups per round",
+            "preempted per round",
+            "RSS, MB",
+        ],
+    );
+    for (finding, entry) in entries {
+        let of = |figure: &dyn Fn(&crate::lockstep::Figures) -> f64| Spread::of(entry.good().map(figure));
+        let calls = entry.good().find_map(|figures| figures.syscalls_per_request);
+        cells(
+            page,
+            &[
+                &finding.title,
+                &entry.label,
+                &spread(of(&|figures| figures.cpu_us.median), 2),
+                &calls.map_or_else(|| "not counted".into(), |calls| format!("{calls:.3}")),
+                &middle(of(&|figures| figures.wakeups_a_round), 2),
+                &middle(of(&|figures| figures.preemptions_a_round), 2),
+                &middle(of(&|figures| figures.resident_bytes as f64 / 1e6), 1),
+            ],
+        );
+    }
+}
+
+fn free(page: &mut String, finding: &FreeFinding) {
+    let how = finding.rate.map_or_else(
+        || "closed loop, 100 connections".to_owned(),
+        |rate| format!("open loop at {rate:.0}/s, latency from when a request was due"),
+    );
+    table(
+        page,
+        &format!("Free-running, {}: {how}", finding.placement),
+        &[
+            "who",
+            "replies/s",
+            "p50 µs",
+            "p99 µs",
+            "p99.9 µs",
+            "proxy's CPU µs per reply",
+            "RSS, MB",
+            "misses, errors",
+        ],
+    );
+    for entry in finding.entries.iter().filter(|entry| !entry.runs.is_empty()) {
+        let of = |figure: fn(&Run) -> Option<f64>, digits| spread(entry.spread(figure), digits);
+        let bad: u64 = entry
+            .runs
+            .iter()
+            .map(|run| run.report.misses + run.report.refused + run.report.lost)
+            .sum();
+        cells(
+            page,
+            &[
+                &entry.label,
+                &of(|run| Some(run.report.ops_per_second), 0),
+                &of(|run| Some(run.report.latency_us.all.p50), 0),
+                &of(|run| Some(run.report.latency_us.all.p99), 0),
+                &of(|run| Some(run.report.latency_us.all.p999), 0),
+                &of(|run| run.cpu_us, 2),
+                &middle(entry.spread(|run| Some(run.resident_bytes? as f64 / 1e6)), 1),
+                &bad.to_string(),
+            ],
+        );
+    }
+}
+
+fn failures(page: &mut String, results: &Results) {
+    let lockstep = results.lockstep.iter().flat_map(|finding| {
+        finding
+            .entries
+            .iter()
+            .filter_map(move |entry| Some((&finding.title, &entry.label, entry.failure.as_ref()?)))
+    });
+    let free = results.free.iter().flat_map(|finding| {
+        finding
+            .entries
+            .iter()
+            .filter_map(move |entry| Some((&finding.placement, &entry.label, entry.failure.as_ref()?)))
+    });
+    let absent: Vec<&String> = results.machine.absent.iter().map(|(name, _)| name).collect();
+    let mut failures = lockstep
+        .chain(free)
+        .filter(|(_, label, _)| !absent.contains(label))
+        .peekable();
+    if failures.peek().is_none() {
+        return;
+    }
+    table(page, "Failures", &["row", "who", "what"]);
+    for (row, label, failure) in failures {
+        cells(
+            page,
+            &[row, label, &failure.replace('|', "\\|").replace('\n', " ")],
+        );
+    }
+}
+
+fn table(page: &mut String, title: &str, header: &[&str]) {
+    line(page, &format!("\n## {title}\n"));
+    cells(page, header);
+    line(page, &format!("|{}", " --- |".repeat(header.len())));
+}
+
+fn cells(page: &mut String, cells: &[impl AsRef<str>]) {
+    let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
+    line(page, &format!("| {} |", cells.join(" | ")));
+}
+
+fn line(page: &mut String, text: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(page, "{text}");
+}
+
+fn spread(spread: Option<Spread>, digits: usize) -> String {
+    spread.map_or_else(
+        || "–".into(),
+        |Spread { median, min, max, .. }| format!("{median:.digits$} ({min:.digits$}–{max:.digits$})"),
+    )
+}
+
+fn middle(spread: Option<Spread>, digits: usize) -> String {
+    spread.map_or_else(|| "–".into(), |spread| format!("{:.digits$}", spread.median))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1e6)
+}

@@ -1,0 +1,117 @@
+//! The command line of `proxima-bench compare`.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+
+use super::rows::{self, Row};
+use crate::contender::{Binary, Contender};
+
+/// The row of `--rows` that stands for the free-running figures.
+const FREE: &str = "free";
+
+/// Measure every proxy that is found side by side and write dated results
+///
+/// In lockstep: CPU time per request of Proxima (io_uring and epoll), twemproxy (Debian: nutcracker), HAProxy in TCP
+/// mode, and of memcached's proxy and mcrouter where a binary is named; the embedded store against memcached; writes
+/// to all servers against writes to one; 1,000 members; 10,000 idle clients. Then free-running, with real memcached
+/// servers: throughput, latency, and latency at an equal rate. Contenders take turns burst by burst (free-running: run
+/// by run), in several rounds; tables show the median of the rounds with least and greatest, and for each promise
+/// whether it holds.
+///
+/// A whole run takes about half an hour. Whoever is not found is left out, and the results say so.
+#[derive(Args, Clone, Debug)]
+#[command(
+    args_override_self = true,
+    after_long_help = "Rows of --rows:
+  1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies; clients ready at once × requests of each
+  embedded-1x1 embedded-10x1 embedded-100x1 embedded-1000x1 embedded-100x16
+  all-of-4 clients members-100x1 members-1x1 idle free
+
+Examples:
+  proxima-bench compare --quick --rows 100x1,100x16
+  proxima-bench compare --binary mcrouter=/opt/mcrouter/bin/mcrouter --only proxima-epoll,twemproxy,mcrouter"
+)]
+pub(crate) struct Options {
+    /// How often every contender has its turn
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Only these contenders
+    #[arg(long, value_enum, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<Contender>,
+    /// Only these rows
+    #[arg(long, value_name = "ROW,…", value_delimiter = ',')]
+    rows: Vec<String>,
+    /// Few, short rounds: to see whether everything runs, not to compare
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// A contender's binary, where it is not found by itself
+    #[arg(long, value_name = "NAME=PATH")]
+    binary: Vec<Binary>,
+    /// The processor of the proxies [default: the one with the least to do, anew in each round]
+    #[arg(long)]
+    pub(super) cpu: Option<usize>,
+    /// Where the results go
+    #[arg(long, value_name = "FOLDER", default_value = "bench/results")]
+    pub(super) results: PathBuf,
+}
+
+/// A contender with its binary, or the reason why it has none.
+pub(super) struct Entrant {
+    pub(super) contender: Contender,
+    pub(super) program: Result<PathBuf>,
+}
+
+impl Options {
+    /// Everybody who may take part.
+    pub(super) fn field(&self) -> Vec<Entrant> {
+        Contender::value_variants()
+            .iter()
+            .filter(|contender| self.only.is_empty() || self.only.contains(contender))
+            .map(|contender| Entrant {
+                contender: *contender,
+                program: contender.program(&self.binary),
+            })
+            .collect()
+    }
+
+    /// The rows in lockstep that are asked for.
+    pub(super) fn rows(&self) -> Result<Vec<Row>> {
+        let all = rows::all();
+        for name in &self.rows {
+            let known = name == FREE || all.iter().any(|row| row.name == name);
+            ensure!(known, "no row '{name}'; --help lists them");
+        }
+        ensure!(self.rounds > 0, "--rounds must be at least 1");
+        Ok(all.into_iter().filter(|row| self.wants(row.name)).collect())
+    }
+
+    /// Whether the free-running figures are asked for.
+    pub(super) fn free(&self) -> bool {
+        self.wants(FREE)
+    }
+
+    fn wants(&self, row: &str) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|name| name == row)
+    }
+
+    /// How many rounds are made.
+    pub(super) fn rounds(&self) -> usize {
+        if self.quick {
+            self.rounds.min(2)
+        } else {
+            self.rounds
+        }
+    }
+
+    /// Bursts in each round.
+    pub(super) fn bursts(&self) -> usize {
+        if self.quick { 10 } else { 40 }
+    }
+
+    /// Length of one free run.
+    pub(super) fn run(&self) -> Duration {
+        Duration::from_secs(if self.quick { 1 } else { 4 })
+    }
+}

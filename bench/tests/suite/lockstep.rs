@@ -1,0 +1,212 @@
+//! Lockstep and the side by side with real servers and proxies.
+
+use std::{
+    fs,
+    path::Path,
+    process::Stdio,
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::common::{Memcached, bench, run};
+use serde_json::Value;
+
+const SHORT: [&str; 8] = [
+    "--bursts",
+    "5",
+    "--burst-requests",
+    "200",
+    "--keys",
+    "1000",
+    "--json",
+    "-",
+];
+
+fn lockstep(more: &[&str]) -> Value {
+    let (output, reports) = run(&[&["lockstep"], &SHORT[..], more].concat());
+    assert!(output.status.success(), "{output:?}");
+    reports
+}
+
+/// Whether Debian's twemproxy is here; the tests that need it say so and pass otherwise.
+fn twemproxy_is_installed() -> bool {
+    let installed = Path::new("/usr/sbin/nutcracker").exists();
+    if !installed {
+        eprintln!("skipped: nutcracker is not installed");
+    }
+    installed
+}
+
+/// `wakeups` a round are expected, and at most half as many again, but where other processes came between.
+fn assert_in_step(report: &Value, wakeups: f64) {
+    let figures = &report["figures"];
+    let number = |name: &str| figures[name].as_f64().unwrap_or_default();
+    let cost = figures["cpu_us"]["p10"].as_f64().unwrap_or_default();
+    assert!(
+        cost > 0.1 && figures["cpu_us"]["median"].as_f64() >= Some(cost),
+        "{report}"
+    );
+    assert!(figures["resident_bytes"].as_u64() > Some(500_000), "{report}");
+    let most = wakeups * 1.5 + 2.0 * (number("own_preemptions_a_round") + number("preemptions_a_round"));
+    assert!(
+        (wakeups * 0.9..most).contains(&number("wakeups_a_round")),
+        "not in step: {report}"
+    );
+}
+
+#[test]
+fn a_server_is_woken_once_a_round() {
+    let reports = lockstep(&["--contender", "memcached", "--clients", "5"]);
+    assert_in_step(&reports[0], 1.0);
+}
+
+#[test]
+fn a_proxy_sees_each_batch_and_its_replies_at_once() {
+    if !twemproxy_is_installed() {
+        return;
+    }
+    for shape in [
+        &["--clients", "1"][..],
+        &["--clients", "20", "--pipeline", "4"],
+        &["--servers", "50"],
+    ] {
+        let reports = lockstep(&[&["--contender", "twemproxy"], shape].concat());
+        assert_in_step(&reports[0], 2.0);
+    }
+}
+
+#[test]
+fn large_values_and_sets_alone_go_round_too() {
+    if !twemproxy_is_installed() {
+        return;
+    }
+    let reports = lockstep(&[
+        "--contender",
+        "twemproxy",
+        "--value-size",
+        "32768",
+        "--clients",
+        "30",
+        "--mix",
+        "1:1",
+    ]);
+    assert!(reports[0]["figures"].is_object(), "{reports}");
+    lockstep(&["--contender", "twemproxy", "--mix", "1:0", "--clients", "10"]);
+}
+
+#[test]
+fn a_process_that_runs_already_can_be_measured() {
+    let server = Memcached::start();
+    let reports = lockstep(&[
+        "--pid",
+        &server.pid().to_string(),
+        "--address",
+        &server.address(),
+        "-c",
+        "5",
+    ]);
+    assert_in_step(&reports[0], 1.0);
+}
+
+#[test]
+fn one_that_fails_leaves_the_others_running() {
+    let contenders = [
+        "--contender",
+        "haproxy,memcached",
+        "--binary",
+        "haproxy=/bin/false",
+    ];
+    let reports = lockstep(&contenders);
+    assert!(
+        reports[0]["failure"]
+            .as_str()
+            .is_some_and(|words| words.contains("false ended")),
+        "{reports}"
+    );
+    assert!(reports[1]["figures"].is_object(), "{reports}");
+
+    let (output, _) = run(&[
+        "lockstep",
+        "--contender",
+        "haproxy",
+        "--binary",
+        "haproxy=/bin/false",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_batch_that_cannot_be_in_step_is_refused() {
+    let (output, _) = run(&[
+        "lockstep",
+        "--contender",
+        "memcached",
+        "--pipeline",
+        "100",
+        "--value-size",
+        "32768",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("socket's buffer"),
+        "{output:?}"
+    );
+}
+
+/// The memcached that this process has started, if it has by now.
+fn child_of(parent: u32) -> Option<u32> {
+    let processes = fs::read_dir("/proc").ok()?;
+    processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .find(|pid: &u32| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            status.starts_with("Name:\tmemcached\n") && status.contains(&format!("\nPPid:\t{parent}\n"))
+        })
+}
+
+#[test]
+fn nothing_outlives_a_run_that_is_killed() {
+    let mut command = bench(&["lockstep", "--contender", "memcached", "--bursts", "1000000"]);
+    let mut running = command.stdout(Stdio::null()).spawn().expect("the binary starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let child = loop {
+        if let Some(child) = child_of(running.id()) {
+            break child;
+        }
+        assert!(Instant::now() < deadline, "no memcached was started");
+        thread::sleep(Duration::from_millis(20));
+    };
+    running.kill().expect("it runs");
+    running.wait().expect("it was started here");
+    while Path::new(&format!("/proc/{child}")).exists() {
+        assert!(Instant::now() < deadline, "memcached {child} is left behind");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_side_by_side_writes_its_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let results = folder.path().to_str().expect("text");
+    let rows = ["--rows", "embedded-10x1,free", "--only", "memcached,haproxy"];
+    let arguments = [
+        &["compare", "--quick", "--rounds", "1", "--results", results],
+        &rows[..],
+    ]
+    .concat();
+    let (output, _) = run(&[&arguments[..], &["--binary", "haproxy=/bin/false"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let files: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+    let page = files
+        .iter()
+        .find(|file| file.extension().is_some_and(|extension| extension == "md"))
+        .unwrap();
+    let page = fs::read_to_string(page).unwrap();
+    for words in ["10 × 1, 400 B", "memcached 1.", "| direct |", "false ended"] {
+        assert!(page.contains(words), "'{words}' is not in\n{page}");
+    }
+}

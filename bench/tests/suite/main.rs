@@ -1,0 +1,5 @@
+//! The binary as its users run it, against real servers and proxies.
+
+mod common;
+mod load;
+mod lockstep;

@@ -1,0 +1,282 @@
+//! A capture and its replay: what clients say and what servers answer, recorded once, fed to an engine again and again with
+//! nothing done around it. Four servers behind ketama, one worker, no sockets.
+
+use std::{collections::BTreeMap, fmt::Write, path::Path, rc::Rc, sync::Arc};
+
+use proxima::{
+    client::Register,
+    config::{self, schema::Source},
+    dialect::Memcache,
+    engine::{Engine, Facts, Peer},
+    members::{Here, Registry},
+    near::store::{self, Store},
+    route::Build,
+};
+use proxima_wire::{
+    memcache::{self, Command},
+    message::Parsed,
+};
+
+/// What clients do.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    clients: usize,
+    /// Requests of each client in a round.
+    pipeline: usize,
+    /// Keys of a get.
+    keys: usize,
+    /// Bytes of a value.
+    value: usize,
+}
+
+/// Gets and sets, 10:1, keys of 40 bytes.
+pub(crate) const SCENARIOS: [Scenario; 4] = [
+    Scenario {
+        name: "1-at-a-time",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+    },
+    Scenario {
+        name: "pipelines-of-16",
+        clients: 10,
+        pipeline: 16,
+        keys: 1,
+        value: 400,
+    },
+    Scenario {
+        name: "gets-of-8-keys",
+        clients: 10,
+        pipeline: 1,
+        keys: 8,
+        value: 400,
+    },
+    Scenario {
+        name: "values-of-32-KiB",
+        clients: 10,
+        pipeline: 1,
+        keys: 1,
+        value: 32 * 1024,
+    },
+];
+
+/// Rounds recorded: each client sets once in as many.
+const ROUNDS: usize = 11;
+
+/// What is fed to the engine in one round.
+struct Round {
+    /// By client.
+    requests: Vec<Vec<u8>>,
+    expected: Vec<Vec<u8>>,
+    /// By lane.
+    replies: Vec<Vec<u8>>,
+}
+
+/// An engine and what it is fed.
+pub(crate) struct Traffic {
+    scenario: &'static Scenario,
+    engine: Engine,
+    clients: Vec<(u32, u32)>,
+    rounds: Vec<Round>,
+    next: usize,
+    /// Scratch.
+    flush: Vec<Peer>,
+}
+
+impl Traffic {
+    /// Makes the traffic, and plays it twice so that every buffer has the size it needs.
+    pub(crate) fn record(scenario: &'static Scenario) -> Self {
+        let mut engine = engine();
+        let clients: Vec<(u32, u32)> = (0..scenario.clients)
+            .filter_map(|_| match engine.open_client(0, &Memcache::PLAIN) {
+                Peer::Client { index, generation } => Some((index, generation)),
+                Peer::Lane { .. } => None,
+            })
+            .collect();
+        let rounds = (0..ROUNDS).map(|round| scenario.round(round)).collect();
+        let mut traffic = Self {
+            scenario,
+            engine,
+            clients,
+            rounds,
+            next: 0,
+            flush: Vec::new(),
+        };
+        for _ in 0..ROUNDS {
+            traffic.play();
+        }
+        for _ in 0..ROUNDS {
+            traffic.replay();
+        }
+        traffic
+    }
+
+    /// Replies that clients have got.
+    pub(crate) fn replies(&self) -> u64 {
+        self.engine.figures.replies.iter().sum()
+    }
+
+    fn say(&mut self) {
+        self.engine.now += 100;
+        for (&(index, generation), request) in self.clients.iter().zip(&self.rounds[self.next].requests) {
+            self.engine.client_bytes(index, generation, request);
+        }
+    }
+
+    /// A round for the first time: servers answer what they are sent, and clients look at what they get.
+    fn play(&mut self) {
+        self.say();
+        while let Some(index) = self.engine.wishes.connect.pop() {
+            let generation = self.engine.lanes[index as usize].generation;
+            self.engine.lane_connected(index, generation);
+        }
+        self.engine.wishes.flush.clear();
+        let mut replies = Vec::new();
+        for (index, lane) in &mut self.engine.lanes {
+            replies.resize(index + 1, Vec::new());
+            self.scenario.answer(&lane.stream.out, &mut replies[index]);
+            lane.stream.out.clear();
+            lane.stream.dirty = false;
+        }
+        for (index, reply) in replies.iter().enumerate() {
+            let generation = self.engine.lanes[index].generation;
+            self.engine.lane_bytes(index as u32, generation, reply);
+        }
+        self.rounds[self.next].replies = replies;
+        self.engine.wishes.flush.clear();
+        for (&(index, _), expected) in self.clients.iter().zip(&self.rounds[self.next].expected) {
+            let client = &mut self.engine.clients[index as usize];
+            assert!(
+                client.stream.out == *expected,
+                "client {index} got something else"
+            );
+            client.stream.out.clear();
+            client.stream.dirty = false;
+        }
+        self.next = (self.next + 1) % ROUNDS;
+    }
+
+    /// A round again, with the recorded replies.
+    pub(crate) fn replay(&mut self) {
+        self.say();
+        self.flush();
+        for (index, reply) in self.rounds[self.next].replies.iter().enumerate() {
+            let generation = self.engine.lanes[index].generation;
+            self.engine.lane_bytes(index as u32, generation, reply);
+        }
+        self.flush();
+        self.next = (self.next + 1) % ROUNDS;
+    }
+
+    /// The sockets take everything.
+    fn flush(&mut self) {
+        std::mem::swap(&mut self.flush, &mut self.engine.wishes.flush);
+        for peer in self.flush.drain(..) {
+            if let Some(stream) = self.engine.stream(peer) {
+                stream.out.clear();
+                stream.dirty = false;
+            }
+        }
+    }
+}
+
+impl Scenario {
+    fn round(&self, round: usize) -> Round {
+        let (mut requests, mut expected) = (Vec::new(), Vec::new());
+        for client in 0..self.clients {
+            let (mut request, mut reply) = (String::new(), String::new());
+            for number in 0..self.pipeline {
+                let key = |at: usize| {
+                    format!(
+                        "{:040}",
+                        1_000_003 * (1 + at + self.keys * (number + 16 * client)) + round
+                    )
+                };
+                if (client + number + round).is_multiple_of(11) {
+                    let _ = write!(
+                        request,
+                        "set {} 0 0 {}\r\n{}\r\n",
+                        key(0),
+                        self.value,
+                        "v".repeat(self.value)
+                    );
+                    reply.push_str("STORED\r\n");
+                    continue;
+                }
+                request.push_str("get");
+                for at in 0..self.keys {
+                    let _ = write!(request, " {}", key(at));
+                    reply.push_str(&self.hit(&key(at)));
+                }
+                request.push_str("\r\n");
+                reply.push_str("END\r\n");
+            }
+            requests.push(request.into_bytes());
+            expected.push(reply.into_bytes());
+        }
+        Round {
+            requests,
+            expected,
+            replies: Vec::new(),
+        }
+    }
+
+    fn hit(&self, key: &str) -> String {
+        format!(
+            "VALUE {key} 0 {}\r\n{}\r\n",
+            self.value,
+            key.repeat(self.value.div_ceil(key.len())).split_at(self.value).0
+        )
+    }
+
+    /// What a server says to these requests.
+    fn answer(&self, mut requests: &[u8], replies: &mut Vec<u8>) {
+        while let Parsed::Head(request) = memcache::request(requests, &memcache::Limits::default()) {
+            let (message, rest) = requests.split_at(request.len() as usize);
+            if request.command == Command::Get as u8 {
+                replies.extend_from_slice(
+                    self.hit(&String::from_utf8_lossy(request.key.of(message)))
+                        .as_bytes(),
+                );
+                replies.extend_from_slice(b"END\r\n");
+            } else {
+                replies.extend_from_slice(b"STORED\r\n");
+            }
+            requests = rest;
+        }
+    }
+}
+
+fn engine() -> Engine {
+    let text = "pools: {p: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]}\n\
+                listeners: [{address: 127.0.0.1:11211, route: p}]\n";
+    let config = config::parse(text, Path::new("replay"))
+        .unwrap_or_else(|error| panic!("{error}"))
+        .config;
+    let Source::Static(servers) = config.pools["p"].source.clone() else {
+        panic!("servers come from elsewhere")
+    };
+    let servers = BTreeMap::from([("p".to_owned(), servers)]);
+    let mut registry = Registry::new(Here::new(&[], None));
+    let built = Build::new(&config, &servers, &mut registry, &Memcache::PLAIN, "replay", 1)
+        .and_then(|mut build| build.tree(&mut registry, &["127.0.0.1:11211".into()]))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
+    let facts = Facts {
+        pid: 1,
+        epoch: 0,
+        workers: 1,
+        worker: 0,
+    };
+    let mut engine = Engine::new(
+        &Memcache::PLAIN,
+        config.limits.clone(),
+        store,
+        Arc::new(Register::new(1)),
+        facts,
+        1,
+    );
+    engine.tree = Rc::new(built.tree);
+    engine
+}

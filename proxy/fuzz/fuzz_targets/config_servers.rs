@@ -1,0 +1,11 @@
+//! Files of servers: whatever the text, it is read or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use proxima::config::servers;
+
+fuzz_target!(|text: &str| {
+    if let Ok(listed) = servers::parse(text) {
+        assert!(listed.iter().all(|server| server.weight.is_finite() && !server.address.is_empty()));
+    }
+});

@@ -1,0 +1,41 @@
+//! Our own configuration: whatever the text, it is accepted and becomes trees, or is refused with a place.
+#![no_main]
+
+use std::{collections::BTreeMap, path::Path};
+
+use libfuzzer_sys::fuzz_target;
+use proxima::{
+    config::{self, schema::Source},
+    dialect::Memcache,
+    members::{Here, Registry},
+    route::Build,
+};
+
+fuzz_target!(|text: &str| {
+    let config = match config::parse(text, Path::new("F")) {
+        Ok(loaded) => loaded.config,
+        Err(error) => return assert!(error.to_string().starts_with("F:"), "{error}"),
+    };
+    let mut servers = BTreeMap::new();
+    for (name, pool) in &config.pools {
+        if let Source::Static(listed) = &pool.source {
+            // No look-ups of names while fuzzing.
+            let plain = |address: &str| address.starts_with("unix:") || address.parse::<std::net::SocketAddr>().is_ok();
+            if !listed.iter().all(|server| plain(&server.address)) {
+                return;
+            }
+            servers.insert(name.clone(), listed.clone());
+        }
+    }
+    if text.contains("member") {
+        return;
+    }
+    let mut registry = Registry::new(Here::new(&["127.0.0.1".parse().unwrap()], None));
+    let listeners: Vec<String> = config.listeners.iter().map(|listener| listener.address.clone()).collect();
+    if let Ok(mut build) = Build::new(&config, &servers, &mut registry, &Memcache::PLAIN, "fuzz", 1) {
+        // The second tree shares what the first has made.
+        for _ in 0..2 {
+            let _ = build.tree(&mut registry, &listeners);
+        }
+    }
+});

@@ -1,0 +1,122 @@
+//! Hashes that cannot share keys out among what they are given.
+
+use proxima_wire::hash::Node;
+
+use crate::config::{
+    Complaint, distribution,
+    reading::{Index, Site},
+    schema::{Children, Config, Hash, Route, Server, Source},
+};
+
+/// Lists that are not as long as there are children.
+pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Complaint> {
+    let wrong = index.lengths.iter().filter_map(|length| {
+        let children = match &length.children {
+            Children::List(routes) => routes.len(),
+            Children::Pool(name) => match &config.pools.get(name)?.source {
+                Source::Static(servers) => servers.len(),
+                Source::File(_) => return None,
+            },
+        };
+        let problem = format!("a list of {} for {children} children", length.found);
+        (length.found != children).then(|| length.site.refuse(problem).with_remedy("give one for each child"))
+    });
+    wrong.collect()
+}
+
+/// Pools and hash routes whose weights or names their algorithm cannot use.
+pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
+    let complain = |site: Option<&Site>, path: String, problem: String| match site {
+        Some(site) => site.refuse(problem),
+        None => Complaint {
+            path,
+            ..Complaint::whole(problem)
+        },
+    };
+    let pools = config.pools.iter().filter_map(|(name, pool)| match &pool.source {
+        Source::Static(servers) => {
+            let problem = shared_out(&pool.hash, servers).err()?;
+            Some(complain(index.pools.get(name), format!("pools.{name}"), problem))
+        }
+        Source::File(_) => None,
+    });
+    let named = config
+        .routes
+        .iter()
+        .map(|(name, route)| (index.routes.get(name), format!("routes.{name}"), route));
+    let entered = config.listeners.iter().enumerate().map(|(i, listener)| {
+        (
+            index.listeners.get(i),
+            format!("listeners[{i}].route"),
+            &listener.route,
+        )
+    });
+    let routes = named.chain(entered).filter_map(|(site, path, route)| {
+        let problem = hashes(route)
+            .into_iter()
+            .find_map(|(children, hash)| usable(config, children, hash).err())?;
+        Some(complain(site, path, problem))
+    });
+    pools.chain(routes).collect()
+}
+
+/// Whether `hash` can share keys out among `servers`; if not, why.
+pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(), String> {
+    let names = servers
+        .iter()
+        .map(|server| server.name.as_deref().unwrap_or(&server.address));
+    let weights = servers.iter().map(|server| server.weight);
+    nodes_shared_out(
+        hash,
+        names
+            .zip(weights)
+            .map(|(name, weight)| Node { name, weight })
+            .collect(),
+    )
+}
+
+fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), String> {
+    match children {
+        Children::Pool(name) => match config.pools.get(name).map(|pool| &pool.source) {
+            Some(Source::Static(servers)) => shared_out(hash, servers),
+            _ => Ok(()),
+        },
+        Children::List(routes) => {
+            let names: Vec<String> = (0..routes.len()).map(|i| format!("child {i}")).collect();
+            nodes_shared_out(
+                hash,
+                names.iter().map(|name| Node { name, weight: 1.0 }).collect(),
+            )
+        }
+    }
+}
+
+fn nodes_shared_out<'a>(hash: &'a Hash, mut nodes: Vec<Node<'a>>) -> Result<(), String> {
+    for (node, tag) in nodes.iter_mut().zip(hash.tags.iter().flatten()) {
+        node.name = tag;
+    }
+    for (node, weight) in nodes.iter_mut().zip(hash.weights.iter().flatten()) {
+        node.weight = *weight;
+    }
+    match distribution(hash.algorithm, &nodes) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("this hash cannot be used: {error}")),
+    }
+}
+
+/// The hashes that stand anywhere in a route.
+fn hashes(route: &Route) -> Vec<(&Children, &Hash)> {
+    let mut found = Vec::new();
+    let mut rest = vec![route];
+    while let Some(route) = rest.pop() {
+        if let Route::Hash {
+            children,
+            hash: Some(hash),
+        } = route
+        {
+            found.push((children, hash));
+        }
+        rest.extend(route.children());
+    }
+    found
+}

@@ -1,0 +1,41 @@
+//! Addresses that cannot both be listened on.
+
+use std::net::SocketAddr;
+
+use crate::config::{
+    Complaint,
+    reading::{Index, Site},
+    schema::Config,
+};
+
+/// Each address that an earlier one takes.
+pub(super) fn taken(config: &Config, index: &Index) -> Vec<Complaint> {
+    let addresses = config
+        .listeners
+        .iter()
+        .map(|listener| listener.address.as_str())
+        .chain(config.admin.as_deref());
+    let sites = index.listeners.iter().chain(index.admin.as_ref());
+    let all: Vec<(&str, &Site)> = addresses.zip(sites).collect();
+    let taken = all.iter().enumerate().filter_map(|(i, (address, site))| {
+        let (other, other_site) = all[..i].iter().find(|(other, _)| collide(address, other))?;
+        let problem = format!("`{address}` is taken by `{other}` in line {}", other_site.at.line);
+        Some(site.refuse(problem).with_remedy("choose another port"))
+    });
+    taken.collect()
+}
+
+fn collide(one: &str, other: &str) -> bool {
+    match (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) {
+        (Ok(one), Ok(other)) => {
+            let wildcard = one.ip().is_unspecified() || other.ip().is_unspecified();
+            let dual = [one, other]
+                .iter()
+                .any(|a| a.is_ipv6() && a.ip().is_unspecified());
+            one.port() == other.port()
+                && one.port() != 0
+                && (one.ip() == other.ip() || (wildcard && (dual || one.is_ipv4() == other.is_ipv4())))
+        }
+        _ => one == other,
+    }
+}

@@ -1,0 +1,26 @@
+//! What only the whole configuration can tell, for every front door.
+
+mod hashes;
+mod listeners;
+mod names;
+mod nesting;
+
+pub(super) use hashes::shared_out;
+
+use super::{Complaint, reading::Index, schema::Config};
+
+/// All complaints about `config`, in the order of the text. `index` says where things stand.
+pub(super) fn check(config: &Config, index: &Index) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    complaints.extend(names::unknown(config, index));
+    complaints.extend(nesting::circles(config, index));
+    complaints.extend(hashes::lengths(config, index));
+    complaints.extend(listeners::taken(config, index));
+    // What follows walks the tree along its names, which must be good for that.
+    if complaints.is_empty() {
+        complaints.extend(nesting::too_deep(config, index));
+        complaints.extend(hashes::unusable(config, index));
+    }
+    complaints.sort_by_key(|complaint| complaint.at);
+    complaints
+}

@@ -1,0 +1,80 @@
+//! Names that are nothing's name.
+
+use crate::config::{
+    Complaint,
+    document::shortened,
+    reading::{Index, Kind, Mention},
+    schema::{Config, Source},
+    suggest,
+};
+
+/// All mentions of what does not exist.
+pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Complaint> {
+    index
+        .mentions
+        .iter()
+        .filter_map(|mention| nothing(config, mention))
+        .collect()
+}
+
+fn nothing(config: &Config, mention: &Mention) -> Option<Complaint> {
+    let Mention { site, name, kind } = mention;
+    let shown = shortened(name);
+    let refuse = |problem: String, remedy| {
+        Some(Complaint {
+            remedy,
+            ..site.refuse(problem)
+        })
+    };
+    let pools = || config.pools.keys().map(String::as_str);
+    match kind {
+        Kind::Pool if config.pools.contains_key(name) => None,
+        Kind::Pool if config.routes.contains_key(name) => refuse(
+            format!("`{shown}` is a route, not a pool"),
+            Some(format!("for one route write `[{shown}]`")),
+        ),
+        Kind::Pool => refuse(
+            format!("there is no pool `{shown}`"),
+            suggest::remedy(name, pools()),
+        ),
+        Kind::RouteOrPool if config.routes.contains_key(name) || config.pools.contains_key(name) => None,
+        Kind::RouteOrPool => {
+            let known = config
+                .routes
+                .keys()
+                .map(String::as_str)
+                .chain(pools())
+                .chain(["embedded", "null"]);
+            refuse(
+                format!("there is no route or pool `{shown}`"),
+                suggest::remedy(name, known),
+            )
+        }
+        Kind::Member => {
+            let (pool, server) = name.split_once('/')?;
+            let Some(found) = config.pools.get(pool) else {
+                return refuse(
+                    format!("there is no pool `{}`", shortened(pool)),
+                    suggest::remedy(pool, pools()),
+                );
+            };
+            let Source::Static(servers) = &found.source else {
+                return None;
+            };
+            let known = servers
+                .iter()
+                .map(|server| server.name.as_deref().unwrap_or(&server.address));
+            match known.clone().any(|known| known == server) {
+                true => None,
+                false => refuse(
+                    format!(
+                        "the pool `{}` has no server `{}`",
+                        shortened(pool),
+                        shortened(server)
+                    ),
+                    suggest::remedy(server, known),
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What the command line alone says: ports, threads, limits.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    time::Duration,
+};
+
+use super::{flags::Flags, settings::NEVER};
+use crate::config::{
+    form::check_address,
+    schema::{Config, Embedded, Limits, Listener, Route},
+};
+
+/// The configuration without its pools and routes: what the command line alone says.
+pub(super) fn frame(flags: &Flags) -> Result<Config, String> {
+    let threads = flags.text("proxy-threads");
+    let workers = match threads.as_str() {
+        "auto" => None,
+        "" => Some(flags.text("num-proxies")),
+        _ => Some(threads),
+    };
+    let count = |text: String| text.parse().ok().filter(|count| (1..=1024).contains(count));
+    let workers = match workers.map(count) {
+        None => None,
+        Some(Some(count)) => Some(count),
+        Some(None) => return Err("the number of proxy threads is from 1 to 1024".to_owned()),
+    };
+    let bound = |name: &str| match flags.number(name) {
+        0 => usize::MAX,
+        bound => usize::try_from(bound).unwrap_or(usize::MAX),
+    };
+    let write_timeout = match flags.number("client-timeout") {
+        0 => NEVER,
+        millis => Duration::from_millis(millis).min(NEVER),
+    };
+    // 1 asks for as many as there may be files, which is no bound that clients would notice earlier than the kernel.
+    let clients = if flags.number("max-conns") == 1 {
+        usize::MAX
+    } else {
+        bound("max-conns")
+    };
+    let requests_in_flight = bound("max-client-outstanding-reqs");
+    let limits = Limits {
+        clients,
+        requests_in_flight,
+        write_timeout,
+        ..Limits::DEFAULT
+    };
+    Ok(Config {
+        workers,
+        listeners: listeners(flags)?,
+        admin: None,
+        limits,
+        embedded: Embedded::DEFAULT,
+        ..Config::default()
+    })
+}
+
+/// The addresses to listen on; their route is the root of the tree.
+fn listeners(flags: &Flags) -> Result<Vec<Listener>, String> {
+    let listener = |address| Listener {
+        address,
+        route: Route::Null,
+    };
+    let (ports, socket) = (flags.text("port"), flags.text("unix-domain-sock"));
+    if !socket.is_empty() {
+        let address = format!("unix:{socket}");
+        return match check_address(&address, true) {
+            _ if !ports.is_empty() => Err("--unix-domain-sock and --port cannot both be given".to_owned()),
+            Ok(()) => Ok(vec![listener(address)]),
+            Err(why) => Err(format!("option `--unix-domain-sock`: {why}")),
+        };
+    }
+    let ports = ports.split(',').map(str::trim).filter(|port| !port.is_empty());
+    let ports: Vec<u16> = ports
+        .map(|port| port.parse().map_err(|_| "invalid ports".to_owned()))
+        .collect::<Result<_, _>>()?;
+    if ports.is_empty() {
+        return Err("invalid ports".to_owned());
+    }
+    let given = flags.text("listen-addresses");
+    let hosts: Vec<IpAddr> = match given.as_str() {
+        "" => vec![any()],
+        _ => given.split(',').map(host).collect::<Result<_, _>>()?,
+    };
+    let addresses = hosts
+        .iter()
+        .flat_map(|host| ports.iter().map(|port| SocketAddr::new(*host, *port).to_string()));
+    Ok(addresses.map(listener).collect())
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    let bare = text.trim().trim_start_matches('[').trim_end_matches(']');
+    bare.parse()
+        .map_err(|_| format!("option `--listen-addresses`: `{bare}` is no address"))
+}
+
+/// All addresses of both families, or of the one that this machine has.
+fn any() -> IpAddr {
+    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)) {
+        Ok(_) => Ipv6Addr::UNSPECIFIED.into(),
+        Err(_) => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}

@@ -1,0 +1,31 @@
+//! What `--help` says.
+
+use std::fmt::Write as _;
+
+use super::options::{OPTIONS, Status, Takes};
+
+/// The options that are served.
+pub(super) fn help() -> String {
+    let mut text = String::from(
+        "Usage: mcrouter [options] [file:FLAVOR]\n\n\
+         Proxima, called as mcrouter: takes mcrouter's options and configuration file.\n\n\
+         Example: mcrouter --listen-addresses=127.0.0.1 --port=11211 --config=file:mcrouter.json\n\n\
+         \x20 -h, --help\n  -V, --version\n      --validate-config[=exit|run]\n",
+    );
+    for option in OPTIONS.iter().filter(|option| option.status == Status::Served) {
+        let short = if option.short == '\0' {
+            "    ".to_owned()
+        } else {
+            format!("-{}, ", option.short)
+        };
+        let value = match option.takes {
+            Takes::Toggle(_) => "[=true|false]".to_owned(),
+            Takes::Number(number) => format!("=N (default {number})"),
+            Takes::Text("") => "=VALUE".to_owned(),
+            Takes::Text(text) => format!("=VALUE (default {text})"),
+        };
+        let _ = writeln!(text, "  {short}--{}{value}", option.name);
+    }
+    text.push_str("\nmcrouter's other options are accepted; those without effect are said at start, those that would\nchange what clients get are refused.\n");
+    text
+}

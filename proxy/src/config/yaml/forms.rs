@@ -1,0 +1,271 @@
+//! Forms that only handles have.
+
+use std::collections::BTreeMap;
+
+use proxima_wire::message::Outcome;
+
+use super::{
+    parameters::{ErrorsKeys, HashRouteKeys},
+    route::RouteForm,
+};
+use crate::config::{
+    Complaint,
+    document::{Node, Value, shortened},
+    form::{Choice, Form, List, Named, ServerAddress, Shape, Text, Word},
+    operations,
+    reading::{Kind, Length, Reading},
+    schema::{Algorithm, Children, FailoverErrors, Hash, Route, TtlAction},
+    suggest,
+};
+
+impl Choice for TtlAction {
+    const WHAT: &'static str = "what to do with the expiry time";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("set", Self::Set, "always this one"),
+        ("min", Self::Min, "this one or the request's, whichever is sooner"),
+    ];
+}
+
+impl Choice for Outcome {
+    const WHAT: &'static str = "an error";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("timeout", Self::Timeout, "no reply in time"),
+        ("connect_timeout", Self::ConnectTimeout, "no connection in time"),
+        (
+            "connect_error",
+            Self::ConnectError,
+            "the connection could not be made, or broke",
+        ),
+        (
+            "ejected",
+            Self::Ejected,
+            "the server is ejected and was not asked",
+        ),
+        (
+            "busy",
+            Self::Busy,
+            "the server asked to be left alone for a while",
+        ),
+        ("shutdown", Self::Shutdown, "the server is shutting down"),
+        ("try_again", Self::TryAgain, "the server asked to try again"),
+        ("deadline", Self::Deadline, "the request was too old to be sent"),
+        ("overloaded", Self::Overloaded, "too much is waiting already"),
+        ("remote_error", Self::RemoteError, "the server answered an error"),
+        ("local_error", Self::LocalError, "the proxy could not do it"),
+    ];
+}
+
+/// Prefixes of keys, for messages.
+#[derive(Debug)]
+pub(super) struct Prefix;
+
+impl Named for Prefix {
+    const WHAT: &'static str = "prefix";
+}
+
+/// Patterns of keys, for messages.
+#[derive(Debug)]
+pub(super) struct Pattern;
+
+impl Named for Pattern {
+    const WHAT: &'static str = "pattern";
+}
+
+/// The name of a pool.
+#[derive(Debug)]
+pub(super) struct PoolRef;
+
+impl Form for PoolRef {
+    type Value = String;
+
+    fn shape() -> Shape {
+        Shape::Text {
+            what: "name of a pool",
+            pattern: None,
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+        match node.scalar() {
+            Some(name) if !node.is_null() => {
+                cx.mention(node.at, Kind::Pool, name);
+                Ok(name.to_owned())
+            }
+            _ => Err(cx.expected(node, "the name of a pool")),
+        }
+    }
+}
+
+/// One server: an address, or `pool/name`.
+#[derive(Debug)]
+pub(super) struct MemberRef;
+
+impl Form for MemberRef {
+    type Value = String;
+
+    fn shape() -> Shape {
+        Shape::Text {
+            what: "address, or `pool/name`",
+            pattern: None,
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+        match node.scalar() {
+            Some(name) if name.contains('/') && !name.starts_with("unix:") => {
+                cx.mention(node.at, Kind::Member, name);
+                Ok(name.to_owned())
+            }
+            _ => ServerAddress::read(node, cx),
+        }
+    }
+}
+
+/// A text that fits into one line of a reply.
+#[derive(Debug)]
+pub(super) struct ErrorText;
+
+impl Form for ErrorText {
+    type Value = String;
+
+    fn shape() -> Shape {
+        Shape::Text {
+            what: "text",
+            pattern: None,
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+        let text = Text::read(node, cx)?;
+        match text.len() > 1024 || text.chars().any(char::is_control) {
+            true => Err(cx.refuse(node.at, "the text is not one line of at most 1024 bytes")),
+            false => Ok(text),
+        }
+    }
+}
+
+/// The hash handle; the lists of its hash are as long as its children.
+#[derive(Debug)]
+pub(super) struct HashRouteForm;
+
+impl Form for HashRouteForm {
+    type Value = Route;
+
+    fn shape() -> Shape {
+        HashRouteKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
+        let HashRouteKeys { children, hash } = HashRouteKeys::read(node, cx)?;
+        if let Some(hash) = &hash {
+            for found in [
+                hash.weights.as_ref().map(Vec::len),
+                hash.tags.as_ref().map(Vec::len),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                let site = cx.site(node.at);
+                cx.index.lengths.push(Length {
+                    site,
+                    found,
+                    children: children.clone(),
+                });
+            }
+            weights_given(hash, &children).map_err(|problem| cx.refuse(node.at, problem))?;
+        }
+        Ok(Route::Hash { children, hash })
+    }
+}
+
+/// Routes have no weights and names of their own: a hash that needs them must say them.
+fn weights_given(hash: &Hash, children: &Children) -> Result<(), &'static str> {
+    match (children, hash.algorithm) {
+        (Children::Pool(_), _) => Ok(()),
+        (_, Algorithm::WeightedCh3 | Algorithm::WeightedRendezvous) if hash.weights.is_none() => {
+            Err("this hash needs `weights`, one for each child")
+        }
+        (_, Algorithm::Rendezvous | Algorithm::WeightedRendezvous) if hash.tags.is_none() => {
+            Err("this hash needs `tags`, one for each child")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Routes by command or group of commands, and the one for the rest.
+#[derive(Debug)]
+pub(super) struct OperationsForm;
+
+impl Form for OperationsForm {
+    type Value = (BTreeMap<String, Route>, Option<Box<Route>>);
+
+    fn shape() -> Shape {
+        let words = operations::words().chain([("default", "all others")]).collect();
+        Shape::ByWord {
+            words,
+            of: Box::new(Shape::Route),
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        let Value::Map(entries) = &node.value else {
+            return Err(cx.expected(
+                node,
+                "a map, each route with a command or `default` before a colon",
+            ));
+        };
+        let known = operations::words().map(|(word, _)| word).chain(["default"]);
+        let (mut operations, mut default) = (BTreeMap::new(), None);
+        for (name, node) in entries {
+            if !known.clone().any(|word| word == name.text) {
+                return Err(Complaint {
+                    remedy: suggest::remedy(&name.text, known),
+                    ..cx.refuse(name.at, format!("unknown operation `{}`", shortened(&name.text)))
+                });
+            }
+            let route = cx.within(&*name.text, |cx| RouteForm::read(node, cx))?;
+            match name.text.as_str() {
+                "default" => default = Some(Box::new(route)),
+                word => drop(operations.insert(word.to_owned(), route)),
+            }
+        }
+        Ok((operations, default))
+    }
+}
+
+/// Errors for all groups as a list, or by group.
+#[derive(Debug)]
+pub(super) struct ErrorsForm;
+
+impl Form for ErrorsForm {
+    type Value = FailoverErrors;
+
+    fn shape() -> Shape {
+        Shape::AnyOf(vec![List::<Word<Outcome>>::shape(), ErrorsKeys::shape()])
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Complaint> {
+        if let Value::List(_) = node.value {
+            let all = Some(List::<Word<Outcome>>::read(node, cx)?);
+            return Ok(FailoverErrors {
+                gets: all.clone(),
+                updates: all.clone(),
+                deletes: all,
+            });
+        }
+        let ErrorsKeys {
+            gets,
+            updates,
+            deletes,
+        } = ErrorsKeys::read(node, cx)?;
+        Ok(FailoverErrors {
+            gets,
+            updates,
+            deletes,
+        })
+    }
+
+    fn absent() -> Option<FailoverErrors> {
+        Some(FailoverErrors::default())
+    }
+}

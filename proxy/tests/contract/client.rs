@@ -1,0 +1,69 @@
+//! A client of the protocol.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpStream},
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
+
+use crate::{dialect::answer, scramble::Scramble, server::Talk};
+
+pub(crate) struct Client(Talk);
+
+impl Client {
+    /// Connects and says who it is.
+    pub(crate) fn connect(address: SocketAddr, password: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        // A proxy that never answers is a failure, not a test that never ends.
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut talk = Talk::new(stream, Scramble::connecting(200));
+        // The transform's first word; the protocol's is the proxy's.
+        talk.say("").unwrap();
+        let greeting = talk.hear().unwrap();
+        let salt = greeting.strip_prefix("HELLO ").unwrap();
+        talk.say(&format!("LOGIN app {}\n", answer(salt, password)))
+            .unwrap();
+        Self(talk)
+    }
+
+    /// Connects, and is welcome.
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        let mut client = Self::connect(address, "open sesame");
+        assert_eq!(client.hear().unwrap(), "WELCOME");
+        client
+    }
+
+    /// One request, one line of reply.
+    pub(crate) fn ask(&mut self, line: &str) -> io::Result<String> {
+        self.say(&format!("{line}\n"))?;
+        self.hear()
+    }
+
+    /// All lines of a reply in parts.
+    pub(crate) fn hear_many(&mut self) -> io::Result<Vec<String>> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.hear()?;
+            let last = !line.starts_with('-');
+            lines.push(line);
+            if last {
+                return Ok(lines);
+            }
+        }
+    }
+}
+
+impl Deref for Client {
+    type Target = Talk;
+
+    fn deref(&self) -> &Talk {
+        &self.0
+    }
+}
+
+impl DerefMut for Client {
+    fn deref_mut(&mut self) -> &mut Talk {
+        &mut self.0
+    }
+}

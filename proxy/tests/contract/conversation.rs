@@ -1,0 +1,152 @@
+//! The five demands, on each back end.
+
+use proxima::{dialect::Dialect, members::probe::probe};
+
+use crate::{
+    client::Client,
+    dialect::Lines,
+    proxy::{Proxy, back_ends},
+    server::{self, PASSWORD},
+};
+
+static LINES: Lines = Lines { password: PASSWORD };
+static STRANGER: Lines = Lines { password: "guessed" };
+
+/// Runs a test on every back end, over two servers.
+fn each(route: &str, dialect: &'static dyn Dialect, test: impl Fn(&Proxy)) {
+    for io in back_ends() {
+        let servers = [server::start("one"), server::start("two")];
+        test(&Proxy::start(io, &servers, route, dialect));
+    }
+}
+
+/// What `MANY key count` brings.
+fn parts(key: &str, count: usize) -> Vec<String> {
+    let mut lines: Vec<_> = (0..count)
+        .map(|part| format!("- part {part} of {key} {}", "x".repeat(50)))
+        .collect();
+    lines.push(format!(". {count}"));
+    lines
+}
+
+#[test]
+fn behind_greeting_login_and_transform_requests_are_requests() {
+    each("p", &LINES, |proxy| {
+        let mut clients: Vec<Client> = (0..20).map(|_| Client::new(proxy.address)).collect();
+        for (number, client) in clients.iter_mut().enumerate() {
+            assert_eq!(client.ask(&format!("PUT k{number} v{number}")).unwrap(), "+");
+        }
+        for (number, client) in clients.iter_mut().enumerate() {
+            let reply = client.ask(&format!("GET k{number}")).unwrap();
+            assert!(reply.starts_with(&format!("= v{number} of ")), "{reply}");
+            assert_eq!(client.ask("GET other").unwrap(), "= nothing");
+        }
+        let figures = proxy.figures();
+        assert_eq!((figures.open_lanes, figures.open_clients), (2, 20));
+        // One greeting's worth, one for each get.
+        assert!(figures.pushes >= 40, "{} pushes", figures.pushes);
+    });
+}
+
+#[test]
+fn a_pipeline_in_pieces_is_answered_in_order() {
+    each("p", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        let lines: Vec<String> = (0..50)
+            .map(|n| format!("PUT key{n} value{n}\nGET key{n}\nMANY key{n} {}\n", n % 3))
+            .collect();
+        client.say_slowly(&lines.concat(), 25).unwrap();
+        for n in 0..50 {
+            assert_eq!(client.hear().unwrap(), "+");
+            let value = client.hear().unwrap();
+            assert!(value.starts_with(&format!("= value{n} of ")), "{value}");
+            assert_eq!(client.hear_many().unwrap(), parts(&format!("key{n}"), n % 3));
+        }
+    });
+}
+
+#[test]
+fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_flights() {
+    for route in [
+        "p",
+        "{failover: p}",
+        "{all_sync: p}",
+        "{all_fastest: p}",
+        "{log: p}",
+    ] {
+        each(route, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            for count in [0, 1, 10, 5000] {
+                client.say(&format!("MANY k {count}\n")).unwrap();
+                assert_eq!(
+                    client.hear_many().unwrap(),
+                    parts("k", count),
+                    "{route}, {count} parts"
+                );
+            }
+            // Others are served meanwhile and afterwards.
+            let mut other = Client::new(proxy.address);
+            client.say("MANY k 5000\nMANY l 2\n").unwrap();
+            assert_eq!(other.ask("PUT k v").unwrap(), "+", "{route}");
+            assert_eq!(client.hear_many().unwrap(), parts("k", 5000), "{route}");
+            assert_eq!(client.hear_many().unwrap(), parts("l", 2), "{route}");
+        });
+    }
+}
+
+#[test]
+fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
+    each("p", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        client.say("MANY broken 2\n").unwrap();
+        let heard: Vec<_> = std::iter::from_fn(|| client.hear().ok()).collect();
+        assert!(heard.is_empty() || heard == ["- and then"], "{heard:?}");
+        assert_eq!(Client::new(proxy.address).ask("PUT k v").unwrap(), "+");
+    });
+    // A route that waits for the whole can still say so.
+    each("{all_sync: p}", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        assert_eq!(
+            client.ask("MANY broken 2").unwrap(),
+            "? proxy: Connection closed by the server"
+        );
+        assert_eq!(client.ask("PUT k v").unwrap(), "+");
+    });
+}
+
+#[test]
+fn who_does_not_know_the_password_is_told_and_closed() {
+    each("p", &LINES, |proxy| {
+        let mut client = Client::connect(proxy.address, "guessed");
+        client.say("GET k\n").unwrap();
+        assert_eq!(client.hear().unwrap(), "DENIED");
+        assert!(client.hear().is_err());
+    });
+}
+
+#[test]
+fn a_server_that_refuses_us_is_a_failed_server() {
+    each("p", &STRANGER, |proxy| {
+        let mut client = Client::new(proxy.address);
+        assert_eq!(client.ask("GET k").unwrap(), "? proxy: the server said DENIED");
+    });
+}
+
+#[test]
+fn a_probe_takes_the_same_way_in() {
+    each("p", &LINES, |proxy| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(probe(&proxy.members[0])).unwrap();
+    });
+    each("p", &STRANGER, |proxy| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let error = runtime.block_on(probe(&proxy.members[0])).unwrap_err();
+        assert_eq!(error.to_string(), "the server said DENIED");
+    });
+}

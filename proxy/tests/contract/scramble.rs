@@ -1,0 +1,89 @@
+//! A byte transform as TLS is one: the connecting side speaks first, and nothing plain leaves before it has.
+
+use std::io;
+
+use proxima::dialect::Transform;
+
+/// Each byte XOR a counter that begins at a nonce of the connecting side's choice, one counter for each direction.
+pub(crate) struct Scramble {
+    /// None until the handshake is over.
+    nonce: Option<u8>,
+    begins: bool,
+    sealed: u8,
+    opened: u8,
+    /// Plain bytes from before the end of the handshake.
+    early: Vec<u8>,
+}
+
+/// The handshake: this and the nonce.
+const MARK: u8 = b'~';
+
+impl Scramble {
+    pub(crate) fn connecting(nonce: u8) -> Self {
+        Self {
+            nonce: Some(nonce),
+            begins: true,
+            sealed: 0,
+            opened: 0,
+            early: Vec::new(),
+        }
+    }
+
+    pub(crate) fn accepting() -> Self {
+        Self {
+            nonce: None,
+            begins: false,
+            sealed: 0,
+            opened: 0,
+            early: Vec::new(),
+        }
+    }
+}
+
+fn mix(bytes: &[u8], nonce: u8, counter: &mut u8, out: &mut Vec<u8>) {
+    for byte in bytes {
+        out.push(byte ^ nonce ^ *counter);
+        *counter = counter.wrapping_add(1);
+    }
+}
+
+impl Transform for Scramble {
+    fn open(&mut self, mut received: &[u8], plain: &mut Vec<u8>, wire: &mut Vec<u8>) -> io::Result<()> {
+        let nonce = match self.nonce {
+            Some(nonce) => nonce,
+            None => {
+                // The handshake may come in pieces.
+                while let ([first, rest @ ..], true) = (received, self.opened == 0) {
+                    if *first != MARK {
+                        return Err(io::ErrorKind::InvalidData.into());
+                    }
+                    (self.opened, received) = (1, rest);
+                }
+                let [nonce, rest @ ..] = received else {
+                    return Ok(());
+                };
+                received = rest;
+                self.nonce = Some(*nonce);
+                self.opened = 0;
+                let early = std::mem::take(&mut self.early);
+                mix(&early, *nonce, &mut self.sealed, wire);
+                *nonce
+            }
+        };
+        mix(received, nonce, &mut self.opened, plain);
+        Ok(())
+    }
+
+    fn seal(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> io::Result<()> {
+        match self.nonce {
+            Some(nonce) => {
+                if std::mem::take(&mut self.begins) {
+                    wire.extend([MARK, nonce]);
+                }
+                mix(plain, nonce, &mut self.sealed, wire);
+            }
+            None => self.early.extend_from_slice(plain),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! A server of the protocol: a thread for each connection, and news at inconvenient moments.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use proxima::dialect::Transform;
+
+use crate::{dialect::answer, scramble::Scramble};
+
+pub(crate) const PASSWORD: &str = "s3cret";
+
+/// Starts a server that lives as long as the process; its name is in its replies.
+pub(crate) fn start(name: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let values = Arc::new(Mutex::new(HashMap::new()));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let values = Arc::clone(&values);
+            // A connection that breaks is the proxy's affair.
+            thread::spawn(move || Talk::new(stream, Scramble::accepting()).serve(name, &values));
+        }
+    });
+    address
+}
+
+/// A line-wise conversation behind a transform; the client's side of it too.
+pub(crate) struct Talk {
+    stream: TcpStream,
+    transform: Scramble,
+    heard: Vec<u8>,
+}
+
+impl Talk {
+    pub(crate) fn new(stream: TcpStream, transform: Scramble) -> Self {
+        stream.set_nodelay(true).unwrap();
+        Self {
+            stream,
+            transform,
+            heard: Vec::new(),
+        }
+    }
+
+    pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
+        let mut wire = Vec::new();
+        self.transform.seal(text.as_bytes(), &mut wire)?;
+        self.stream.write_all(&wire)
+    }
+
+    /// In so many pieces, with a pause between them.
+    pub(crate) fn say_slowly(&mut self, text: &str, pieces: usize) -> io::Result<()> {
+        let mut wire = Vec::new();
+        self.transform.seal(text.as_bytes(), &mut wire)?;
+        for piece in wire.chunks(wire.len().div_ceil(pieces).max(1)) {
+            self.stream.write_all(piece)?;
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// The next line, without its end.
+    pub(crate) fn hear(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
+                let line = self.heard.drain(..=end).collect::<Vec<_>>();
+                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            let mut received = [0; 16 * 1024];
+            let count = match self.stream.read(&mut received) {
+                // A read with a time limit is not resumed when its process was stopped for a moment.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let mut wire = Vec::new();
+            self.transform
+                .open(&received[..count], &mut self.heard, &mut wire)?;
+            self.stream.write_all(&wire)?;
+        }
+    }
+
+    fn serve(&mut self, name: &str, values: &Mutex<HashMap<String, String>>) -> io::Result<()> {
+        self.say(&format!("HELLO salt of {name}\n"))?;
+        if self.hear()? != format!("LOGIN proxy {}", answer(&format!("salt of {name}"), PASSWORD)) {
+            return self.say("DENIED\n");
+        }
+        self.say("WELCOME\n! first news\n")?;
+        loop {
+            let line = self.hear()?;
+            let mut words = line.splitn(3, ' ');
+            let [verb, key, rest] = [0; 3].map(|_| words.next().unwrap_or_default());
+            match verb {
+                "PUT" => {
+                    values.lock().unwrap().insert(key.to_owned(), rest.to_owned());
+                    self.say("+\n")?;
+                }
+                "GET" => match values.lock().unwrap().get(key) {
+                    Some(value) => self.say(&format!("! news\n= {value} of {name}\n"))?,
+                    None => self.say("= nothing\n! news\n")?,
+                },
+                "MANY" if key == "broken" => {
+                    self.say("- and then\n")?;
+                    return Ok(());
+                }
+                "MANY" => {
+                    let count: usize = rest.parse().unwrap_or(0);
+                    for part in 0..count {
+                        if part % 100 == 3 {
+                            self.say("! news within a reply\n")?;
+                        }
+                        self.say(&format!("- part {part} of {key} {}\n", "x".repeat(50)))?;
+                    }
+                    self.say_slowly(&format!(". {count}\n! half of it now, half of it later\n"), 3)?;
+                }
+                _ => self.say("? what\n")?,
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Going on to the next child, with the client's own request each time.
+
+use crate::world::world;
+
+const MISS: &str = "END\r\n";
+const HIT: &str = "VALUE k 0 1\r\nx\r\nEND\r\n";
+const ERROR: &str = "SERVER_ERROR busy\r\n";
+
+/// One step: this member hears the request (as it then stands) and says that; without a reply it closes.
+type Step = (&'static str, &'static str, Option<&'static str>);
+
+struct Case {
+    route: &'static str,
+    request: &'static str,
+    steps: &'static [Step],
+    answer: &'static str,
+}
+
+const GET: &str = "get k\r\n";
+const SET: &str = "set k 0 0 1\r\nx\r\n";
+const TABLE: &[Case] = &[
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, Some(MISS))],
+        answer: MISS,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, Some(ERROR)), ("b", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, None), ("b", GET, None), ("c", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: p}",
+        request: GET,
+        steps: &[("a", GET, None), ("b", GET, None), ("c", GET, Some(ERROR))],
+        answer: ERROR,
+    },
+    // a child that answers at once, in the middle
+    Case {
+        route: "{failover: [{member: p/a}, {error: gone}, {member: p/c}]}",
+        request: GET,
+        steps: &[("a", GET, Some(ERROR)), ("c", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{failover: [{error: gone}, {member: p/b}]}",
+        request: SET,
+        steps: &[("b", SET, Some("STORED\r\n"))],
+        answer: "STORED\r\n",
+    },
+    Case {
+        route: "{failover: [{member: p/a}, {error: gone}]}",
+        request: SET,
+        steps: &[("a", SET, Some(ERROR))],
+        answer: "SERVER_ERROR gone\r\n",
+    },
+    // what is stored elsewhere expires
+    Case {
+        route: "{failover_with_ttl: {normal: {member: p/a}, failover: [{member: p/b}], ttl: 60}}",
+        request: SET,
+        steps: &[
+            ("a", SET, None),
+            ("b", "set k 0 60 1\r\nx\r\n", Some("STORED\r\n")),
+        ],
+        answer: "STORED\r\n",
+    },
+    // misses
+    Case {
+        route: "{miss_failover: p}",
+        request: GET,
+        steps: &[
+            ("a", GET, Some(MISS)),
+            ("b", GET, Some(MISS)),
+            ("c", GET, Some(HIT)),
+        ],
+        answer: HIT,
+    },
+    Case {
+        route: "{miss_failover: p}",
+        request: GET,
+        steps: &[
+            ("a", GET, Some(MISS)),
+            ("b", GET, Some(MISS)),
+            ("c", GET, Some(ERROR)),
+        ],
+        answer: ERROR,
+    },
+    Case {
+        route: "{miss_failover: {children: p, best_on_error: true}}",
+        request: GET,
+        steps: &[
+            ("a", GET, Some(ERROR)),
+            ("b", GET, Some(MISS)),
+            ("c", GET, Some(ERROR)),
+        ],
+        answer: MISS,
+    },
+    Case {
+        route: "{miss_failover: [\"null\", {member: p/b}, \"null\", {member: p/c}]}",
+        request: GET,
+        steps: &[("b", GET, Some(MISS)), ("c", GET, Some(HIT))],
+        answer: HIT,
+    },
+    Case {
+        route: "{miss_failover: p}",
+        request: SET,
+        steps: &[("a", SET, Some("NOT_STORED\r\n"))],
+        answer: "NOT_STORED\r\n",
+    },
+];
+
+#[test]
+fn children_are_asked_in_turn_until_one_answers() {
+    for (number, case) in TABLE.iter().enumerate() {
+        let name = format!("case {number}: {}", case.route);
+        let mut world = world(case.route);
+        let client = world.client();
+        world.say(client, case.request.as_bytes());
+        for (member, heard, says) in case.steps {
+            assert_eq!(world.heard(client), "", "{name}: too early");
+            assert_eq!(world.sent(member), *heard, "{name}: {member}");
+            match says {
+                Some(text) => world.reply(member, text),
+                None => world.leave(world.lane(member)),
+            }
+        }
+        assert_eq!(world.heard(client), case.answer, "{name}");
+        for member in ["a", "b", "c", "d"] {
+            assert_eq!(world.sent(member), "", "{name}: {member} was asked for nothing");
+        }
+        assert!(world.engine.flights.is_empty(), "{name}: something still waits");
+    }
+}
+
+#[test]
+fn refused_connections_fail_over_within_the_turn() {
+    let mut world = world("{failover: p}");
+    world.down.extend(["a".to_owned(), "b".to_owned()]);
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    assert_eq!(world.sent("c"), "get k\r\n");
+    world.reply("c", HIT);
+    assert_eq!(world.heard(client), HIT);
+}
+
+#[test]
+fn an_ejected_child_is_passed_over_without_being_asked() {
+    let mut world = crate::world::world_of(
+        "pools:\n  p: {servers: [{address: 10.0.0.1:1, name: a}, {address: 10.0.0.2:1, name: b}], eject: {failures: 1}}\n\
+         routes: {main: {failover: p}}\nlisteners: [{address: \"127.0.0.1:1\", route: main}]\n",
+    );
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    world.leave(world.lane("a"));
+    assert!(
+        matches!(&world.engine.wishes.news[..], [proxima::engine::News::Ejected(member, _)] if member.name == "a")
+    );
+    world.reply("b", HIT);
+    world.sent("a");
+    world.say(client, b"get k\r\n");
+    assert_eq!(world.sent("a"), "");
+    world.reply("b", MISS);
+    assert_eq!(world.heard(client), format!("{HIT}{MISS}"));
+}
+
+#[test]
+fn keys_of_one_get_fail_over_each_for_itself() {
+    let mut world = world("{failover: p}");
+    let client = world.client();
+    world.say(client, b"get k l\r\n");
+    assert_eq!(world.sent("a"), "get k\r\nget l\r\n");
+    world.reply("a", "SERVER_ERROR busy\r\nVALUE l 0 1\r\ny\r\nEND\r\n");
+    assert_eq!(world.sent("b"), "get k\r\n");
+    world.reply("b", HIT);
+    assert_eq!(
+        world.heard(client),
+        "VALUE k 0 1\r\nx\r\nVALUE l 0 1\r\ny\r\nEND\r\n"
+    );
+}

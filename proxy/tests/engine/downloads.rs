@@ -1,0 +1,189 @@
+//! Replies too large for a shared lane: passed on as they come, and nobody waits for a slow reader.
+
+use std::time::Duration;
+
+use proxima::client::HIGH_WATER;
+
+use crate::world::{World, world, world_of};
+
+const SIZE: usize = 2 << 20;
+
+fn value(key: &str) -> String {
+    format!(
+        "VALUE {key} 0 {SIZE}\r\n{}\r\nEND\r\n",
+        key.repeat(SIZE / key.len())
+    )
+}
+
+/// The server sends as long as it is read from; returns what it has not sent.
+fn say_while_read<'a>(world: &mut World, lane: usize, mut text: &'a str) -> &'a str {
+    while !text.is_empty() && !world.seats[lane].paused && world.seats[lane].closed.is_none() {
+        let (piece, rest) = text.split_at(text.len().min(16 << 10));
+        world.say(lane, piece.as_bytes());
+        text = rest;
+    }
+    text
+}
+
+#[test]
+fn alone_it_streams_and_the_server_is_held_back_for_a_slow_reader() {
+    let mut world = world("{member: p/a}");
+    let (slow, quick) = (world.client(), world.client());
+    world.seats[slow].frozen = true;
+    world.say(slow, b"get k\r\n");
+    let lane = world.lane("a");
+    let reply = value("k");
+    let mut rest = say_while_read(&mut world, lane, &reply);
+    assert!(!rest.is_empty(), "it was not held back");
+    let kept = reply.len() - rest.len();
+    assert!(kept < 2 * HIGH_WATER, "{kept} bytes are kept");
+    // Others take a fresh lane.
+    world.say(quick, b"get l\r\n");
+    assert_ne!(world.lane("a"), lane);
+    world.reply("a", "END\r\n");
+    assert_eq!(world.heard(quick), "END\r\n");
+    // A slow reader is not the server's fault, however long it takes.
+    world.pass(Duration::from_secs(3));
+    assert_eq!(world.seats[lane].closed, None);
+    world.thaw(slow);
+    for _ in 0..1000 {
+        rest = say_while_read(&mut world, lane, rest);
+    }
+    assert!(rest.is_empty() && world.heard(slow) == reply);
+    world.say(slow, b"version\r\n");
+    assert!(world.heard(slow).starts_with("VERSION"));
+}
+
+#[test]
+fn a_reader_that_takes_nothing_is_closed_and_its_lane_with_it() {
+    let mut world = world("{member: p/a}");
+    let slow = world.client();
+    world.seats[slow].frozen = true;
+    world.say(slow, b"get k\r\n");
+    let lane = world.lane("a");
+    let reply = value("k");
+    let rest = say_while_read(&mut world, lane, &reply);
+    while world.seats[slow].closed.is_none() {
+        world.pass(Duration::from_millis(100));
+    }
+    assert!(world.engine.now > 9_000_000, "too early");
+    assert_eq!(world.seats[slow].closed, Some(true));
+    assert!(!world.seats[lane].paused, "nobody would ever read from it again");
+    say_while_read(&mut world, lane, rest);
+    assert_eq!(world.seats[lane].closed, Some(true));
+    assert!(!world.engine.holds_lanes() && world.engine.lanes.is_empty());
+    assert_eq!(
+        world.engine.tree.reach(0)[0].health.failures(),
+        0,
+        "not the server's fault"
+    );
+}
+
+#[test]
+fn before_others_it_is_collected_so_that_they_do_not_wait_for_the_reader() {
+    let mut world = world("{member: p/a}");
+    let (slow, quick) = (world.client(), world.client());
+    world.seats[slow].frozen = true;
+    world.say(slow, b"get k\r\n");
+    world.say(quick, b"get l\r\n");
+    let lane = world.lane("a");
+    let reply = value("k");
+    assert!(
+        say_while_read(&mut world, lane, &reply).is_empty(),
+        "it is held back"
+    );
+    world.reply("a", "VALUE l 0 1\r\nx\r\nEND\r\n");
+    assert_eq!(world.heard(quick), "VALUE l 0 1\r\nx\r\nEND\r\n");
+    world.thaw(slow);
+    assert!(world.heard(slow) == reply);
+    assert_eq!(world.lanes("a"), [lane]);
+}
+
+#[test]
+fn those_behind_a_long_reply_are_given_their_own_time() {
+    let mut world = world("{member: p/a}");
+    let (first, second) = (world.client(), world.client());
+    world.say(first, b"get k\r\n");
+    world.say(second, b"get l\r\n");
+    let lane = world.lane("a");
+    let reply = value("k");
+    for piece in reply.as_bytes().chunks(SIZE / 8) {
+        world.say(lane, piece);
+        world.pass(Duration::from_millis(400));
+    }
+    world.reply("a", "END\r\n");
+    assert_eq!(world.heard(second), "END\r\n");
+    world.say(second, b"get l\r\n");
+    world.pass(Duration::from_millis(1200));
+    assert_eq!(world.heard(second), "SERVER_ERROR timeout\r\n");
+}
+
+#[test]
+fn a_server_that_stops_in_the_middle_costs_its_reader_the_connection_and_others_nothing() {
+    let mut world = world("{member: p/a}");
+    let (reader, other) = (world.client(), world.client());
+    world.say(reader, b"get k\r\n");
+    let (lane, reply) = (world.lane("a"), value("k"));
+    world.say(lane, &reply.as_bytes()[..100_000]);
+    world.say(other, b"get l\r\n");
+    world.pass(Duration::from_millis(300));
+    world.reply("a", "END\r\n");
+    world.pass(Duration::from_millis(900));
+    assert_eq!(world.seats[lane].closed, Some(true));
+    assert_eq!(
+        world.seats[reader].closed,
+        Some(true),
+        "half a reply must not look like a whole one"
+    );
+    assert_eq!(world.heard(other), "END\r\n");
+    assert_eq!(world.seats[other].closed, None);
+}
+
+#[test]
+fn of_several_keys_large_and_small_replies_are_joined_in_order() {
+    let mut world = world("{by_prefix: {prefixes: {a: {member: p/a}, b: {member: p/b}, c: {member: p/c}}}}");
+    let client = world.client();
+    world.say(client, b"get b c a x\r\nget c\r\n");
+    let (large_a, large_c) = (value("a"), value("c"));
+    // The second get makes c's a reply with another behind it, which is collected; a is held back out of its turn.
+    let (lane_a, lane_c) = (world.lane("a"), world.lane("c"));
+    assert!(say_while_read(&mut world, lane_c, &large_c).is_empty());
+    let rest = say_while_read(&mut world, lane_a, &large_a);
+    assert!(!rest.is_empty());
+    assert_eq!(world.heard(client), "");
+    world.reply("b", "VALUE b 0 1\r\nx\r\nEND\r\n");
+    assert!(say_while_read(&mut world, lane_a, rest).is_empty());
+    let cut = |text: &str| text.strip_suffix("END\r\n").unwrap().to_owned();
+    let small = "VALUE b 0 1\r\nx\r\n";
+    // x has no route: its error ends the reply.
+    let error = "SERVER_ERROR no route for this key's prefix\r\n";
+    assert!(world.heard(client) == [small, &cut(&large_c), &cut(&large_a), error].concat());
+    world.reply("c", "END\r\n");
+    assert_eq!(world.heard(client), "END\r\n");
+}
+
+#[test]
+fn what_is_collected_is_bounded() {
+    let mut world = world_of(
+        "pools: {p: [10.0.0.1:1]}\nlimits: {total_bytes: 4MiB}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
+    );
+    let (slow, quick) = (world.client(), world.client());
+    world.seats[slow].frozen = true;
+    world.say(slow, b"get k\r\n");
+    world.say(quick, b"get l\r\n");
+    let (lane, reply) = (world.lane("10.0.0.1:1"), value("k"));
+    let rest = say_while_read(&mut world, lane, &reply);
+    assert!(
+        reply.len() - rest.len() < (1 << 20) + HIGH_WATER,
+        "{} bytes are left",
+        rest.len()
+    );
+    // Those behind wait for the reader, who is closed when he takes nothing.
+    while world.seats[slow].closed.is_none() {
+        world.pass(Duration::from_millis(100));
+    }
+    assert!(say_while_read(&mut world, lane, rest).is_empty());
+    world.say(lane, b"END\r\n");
+    assert_eq!(world.heard(quick), "END\r\n");
+}

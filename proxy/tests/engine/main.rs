@@ -1,0 +1,10 @@
+//! The engine between bytes and bytes: no socket, no clock, no thread, so that every order of events can be played.
+
+mod attempts;
+mod downloads;
+mod gathers;
+mod pipelines;
+mod random;
+mod uploads;
+mod world;
+mod wraps;

@@ -1,0 +1,223 @@
+//! Values too large for a shared lane: passed on as they come, to one server or to several.
+
+use std::time::Duration;
+
+use proxima::client::{BULK_LANES, HIGH_WATER};
+
+use crate::world::{World, world};
+
+const SIZE: usize = 2 << 20;
+
+/// A set of `SIZE` bytes, and its beginning.
+fn set() -> String {
+    format!("set k 0 0 {SIZE}\r\n{}\r\n", "v".repeat(SIZE))
+}
+
+fn say_in_pieces(world: &mut World, client: usize, text: &str) {
+    for piece in text.as_bytes().chunks(16 << 10) {
+        world.say(client, piece);
+    }
+}
+
+#[test]
+fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
+    let mut world = world("{all_sync: p}");
+    world.frozen.insert("c".into());
+    let client = world.client();
+    let request = set();
+    say_in_pieces(&mut world, client, &request);
+    // The client is held back rather than the value kept here.
+    assert!(world.seats[client].paused);
+    let frozen = world.lane("c");
+    let buffered = world
+        .engine
+        .lanes
+        .iter()
+        .map(|(_, lane)| lane.stream.out.len())
+        .max()
+        .unwrap();
+    assert!(buffered <= HIGH_WATER + (16 << 10), "{buffered} bytes are kept");
+    world.pass(Duration::from_millis(1100));
+    assert_eq!(world.seats[frozen].closed, Some(true), "cut off with a reset");
+    assert!(!world.seats[client].paused);
+    for member in ["a", "b"] {
+        assert_eq!(
+            world.seats[world.lane(member)].closed,
+            None,
+            "{member} was not slow"
+        );
+        assert!(world.sent(member) == request, "{member}");
+        world.reply(member, "STORED\r\n");
+    }
+    assert_eq!(world.heard(client), "SERVER_ERROR timeout\r\n");
+    assert!(world.engine.flights.is_empty());
+}
+
+#[test]
+fn a_client_that_dawdles_is_no_fault_of_the_server_and_does_not_keep_its_lane_for_ever() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    let request = set();
+    world.say(client, &request.as_bytes()[..1000]);
+    world.pass(Duration::from_secs(5));
+    let lane = world.lane("a");
+    assert_eq!(world.seats[lane].closed, None);
+    let members = world.engine.tree.reach(0);
+    assert_eq!(members[0].health.failures(), 0);
+    world.pass(Duration::from_secs(7));
+    assert_eq!(
+        world.seats[client].closed,
+        Some(true),
+        "no progress within the write time-out"
+    );
+    assert_eq!(world.seats[lane].closed, Some(true), "half a value is of no use");
+    assert_eq!(world.engine.tree.reach(0)[0].health.failures(), 0);
+}
+
+#[test]
+fn an_upload_may_last_longer_than_a_reply_may() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    let request = set();
+    for piece in request.as_bytes().chunks(SIZE / 8) {
+        world.say(client, piece);
+        world.pass(Duration::from_millis(400));
+    }
+    assert_eq!(world.heard(client), "");
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.heard(client), "STORED\r\n");
+}
+
+#[test]
+fn nothing_of_a_client_overtakes_its_own_upload() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    world.say(client, b"get before\r\n");
+    let request = set();
+    say_in_pieces(&mut world, client, &format!("{request}get k\r\n"));
+    assert_eq!(
+        world.sent("a"),
+        "get before\r\n",
+        "the upload waits until it is alone"
+    );
+    world.reply("a", "END\r\n");
+    assert!(world.sent("a") == request, "the get waits until it is stored");
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.sent("a"), "get k\r\n");
+    world.say(world.lanes("a")[0], b"END\r\n");
+    assert_eq!(world.heard(client), "END\r\nSTORED\r\nEND\r\n");
+}
+
+#[test]
+fn other_clients_do_not_wait_for_an_upload() {
+    let mut world = world("{member: p/a}");
+    let (slow, quick) = (world.client(), world.client());
+    world.say(slow, &set().as_bytes()[..100_000]);
+    world.sent("a");
+    world.say(quick, b"get k\r\n");
+    assert_eq!(world.sent("a"), "get k\r\n");
+    assert_eq!(world.lanes("a").len(), 2);
+}
+
+#[test]
+fn uploads_beyond_the_bulk_lanes_wait_and_go_on_even_when_those_lanes_die() {
+    let mut world = world("{member: p/a}");
+    let request = set();
+    let first: Vec<usize> = (0..BULK_LANES).map(|_| world.client()).collect();
+    for &client in &first {
+        world.say(client, &request.as_bytes()[..100_000]);
+    }
+    let last = world.client();
+    say_in_pieces(&mut world, last, &request);
+    let lanes = world.lanes("a");
+    assert_eq!(lanes.len(), BULK_LANES);
+    world.sent("a");
+    for lane in lanes {
+        world.leave(lane);
+    }
+    assert!(world.sent("a") == request);
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.heard(last), "STORED\r\n");
+    for client in first {
+        assert_eq!(
+            world.heard(client),
+            "SERVER_ERROR Connection closed by the server\r\n"
+        );
+        say_in_pieces(&mut world, client, &request[100_000..]);
+        world.say(client, b"version\r\n");
+        assert!(
+            world.heard(client).starts_with("VERSION"),
+            "the rest of its value is swallowed"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_answers_before_the_end_is_listened_to() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    let request = set();
+    world.say(client, &request.as_bytes()[..100_000]);
+    world.reply("a", "SERVER_ERROR object too large for cache\r\n");
+    assert_eq!(world.heard(client), "SERVER_ERROR object too large for cache\r\n");
+    say_in_pieces(&mut world, client, &request[100_000..]);
+    assert!(
+        world.sent("a") == request,
+        "it swallows the value as memcached does"
+    );
+    world.say(client, b"get k\r\n");
+    assert_eq!(world.sent("a"), "get k\r\n");
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
+    let mut world = world("{all_sync: p}");
+    let (client, other) = (world.client(), world.client());
+    world.say(other, b"get k\r\n");
+    world.say(client, &set().as_bytes()[..100_000]);
+    world.leave(client);
+    for member in ["a", "b", "c"] {
+        let lanes = world.lanes(member);
+        assert_eq!(
+            [None, Some(true)],
+            [world.seats[lanes[0]].closed, world.seats[lanes[1]].closed],
+            "{member}"
+        );
+        world.reply(member, "END\r\n");
+    }
+    assert_eq!(world.heard(other), "END\r\n");
+    assert!(world.engine.flights.is_empty());
+}
+
+#[test]
+fn the_embedded_store_and_routes_that_answer_themselves_swallow_what_they_refuse() {
+    for (route, answer) in [
+        ("embedded", "SERVER_ERROR object too large for cache\r\n"),
+        ("{error: gone}", "SERVER_ERROR gone\r\n"),
+        ("\"null\"", "NOT_STORED\r\n"),
+    ] {
+        let mut world = world(route);
+        let client = world.client();
+        say_in_pieces(&mut world, client, &set());
+        assert_eq!(world.heard(client), answer, "{route}");
+        world.say(client, b"mn\r\n");
+        assert_eq!(world.heard(client), "MN\r\n", "{route}");
+    }
+}
+
+#[test]
+fn a_quiet_upload_is_sent_with_a_reply_and_silenced() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    let body = "v".repeat(SIZE);
+    say_in_pieces(
+        &mut world,
+        client,
+        &format!("set k 0 0 {SIZE} noreply\r\n{body}\r\nget k\r\n"),
+    );
+    assert!(world.sent("a") == format!("set k 0 0 {SIZE}\r\n{body}\r\n"));
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.sent("a"), "get k\r\n");
+    world.reply("a", "END\r\n");
+    assert_eq!(world.heard(client), "END\r\n");
+}

@@ -1,0 +1,313 @@
+//! Plays the reactor, the clients and the servers around an engine: what a worker does in a turn, without sockets and with
+//! a clock of its own.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use proxima::{
+    client::Register,
+    config::{
+        self,
+        schema::{Config, Source},
+    },
+    dialect::Memcache,
+    engine::{Engine, Facts, Peer},
+    members::{Here, Registry},
+    near::store::{self, Store},
+    reactor::Conn,
+    route::Build,
+};
+
+/// One end of a connection that the engine believes it has.
+pub(crate) struct Seat {
+    pub(crate) peer: Peer,
+    /// Of a lane: its member.
+    pub(crate) member: String,
+    /// What the engine has sent and nobody has taken from here.
+    pub(crate) heard: Vec<u8>,
+    /// Given to the socket, not taken by the peer.
+    pub(crate) backlog: Vec<u8>,
+    /// The peer takes nothing.
+    pub(crate) frozen: bool,
+    /// The engine does not want to receive.
+    pub(crate) paused: bool,
+    /// The engine has closed it; true = with a reset.
+    pub(crate) closed: Option<bool>,
+}
+
+/// An engine and everything around it.
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    /// By the number that stands in its `Conn`.
+    pub(crate) seats: Vec<Seat>,
+    /// Members that refuse connections.
+    pub(crate) down: HashSet<String>,
+    /// Members that take nothing, from their next lane on.
+    pub(crate) frozen: HashSet<String>,
+    watched: Vec<usize>,
+}
+
+/// Connects a world to one listener that enters `route`, among pools `p` (servers a, b, c) and `q` (d).
+pub(crate) fn world(route: &str) -> World {
+    world_of(&format!(
+        "pools:\n  p: {{servers: [{}], eject: {{failures: 0}}}}\n  q: {{servers: [{}], eject: {{failures: 0}}}}\n\
+         routes: {{main: {route}}}\nlisteners: [{{address: \"127.0.0.1:1\", route: main}}]\n",
+        "{address: 10.0.0.1:1, name: a}, {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}",
+        "{address: 10.0.0.4:1, name: d}",
+    ))
+}
+
+/// A world of a whole configuration.
+pub(crate) fn world_of(yaml: &str) -> World {
+    let config = config::parse(yaml, Path::new("test"))
+        .unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+        .config;
+    let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
+    let facts = Facts {
+        pid: 1,
+        epoch: 1_700_000_000,
+        workers: 1,
+        worker: 0,
+    };
+    let register = Arc::new(Register::new(1));
+    let mut engine = Engine::new(&Memcache::PLAIN, config.limits.clone(), store, register, facts, 7);
+    engine.tree = Rc::new(tree(&config));
+    World {
+        engine,
+        seats: Vec::new(),
+        down: HashSet::new(),
+        frozen: HashSet::new(),
+        watched: Vec::new(),
+    }
+}
+
+fn tree(config: &Config) -> proxima::route::Tree {
+    let servers: BTreeMap<_, _> = config
+        .pools
+        .iter()
+        .filter_map(|(name, pool)| match &pool.source {
+            Source::Static(servers) => Some((name.clone(), servers.clone())),
+            Source::File(_) => None,
+        })
+        .collect();
+    let mut registry = Registry::new(Here::new(&[], None));
+    let listeners: Vec<String> = config
+        .listeners
+        .iter()
+        .map(|listener| listener.address.clone())
+        .collect();
+    let mut build = Build::new(config, &servers, &mut registry, &Memcache::PLAIN, "test", 1).unwrap();
+    build.tree(&mut registry, &listeners).unwrap().tree
+}
+
+impl World {
+    fn seat(&mut self, peer: Peer, member: &str) -> usize {
+        let number = self.seats.len();
+        let frozen = self.frozen.contains(member);
+        let member = member.to_owned();
+        let (heard, backlog) = (Vec::new(), Vec::new());
+        self.seats.push(Seat {
+            peer,
+            member,
+            heard,
+            backlog,
+            frozen,
+            paused: false,
+            closed: None,
+        });
+        self.engine.attach(peer, Conn::new(number as u32, 0));
+        number
+    }
+
+    /// A client connects to the first listener.
+    pub(crate) fn client(&mut self) -> usize {
+        let peer = self.engine.open_client(0, &Memcache::PLAIN);
+        self.seat(peer, "")
+    }
+
+    /// Bytes arrive from a client or server, and the turn ends.
+    pub(crate) fn say(&mut self, seat: usize, bytes: &[u8]) {
+        match self.seats[seat].peer {
+            Peer::Client { index, generation } => self.engine.client_bytes(index, generation, bytes),
+            Peer::Lane { index, generation } => self.engine.lane_bytes(index, generation, bytes),
+        }
+        self.turn();
+    }
+
+    /// The peer closes its side.
+    pub(crate) fn leave(&mut self, seat: usize) {
+        match self.seats[seat].peer {
+            Peer::Client { index, generation } => self.engine.client_eof(index, generation),
+            Peer::Lane { index, generation } => self.engine.lane_failed(index, generation, None),
+        }
+        self.turn();
+    }
+
+    /// The newest open lane to a member.
+    pub(crate) fn lane(&self, member: &str) -> usize {
+        let mut lanes = self.seats.iter().enumerate().rev();
+        let found = lanes.find(|(_, seat)| seat.member == member && seat.closed.is_none());
+        found.unwrap_or_else(|| panic!("no lane to {member}")).0
+    }
+
+    /// All lanes there ever were to a member.
+    pub(crate) fn lanes(&self, member: &str) -> Vec<usize> {
+        (0..self.seats.len())
+            .filter(|&seat| self.seats[seat].member == member)
+            .collect()
+    }
+
+    /// A member says this on its newest lane.
+    pub(crate) fn reply(&mut self, member: &str, text: &str) {
+        let lane = self.lane(member);
+        self.say(lane, text.as_bytes());
+    }
+
+    /// Takes what a seat has heard.
+    pub(crate) fn heard(&mut self, seat: usize) -> String {
+        String::from_utf8(std::mem::take(&mut self.seats[seat].heard)).unwrap()
+    }
+
+    /// Takes what a member has heard on all its lanes.
+    pub(crate) fn sent(&mut self, member: &str) -> String {
+        self.lanes(member)
+            .into_iter()
+            .map(|lane| self.heard(lane))
+            .collect()
+    }
+
+    /// Time passes; time-outs are looked at as often as a worker does.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.engine.now + time.as_micros() as u64;
+        while self.engine.now < end {
+            self.engine.now = (self.engine.now + 50_000).min(end);
+            self.engine.run_timers();
+            self.engine.check_lanes();
+            let seats = &self.seats;
+            self.engine
+                .check_clients(&|conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len()));
+            self.turn();
+        }
+    }
+
+    /// A frozen peer takes what was kept for it.
+    pub(crate) fn thaw(&mut self, seat: usize) {
+        let seat = &mut self.seats[seat];
+        seat.frozen = false;
+        seat.heard.append(&mut seat.backlog);
+        let peer = seat.peer;
+        self.drained(peer);
+        self.turn();
+    }
+
+    /// Ends a turn as a worker does, and goes on while turns follow by themselves.
+    pub(crate) fn turn(&mut self) {
+        loop {
+            for seat in std::mem::take(&mut self.watched) {
+                if self.seats[seat].backlog.is_empty() {
+                    self.drained(self.seats[seat].peer);
+                }
+            }
+            for (index, generation) in std::mem::take(&mut self.engine.wishes.again) {
+                self.engine.serve_again(index, generation);
+            }
+            self.fulfil();
+            let wishes = &self.engine.wishes;
+            if self.watched.is_empty() && wishes.again.is_empty() && wishes.flush.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn drained(&mut self, peer: Peer) {
+        match peer {
+            Peer::Client { index, generation } => {
+                self.engine.client_drained(index, generation);
+                self.engine.wishes.flush.push(peer);
+            }
+            Peer::Lane { index, generation } => self.engine.lane_drained(index, generation),
+        }
+    }
+
+    fn fulfil(&mut self) {
+        while let Some(index) = self.engine.wishes.connect.pop() {
+            let Some(lane) = self.engine.lanes.get(index as usize) else {
+                continue;
+            };
+            let (generation, member) = (lane.generation, lane.member.name.clone());
+            self.seat(Peer::Lane { index, generation }, &member);
+            if self.down.contains(&member) {
+                let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+                self.engine.lane_failed(index, generation, Some(&refused));
+            } else {
+                self.engine.lane_connected(index, generation);
+            }
+        }
+        for peer in std::mem::take(&mut self.engine.wishes.flush) {
+            self.flush(peer);
+        }
+        for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {
+            let seat = find(&self.seats, conn).unwrap();
+            self.seats[seat].paused = pause;
+        }
+        for (conn, abort) in std::mem::take(&mut self.engine.wishes.close) {
+            let seat = find(&self.seats, conn).unwrap();
+            self.seats[seat].closed = Some(abort);
+        }
+    }
+
+    fn flush(&mut self, peer: Peer) {
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
+        stream.dirty = false;
+        let Some(conn) = stream.conn else { return };
+        let out = std::mem::take(&mut stream.out);
+        let sent = !out.is_empty();
+        let number = find(&self.seats, conn).unwrap();
+        let seat = &mut self.seats[number];
+        if !seat.backlog.is_empty() {
+            // The socket takes nothing more: the bytes stay with the engine.
+            self.engine.stream(peer).unwrap().out = out;
+            return;
+        }
+        if seat.frozen {
+            seat.backlog = out;
+        } else {
+            seat.heard.extend_from_slice(&out);
+        }
+        let blocked = !seat.backlog.is_empty();
+        match peer {
+            Peer::Client { index, generation } => {
+                let client = &self.engine.clients[index as usize];
+                let finished = self.engine.is_finished(client);
+                if finished && !blocked {
+                    self.engine.client_failed(index, generation);
+                } else if sent && !blocked && (client.stalled || self.engine.holds_lanes()) {
+                    self.watched.push(number);
+                }
+            }
+            Peer::Lane { index, .. } => {
+                if sent
+                    && !blocked
+                    && self
+                        .engine
+                        .lanes
+                        .get(index as usize)
+                        .is_some_and(|lane| lane.uploading.is_some())
+                {
+                    self.watched.push(number);
+                }
+            }
+        }
+    }
+}
+
+fn find(seats: &[Seat], conn: Conn) -> Option<usize> {
+    (0..seats.len()).find(|&seat| Conn::new(seat as u32, 0) == conn)
+}

@@ -1,0 +1,119 @@
+//! Requests that are changed or held back on their way, and the replies to them.
+
+use std::time::Duration;
+
+use crate::world::world;
+
+/// Route, what the client says, what `a` hears, what it says, what the client hears.
+const TABLE: &[(&str, &str, &str, &str, &str)] = &[
+    (
+        "{modify_key: {child: {member: p/a}, ensure_prefix: \"x:\"}}",
+        "get k\r\n",
+        "get x:k\r\n",
+        "VALUE x:k 0 1\r\nv\r\nEND\r\n",
+        "VALUE k 0 1\r\nv\r\nEND\r\n",
+    ),
+    (
+        "{modify_key: {child: {member: p/a}, ensure_prefix: \"x:\"}}",
+        "get k l\r\n",
+        "get x:k\r\nget x:l\r\n",
+        "VALUE x:k 0 1\r\nv\r\nEND\r\nVALUE x:l 0 1\r\nw\r\nEND\r\n",
+        "VALUE k 0 1\r\nv\r\nVALUE l 0 1\r\nw\r\nEND\r\n",
+    ),
+    (
+        "{modify_key: {child: {member: p/a}, ensure_prefix: \"x:\"}}",
+        "mg k v k\r\n",
+        "mg x:k v k\r\n",
+        "VA 1 kx:k\r\nv\r\n",
+        "VA 1 kk\r\nv\r\n",
+    ),
+    (
+        "{modify_key: {child: {member: p/a}, ensure_prefix: \"x:\"}}",
+        "set x:k 0 0 1\r\nv\r\n",
+        "set x:k 0 0 1\r\nv\r\n",
+        "STORED\r\n",
+        "STORED\r\n",
+    ),
+    (
+        "{modify_ttl: {child: {member: p/a}, ttl: 5}}",
+        "set k 0 60 1\r\nv\r\n",
+        "set k 0 5 1\r\nv\r\n",
+        "STORED\r\n",
+        "STORED\r\n",
+    ),
+    (
+        "{log: {member: p/a}}",
+        "delete k\r\n",
+        "delete k\r\n",
+        "NOT_FOUND\r\n",
+        "NOT_FOUND\r\n",
+    ),
+    // a key changed below a failover is the client's own again above it
+    (
+        "{failover: [{error: no}, {modify_key: {child: {member: p/a}, ensure_prefix: \"y:\"}}]}",
+        "gets k\r\n",
+        "gets y:k\r\n",
+        "VALUE y:k 0 1 7\r\nv\r\nEND\r\n",
+        "VALUE k 0 1 7\r\nv\r\nEND\r\n",
+    ),
+];
+
+#[test]
+fn requests_and_replies_are_changed_on_their_way() {
+    for (route, request, sent, reply, heard) in TABLE {
+        let mut world = world(route);
+        let client = world.client();
+        world.say(client, request.as_bytes());
+        assert_eq!(world.sent("a"), *sent, "{route}");
+        world.reply("a", reply);
+        assert_eq!(world.heard(client), *heard, "{route}");
+        assert!(world.engine.flights.is_empty(), "{route}");
+    }
+}
+
+#[test]
+fn a_large_reply_gets_the_clients_own_key_too() {
+    let mut world = world("{modify_key: {child: {member: p/a}, ensure_prefix: \"long-prefix:\"}}");
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    let value = "v".repeat(200_000);
+    world.reply(
+        "a",
+        &format!("VALUE long-prefix:k 0 200000\r\n{value}\r\nEND\r\n"),
+    );
+    assert!(world.heard(client) == format!("VALUE k 0 200000\r\n{value}\r\nEND\r\n"));
+}
+
+#[test]
+fn a_delayed_request_goes_on_when_its_time_has_come() {
+    let mut world = world("{fault: {child: {member: p/a}, delay: 300ms}}");
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    world.pass(Duration::from_millis(250));
+    assert!(world.lanes("a").is_empty());
+    world.pass(Duration::from_millis(100));
+    assert_eq!(world.sent("a"), "get k\r\n");
+    world.reply("a", "END\r\n");
+    assert_eq!(world.heard(client), "END\r\n");
+}
+
+#[test]
+fn a_delayed_request_may_be_answered_within_the_walk() {
+    let mut world = world("{fault: {child: \"null\", delay: 100ms}}");
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    world.pass(Duration::from_millis(150));
+    assert_eq!(world.heard(client), "END\r\n");
+    assert!(world.engine.flights.is_empty());
+}
+
+#[test]
+fn a_streamed_request_is_not_held_back() {
+    let mut world = world("{fault: {child: {member: p/a}, delay: 100ms}}");
+    let client = world.client();
+    let request = format!("set k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));
+    world.say(client, request.as_bytes());
+    assert!(world.sent("a") == request);
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.heard(client), "STORED\r\n");
+}

@@ -1,0 +1,144 @@
+//! What a request costs in user-space instructions, counted by callgrind: a number that does not depend on the machine's load.
+//!
+//! `tests/instructions.json` holds the numbers; this test is red when one grows by more than 5 %, and says so when one
+//! shrinks by as much. After a change that is meant: `PROXIMA_UPDATE=1 cargo test --test instructions`.
+//!
+//! So that the number follows the code alone:
+//! * the difference between two numbers of rounds is taken: the start cancels;
+//! * no flags from the environment, the baseline CPU (x86-64), one codegen unit for our crates, no incremental build;
+//! * glibc's memcpy and memset are pinned to their SSE2 variants by `GLIBC_TUNABLES`;
+//! * memchr picks AVX2 at run time where it is: valgrind knows it, but a host without it gets another number, and is
+//!   not measured.
+#![cfg(target_arch = "x86_64")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+const TOLERANCE: f64 = 0.05;
+const SCENARIOS: [&str; 4] = [
+    "1-at-a-time",
+    "pipelines-of-16",
+    "gets-of-8-keys",
+    "values-of-32-KiB",
+];
+const ROUNDS: [usize; 2] = [11, 121];
+const TUNABLES: &str = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM,-AVX_Fast_Unaligned_Load";
+
+fn manifest() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Builds the replay as a release is built, without its slow last step; returns the program.
+fn build() -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .current_dir(manifest())
+        .args(["build", "--example", "replay", "--profile", "fast"]);
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    for setting in [
+        "incremental=false",
+        "package.proxima.codegen-units=1",
+        "package.proxima-wire.codegen-units=1",
+    ] {
+        cargo.args(["--config", &format!("profile.fast.{setting}")]);
+    }
+    for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"] {
+        cargo.env_remove(variable);
+    }
+    let output = run(&mut cargo);
+    let messages = String::from_utf8(output.stdout).expect("cargo speaks JSON");
+    let program = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "replay")
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    program.expect("cargo names the program")
+}
+
+/// Instructions and requests of one run.
+fn count(program: &Path, scenario: &str, rounds: usize) -> (u64, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("callgrind");
+    let output = run(Command::new("valgrind")
+        .args([
+            "--tool=callgrind",
+            &format!("--callgrind-out-file={}", file.display()),
+        ])
+        .arg(program)
+        .args([scenario, &rounds.to_string()])
+        .env("GLIBC_TUNABLES", TUNABLES));
+    let requests = String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .parse()
+        .expect("the replay prints its requests");
+    let profile = fs::read_to_string(file).unwrap();
+    let total = profile
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .expect("callgrind writes totals");
+    (total.trim().parse().unwrap(), requests)
+}
+
+fn unfit() -> Option<&'static str> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return Some("valgrind is not installed");
+    }
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    (!cpu.contains(" avx2 ")).then_some("this CPU has no AVX2")
+}
+
+#[test]
+fn no_request_costs_more_instructions_than_it_did() {
+    if let Some(why) = unfit() {
+        eprintln!("\n*** NOT TESTED: instructions per request are not counted, {why} ***\n");
+        return;
+    }
+    let file = manifest().join("tests/instructions.json");
+    let program = build();
+    let measured: BTreeMap<&str, u64> = SCENARIOS
+        .iter()
+        .map(|&scenario| {
+            let [few, many] = ROUNDS.map(|rounds| count(&program, scenario, rounds));
+            (scenario, (many.0 - few.0) / (many.1 - few.1))
+        })
+        .collect();
+    println!("{measured:#?}");
+    if std::env::var_os("PROXIMA_UPDATE").is_some() {
+        let text = serde_json::to_string_pretty(&measured).unwrap();
+        return fs::write(file, text + "\n").unwrap();
+    }
+    let committed: BTreeMap<String, u64> = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut grown = Vec::new();
+    for (scenario, now) in measured {
+        let before = committed.get(scenario).copied().unwrap_or(0);
+        let ratio = now as f64 / before as f64;
+        if ratio > 1.0 + TOLERANCE {
+            grown.push(format!(
+                "{scenario}: {before} → {now} ({:+.1} %)",
+                (ratio - 1.0) * 100.0
+            ));
+        } else if ratio < 1.0 - TOLERANCE {
+            eprintln!("{scenario}: {before} → {now}: keep the gain with PROXIMA_UPDATE=1");
+        }
+    }
+    assert!(
+        grown.is_empty(),
+        "instructions per request have grown by more than 5 %: {grown:#?}"
+    );
+}

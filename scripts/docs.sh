@@ -1,0 +1,12 @@
+#!/bin/sh
+# Writes the generated references anew; on an error the old ones stay.
+set -eu
+cd "$(dirname "$0")/.."
+
+cargo build --release --locked -p proxima
+new=$(mktemp -d)
+trap 'rm -r "$new"' EXIT
+target/release/proxima config options >"$new/options.md"
+target/release/proxima config routes >"$new/routes.md"
+target/release/proxima config schema >"$new/proxima.schema.json"
+cp "$new"/* docs/

@@ -1,0 +1,74 @@
+#!/bin/sh
+# Installs what the tests need: programs from the distribution, Python packages in .venv. What is missing and cannot be
+# installed is said, and the tests that need it are skipped.
+set -eu
+cd "$(dirname "$0")/.."
+
+# program, its package, what is skipped without it
+needs='
+memcached  memcached            everything that is checked beside a real memcached
+memccat    libmemcached-tools   clients built on libmemcached
+nutcracker nutcracker           side by side with twemproxy
+haproxy    haproxy              side by side with HAProxy
+valgrind   valgrind             the guard on instructions per request
+'
+sbin="$PATH:/usr/sbin:/sbin"
+
+missing() {
+    echo "$needs" | while read -r program package skipped; do
+        [ -z "$program" ] || PATH=$sbin command -v "$program" >/dev/null || echo "$package $skipped"
+    done
+    can_make_venv || echo "python3-venv the end-to-end tests"
+}
+
+can_make_venv() {
+    [ -x .venv/bin/python ] || python3 -c 'import venv, ensurepip' 2>/dev/null
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Packages of servers start them, on ports that people use: Debian asks this file whether it may.
+guard=/usr/sbin/policy-rc.d
+install_packages() {
+    if [ ! -e "$guard" ]; then
+        printf '#!/bin/sh\nexit 101\n' | as_root tee "$guard" >/dev/null
+        as_root chmod 755 "$guard"
+        trap 'as_root rm -f "$guard"' EXIT
+        trap 'exit 130' INT TERM
+    fi
+    as_root apt-get update -q >/dev/null || true
+    status=0
+    # One by one: what one release lacks must not keep the others away.
+    for package in "$@"; do
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$package" \
+            </dev/null >/dev/null || status=1
+    done
+    return $status
+}
+
+# Words, one for each package: not to be quoted below.
+wanted=$(missing | cut -d' ' -f1 | sort -u)
+if [ -n "$wanted" ]; then
+    if ! command -v apt-get >/dev/null; then
+        echo "prepare: no apt-get here; not installed:" $wanted
+    elif [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
+        echo "prepare: installing needs root or sudo without a password; not installed:" $wanted
+    else
+        echo "prepare: installing" $wanted
+        install_packages $wanted || echo "prepare: not everything could be installed"
+    fi
+fi
+missing | while read -r package skipped; do
+    echo "prepare: skipped, as $package is missing: $skipped"
+done
+
+if can_make_venv; then
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    if [ ! -e .venv/installed ] || ! cmp -s tests/requirements.txt .venv/installed; then
+        # An old pip knows no more than this, and need not be a newer one.
+        PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install --quiet -r tests/requirements.txt </dev/null
+        cp tests/requirements.txt .venv/installed
+    fi
+fi

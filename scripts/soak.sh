@@ -1,0 +1,14 @@
+#!/bin/sh
+# The long runs: what goes wrong once in many times.
+set -eu
+cd "$(dirname "$0")/.."
+
+[ ! -d agent ] || ! command -v go >/dev/null || (cd agent && go test ./...)
+cargo build --release --locked -p proxima
+round=1
+while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
+    echo "soak: round $round of ${SOAK_ROUNDS:-10}"
+    .venv/bin/python -m pytest tests
+    round=$((round + 1))
+done
+FUZZ_SECONDS="${FUZZ_SECONDS:-1800}" sh scripts/fuzz.sh

@@ -1,0 +1,27 @@
+//! A reply's head lies within the bytes and does not depend on what follows it; another key in it leaves the rest alone.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use proxima_wire::memcache::{Command, is_reply_whole, reply, reply_key, rewrite_reply_key};
+use proxima_wire::message::Parsed;
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (number, bytes) = input;
+    let Some(command) = Command::from_u8(number % Command::ALL.len() as u8) else { return };
+    let Parsed::Head(head) = reply(command, bytes) else { return };
+    assert!(head.head as usize <= bytes.len() && u64::from(head.trailer) <= head.len());
+    assert_eq!(reply(command, &bytes[..head.head as usize]), Parsed::Head(head));
+    assert_eq!(reply(command, &bytes[..head.head as usize - 1]), Parsed::More);
+    is_reply_whole(&head, bytes);
+    let mut out = Vec::new();
+    rewrite_reply_key(command, b"own", bytes, &mut out);
+    match reply_key(command, bytes) {
+        None => assert_eq!(out, bytes),
+        Some(key) => {
+            assert!(key.end() < head.head as usize);
+            assert_eq!(reply_key(command, &out).map(|key| key.of(&out)), Some(&b"own"[..]));
+            let Parsed::Head(other) = reply(command, &out) else { panic!("{}", out.escape_ascii()) };
+            assert_eq!((other.outcome, other.body, other.trailer), (head.outcome, head.body, head.trailer));
+        }
+    }
+});
