@@ -142,7 +142,7 @@ def test_what_was_asked_is_answered_once_the_client_reads(memcached, proxima):
 
 def test_when_all_together_is_too_much_requests_are_refused_not_memory_taken(memcached, proxima):
     server = memcached()
-    proxy = proxima(limited([server], total_bytes="4MiB", connection_bytes="2MiB"))
+    proxy = proxima(limited([server], total_bytes="256KiB", connection_bytes="2MiB"))
     server.set("k", "v" * 60_000)
     before = proxy.memory()
     greedy = [proxy.raw() for _ in range(20)]
