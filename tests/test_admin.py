@@ -16,7 +16,8 @@ def server(memcached):
 
 @pytest.fixture
 def proxy(server, proxima):
-    pool = {"servers": [{"address": server.address, "name": 'a"b\\c', "zone": "z"}], "eject": {"failures": 1, "probe_initial": "20ms"}}
+    named = {"address": server.address, "name": 'a"b\\c', "zone": "z"}
+    pool = {"servers": [named], "eject": {"failures": 1, "probe_initial": "20ms"}}
     return proxima(config("cache", {"cache": pool}))
 
 
@@ -85,7 +86,8 @@ def test_members_tell_state_distance_and_zone(server, proxy):
 def test_explain_walks_the_tree_and_refuses_what_is_no_key(proxy, server):
     text = proxy.explain("k", "set")
     assert text.startswith("set k ") and server.address in text and "up" in text
-    for bad in ("key=", "key=a%20b", "key=a%0d%0aget%20b", "key=" + "k" * 251, "", "key=k&listener=9", "key=k&command=bogus"):
+    no_keys = ["key=", "key=a%20b", "key=a%0d%0aget%20b", "key=" + "k" * 251, ""]
+    for bad in (*no_keys, "key=k&listener=9", "key=k&command=bogus"):
         status, text = proxy.http(f"/explain?{bad}")
         assert status == 400, (bad, text)
 

@@ -174,7 +174,8 @@ def test_failures_are_counted_for_the_process(memcached, proxima):
 
 def test_failover_hides_a_dead_server(memcached, proxima):
     servers = memcached.several(2)
-    proxy = proxima(config({"by_operation": {"read": {"failover": "cache"}, "default": {"all_fastest": "cache"}}}, pool(servers)))
+    route = {"by_operation": {"read": {"failover": "cache"}, "default": {"all_fastest": "cache"}}}
+    proxy = proxima(config(route, pool(servers)))
     with Load(proxy.address, tolerant=True) as load:
         load.after(200)
         servers[0].kill()

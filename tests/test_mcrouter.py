@@ -1,4 +1,4 @@
-"""mcrouter's front door: the well-known node-local set-up runs unchanged, and behaves as mcrouter's users are used to."""
+"""mcrouter's front door: the well-known node-local set-up runs unchanged and behaves as its users are used to."""
 
 import json
 import pathlib
@@ -39,7 +39,7 @@ def node_local(servers):
 
 
 class Router(Program):
-    """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, by the program's name or as a command."""
+    """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, by name or as a command."""
 
     def __init__(self, text, folder, *arguments, program=(BINARY, "mcrouter")):
         self.file = pathlib.Path(folder) / f"mcrouter-{ports.free()}.json"
@@ -132,7 +132,12 @@ def test_reads_fail_over_when_the_nodes_own_server_is_lost(servers, mcrouter, lo
         else:
             servers[0].start()
         gets = servers[0].stat("cmd_get")
-        until(lambda: client.get("k") and servers[0].stat("cmd_get") > gets or loss == "killed", "reads are local again")
+        
+        def local_again():
+            client.get("k")
+            return servers[0].stat("cmd_get") > gets
+
+        until(local_again, "reads are local again")
     assert [server.stat("cmd_flush") for server in servers] == [0] * 8
 
 

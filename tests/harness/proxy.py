@@ -140,7 +140,7 @@ class Program:
 
 
 class Proxy(Program):
-    """`proxima run` with a configuration in our YAML. Listeners without an address and the admin port get free ports."""
+    """`proxima run` with a configuration in our YAML. The admin port is a free one unless the configuration says."""
 
     def __init__(self, config, io, folder, arguments=()):
         folder = pathlib.Path(folder)
