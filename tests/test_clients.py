@@ -138,7 +138,7 @@ def tool(name, *arguments, folder=None):
 
 
 def memccapable(address):
-    """The names of memccapable's ASCII tests that passed. (It prints names and successes on stdout, failures on stderr.)"""
+    """The names of memccapable's ASCII tests that passed; it prints them on stdout, failures on stderr."""
     host, port = split(address)
     _, text = tool("memccapable", "-h", host, "-p", str(port), "-a")
     return re.findall(r"(ascii \w+(?: \w+)?) +\[pass\]", text.decode())

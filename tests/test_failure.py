@@ -79,7 +79,6 @@ def test_a_frozen_server_under_load_brings_no_wrong_reply_when_it_thaws(memcache
 
 NONSENSE = {
     "words": b"hello, who is there?\r\n",
-    "another key": b"VALUE other 0 1\r\nx\r\nEND\r\n",
     "a length that is none": b"VALUE k 0 x\r\n",
     "a length beyond all bounds": b"VALUE k 0 99999999999999999999999\r\n",
     "a value without its end": b"VALUE k 0 1\r\nxyzEND\r\nEND\r\n",
@@ -95,8 +94,6 @@ def test_a_server_that_talks_nonsense_is_cut_off_and_its_clients_get_errors(memc
     mad, sane = scripted(answering(answer)), memcached()
     proxy = proxima(config("cache", pool([mad, sane], timeout="500ms"), workers=1))
     theirs, ours = key_of(proxy, mad), key_of(proxy, sane)
-    if answer is NONSENSE["another key"]:
-        assert theirs != "other"
     with proxy.raw() as client, proxy.raw() as bystander:
         bystander.set(ours, "v")
         for _ in range(5):
@@ -177,7 +174,8 @@ def test_failures_are_counted_for_the_process(memcached, proxima):
 
 def test_failover_hides_a_dead_server(memcached, proxima):
     servers = memcached.several(2)
-    proxy = proxima(config({"by_operation": {"read": {"failover": "cache"}, "default": {"all_fastest": "cache"}}}, pool(servers)))
+    route = {"by_operation": {"read": {"failover": "cache"}, "default": {"all_fastest": "cache"}}}
+    proxy = proxima(config(route, pool(servers)))
     with Load(proxy.address, tolerant=True) as load:
         load.after(200)
         servers[0].kill()
@@ -212,9 +210,10 @@ def test_a_late_reply_never_finds_another_client(memcached, proxima):
             client.set(f"k{number}", f"value {number}")
     server.freeze()
     for number in range(20):
-        with proxy.raw() as leaving:
-            leaving.send(b"get k%d\r\n" % number)
-    until(lambda: proxy.metric("requests_in_flight") == 20, "all have been sent")
+        leaving = proxy.raw()
+        leaving.send(b"get k%d\r\n" % number)
+        until(lambda: proxy.metric("requests_in_flight") == number + 1, "it has been sent")
+        leaving.abort()
     until(lambda: proxy.metric("clients") == 0, "all have left")
     staying = [proxy.raw() for _ in range(20)]
     for number, client in enumerate(staying, 20):

@@ -10,7 +10,7 @@ from harness import until
 from harness.proxy import config
 from harness.servers import answering
 
-# Keys that differ in their last digit only are neighbours for twemproxy's hashes: these are as different as users' keys.
+# As different as users' keys: those that differ in the last digit only are neighbours for twemproxy's hashes.
 KEYS = [hashlib.md5(bytes([number])).hexdigest()[:12] for number in range(40)]
 
 
@@ -116,7 +116,8 @@ def test_nearest_asks_this_nodes_server_and_the_next_when_it_is_gone(memcached, 
         assert client.get("k") == b"2"
         for server, expected in ((near, b"1"), (zone, b"0")):
             server.kill()
-            until(lambda: client.ask(b"get k\r\n") == b"VALUE k 0 1\r\n%b\r\nEND\r\n" % expected, "the next nearest answers")
+            reply = b"VALUE k 0 1\r\n%b\r\nEND\r\n" % expected
+            until(lambda: client.ask(b"get k\r\n") == reply, "the next nearest answers")
             until(lambda: proxy.member(server.address)["state"] == "ejected", "the dead one is ejected")
             assert expected == str(addresses(servers).index(members(proxy.explain("k"))[0])).encode()
 

@@ -208,7 +208,8 @@ impl Engine {
             if waiting == 0 || waiting != client.stuck_backlog {
                 (client.stuck, client.stuck_backlog) = (now, waiting);
             }
-            if waiting > 0 && now - client.stuck > patience {
+            let silent = client.upload.is_some() && !client.stalled && now - client.active > patience;
+            if silent || waiting > 0 && now - client.stuck > patience {
                 self.figures.clients.slow += 1;
                 gone.push(index as u32);
             } else if client.is_uploading() && !client.stalled && now - client.active > patience {

@@ -1,4 +1,4 @@
-"""Free ports below the range that the kernel gives to outgoing connections, so that no client of a test takes one first."""
+"""Free ports, below those that the kernel gives to outgoing connections: no client of a test takes one first."""
 
 import random
 import socket

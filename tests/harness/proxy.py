@@ -30,6 +30,7 @@ class Program:
         self.addresses = addresses
         self.address = addresses[0]
         self.admin = admin
+        self._killed = False
         self._log = pathlib.Path(folder) / f"log.{ports.free()}"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
@@ -115,8 +116,16 @@ class Program:
         """The exit code."""
         return self.process.wait(PATIENCE)
 
+    def kill(self):
+        """Ends it as a crash does."""
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        self._killed = True
+
     def stop(self):
         """Ends it at once, and fails if it had ended by itself or has panicked."""
+        if self._killed:
+            return
         code = self.process.poll()
         if code is None:
             self.signal(signal.SIGINT)
@@ -131,7 +140,7 @@ class Program:
 
 
 class Proxy(Program):
-    """`proxima run` with a configuration in our YAML. Listeners without an address and the admin port get free ports."""
+    """`proxima run` with a configuration in our YAML. The admin port is a free one unless the configuration says."""
 
     def __init__(self, config, io, folder, arguments=()):
         folder = pathlib.Path(folder)

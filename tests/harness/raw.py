@@ -1,6 +1,7 @@
 """A client that knows nothing but bytes."""
 
 import socket
+import struct
 
 from . import PATIENCE
 
@@ -37,6 +38,15 @@ class Raw:
 
     def close(self):
         self.sock.close()
+
+    def abort(self):
+        """Leaves with a reset: nothing that is due can be delivered any more."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+    def finish(self):
+        """Sends no more, and still reads."""
+        self.sock.shutdown(socket.SHUT_WR)
 
     def send(self, data):
         self.sock.sendall(data)

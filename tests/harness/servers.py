@@ -1,6 +1,7 @@
 """Servers behind the proxy: real memcached, and one that says what a test wants."""
 
 import os
+import pathlib
 import pwd
 import shutil
 import signal
@@ -46,6 +47,13 @@ class Memcached:
     def freeze(self):
         """It accepts and answers nothing until `thaw`; its kernel still takes connections."""
         self.process.send_signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+
+        def stands_still():
+            states = [(task / "stat").read_text().rsplit(")", 1)[1].split()[0] for task in tasks.iterdir()]
+            return set(states) == {"T"}
+
+        until(stands_still, "every thread has stopped")
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)

@@ -15,7 +15,7 @@ use crate::{
     contender::{Contender, Site, Spread},
     load::Report,
     net::connect_many,
-    process::{Child, CpuTime, Launch, Placement, allowed, free_port, least_busy, resident_bytes},
+    process::{Child, Launch, Placement, Usage, allowed, free_port, least_busy, resident_bytes},
 };
 
 /// Servers behind each proxy.
@@ -207,9 +207,9 @@ impl Arena<'_> {
         let launch = contender.launch(program, &site)?;
         let mut proxy = Child::start(&launch, &self.places.proxy, self.directory)?;
         wait_for(port).map_err(|error| proxy.check_running().err().unwrap_or(error))?;
-        let before = CpuTime::of(proxy.pid())?;
+        let before = Usage::of(proxy.pid())?;
         let report = self.load(&[port], rate)?;
-        let used = CpuTime::of(proxy.pid())?.since(&before);
+        let used = Usage::of(proxy.pid())?.since(&before).nanoseconds;
         proxy.check_running()?;
         let cpu_us = used as f64 / 1_000.0 / report.replies as f64;
         Ok(Run {

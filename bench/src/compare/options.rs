@@ -22,14 +22,17 @@ const FREE: &str = "free";
 ///
 /// A whole run takes about half an hour. Whoever is not found is left out, and the results say so.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = "Rows of --rows:
+#[command(
+    args_override_self = true,
+    after_long_help = "Rows of --rows:
   1x1 10x1 100x1 1000x1 100x16 100x1-32k            proxies; clients ready at once × requests of each
   embedded-1x1 embedded-10x1 embedded-100x1 embedded-1000x1 embedded-100x16
   all-of-4 clients members-100x1 members-1x1 idle free
 
 Examples:
   proxima-bench compare --quick --rows 100x1,100x16
-  proxima-bench compare --binary mcrouter=/opt/mcrouter/bin/mcrouter --only proxima-epoll,twemproxy,mcrouter")]
+  proxima-bench compare --binary mcrouter=/opt/mcrouter/bin/mcrouter --only proxima-epoll,twemproxy,mcrouter"
+)]
 pub(crate) struct Options {
     /// How often every contender has its turn
     #[arg(long, default_value_t = 5)]

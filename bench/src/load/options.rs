@@ -23,11 +23,14 @@ use crate::workload::{Mix, Popularity};
 /// Exit code: 0; 1 when a wrong byte was read, with --strict also when a request was refused or lost; 2 when the run
 /// could not be made.
 #[derive(Args, Clone, Debug, Serialize)]
-#[command(after_long_help = "Examples:
+#[command(
+    args_override_self = true,
+    after_long_help = "Examples:
   proxima-bench load --address 127.0.0.1:11211 --fill                       how much does it take?
   proxima-bench load --rate 20000 --duration 60s --json open.json           how long do replies take at 20,000/s?
   proxima-bench load --connections 1000 --pipeline 16 --popularity zipf     many clients, deep pipelines, hot keys
-  proxima-bench load --reconnect --connections 20                           a connection for every request")]
+  proxima-bench load --reconnect --connections 20                           a connection for every request"
+)]
 pub(crate) struct Options {
     /// Where to connect; of several, each connection takes the next
     #[arg(

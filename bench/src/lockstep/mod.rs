@@ -1,7 +1,7 @@
 //! Lockstep: processor time per request that repeats on a noisy machine.
 //!
 //! ```text
-//!  this process, one thread, SCHED_BATCH          the proxy, on the same processor, SCHED_BATCH, nice 19
+//!  this process, one thread, SCHED_BATCH          the proxy, on the same processor, SCHED_BATCH, nice 10
 //!  ───────────────────────────────────────        ─────────────────────────────────────────────
 //!  every client writes its requests               (ready, but does not interrupt)
 //!  sleeps until all have reached the servers ───▶ wakes once, sees the whole batch, forwards it
@@ -10,7 +10,7 @@
 //!  reads and judges every reply              ◀─── sleeps
 //! ```
 //!
-//! The proxy runs at the lowest priority: SCHED_BATCH keeps a wake-up from interrupting, the priority keeps the
+//! The proxy runs at a low priority: SCHED_BATCH keeps a wake-up from interrupting, the priority keeps the
 //! scheduler's clock from giving the proxy a turn while a thousand clients are still writing. Without it the proxy
 //! saw six batches in place of two at 1,000 clients.
 //!

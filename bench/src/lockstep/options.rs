@@ -26,11 +26,14 @@ const LARGEST_BATCH: usize = 160 * 1024;
 /// Either name contenders, which are started with a configuration of their own and measured burst by burst in turn,
 /// or attach to a proxy that runs.
 #[derive(Args, Debug)]
-#[command(after_long_help = "Examples:
+#[command(
+    args_override_self = true,
+    after_long_help = "Examples:
   proxima-bench lockstep --contender twemproxy,haproxy --clients 100 --pipeline 16
   proxima-bench lockstep --contender proxima-epoll --servers 1000
   proxima-bench lockstep --contender memcached --clients 10          a server: nothing behind it
-  proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004")]
+  proxima-bench lockstep --pid 4711 --address 127.0.0.1:11211 --backends 7001,7002,7003,7004"
+)]
 pub(crate) struct Options {
     #[command(flatten)]
     target: TargetOptions,

@@ -29,9 +29,9 @@ pub(crate) struct Figures {
     pub(crate) cpu_us: Spread,
     /// The same, burst by burst: the n-th of every case of a run was taken at nearly the same time.
     pub(crate) samples_us: Vec<f64>,
-    /// How often the target went to sleep and was woken, per round: 2 for a proxy in step, 1 for a server.
+    /// How often the target's busiest thread went to sleep and was woken, per round: 2 for a proxy, 1 for a server.
     pub(crate) wakeups_a_round: f64,
-    /// How often the target was taken from the processor, per round.
+    /// How often that thread was taken from the processor, per round.
     pub(crate) preemptions_a_round: f64,
     /// How often this process was, per round: each may have shown the target a part of a batch.
     pub(crate) own_preemptions_a_round: f64,

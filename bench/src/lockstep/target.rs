@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A proxy (or server) has to answer within this time after its start.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(30);
 
 /// What is measured: started here or attached to.
 pub(crate) struct Target {
@@ -131,7 +131,7 @@ impl Target {
         stream.set_read_timeout(Some(Duration::from_millis(5)))?;
         stream.write_all(b"get proxima-bench\r\n")?;
         let mut answer = Vec::new();
-        for _ in 0..100 {
+        for _ in 0..300 {
             self.serve()?;
             let mut part = [0; 16 * 1024];
             match stream.read(&mut part) {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     figures::Spread,
-    process::{CpuTime, SyscallTrace, raise_descriptor_limit, resident_bytes, switches},
+    process::{SyscallTrace, Usage, raise_descriptor_limit, resident_bytes},
     workload::Keys,
 };
 
@@ -127,18 +127,15 @@ impl Running {
             Check::Framing,
             &mut self.target,
         )?;
-        let (waited, preempted) = switches(pid)?;
-        let (_, own_preempted) = switches(me)?;
-        let before = CpuTime::of(pid)?;
+        let (before, own_before) = (Usage::of(pid)?, Usage::of(me)?);
         self.rounds
             .run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
-        let used = CpuTime::of(pid)?.since(&before);
-        let (waited_since, preempted_since) = switches(pid)?;
-        self.waited += waited_since - waited;
-        self.preempted += preempted_since - preempted;
-        self.own_preempted += switches(me)?.1 - own_preempted;
+        let used = Usage::of(pid)?.since(&before);
+        self.waited += used.waits;
+        self.preempted += used.preemptions;
+        self.own_preempted += Usage::of(me)?.since(&own_before).preemptions;
         self.samples
-            .push(used as f64 / 1_000.0 / self.requests_a_burst() as f64);
+            .push(used.nanoseconds as f64 / 1_000.0 / self.requests_a_burst() as f64);
         Ok(())
     }
 

@@ -13,8 +13,11 @@ use super::cpus;
 /// `SCHED_BATCH` in `/proc/PID/stat`.
 const SCHED_BATCH: &str = "3";
 
-/// The lowest priority there is, as `nice` counts.
-const LOWEST: &str = "19";
+/// A priority, as `nice` counts, that the scheduler weighs a tenth of the usual one.
+///
+/// So low that a proxy that has used a fair share of the processor gets no turn while a thousand clients write; not so
+/// low that a machine busy with others' work starves it.
+const LOW: &str = "10";
 
 /// Where a process that is started may run.
 #[derive(Clone, Debug)]
@@ -23,8 +26,8 @@ pub(crate) enum Placement {
     Inherited,
     /// On these processors.
     On(Vec<usize>),
-    /// On this processor, and there behind this process: under SCHED_BATCH waking it interrupts nobody, at the lowest
-    /// priority it hardly gets a turn while anybody else is ready.
+    /// On this processor, and there behind this process: under SCHED_BATCH waking it interrupts nobody, at a low
+    /// priority it hardly gets a turn while this process is ready.
     Behind(usize),
 }
 
@@ -39,7 +42,7 @@ impl Placement {
             }
             Self::Behind(cpu) => {
                 let mut words = batch_on(*cpu).to_vec();
-                words.extend(["nice", "-n", LOWEST].map(String::from));
+                words.extend(["nice", "-n", LOW].map(String::from));
                 words
             }
         }
@@ -77,19 +80,13 @@ pub(crate) fn become_batch_on(cpu: usize) -> Result<()> {
     })
 }
 
-/// Moves a process that runs already, every thread of it, to `cpu`, SCHED_BATCH and the lowest priority.
+/// Moves a process that runs already, every thread of it, to `cpu`, SCHED_BATCH and a low priority.
 pub(crate) fn move_to(cpu: usize, pid: u32) -> Result<()> {
     run(&["taskset", "-a", "-c", "-p", &cpu.to_string(), &pid.to_string()])?;
     run(&["chrt", "-a", "-b", "-p", "0", &pid.to_string()])?;
     // A priority is a thread's own; a thread may have ended since it was listed.
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let _ = run(&[
-            "renice",
-            "-n",
-            LOWEST,
-            "-p",
-            &thread?.file_name().to_string_lossy(),
-        ]);
+        let _ = run(&["renice", "-n", LOW, "-p", &thread?.file_name().to_string_lossy()]);
     }
     Ok(())
 }

@@ -1,25 +1,32 @@
 //! The value that belongs to a key: derived from the key alone, so that whoever reads it can tell every wrong byte.
 //!
 //! A value is the key itself, then bytes of one fixed pseudo-random table, entered at a place that the key's hash
-//! names. The table holds every byte, CR LF among them: a codec that looks for the end of a value instead of
-//! counting is found out.
+//! names. Every 256 bytes the table reads like the end of a reply: a codec that looks for the end of a value instead
+//! of counting is found out.
 
 use std::sync::LazyLock;
 
 /// Length of the table; a prime, so that the repeats of a long value do not fall on powers of two.
 const PERIOD: usize = 65_521;
 
+/// What ends the reply to a get.
+const FALSE_END: &[u8] = b"\r\nEND\r\n";
+
 static TABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     // SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
     let mut state = 0u64;
-    std::iter::repeat_with(|| {
+    let random = std::iter::repeat_with(|| {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) as u8
     })
-    .take(PERIOD)
-    .collect()
+    .take(PERIOD);
+    let mut table: Vec<u8> = random.collect();
+    table
+        .chunks_exact_mut(256)
+        .for_each(|part| part[..FALSE_END.len()].copy_from_slice(FALSE_END));
+    table
 });
 
 /// Appends the value of `key`, `size` bytes long, to `out`.
@@ -95,7 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn values_hold_line_ends() {
-        assert!(TABLE.windows(2).any(|pair| pair == b"\r\n"));
+    fn values_hold_what_ends_a_reply() {
+        for key in [&b"key1"[..], b"key2", b"another"] {
+            let value = value(key, 400);
+            assert!(value.windows(FALSE_END.len()).any(|part| part == FALSE_END));
+        }
     }
 }

@@ -37,20 +37,27 @@ fn twemproxy_is_installed() -> bool {
     installed
 }
 
-fn assert_plausible(report: &Value, wakeups: std::ops::Range<f64>) {
+/// `wakeups` a round are expected, and at most half as many again, but where other processes came between.
+fn assert_in_step(report: &Value, wakeups: f64) {
     let figures = &report["figures"];
+    let number = |name: &str| figures[name].as_f64().unwrap_or_default();
     let cost = figures["cpu_us"]["p10"].as_f64().unwrap_or_default();
-    assert!(cost > 0.1, "{report}");
-    assert!(figures["cpu_us"]["median"].as_f64() >= Some(cost), "{report}");
+    assert!(
+        cost > 0.1 && figures["cpu_us"]["median"].as_f64() >= Some(cost),
+        "{report}"
+    );
     assert!(figures["resident_bytes"].as_u64() > Some(500_000), "{report}");
-    let woken = figures["wakeups_a_round"].as_f64().expect("a number");
-    assert!(wakeups.contains(&woken), "not in step: {report}");
+    let most = wakeups * 1.5 + 2.0 * (number("own_preemptions_a_round") + number("preemptions_a_round"));
+    assert!(
+        (wakeups * 0.9..most).contains(&number("wakeups_a_round")),
+        "not in step: {report}"
+    );
 }
 
 #[test]
 fn a_server_is_woken_once_a_round() {
     let reports = lockstep(&["--contender", "memcached", "--clients", "5"]);
-    assert_plausible(&reports[0], 0.9..1.9);
+    assert_in_step(&reports[0], 1.0);
 }
 
 #[test]
@@ -64,7 +71,7 @@ fn a_proxy_sees_each_batch_and_its_replies_at_once() {
         &["--servers", "50"],
     ] {
         let reports = lockstep(&[&["--contender", "twemproxy"], shape].concat());
-        assert_plausible(&reports[0], 1.5..2.5);
+        assert_in_step(&reports[0], 2.0);
     }
 }
 
@@ -98,7 +105,7 @@ fn a_process_that_runs_already_can_be_measured() {
         "-c",
         "5",
     ]);
-    assert_plausible(&reports[0], 0.9..1.9);
+    assert_in_step(&reports[0], 1.0);
 }
 
 #[test]

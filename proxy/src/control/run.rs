@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
     time::{Instant as Deadline, MissedTickBehavior, interval, sleep},
 };
@@ -80,6 +80,11 @@ pub enum StartError {
 /// # Errors
 /// The start failed; later failures are logged.
 pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    // Before anything listens: who can connect can also send a signal.
+    let signals = runtime.block_on(async { Signals::new() })?;
     let (io, why) = options.io.resolve().map_err(StartError::Io)?;
     let loaded = front.load().map_err(ReloadError::from)?;
     let workers = loaded.config.workers.unwrap_or_else(processors).max(1);
@@ -149,9 +154,6 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         state: Mutex::new(state),
     });
     proxy.start_serving(made);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
     runtime.block_on(async {
         let admin = match admin {
             Some(address) => Some(
@@ -166,7 +168,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
             introduce(&proxy, admin.as_deref());
         }
         tokio::spawn(Arc::clone(&proxy).look_after(heard));
-        follow(&proxy).await
+        follow(&proxy, signals).await
     })
 }
 
@@ -207,17 +209,40 @@ fn introduce(proxy: &Proxy, admin: Option<&str>) {
     println!("Next: `proxima --help`, examples/node-local-memcached, docs/. Stop with Ctrl-C.");
 }
 
+/// The signals that mean something.
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+}
+
 /// Follows files and signals until the end.
-async fn follow(proxy: &Arc<Proxy>) -> Result<(), StartError> {
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
+    let Signals {
+        mut hangup,
+        mut terminate,
+        mut interrupt,
+    } = signals;
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = Watch::default();
     watch.changed(proxy.watched());
+    if proxy.front.follows() {
+        // What changed between the first reading and the first look.
+        reload(proxy).await;
+    }
     loop {
         tokio::select! {
             _ = beat.tick() => proxy.workers.beat(),
@@ -229,7 +254,6 @@ async fn follow(proxy: &Arc<Proxy>) -> Result<(), StartError> {
                 if proxy.front.follows() && watch.changed(proxy.watched()) {
                     sleep(proxy.front.delay()).await;
                     reload(proxy).await;
-                    watch.changed(proxy.watched());
                 }
             }
             _ = hangup.recv() => {
@@ -254,7 +278,7 @@ pub(crate) async fn reload(proxy: &Arc<Proxy>) {
     let _ = tokio::task::spawn_blocking(move || proxy.reload().is_ok()).await;
 }
 
-async fn drain(proxy: &Arc<Proxy>, interrupt: &mut tokio::signal::unix::Signal) -> Result<(), StartError> {
+async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
     tracing::info!("SIGTERM: no new clients; each is closed when nothing is due to it");
     proxy.state().draining = true;
     proxy.workers.order(|_| Order::Drain);

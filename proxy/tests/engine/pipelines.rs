@@ -7,10 +7,7 @@ fn replies_of_several_members_leave_in_the_order_of_the_requests() {
     let mut world =
         world("{by_prefix: {prefixes: {a: {member: p/a}, b: {member: p/b}}, default: {member: p/c}}}");
     let client = world.client();
-    world.say(
-        client,
-        b"get a1\r\nget b1\r\nset c1 0 0 1\r\nx\r\nmn\r\nget a2\r\nget b2 a3\r\nnonsense\r\ndelete b3\r\n",
-    );
+    world.say(client, b"get a1\r\nget b1\r\nset c1 0 0 1\r\nx\r\nversion\r\nget a2\r\nget b2 a3\r\nnonsense\r\ndelete b3\r\n");
     assert_eq!(world.sent("a"), "get a1\r\nget a2\r\nget a3\r\n", "one write");
     assert_eq!(world.sent("b"), "get b1\r\nget b2\r\ndelete b3\r\n");
     assert_eq!(world.sent("c"), "set c1 0 0 1\r\nx\r\n");
@@ -21,11 +18,12 @@ fn replies_of_several_members_leave_in_the_order_of_the_requests() {
         "a",
         "VALUE a1 0 1\r\nx\r\nEND\r\nEND\r\nVALUE a3 0 1\r\nz\r\nEND\r\n",
     );
+    let version = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n");
     let expected = [
         "VALUE a1 0 1\r\nx\r\nEND\r\n",
         "END\r\n",
         "STORED\r\n",
-        "MN\r\n",
+        version,
         "END\r\n",
         "VALUE b2 0 1\r\ny\r\nVALUE a3 0 1\r\nz\r\nEND\r\n",
         "ERROR\r\n",

@@ -31,9 +31,9 @@ const ENTRIES: u32 = 1024;
 /// fetched by a second call.
 const COMPLETIONS: u32 = 16 * 1024;
 /// Requests: small, from many.
-const SMALL: (u16, usize) = (1024, 4 * 1024);
-/// Replies: large, from few.
-const LARGE: (u16, usize) = (64, 64 * 1024);
+const SMALL: (u16, usize) = (512, 4 * 1024);
+/// Replies: large, from few. What is on its way when a connection is paused is bounded by these.
+const LARGE: (u16, usize) = (16, 64 * 1024);
 /// A slow send takes this much at a time, so that progress can be seen.
 const SLOW: usize = 256 * 1024;
 /// Empty send buffers kept, and the largest that is worth keeping.

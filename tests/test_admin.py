@@ -1,0 +1,124 @@
+"""What operators and their tools see on the admin port."""
+
+import json
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from harness import until
+from harness.proxy import config
+
+
+@pytest.fixture
+def server(memcached):
+    return memcached()
+
+
+@pytest.fixture
+def proxy(server, proxima):
+    named = {"address": server.address, "name": 'a"b\\c', "zone": "z"}
+    pool = {"servers": [named], "eject": {"failures": 1, "probe_initial": "20ms"}}
+    return proxima(config("cache", {"cache": pool}))
+
+
+def test_live_and_ready(server, proxy):
+    assert proxy.http("/live") == (200, "live\n")
+    status, text = proxy.http("/ready")
+    assert status == 200 and "cache: 1 of 1 members up" in text
+    server.kill()
+    with proxy.raw() as client:
+        client.ask(b"get k\r\n")
+    until(lambda: proxy.http("/ready")[0] == 503, "not ready without its only server")
+    assert "cache: 0 of 1 members up" in proxy.http("/ready")[1]
+    assert proxy.http("/live")[0] == 200
+    server.start()
+    until(lambda: proxy.http("/ready")[0] == 200, "ready again")
+
+
+def test_ready_may_be_asked_of_one_pool(proxy):
+    assert proxy.http("/ready?pool=cache&up=1")[0] == 200
+    assert proxy.http("/ready?pool=cache&up=2")[0] == 503
+    assert proxy.http("/ready?pool=other")[0] == 404
+
+
+def test_metrics_are_openmetrics_and_count_what_was_done(proxy):
+    with proxy.raw() as client:
+        for _ in range(5):
+            client.set("k", "v")
+        for _ in range(7):
+            client.get("k")
+        client.get("absent")
+        client.ask(b"bogus\r\n")
+        families = {family.name: family for family in text_string_to_metric_families(proxy.http("/metrics")[1])}
+        assert families["proxima_request_duration_seconds"].type == "histogram"
+        assert proxy.metric("clients") == 1
+    assert proxy.metric("requests_total", command="set") == 5
+    assert proxy.metric("requests_total", command="get") == 8
+    assert proxy.metric("replies_total", outcome="stored") == 5
+    assert proxy.metric("replies_total", outcome="found") == 7
+    assert proxy.metric("replies_total", outcome="not_found") == 1
+    assert proxy.metric("requests_refused_total") == 1
+    assert proxy.metric("clients_accepted_total") == 1
+    assert proxy.metric("request_duration_seconds_count", listener=proxy.address) == 13
+    assert proxy.metric("member_request_duration_seconds_count", member='a"b\\c') == 13
+    assert proxy.metric("pool_members", pool="cache", up="true") == 1
+    assert proxy.metric("build_info") == 1
+
+
+def test_metrics_stay_openmetrics_when_pools_change(proxy):
+    changed = json.loads(json.dumps(proxy.config))
+    changed["pools"]["cache"]["timeout"] = "3s"
+    for made in (changed, proxy.config, changed):
+        with proxy.raw() as client:
+            client.set("k", "v")
+        proxy.write(made)
+        assert proxy.reload()[0] == 200
+        names = [labels["member"] for labels, _ in proxy.metrics()["proxima_member_up"]]
+        assert names == ['a"b\\c']
+
+
+def test_members_tell_state_distance_and_zone(server, proxy):
+    member = proxy.member(server.address)
+    expected = {"pool": "cache", "name": 'a"b\\c', "zone": "z", "distance": "host", "state": "up", "weight": 1.0}
+    assert expected.items() <= member.items()
+
+
+def test_explain_walks_the_tree_and_refuses_what_is_no_key(proxy, server):
+    text = proxy.explain("k", "set")
+    assert text.startswith("set k ") and server.address in text and "up" in text
+    no_keys = ["key=", "key=a%20b", "key=a%0d%0aget%20b", "key=" + "k" * 251, ""]
+    for bad in (*no_keys, "key=k&listener=9", "key=k&command=bogus"):
+        status, text = proxy.http(f"/explain?{bad}")
+        assert status == 400, (bad, text)
+
+
+def test_explain_changes_nothing(proxy, server):
+    for command in ("get", "set", "delete", "incr", "touch", "mg", "ms"):
+        proxy.explain("k", command)
+    assert server.stat("cmd_set") + server.stat("cmd_get") == 0
+
+
+def test_config_shows_what_runs(proxy, server):
+    assert server.address in proxy.http("/config")[1]
+
+
+def test_one_version_everywhere(proxy):
+    version = proxy.version()
+    with proxy.raw() as client:
+        assert client.stats()["config_version"] == version
+    assert version in proxy.explain("k")
+    assert version in proxy.reload()[1]
+
+
+def test_stats_tell_the_proxys_own_figures(proxy, server):
+    with proxy.raw() as client:
+        stats = client.stats()
+    assert int(stats["pid"]) == proxy.process.pid
+    assert stats["threads"] == "2"
+    assert stats["curr_connections"] == "1"
+    assert stats[f"member_{server.address}"] == "up host"
+
+
+def test_unknown_pages_are_404_and_reload_is_not_a_get(proxy):
+    assert proxy.http("/nothing")[0] == 404
+    assert proxy.http("/reload")[0] == 405

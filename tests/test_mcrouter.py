@@ -1,0 +1,258 @@
+"""mcrouter's front door: the well-known node-local set-up runs unchanged and behaves as its users are used to."""
+
+import json
+import pathlib
+import threading
+
+import pytest
+
+from harness import ports, until
+from harness.load import Load
+from harness.proxy import BINARY, Program
+
+HOSTS = [f"127.0.0.{number}" for number in range(1, 9)]
+
+
+def node_local(servers):
+    """The file as it is written on a node, its own server first."""
+    listed = ",\n        ".join(f'"{server.address}"' for server in servers)
+    return f"""{{
+  // written by the node's agent
+  "pools": {{
+    "A": {{
+      "servers": [
+        {listed}, /* this node's first */
+      ]
+    }}
+  }},
+  "route": {{
+    "type": "OperationSelectorRoute",
+    "operation_policies": {{
+      "add": "AllSyncRoute|Pool|A",
+      "delete": "AllSyncRoute|Pool|A",
+      "get": "FailoverRoute|Pool|A",
+      "set": "AllSyncRoute|Pool|A"
+    }}
+  }}
+}}
+"""
+
+
+class Router(Program):
+    """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, by name or as a command."""
+
+    def __init__(self, text, folder, *arguments, program=(BINARY, "mcrouter")):
+        self.file = pathlib.Path(folder) / f"mcrouter-{ports.free()}.json"
+        self.write(text)
+        port = ports.free()
+        command = [*program, "--listen-addresses=127.0.0.1", f"--port={port}", f"--config-file={self.file}"]
+        super().__init__([*command, f"--stats-root={folder}", *arguments], folder, [f"127.0.0.1:{port}"])
+        self.wait_ready()
+
+    def write(self, text):
+        """In place, as the agent does: a reader may find half of it."""
+        self.file.write_text(text)
+
+
+@pytest.fixture
+def mcrouter(cleanup, tmp_path):
+    def start(text, *arguments, **options):
+        router = Router(text, tmp_path, *arguments, **options)
+        cleanup.callback(router.stop)
+        return router
+
+    return start
+
+
+@pytest.fixture
+def servers(memcached):
+    return [memcached(host=host) for host in HOSTS]
+
+
+@pytest.fixture
+def symlink(tmp_path):
+    """The program called `mcrouter`."""
+    link = tmp_path / "mcrouter"
+    link.symlink_to(pathlib.Path(BINARY).resolve())
+    return str(link)
+
+
+def test_reads_are_local_and_writes_reach_all_eight(servers, mcrouter, symlink):
+    for router in (mcrouter(node_local(servers)), mcrouter(node_local(servers), program=[symlink])):
+        before = [server.stat("cmd_get") for server in servers]
+        with router.raw() as client:
+            client.set("k", "v")
+            assert client.ask(b"add a 0 0 1\r\n1\r\n") == b"STORED\r\n"
+            assert client.ask(b"add a 0 0 1\r\n1\r\n") == b"NOT_STORED\r\n"
+            for _ in range(50):
+                assert client.get("k") == b"v"
+            assert [server.stat("cmd_get") - had for server, had in zip(servers, before)] == [50] + [0] * 7
+            assert [server.get("a") for server in servers] == [b"1"] * 8
+            assert client.ask(b"delete a\r\n") == b"DELETED\r\n"
+            assert [server.get("a") for server in servers] == [None] * 8
+
+
+def test_what_has_no_policy_gets_the_default_reply(servers, mcrouter):
+    with mcrouter(node_local(servers)).raw() as client:
+        client.set("n", "1")
+        assert client.ask(b"incr n 1\r\n") == b"NOT_FOUND\r\n"
+        assert client.ask(b"touch n 0\r\n") == b"NOT_FOUND\r\n"
+        assert servers[0].get("n") == b"1"
+
+
+@pytest.mark.parametrize("loss", ["frozen", "killed"])
+def test_a_lost_node_fails_the_writes_and_no_read(servers, mcrouter, loss):
+    router = mcrouter(node_local(servers), "--server-timeout=200", "--probe-timeout-initial=100")
+    lost = servers[5]
+    with router.raw() as client:
+        client.set("k", "v")
+        lost.freeze() if loss == "frozen" else lost.kill()
+        for _ in range(5):
+            assert client.ask(b"set k 0 0 1\r\nw\r\n").startswith(b"SERVER_ERROR ")
+            assert client.get("k") == b"w"
+        if loss == "frozen":
+            lost.thaw()
+        else:
+            lost.start()
+        until(lambda: client.ask(b"set k 0 0 1\r\nx\r\n") == b"STORED\r\n", "writes succeed again")
+    assert [server.get("k") for server in servers] == [b"x"] * 8
+
+
+@pytest.mark.parametrize("loss", ["frozen", "killed"])
+def test_reads_fail_over_when_the_nodes_own_server_is_lost(servers, mcrouter, loss):
+    router = mcrouter(node_local(servers), "-t", "200", "-r", "100")
+    with router.raw() as client:
+        client.set("k", "v")
+        servers[0].freeze() if loss == "frozen" else servers[0].kill()
+        for _ in range(50):
+            assert client.get("k") == b"v"
+        # And back, without anything being flushed: mcrouter never does.
+        if loss == "frozen":
+            servers[0].thaw()
+        else:
+            servers[0].start()
+        gets = servers[0].stat("cmd_get")
+        
+        def local_again():
+            client.get("k")
+            return servers[0].stat("cmd_get") > gets
+
+        until(local_again, "reads are local again")
+    assert [server.stat("cmd_flush") for server in servers] == [0] * 8
+
+
+def test_a_file_rewritten_every_second_disturbs_nobody_and_is_followed(servers, mcrouter):
+    router = mcrouter(node_local(servers))
+    done = threading.Event()
+    current = [node_local(servers)]
+
+    def rewrite():
+        while not done.wait(0.1):
+            router.write(current[0])
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        with Load(router.address) as load:
+            load.after(500)
+            current[0] = node_local(servers[:3])
+            with router.raw() as client:
+
+                def only_three_have_it():
+                    client.set("probe", "v")
+                    have = [server.get("probe") for server in servers]
+                    for server in servers:
+                        with server.raw() as direct:
+                            direct.ask(b"delete probe\r\n")
+                    return have == [b"v"] * 3 + [None] * 5
+
+                until(only_three_have_it, "the shorter list takes effect")
+            load.after(200)
+    finally:
+        done.set()
+        writer.join()
+
+
+def test_a_bad_file_is_logged_and_the_running_one_stays(servers, mcrouter):
+    router = mcrouter(node_local(servers))
+    router.write(node_local(servers).replace("FailoverRoute", "FancyRoute"))
+    until(lambda: "Unknown RouteHandle: FancyRoute line: " in router.log(), "the log has the reason")
+    with router.raw() as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+
+
+def test_unknown_flags_are_logged_and_ignored(servers, mcrouter):
+    router = mcrouter(node_local(servers), "--rss-limit-mb=1000", "--no-such-flag")
+    until(lambda: "rss-limit-mb" in router.log() and "no-such-flag" in router.log(), "both are logged")
+    with router.raw() as client:
+        client.set("k", "v")
+
+
+def test_what_is_not_there_is_said_at_start(servers, mcrouter):
+    log = mcrouter(node_local(servers), "--async-dir=/tmp").log()
+    for part in ("asynchronous log", "leases", "--stats-root", "--async-dir"):
+        assert part in log, part
+
+
+def test_flush_all_only_where_it_is_enabled(servers, mcrouter):
+    with mcrouter(node_local(servers)).raw() as client:
+        client.set("k", "v")
+        client.send(b"flush_all\r\n")
+        assert client.line() == b"SERVER_ERROR Command disabled\r\n"
+        assert client.get("k") == b"v"
+    with mcrouter(node_local(servers), "--enable-flush-cmd").raw() as client:
+        client.send(b"flush_all\r\n")
+        assert client.line() == b"OK\r\n"
+    assert [server.get("k") for server in servers] == [None] * 8
+
+
+REFUSED = {
+    "an unknown route": ('{"route": {"type": "NoSuchRoute"}}', "Unknown RouteHandle: NoSuchRoute line: 1"),
+    "both route and routes": ('{"route": "NullRoute", "routes": []}', "routes"),
+    "no JSON": ('{"route": ', "1:"),
+    "an unknown pool": ('{"route": "PoolRoute|nowhere"}', "nowhere"),
+}
+
+
+@pytest.mark.parametrize("text, reason", REFUSED.values(), ids=REFUSED.keys())
+def test_what_would_mean_something_else_is_refused_at_start(tmp_path, command, text, reason):
+    file = tmp_path / "mcrouter.json"
+    file.write_text(text)
+    done = command("mcrouter", f"--port={ports.free()}", f"--config-file={file}")
+    assert done.returncode == 2
+    assert reason in done.stderr, done.stderr
+
+
+def test_exit_codes_are_mcrouters(tmp_path, command, symlink, servers, mcrouter):
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(node_local(servers))
+    bad.write_text("{}")
+    port = f"--port={ports.free()}"
+    assert command(port, f"--config=file:{good}", "--validate-config=exit", name=symlink).returncode == 0
+    assert command(port, f"--config=file:{bad}", "--validate-config=exit", name=symlink).returncode == 3
+    absent = command(port, "--config=file:/nowhere", name=symlink)
+    assert absent.returncode == 2 and "Can not read config" in absent.stderr
+    assert command("--version", name=symlink).stdout == "1.0.0 mcrouter\n"
+    taken = mcrouter(node_local(servers)).address.rsplit(":", 1)[1]
+    second = command("--listen-addresses=127.0.0.1", f"--port={taken}", f"--config=file:{good}", name=symlink)
+    assert second.returncode == 2 and "in use" in second.stderr
+
+
+def test_routing_prefixes_choose_the_route(memcached, mcrouter):
+    here, there = memcached.several(2)
+    text = json.dumps(
+        {
+            "pools": {"here": {"servers": [here.address]}, "there": {"servers": [there.address]}},
+            "routes": [
+                {"aliases": ["/a/a/"], "route": "PoolRoute|here"},
+                {"aliases": ["/b/b/"], "route": "PoolRoute|there"},
+            ],
+        }
+    )
+    with mcrouter(text, "--route-prefix=/a/a/").raw() as client:
+        client.set("k", "default")
+        client.set("/b/b/k", "there")
+        assert (here.get("k"), there.get("k")) == (b"default", b"there")
+        assert client.get("/b/b/k") == b"there"
+        assert client.get("/a/a/k") == b"default"

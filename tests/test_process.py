@@ -1,0 +1,203 @@
+"""The process: how it starts, listens, and ends."""
+
+import itertools
+import json
+import os
+import signal
+
+import pytest
+import yaml
+
+from harness import ports, until
+from harness.proxy import BINARY, Program, config
+from harness.raw import Raw
+
+
+def test_it_says_where_it_serves(memcached, proxima):
+    proxy = proxima(config("cache", {"cache": [memcached().address]}))
+    [line] = [line for line in proxy.log().splitlines() if " serves " in line]
+    assert proxy.address in line and f"version={proxy.version()}" in line
+    assert f"http://{proxy.admin}" in proxy.log()
+
+
+def test_port_0_is_any_free_one_and_is_told(proxima, cleanup, io, tmp_path):
+    file = tmp_path / "free.yaml"
+    file.write_text(yaml.safe_dump({"listeners": [{"address": "127.0.0.1:0", "route": "embedded"}]}))
+    program = Program([BINARY, "run", "--config", str(file), "--io", io], tmp_path, ["127.0.0.1:0"])
+    cleanup.callback(program.stop)
+    line = until(lambda: [line for line in program.log().splitlines() if " serves " in line], "it serves")[0]
+    with Raw(line.split(" serves ")[1].split()[0]) as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+
+
+@pytest.mark.parametrize("which", ["listener", "admin"])
+def test_a_second_start_is_refused(proxima, command, io, which):
+    first = proxima(config("embedded"))
+    second = dict(first.config)
+    if which == "listener":
+        second["admin"] = ports.address()
+    else:
+        second["listeners"] = [{"address": ports.address(), "route": "embedded"}]
+    file = first.file.with_name("second.yaml")
+    file.write_text(yaml.safe_dump(second))
+    done = command("run", "--config", str(file), "--io", io)
+    assert done.returncode == 2
+    assert (first.address if which == "listener" else first.admin) in done.stderr
+    assert "in use" in done.stderr
+    with first.raw() as client:
+        client.set("k", "v")
+
+
+def test_a_bad_configuration_is_refused_at_start(tmp_path, command, io):
+    file = tmp_path / "bad.yaml"
+    file.write_text("listeners:\n  - address: 127.0.0.1:0\n    route: nowhere\n")
+    done = command("run", "--config", str(file), "--io", io)
+    assert done.returncode == 2
+    assert f"{file}:3:12: " in done.stderr and "nowhere" in done.stderr
+
+
+def test_a_missing_configuration_is_refused_at_start(tmp_path, command, io):
+    done = command("run", "--config", str(tmp_path / "absent.yaml"), "--io", io)
+    assert done.returncode == 2 and "absent.yaml" in done.stderr
+
+
+def test_sigterm_lets_a_client_have_what_it_waits_for(memcached, proxima):
+    server = memcached()
+    proxy = proxima(config("cache", {"cache": {"servers": [server.address], "timeout": "50s"}}))
+    server.set("k", "v")
+    with proxy.raw() as waiting, proxy.raw() as idle, proxy.raw() as writing:
+        idle.set("a", "1")
+        writing.send(b"set big 0 0 1000000\r\n" + b"x" * 500_000)
+        until(lambda: proxy.metric("uploads_total") == 1, "the upload has begun")
+        server.freeze()
+        waiting.send(b"get k\r\n")
+        until(lambda: proxy.metric("requests_in_flight") == 2, "two requests are on their way")
+        proxy.signal(signal.SIGTERM)
+        assert idle.rest() == b""
+        until(lambda: not proxy.connects(), "it takes no new clients")
+        assert proxy.http("/ready")[0] == 503
+        assert proxy.process.poll() is None
+        server.thaw()
+        assert waiting.rest() == b"VALUE k 0 1\r\nv\r\nEND\r\n"
+        writing.send(b"x" * 500_000 + b"\r\n")
+        assert writing.rest() == b"STORED\r\n"
+    assert proxy.wait() == 0
+
+
+def test_sigterm_without_clients_ends_at_once(proxima):
+    proxy = proxima(config("embedded"))
+    proxy.signal(signal.SIGTERM)
+    assert proxy.wait() == 0
+
+
+def test_a_unix_socket_is_served_by_all_workers(memcached, proxima, tmp_path):
+    listener = {"address": f"unix:{tmp_path}/socket", "route": "cache"}
+    pools = {"cache": [server.address for server in memcached.several(2)]}
+    proxy = proxima(config("cache", pools, workers=4, listeners=[listener]))
+    clients = [proxy.raw() for _ in range(200)]
+    assert {client.stats()["worker"] for client in clients} == {"0", "1", "2", "3"}
+    for number, client in enumerate(clients):
+        client.set(f"k{number}", str(number))
+    for number, client in enumerate(reversed(clients)):
+        assert client.get(f"k{number}") == str(number).encode()
+        client.close()
+
+
+def test_a_socket_file_left_behind_is_no_obstacle(proxima, tmp_path):
+    listener = {"address": f"unix:{tmp_path}/socket", "route": "embedded"}
+    first = proxima(config("embedded", listeners=[listener]))
+    first.kill()
+    # The kernel lets go of a ring, and of the sockets in it, a moment after the process has ended.
+    until(lambda: not first.connects(), "nobody listens any more")
+    assert (tmp_path / "socket").exists()
+    with proxima(config("embedded", listeners=[listener])).raw() as client:
+        client.set("k", "v")
+
+
+def test_all_workers_share_a_port(memcached, proxima):
+    proxy = proxima(config("cache", {"cache": [memcached().address]}, workers=4))
+    workers = set()
+
+    def all_have_answered():
+        with proxy.raw() as client:
+            workers.add(client.stats()["worker"])
+        return len(workers) == 4
+
+    until(all_have_answered, "clients come to all four workers")
+
+
+def test_ipv6(memcached, proxima):
+    server = memcached(host="::1")
+    listener = {"address": ports.address("::1"), "route": "cache"}
+    proxy = proxima(config("cache", {"cache": [server.address]}, listeners=[listener], admin=ports.address("::1")))
+    with proxy.raw() as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+    assert server.get("k") == b"v"
+
+
+def test_what_one_worker_stores_inside_all_others_read(proxima):
+    """Which worker a client came to, its `stats` tell on a listener with servers; here there are many clients."""
+    proxy = proxima(config("embedded", workers=4))
+    clients = [proxy.raw() for _ in range(40)]
+    for number, client in enumerate(clients):
+        client.set(f"k{number}", str(number))
+    for client in clients:
+        for number in range(40):
+            assert client.get(f"k{number}") == str(number).encode()
+    clients[0].set("n", "0")
+    for client in clients * 5:
+        client.send(b"incr n 1\r\n")
+    for client in clients * 5:
+        client.line()
+    assert clients[7].get("n") == b"200"
+    assert clients[3].ask(b"flush_all\r\n") == b"OK\r\n"
+    assert [client.get("k1") for client in clients] == [None] * 40
+    stats = clients[0].stats()
+    assert (stats["threads"], stats["curr_connections"], int(stats["pid"])) == ("4", "40", proxy.process.pid)
+    for client in clients:
+        client.close()
+
+
+def test_without_a_configuration_it_serves_the_store_inside(embedded):
+    program = embedded()
+    with program.raw() as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+    assert program.address in program.log()
+
+
+def test_the_node_address_may_come_from_the_environment(memcached, io, tmp_path, cleanup, monkeypatch):
+    server = memcached(host="127.0.0.7")
+    made = config({"nearest": "cache"}, {"cache": [server.address]}, admin=ports.address())
+    file = tmp_path / "proxima.yaml"
+    file.write_text(yaml.safe_dump(made))
+    monkeypatch.setattr("harness.proxy.environment", lambda: {**os.environ, "HOST_IP": "127.0.0.7"})
+    address = made["listeners"][0]["address"]
+    program = Program([BINARY, "run", "--config", str(file), "--io", io], tmp_path, [address], made["admin"])
+    cleanup.callback(program.stop)
+    assert program.wait_ready().member(server.address)["distance"] == "host"
+
+
+def test_the_log_may_be_json(memcached, io, tmp_path, proxima):
+    proxy = proxima(config("embedded"), "--log-format", "json")
+    lines = [json.loads(line) for line in proxy.log().splitlines()]
+    assert lines and all("timestamp" in line and "level" in line for line in lines)
+
+
+def test_memory_does_not_grow_with_clients_that_have_left(proxima):
+    proxy = proxima(config("embedded"))
+
+    def crowd():
+        clients = [proxy.raw() for _ in range(300)]
+        for client in clients:
+            client.set("k", "v")
+        for client in clients:
+            client.close()
+        until(lambda: proxy.metric("clients") == 0, "all have left")
+        return proxy.memory()
+
+    crowd()
+    first = crowd()
+    assert all(crowd() - first < 4 << 20 for _ in itertools.repeat(None, 3))

@@ -1,0 +1,227 @@
+"""A configuration changes under a running proxy: whole or not at all, and no client notices."""
+
+import copy
+import signal
+
+import pytest
+
+from harness import ports, until
+from harness.load import Load
+from harness.proxy import config
+
+
+@pytest.fixture
+def servers(memcached):
+    return memcached.several(3)
+
+
+def addresses(servers):
+    return [server.address for server in servers]
+
+
+@pytest.mark.timeout(180)
+def test_1000_reloads_under_load_fail_no_request(servers, proxima):
+    first = config({"pool": "cache"}, {"cache": addresses(servers)})
+    proxy = proxima(first)
+    # Another route, other time-outs, another pool, another listener, and the same servers for the same keys.
+    second = copy.deepcopy(first)
+    second["pools"]["cache"] = {"servers": addresses(servers), "timeout": "7s", "connect_timeout": "3s"}
+    second["pools"]["other"] = addresses(servers[:1])
+    second["listeners"][0]["route"] = {"by_prefix": {"prefixes": {"other:": "other"}, "default": {"hash": "cache"}}}
+    second["listeners"].append({"address": ports.address(), "route": "other"})
+    with Load(proxy.address, clients=20, rate=600) as load:
+        for number in range(1000):
+            proxy.write((second, first)[number % 2])
+            status, text = proxy.reload()
+            assert status == 200, text
+        load.after(100)
+    assert proxy.metric("config_failures_total") == 0
+    # The file is followed as well: some of them were read before they were asked for.
+    assert proxy.metric("config_reloads_total") >= 900
+    assert proxy.metric("lanes") <= 2 * 4 * 3, "connections to members of the past stay open"
+
+
+def test_reloads_under_large_values_break_none(memcached, proxima):
+    server = memcached(item="64m", memory=256)
+    first = config("cache", {"cache": [server.address]})
+    second = copy.deepcopy(first)
+    second["pools"]["cache"] = {"servers": [server.address], "timeout": "5s"}
+    proxy = proxima(first)
+    value = bytes(range(256)) * 4096 * 8
+    with proxy.raw() as client:
+        client.send(b"set large 0 0 %d\r\n" % len(value))
+        for number, start in enumerate(range(0, len(value), 1 << 20)):
+            client.send(value[start : start + (1 << 20)])
+            proxy.write((second, first)[number % 2])
+            assert proxy.reload()[0] == 200
+        client.send(b"\r\nget large\r\n")
+        assert client.line() == b"STORED\r\n"
+        head = client.line()
+        got = b""
+        while len(got) < len(value):
+            got += client.exactly(min(1 << 20, len(value) - len(got)))
+            proxy.write((second, first)[len(got) >> 20 & 1])
+            assert proxy.reload()[0] == 200
+        assert head == b"VALUE large 0 %d\r\n" % len(value) and got == value
+        assert client.until(b"END\r\n") == b"\r\nEND\r\n"
+
+
+def test_a_request_ends_in_the_tree_in_which_it_began(servers, proxima):
+    old, new = servers[:2]
+    pools = {"old": {"servers": [old.address], "timeout": "50s"}, "new": [new.address]}
+    made = config("old", pools)
+    proxy = proxima(made)
+    old.set("k", "old")
+    new.set("k", "new")
+    with proxy.raw() as waiting:
+        old.freeze()
+        waiting.send(b"get k\r\n")
+        until(lambda: proxy.metric("requests_in_flight") == 1, "it waits for the old server")
+        proxy.write({**made, "pools": {"new": [new.address]}, "listeners": [{**made["listeners"][0], "route": "new"}]})
+        assert proxy.reload()[0] == 200
+        # A request behind it is for the new one, and answered in its turn.
+        waiting.send(b"get k\r\n")
+        with proxy.raw() as client:
+            assert client.get("k") == b"new"
+        old.thaw()
+        assert waiting.until(b"END\r\n") == b"VALUE k 0 3\r\nold\r\nEND\r\n"
+        assert waiting.until(b"END\r\n") == b"VALUE k 0 3\r\nnew\r\nEND\r\n"
+
+
+def test_a_bad_file_is_refused_with_its_place_and_the_running_one_stays(servers, proxima):
+    made = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(made)
+    version = proxy.version()
+    listener = made["listeners"][0]["address"]
+    bad = {
+        f"listeners:\n  - address: {listener}\n    rout: cache\n": (":3:5:", "rout", "route"),
+        f"listeners:\n  - address: {listener}\n    route: nowhere\n": (":3:12:", "nowhere"),
+        "listeners: [\n": (":2:1:",),
+        "": ("empty",),
+    }
+    with proxy.raw() as client:
+        client.set("k", "v")
+        for number, (text, parts) in enumerate(bad.items(), 1):
+            proxy.write(text)
+            status, message = proxy.reload()
+            assert status == 422
+            for part in (str(proxy.file), *parts):
+                assert part in message, message
+            assert message.strip() in proxy.log()
+            assert proxy.metric("config_failures_total") >= number
+            assert proxy.version() == version
+            assert client.get("k") == b"v"
+        proxy.write(made)
+        assert proxy.reload()[0] == 200
+    assert proxy.is_live()
+
+
+def test_an_address_that_cannot_be_bound_refuses_the_whole_change(servers, memcached, proxima):
+    made = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(made)
+    taken = {"address": servers[0].address, "route": "cache"}
+    proxy.write({**made, "listeners": [{**made["listeners"][0], "route": "null"}, taken]})
+    status, message = proxy.reload()
+    assert status == 422 and servers[0].address in message
+    with proxy.raw() as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+
+
+def test_a_file_that_vanishes_and_returns_disturbs_nobody(servers, proxima):
+    made = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(made)
+    with Load(proxy.address) as load:
+        text = proxy.file.read_text()
+        proxy.file.unlink()
+        until(lambda: proxy.metric("config_failures_total") > 0, "its absence is told")
+        load.after(100)
+        made["pools"]["cache"] = {"servers": addresses(servers), "timeout": "3s"}
+        version = proxy.version()
+        proxy.write(made)
+        until(lambda: proxy.version() != version, "it is followed again")
+        load.after(100)
+        proxy.file.write_text(text)
+        until(lambda: proxy.version() == version, "the version tells what is said, not when")
+
+
+def test_a_change_of_the_file_is_followed(servers, proxima):
+    made = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(made)
+    version = proxy.version()
+    proxy.write({**made, "listeners": [{**made["listeners"][0], "route": "null"}]})
+    until(lambda: proxy.version() != version, "the new configuration takes effect")
+    with proxy.raw() as client:
+        assert client.ask(b"set k 0 0 1\r\nv\r\n") == b"NOT_STORED\r\n"
+
+
+def test_sighup_reads_the_file_again(servers, proxima):
+    made = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(made)
+    version = proxy.version()
+    proxy.write({**made, "listeners": [{**made["listeners"][0], "route": "null"}]})
+    proxy.signal(signal.SIGHUP)
+    until(lambda: proxy.version() != version, "the new configuration takes effect")
+    assert "SIGHUP" in proxy.log()
+
+
+def test_an_unchanged_file_changes_nothing(servers, proxima):
+    proxy = proxima(config("cache", {"cache": addresses(servers)}))
+    version = proxy.version()
+    for _ in range(3):
+        proxy.file.touch()
+        assert proxy.reload()[0] == 200
+    assert proxy.version() == version
+    assert proxy.metric("config_reloads_total") == 0
+
+
+def test_a_new_listener_opens_and_a_removed_one_closes(servers, proxima):
+    made = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(made)
+    [first], second = made["listeners"], {"address": ports.address(), "route": "cache"}
+    with Load(proxy.address) as load, proxy.raw() as client:
+        client.set("k", "v")
+        proxy.write({**made, "listeners": [first, second]})
+        assert proxy.reload()[0] == 200
+        proxy.addresses = [first["address"], second["address"]]
+        with proxy.raw(1) as other:
+            assert other.get("k") == b"v"
+            proxy.write(made)
+            assert proxy.reload()[0] == 200
+            until(lambda: not proxy.connects(1), "the removed listener closes")
+            load.after(50)
+        # And opens once more: its address is free.
+        proxy.write({**made, "listeners": [first, second]})
+        assert proxy.reload()[0] == 200
+        with proxy.raw(1) as other:
+            assert other.get("k") == b"v"
+
+
+@pytest.mark.parametrize("address", ["tcp", "unix"])
+def test_clients_that_wait_to_be_accepted_are_served_before_a_listener_closes(servers, proxima, tmp_path, address):
+    made = config("cache", {"cache": addresses(servers)}, workers=4)
+    second = {"address": ports.address() if address == "tcp" else f"unix:{tmp_path}/s", "route": "cache"}
+    proxy = proxima({**made, "listeners": [*made["listeners"], second]})
+    for _ in range(5):
+        clients = [proxy.raw(1) for _ in range(50)]
+        proxy.write(made)
+        assert proxy.reload()[0] == 200
+        for client in clients:
+            client.send(b"version\r\n")
+        for client in clients:
+            # Served by the tree in which it still had a route, or told that it has none: never cut off in silence.
+            assert client.line().startswith((b"VERSION ", b"SERVER_ERROR "))
+            client.close()
+        proxy.write({**made, "listeners": [*made["listeners"], second]})
+        assert proxy.reload()[0] == 200
+
+
+def test_limits_change_with_the_configuration(servers, proxima):
+    made = config("cache", {"cache": addresses(servers)}, workers=1)
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        client.set("k", "v" * 5000)
+        proxy.write({**made, "limits": {"value_size": "1KiB"}})
+        assert proxy.reload()[0] == 200
+        answer = client.ask(b"set k 0 0 2000\r\n%b\r\n" % (b"x" * 2000))
+        assert answer == b"SERVER_ERROR object too large for cache\r\n"
