@@ -208,12 +208,9 @@ impl Engine {
             if waiting == 0 || waiting != client.stuck_backlog {
                 (client.stuck, client.stuck_backlog) = (now, waiting);
             }
-            let silent = client.upload.is_some() && !client.stalled && now - client.active > patience;
+            // In the middle of a value it holds a lane, and others wait for one.
+            let silent = client.is_uploading() && !client.stalled && now - client.active > patience;
             if silent || waiting > 0 && now - client.stuck > patience {
-                self.figures.clients.slow += 1;
-                gone.push(index as u32);
-            } else if client.is_uploading() && !client.stalled && now - client.active > patience {
-                // It holds a lane, and others wait for one.
                 self.figures.clients.slow += 1;
                 gone.push(index as u32);
             } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {

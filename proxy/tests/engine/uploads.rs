@@ -221,3 +221,17 @@ fn a_quiet_upload_is_sent_with_a_reply_and_silenced() {
     world.reply("a", "END\r\n");
     assert_eq!(world.heard(client), "END\r\n");
 }
+
+#[test]
+fn a_client_that_waits_for_a_slow_server_is_not_slow_itself() {
+    let mut world = crate::world::world_of(
+        "pools: {p: {servers: [{address: 10.0.0.1:1, name: a}], timeout: 1m}}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
+    );
+    let client = world.client();
+    say_in_pieces(&mut world, client, &set());
+    world.pass(Duration::from_secs(15));
+    assert_eq!(world.seats[client].closed, None);
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.heard(client), "STORED\r\n");
+}
