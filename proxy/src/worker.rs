@@ -296,6 +296,7 @@ impl<R: Reactor> Worker<R> {
             if least != self.engine.facts.worker
                 && let Some(colleague) = self.colleagues.get(least)
             {
+                self.engine.register.expect(least);
                 return colleague.order(Order::Adopt { listener, socket });
             }
         }
@@ -388,7 +389,10 @@ impl<R: Reactor> Worker<R> {
                     // The control thread may have gone; that is its own matter.
                     let _ = done.send(());
                 }
-                Order::Adopt { listener, socket } => self.adopt(listener, socket),
+                Order::Adopt { listener, socket } => {
+                    self.engine.register.arrived(self.engine.facts.worker);
+                    self.adopt(listener, socket);
+                }
                 Order::Report(to) => {
                     let mut figures = self.engine.figures.clone();
                     figures.open_clients = self.engine.clients.len() as u64;

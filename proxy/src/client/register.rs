@@ -53,6 +53,20 @@ impl Register {
             .map_or(0, |(worker, _)| worker)
     }
 
+    /// A client is on its way to this worker: counted at once, so that the next one goes elsewhere.
+    pub fn expect(&self, worker: usize) {
+        if let Some(part) = self.parts.get(worker) {
+            part.current.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The expected client is here, and is counted as every other from now on.
+    pub fn arrived(&self, worker: usize) {
+        if let Some(part) = self.parts.get(worker) {
+            part.current.fetch_sub(1, Relaxed);
+        }
+    }
+
     /// A client has come; `address` where it is to be listed.
     pub fn opened(&self, worker: usize, client: u32, address: Option<(String, Arc<str>)>) {
         let Some(part) = self.parts.get(worker) else {
