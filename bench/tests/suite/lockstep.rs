@@ -168,7 +168,10 @@ fn child_of(parent: u32) -> Option<u32> {
 #[test]
 fn nothing_outlives_a_run_that_is_killed() {
     let mut command = bench(&["lockstep", "--contender", "memcached", "--bursts", "1000000"]);
-    let mut running = command.stdout(Stdio::null()).spawn().expect("the binary starts");
+    // A process that is killed does not tidy up: its files go with this folder.
+    let folder = tempfile::tempdir().expect("a folder");
+    command.stdout(Stdio::null()).env("TMPDIR", folder.path());
+    let mut running = command.spawn().expect("the binary starts");
     let deadline = Instant::now() + Duration::from_secs(60);
     let child = loop {
         if let Some(child) = child_of(running.id()) {
