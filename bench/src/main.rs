@@ -8,6 +8,7 @@
 mod compare;
 mod contender;
 mod figures;
+mod fill;
 mod load;
 mod lockstep;
 mod memcache;

@@ -22,10 +22,16 @@ pub(crate) fn connect_many(addresses: &[SocketAddr]) -> Result<Vec<TcpStream>> {
         if number % AT_ONCE == AT_ONCE - 1 {
             thread::sleep(Duration::from_millis(1));
         }
-        let stream = TcpStream::connect_timeout(address, STUCK)
-            .with_context(|| format!("connection {} of {} to {address}", number + 1, addresses.len()))?;
-        stream.set_nodelay(true)?;
-        streams.push(stream);
+        let place = || format!("connection {} of {}", number + 1, addresses.len());
+        streams.push(connect(*address).with_context(place)?);
     }
     Ok(streams)
+}
+
+/// Connects, without delay for small writes.
+pub(crate) fn connect(address: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, STUCK);
+    let stream = stream.with_context(|| format!("cannot connect to {address}"))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     contender::{Contender, Site, Spread},
     load::Report,
-    net::connect_many,
+    net::connect,
     process::{Child, Launch, Placement, Usage, allowed, free_port, least_busy, resident_bytes},
 };
 
@@ -259,7 +259,7 @@ fn load(words: &[&str], ports: &[u16], places: &Places, directory: &Path) -> Res
 fn wait_for(port: u16) -> Result<()> {
     let deadline = Instant::now() + std::time::Duration::from_secs(5);
     loop {
-        match connect_many(&[([127, 0, 0, 1], port).into()]) {
+        match connect(([127, 0, 0, 1], port).into()) {
             Ok(_) => return Ok(()),
             Err(error) if Instant::now() > deadline => return Err(error),
             Err(_) => std::thread::sleep(std::time::Duration::from_millis(20)),

@@ -40,10 +40,10 @@ pub(super) struct EntryFinding {
 pub(super) struct Verdict {
     pub(super) who: String,
     pub(super) against: String,
-    /// Ratio of the 10 % quantiles, over the rounds.
-    pub(super) ratio: Spread,
+    /// Ratio of the 10 % quantiles, over the rounds; none where either failed in all of them.
+    pub(super) ratio: Option<Spread>,
     /// Median ratio of bursts that were neighbours in time, over the rounds.
-    pub(super) paired: Spread,
+    pub(super) paired: Option<Spread>,
     pub(super) at_most: f64,
     pub(super) holds: bool,
 }
@@ -164,32 +164,22 @@ fn run(plan: &[&Case], row: &Row, round: usize, options: &Options, directory: &P
     Ok(reports)
 }
 
-/// Compares round by round; nothing where either failed in every round.
+/// Holds a promise against the figures; nothing where either does not take part.
 fn judge(bar: &Bar, entries: &[EntryFinding]) -> Option<Verdict> {
     let of = |label: &str| entries.iter().find(|entry| entry.label == label);
     let (who, against) = (of(&bar.who)?, of(&bar.against)?);
-    let rounds: Vec<(&Figures, &Figures)> = who
-        .rounds
-        .iter()
-        .zip(&against.rounds)
-        .filter_map(|(one, other)| Some((one.as_ref()?, other.as_ref()?)))
-        .collect();
-    let ratio = Spread::of(
-        rounds
-            .iter()
-            .map(|(one, other)| one.cpu_us.p10 / other.cpu_us.p10),
-    )?;
-    let paired = Spread::of(rounds.iter().filter_map(|(one, other)| {
+    let ratio = who.ratio_to(against);
+    let paired = Spread::of(who.rounds_beside(against).filter_map(|(one, other)| {
         let bursts = one.samples_us.iter().zip(&other.samples_us);
         Spread::of(bursts.map(|(one, other)| one / other)).map(|spread| spread.median)
-    }))?;
+    }));
     Some(Verdict {
         who: bar.who.clone(),
         against: bar.against.clone(),
         ratio,
         paired,
         at_most: bar.at_most,
-        holds: ratio.median <= bar.at_most,
+        holds: ratio.is_some_and(|ratio| ratio.median <= bar.at_most),
     })
 }
 
@@ -197,6 +187,20 @@ impl EntryFinding {
     /// The figures of the rounds that did not fail.
     pub(super) fn good(&self) -> impl Iterator<Item = &Figures> {
         self.rounds.iter().flatten()
+    }
+
+    /// The rounds in which neither failed.
+    fn rounds_beside<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (&'a Figures, &'a Figures)> {
+        let rounds = self.rounds.iter().zip(&other.rounds);
+        rounds.filter_map(|(one, other)| Some((one.as_ref()?, other.as_ref()?)))
+    }
+
+    /// What it costs in multiples of what `other` costs in the same round.
+    pub(super) fn ratio_to(&self, other: &Self) -> Option<Spread> {
+        Spread::of(
+            self.rounds_beside(other)
+                .map(|(one, other)| one.cpu_us.p10 / other.cpu_us.p10),
+        )
     }
 
     /// The 10 % quantiles of the rounds, microseconds per request.

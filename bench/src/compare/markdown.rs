@@ -1,14 +1,16 @@
 //! The results as a page for people.
 
-use std::fmt::Write;
-
 use super::{
     free::{FreeFinding, Run},
     lockstep::{EntryFinding, Finding, Verdict},
     results::Results,
     rows::Section,
+    table::{cells, line, megabytes, middle, spread, table},
 };
-use crate::figures::Spread;
+use crate::{contender::Contender, figures::Spread};
+
+/// One figure of a run.
+type Figure = fn(&Run) -> Option<f64>;
 
 /// The whole page.
 pub(super) fn render(results: &Results) -> String {
@@ -25,12 +27,7 @@ pub(super) fn render(results: &Results) -> String {
         Section::Servers,
         "The embedded store and memcached: CPU µs per request in lockstep",
     );
-    costs(
-        &mut page,
-        results,
-        Section::Beyond,
-        "Beyond four servers and a hundred clients: CPU µs per request in lockstep",
-    );
+    beyond(&mut page, results);
     promises(&mut page, results);
     idle(&mut page, results);
     details(&mut page, results);
@@ -85,27 +82,54 @@ fn costs(page: &mut String, results: &Results, section: Section, title: &str) {
     if labels.is_empty() {
         return;
     }
-    if section == Section::Beyond {
-        // Every row has contenders of its own here.
-        table(page, title, &["row", "who", "CPU µs per request"]);
-        for finding in findings {
-            for entry in finding.entries.iter().filter(|entry| entry.cost().is_some()) {
-                cells(page, &[&finding.title, &entry.label, &spread(entry.cost(), 2)]);
-            }
-        }
+    let reference = if section == Section::Servers {
+        Contender::Memcached
+    } else {
+        Contender::Twemproxy
+    };
+    let shown = if labels.contains(&reference.name()) {
+        reference.name()
+    } else {
+        "–"
+    };
+    table(
+        page,
+        &format!("{title}; in multiples of {shown}"),
+        &[&["clients × pipeline, value"], &labels[..]].concat(),
+    );
+    for finding in findings {
+        let of = |label: &str| finding.entries.iter().find(|entry| entry.label == label);
+        let cell = |label: &&str| {
+            let ratio = of(label).and_then(|entry| entry.ratio_to(of(reference.name())?));
+            let ratio = ratio.map_or_else(String::new, |ratio| format!(", {:.2} ×", ratio.median));
+            format!("{}{ratio}", spread(of(label).and_then(EntryFinding::cost), 2))
+        };
+        cells(
+            page,
+            &[
+                std::slice::from_ref(&finding.title),
+                &labels.iter().map(cell).collect::<Vec<_>>()[..],
+            ]
+            .concat(),
+        );
+    }
+}
+
+/// Rows of which each has contenders of its own.
+fn beyond(page: &mut String, results: &Results) {
+    let findings = results
+        .lockstep
+        .iter()
+        .filter(|finding| finding.section == Section::Beyond);
+    let entries = findings.flat_map(|finding| finding.entries.iter().map(move |entry| (finding, entry)));
+    let mut entries = entries.filter(|(_, entry)| entry.cost().is_some()).peekable();
+    if entries.peek().is_none() {
         return;
     }
-    let header: Vec<&str> = std::iter::once("clients × pipeline, value")
-        .chain(labels.iter().copied())
-        .collect();
-    table(page, title, &header);
-    for finding in findings {
-        let mut row = vec![finding.title.clone()];
-        for label in &labels {
-            let entry = finding.entries.iter().find(|entry| entry.label == *label);
-            row.push(spread(entry.and_then(EntryFinding::cost), 2));
-        }
-        cells(page, &row);
+    let title = "Beyond four servers and a hundred clients: CPU µs per request in lockstep";
+    table(page, title, &["row", "who", "CPU µs per request"]);
+    for (finding, entry) in entries {
+        cells(page, &[&finding.title, &entry.label, &spread(entry.cost(), 2)]);
     }
 }
 
@@ -140,7 +164,7 @@ fn promises(page: &mut String, results: &Results) {
             at_most,
             ..
         } = verdict;
-        let ratios = [spread(Some(*ratio), 3), spread(Some(*paired), 3)];
+        let ratios = [spread(*ratio, 3), spread(*paired, 3)];
         cells(
             page,
             &[
@@ -157,13 +181,14 @@ fn promises(page: &mut String, results: &Results) {
 }
 
 fn word(verdict: &Verdict) -> String {
-    if verdict.holds {
-        return "holds".into();
+    match verdict.ratio {
+        None => "**not measured**".into(),
+        Some(_) if verdict.holds => "holds".into(),
+        Some(ratio) => format!(
+            "**missed by {:.0} %**",
+            (ratio.median / verdict.at_most - 1.0) * 100.0
+        ),
     }
-    format!(
-        "**missed by {:.0} %**",
-        (verdict.ratio.median / verdict.at_most - 1.0) * 100.0
-    )
 }
 
 fn idle(page: &mut String, results: &Results) {
@@ -264,7 +289,7 @@ fn free(page: &mut String, finding: &FreeFinding) {
         ],
     );
     for entry in finding.entries.iter().filter(|entry| !entry.runs.is_empty()) {
-        let of = |figure: fn(&Run) -> Option<f64>, digits| spread(entry.spread(figure), digits);
+        let of = |figure: Figure, digits| spread(entry.spread(figure), digits);
         let bad: u64 = entry
             .runs
             .iter()
@@ -283,6 +308,44 @@ fn free(page: &mut String, finding: &FreeFinding) {
                 &bad.to_string(),
             ],
         );
+    }
+    equal_rate(page, finding);
+}
+
+/// At an equal rate, Proxima's latencies are not to be worse than twemproxy's beyond the spread of the runs.
+fn equal_rate(page: &mut String, finding: &FreeFinding) {
+    let of = |contender: Contender| {
+        finding
+            .entries
+            .iter()
+            .find(|entry| entry.label == contender.name())
+    };
+    let Some(twemproxy) = of(Contender::Twemproxy).filter(|_| finding.rate.is_some()) else {
+        return;
+    };
+    let figures: [(&str, Figure); 2] = [
+        ("p50", |run| Some(run.report.latency_us.all.p50)),
+        ("p99", |run| Some(run.report.latency_us.all.p99)),
+    ];
+    line(page, "");
+    for entry in [of(Contender::ProximaIoUring), of(Contender::ProximaEpoll)]
+        .into_iter()
+        .flatten()
+    {
+        for (name, figure) in figures {
+            let (Some(own), Some(other)) = (entry.spread(figure), twemproxy.spread(figure)) else {
+                continue;
+            };
+            let word = if own.median <= other.max {
+                "not worse than"
+            } else {
+                "**worse than**"
+            };
+            line(
+                page,
+                &format!("* {}: {name} {word} twemproxy's beyond the spread", entry.label),
+            );
+        }
     }
 }
 
@@ -309,40 +372,6 @@ fn failures(page: &mut String, results: &Results) {
     }
     table(page, "Failures", &["row", "who", "what"]);
     for (row, label, failure) in failures {
-        cells(
-            page,
-            &[row, label, &failure.replace('|', "\\|").replace('\n', " ")],
-        );
+        cells(page, &[row, label, failure]);
     }
-}
-
-fn table(page: &mut String, title: &str, header: &[&str]) {
-    line(page, &format!("\n## {title}\n"));
-    cells(page, header);
-    line(page, &format!("|{}", " --- |".repeat(header.len())));
-}
-
-fn cells(page: &mut String, cells: &[impl AsRef<str>]) {
-    let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
-    line(page, &format!("| {} |", cells.join(" | ")));
-}
-
-fn line(page: &mut String, text: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(page, "{text}");
-}
-
-fn spread(spread: Option<Spread>, digits: usize) -> String {
-    spread.map_or_else(
-        || "–".into(),
-        |Spread { median, min, max, .. }| format!("{median:.digits$} ({min:.digits$}–{max:.digits$})"),
-    )
-}
-
-fn middle(spread: Option<Spread>, digits: usize) -> String {
-    spread.map_or_else(|| "–".into(), |spread| format!("{:.digits$}", spread.median))
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / 1e6)
 }

@@ -14,6 +14,7 @@ mod markdown;
 mod options;
 mod results;
 mod rows;
+mod table;
 
 pub(crate) use options::Options;
 
@@ -33,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let directory = tempfile::Builder::new().prefix("proxima-bench-").tempdir()?;
     let mut results = Results::new(Machine::look(&field), options)?;
     for row in &rows {
-        eprintln!("{}", row.title);
+        eprintln!("{}: {}", row.name, row.title);
         if let Some(finding) = lockstep::measure(row, &field, options, directory.path())? {
             results.lockstep.push(finding);
             results.write()?;

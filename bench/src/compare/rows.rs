@@ -243,7 +243,7 @@ fn all_of_four() -> Row {
 fn thousand_clients() -> Row {
     both_shapes(
         "clients",
-        "400 B",
+        "100 and 1,000 clients × 1, 400 B",
         (shape(100, 1), "100 clients"),
         (shape(1_000, 1), "1,000 clients"),
         1.4,
@@ -278,7 +278,7 @@ fn members_quiet() -> Row {
     };
     both_shapes(
         "members-1x1",
-        "1 × 1, 400 B",
+        "1 × 1, 400 B, 4 and 1,000 members",
         (four, "4 members"),
         (thousand, "1,000 members"),
         1.4,

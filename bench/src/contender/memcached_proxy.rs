@@ -14,9 +14,13 @@ pub(super) fn launch(program: &Path, site: &Site<'_>) -> Result<Launch> {
             "  table.insert(servers, mcp.backend('s{port}', '127.0.0.1', {port}))\n"
         ));
     }
+    // The form that 1.6.24 and later ask for: a function generator around the pool.
     text.push_str(
         "  return mcp.pool(servers)\nend\n\
-         function mcp_config_routes(pool)\n  mcp.attach(mcp.CMD_ANY_STORAGE, pool)\nend\n",
+         function mcp_config_routes(pool)\n  local route = mcp.funcgen_new()\n  \
+         local handle = route:new_handle(pool)\n  route:ready({ n = 'bench', f = function(context)\n    \
+         return function(request) return context:enqueue_and_wait(request, handle) end\n  end })\n  \
+         mcp.attach(mcp.CMD_ANY_STORAGE, route)\nend\n",
     );
     let file = write(site, "memcached-proxy.lua", &text)?;
     let mut launch = memcached::launch(program, site.port);

@@ -7,7 +7,6 @@
 //! ```
 
 mod connection;
-mod fill;
 mod options;
 mod pace;
 mod progress;
@@ -29,6 +28,7 @@ use anyhow::{Result, anyhow};
 use serde::Serialize;
 
 use crate::{
+    fill::fill,
     process::raise_descriptor_limit,
     workload::{Keys, Operations},
 };
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let keys = Keys::new(options.keys, options.key_size)?;
     if options.fill {
         for address in &options.address {
-            fill::fill(*address, &keys, options.value_size)?;
+            fill(*address, &keys, options.value_size)?;
         }
     }
     if options.duration == Duration::ZERO {

@@ -119,22 +119,6 @@ impl Clients {
         Ok(())
     }
 
-    /// Every client sets keys `from..` instead of its next batch; returns how many keys were sent.
-    pub(crate) fn send_fill(&mut self, from: u32) -> Result<u32> {
-        let mut next = from;
-        for connection in &mut self.connections {
-            connection.requests.clear();
-            connection.batch.clear();
-            while connection.batch.len() < self.pipeline && next < self.keys.count() {
-                connection.batch.push(Operation { key: next, set: true });
-                request::append_set(self.keys.get(next), self.value_size, &mut connection.requests);
-                next += 1;
-            }
-            connection.stream.write_all(&connection.requests)?;
-        }
-        Ok(next - from)
-    }
-
     /// Every client reads the replies to its batch and judges them.
     pub(crate) fn receive(&mut self, check: Check) -> Result<()> {
         for connection in &mut self.connections {

@@ -3,7 +3,7 @@
 use std::{fs::File, net::SocketAddr, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -28,6 +28,7 @@ const LARGEST_BATCH: usize = 160 * 1024;
 #[derive(Args, Debug)]
 #[command(
     args_override_self = true,
+    group = ArgGroup::new("target").required(true).args(["contender", "pid", "plan"]),
     after_long_help = "Examples:
   proxima-bench lockstep --contender twemproxy,haproxy --clients 100 --pipeline 16
   proxima-bench lockstep --contender proxima-epoll --servers 1000
@@ -47,16 +48,16 @@ pub(crate) struct Options {
 }
 
 #[derive(Args, Debug)]
-#[group(required = true, multiple = true)]
+#[group(skip)]
 struct TargetOptions {
     /// Start these proxies or servers and measure them
-    #[arg(long, value_enum, value_name = "NAME,…", value_delimiter = ',', conflicts_with_all = ["pid", "plan"])]
+    #[arg(long, value_enum, value_name = "NAME,…", value_delimiter = ',')]
     contender: Vec<Contender>,
     /// A contender's binary, where it is not found by itself
     #[arg(long, value_name = "NAME=PATH", requires = "contender")]
     binary: Vec<Binary>,
     /// Attach to this process; it is moved to the processor of the run and stays there
-    #[arg(long, requires = "address", conflicts_with = "plan")]
+    #[arg(long, requires = "address")]
     pid: Option<u32>,
     /// Where the process that is attached to listens
     #[arg(long, value_name = "IP:PORT", requires = "pid")]
@@ -210,6 +211,23 @@ impl Shape {
 }
 
 impl Case {
+    /// Whether the target answers by itself.
+    fn is_server(&self) -> bool {
+        match &self.subject {
+            Subject::Start { contender, .. } => contender.is_server(),
+            Subject::Attach { backends, .. } => backends.is_empty(),
+        }
+    }
+
+    /// The shape, with no servers where there are none behind the target.
+    pub(crate) fn effective_shape(&self) -> Shape {
+        let servers = if self.is_server() { 0 } else { self.shape.servers };
+        Shape {
+            servers,
+            ..self.shape.clone()
+        }
+    }
+
     /// What the report calls the target.
     pub(crate) fn name(&self) -> String {
         match &self.subject {

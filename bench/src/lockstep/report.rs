@@ -68,7 +68,7 @@ impl Report {
             ..
         } = &self.shape;
         let asked = format!(
-            "{clients} × {pipeline}, {value_size} B, sets:gets {mix}, {servers} servers, CPU {}",
+            "{clients} × {pipeline}, {value_size} B, sets:gets {mix}, {servers} servers behind, CPU {}",
             self.cpu
         );
         let Some(figures) = &self.figures else {

@@ -45,32 +45,16 @@ impl Rounds {
     /// Makes `count` rounds.
     pub(crate) fn run(&mut self, count: usize, check: Check, target: &mut Target) -> Result<()> {
         for number in 0..count {
-            self.clients
-                .send()
-                .and_then(|()| self.finish(self.clients.batch(), check, target))
+            self.round(check, target)
                 .with_context(|| format!("round {} of {count}", number + 1))?;
         }
         Ok(())
     }
 
-    /// Sets every key once, in a target that keeps what it is given.
-    pub(crate) fn fill(&mut self, target: &mut Target) -> Result<()> {
-        let mut next = 0;
-        loop {
-            let sent = self.clients.send_fill(next)?;
-            if sent == 0 {
-                return Ok(());
-            }
-            self.finish(sent as usize, Check::Whole, target)
-                .context("while the keys were set")?;
-            next += sent;
-        }
-    }
-
-    /// From requests written to replies read.
-    fn finish(&mut self, requests: usize, check: Check, target: &mut Target) -> Result<()> {
+    fn round(&mut self, check: Check, target: &mut Target) -> Result<()> {
+        self.clients.send()?;
         if let Some(backends) = &mut target.backends {
-            backends.collect(requests * self.copies)?;
+            backends.collect(self.batch() * self.copies)?;
             backends.answer()?;
         }
         self.clients.receive(check)

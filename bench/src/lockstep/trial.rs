@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::{
     clients::Check,
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     figures::Spread,
+    fill::fill,
     process::{SyscallTrace, Usage, raise_descriptor_limit, resident_bytes},
     workload::Keys,
 };
@@ -35,10 +36,16 @@ struct Running {
     target: Target,
     directory: PathBuf,
     rounds_a_burst: usize,
+    measured: Measured,
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Measured {
     samples: Vec<f64>,
-    waited: u64,
-    preempted: u64,
-    own_preempted: u64,
+    waits: u64,
+    preemptions: u64,
+    own_preemptions: u64,
     resident_bytes: u64,
     syscalls_per_request: Option<f64>,
     idle: Option<Idle>,
@@ -72,7 +79,7 @@ impl<'a> Trial<'a> {
         };
         Report {
             target: self.case.name(),
-            shape: self.case.shape.clone(),
+            shape: self.case.effective_shape(),
             cpu,
             figures,
             failure,
@@ -95,28 +102,19 @@ impl Running {
         shape.check()?;
         let mut target = Target::start(case, cpu, &directory)?;
         let keys = Keys::new(shape.keys, shape.key_size)?;
-        let mut rounds = Rounds::connect(shape, keys.into(), target.address, settings.seed)?;
         if target.backends.is_none() {
-            rounds.fill(&mut target)?;
+            fill(target.address, &keys, shape.value_size)?;
         }
+        let mut rounds = Rounds::connect(shape, keys.into(), target.address, settings.seed)?;
         let warm_up = WARM_UP.max(20 * shape.servers).div_ceil(rounds.batch()).max(20);
         rounds.run(warm_up, Check::Whole, &mut target)?;
         let rounds_a_burst = settings.burst_requests.div_ceil(rounds.batch()).max(2);
-        let samples = Vec::with_capacity(settings.bursts);
-        let (waited, preempted, own_preempted, resident_bytes) = (0, 0, 0, 0);
-        let (syscalls_per_request, idle) = (None, None);
         Ok(Self {
             rounds,
             target,
             directory,
             rounds_a_burst,
-            samples,
-            waited,
-            preempted,
-            own_preempted,
-            resident_bytes,
-            syscalls_per_request,
-            idle,
+            measured: Measured::default(),
         })
     }
 
@@ -131,11 +129,13 @@ impl Running {
         self.rounds
             .run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
         let used = Usage::of(pid)?.since(&before);
-        self.waited += used.waits;
-        self.preempted += used.preemptions;
-        self.own_preempted += Usage::of(me)?.since(&own_before).preemptions;
-        self.samples
+        let own = Usage::of(me)?.since(&own_before);
+        self.measured
+            .samples
             .push(used.nanoseconds as f64 / 1_000.0 / self.requests_a_burst() as f64);
+        self.measured.waits += used.waits;
+        self.measured.preemptions += used.preemptions;
+        self.measured.own_preemptions += own.preemptions;
         Ok(())
     }
 
@@ -146,16 +146,17 @@ impl Running {
     fn afterwards(&mut self, case: &Case, settings: &Settings) -> Result<()> {
         self.rounds.run(2, Check::Whole, &mut self.target)?;
         let pid = self.target.pid();
-        self.resident_bytes = resident_bytes(pid)?;
+        self.measured.resident_bytes = resident_bytes(pid)?;
         if settings.syscalls
             && let Some(trace) = SyscallTrace::attach(pid, &self.directory)?
         {
             self.rounds
                 .run(self.rounds_a_burst, Check::Framing, &mut self.target)?;
-            self.syscalls_per_request = Some(trace.finish()? as f64 / self.requests_a_burst() as f64);
+            self.measured.syscalls_per_request =
+                Some(trace.finish()? as f64 / self.requests_a_burst() as f64);
         }
         if settings.idle_clients > 0 {
-            self.idle = Some(self.idle(case, settings)?);
+            self.measured.idle = Some(self.idle(case, settings)?);
         }
         Ok(())
     }
@@ -199,18 +200,25 @@ impl Running {
     }
 
     fn figures(self) -> Result<Figures> {
-        let rounds = (self.rounds_a_burst * self.samples.len()) as f64;
+        let requests_a_burst = self.requests_a_burst();
+        let Measured {
+            samples,
+            waits,
+            preemptions,
+            own_preemptions,
+            ..
+        } = self.measured;
+        let rounds = (self.rounds_a_burst * samples.len()) as f64;
         Ok(Figures {
-            requests_a_burst: self.requests_a_burst(),
-            cpu_us: Spread::of(self.samples.iter().copied())
-                .ok_or_else(|| anyhow::anyhow!("no burst was made"))?,
-            samples_us: self.samples,
-            wakeups_a_round: self.waited as f64 / rounds,
-            preemptions_a_round: self.preempted as f64 / rounds,
-            own_preemptions_a_round: self.own_preempted as f64 / rounds,
-            resident_bytes: self.resident_bytes,
-            syscalls_per_request: self.syscalls_per_request,
-            idle: self.idle,
+            requests_a_burst,
+            cpu_us: Spread::of(samples.iter().copied()).context("no burst was made")?,
+            samples_us: samples,
+            wakeups_a_round: waits as f64 / rounds,
+            preemptions_a_round: preemptions as f64 / rounds,
+            own_preemptions_a_round: own_preemptions as f64 / rounds,
+            resident_bytes: self.measured.resident_bytes,
+            syscalls_per_request: self.measured.syscalls_per_request,
+            idle: self.measured.idle,
         })
     }
 }

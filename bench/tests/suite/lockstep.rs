@@ -37,7 +37,8 @@ fn twemproxy_is_installed() -> bool {
     installed
 }
 
-/// `wakeups` a round are expected, and at most half as many again, but where other processes came between.
+/// `wakeups` a round are expected. Where other processes came between there may be more; and a target that was taken
+/// from the processor just before it slept goes on with the next batch instead.
 fn assert_in_step(report: &Value, wakeups: f64) {
     let figures = &report["figures"];
     let number = |name: &str| figures[name].as_f64().unwrap_or_default();
@@ -49,7 +50,7 @@ fn assert_in_step(report: &Value, wakeups: f64) {
     assert!(figures["resident_bytes"].as_u64() > Some(500_000), "{report}");
     let most = wakeups * 1.5 + 2.0 * (number("own_preemptions_a_round") + number("preemptions_a_round"));
     assert!(
-        (wakeups * 0.9..most).contains(&number("wakeups_a_round")),
+        (wakeups * 0.5..most).contains(&number("wakeups_a_round")),
         "not in step: {report}"
     );
 }
@@ -167,7 +168,10 @@ fn child_of(parent: u32) -> Option<u32> {
 #[test]
 fn nothing_outlives_a_run_that_is_killed() {
     let mut command = bench(&["lockstep", "--contender", "memcached", "--bursts", "1000000"]);
-    let mut running = command.stdout(Stdio::null()).spawn().expect("the binary starts");
+    // A process that is killed does not tidy up: its files go with this folder.
+    let folder = tempfile::tempdir().expect("a folder");
+    command.stdout(Stdio::null()).env("TMPDIR", folder.path());
+    let mut running = command.spawn().expect("the binary starts");
     let deadline = Instant::now() + Duration::from_secs(60);
     let child = loop {
         if let Some(child) = child_of(running.id()) {

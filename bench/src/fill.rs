@@ -1,4 +1,4 @@
-//! Setting every key once before the clock starts.
+//! Setting every key of a server once, before anything is measured.
 
 use std::{
     io::{Read, Write},
@@ -8,14 +8,14 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{memcache::request, net::connect_many, workload::Keys};
+use crate::{memcache::request, net::connect, workload::Keys};
 
 /// Requests of one write, bytes; small enough that a server which answers before it reads on cannot block both sides.
 const BATCH: usize = 64 * 1024;
 
 /// Sets all `keys` at `address`.
-pub(super) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Result<()> {
-    let mut stream = connect_many(&[address])?.remove(0);
+pub(crate) fn fill(address: SocketAddr, keys: &Keys, value_size: usize) -> Result<()> {
+    let mut stream = connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     stream.set_write_timeout(Some(Duration::from_secs(10)))?;
     let mut requests = Vec::new();
