@@ -1,4 +1,8 @@
 //! A provided-buffer ring: memory that the kernel fills as data arrives, so that an idle connection holds none.
+//!
+//! Where the kernel can (6.12), buffers are filled *incrementally*: what arrives next is put right behind what arrived before,
+//! so that a thousand small requests touch a few dense pages and not a page each. A buffer then goes back when the kernel
+//! is through with it and every piece of it has been recycled.
 
 use std::{
     alloc::{self, Layout},
@@ -13,12 +17,34 @@ use crate::reactor::{Buffer, buffer::Memory};
 /// Rings are shared with the kernel by page.
 const PAGE: usize = 4096;
 
+/// `IOU_PBUF_RING_INC`: fill incrementally.
+const INCREMENTAL: u16 = 2;
+
+/// How many buffers of how many bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// A power of two.
+    pub(super) count: u16,
+    pub(super) size: usize,
+}
+
+/// How far a buffer is used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    filled: usize,
+    /// Pieces that are not recycled yet.
+    lent: u32,
+    /// The kernel will put no more into it.
+    full: bool,
+}
+
 /// One group of equal buffers.
 #[derive(Debug)]
 pub(super) struct Pool {
     group: u16,
     count: u16,
     size: usize,
+    uses: Vec<Use>,
     /// `count` entries, shared with the kernel; the tail counter lies in the first one.
     entries: *mut BufRingEntry,
     memory: *mut u8,
@@ -26,8 +52,14 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Registers `count` (a power of two) buffers of `size` bytes as `group`.
-    pub(super) fn new(ring: &IoUring, group: u16, count: u16, size: usize) -> io::Result<Self> {
+    /// Registers buffers of shape `dense`, to be filled incrementally, as `group`; where the kernel cannot do that, of shape
+    /// `single`, one for each receive.
+    pub(super) fn new(ring: &IoUring, group: u16, dense: Shape, single: Shape) -> io::Result<Self> {
+        Self::register(ring, group, dense, INCREMENTAL).or_else(|_| Self::register(ring, group, single, 0))
+    }
+
+    fn register(ring: &IoUring, group: u16, shape: Shape, flags: u16) -> io::Result<Self> {
+        let Shape { count, size } = shape;
         let (entries_layout, memory_layout) = layouts(count, size)?;
         // SAFETY: both layouts have a size above zero; the pointers are checked before use.
         let (entries, memory) = unsafe { (alloc::alloc_zeroed(entries_layout), alloc::alloc(memory_layout)) };
@@ -38,6 +70,7 @@ impl Pool {
             group,
             count,
             size,
+            uses: vec![Use::default(); usize::from(count)],
             entries: entries.cast(),
             memory,
             tail: 0,
@@ -45,7 +78,7 @@ impl Pool {
         // SAFETY: the entries live until `drop`, which runs after the ring is gone (see `Uring`'s field order).
         unsafe {
             ring.submitter()
-                .register_buf_ring_with_flags(entries as u64, count, group, 0)?
+                .register_buf_ring_with_flags(entries as u64, count, group, flags)?
         };
         for id in 0..count {
             pool.give(id);
@@ -54,11 +87,16 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The `len` bytes that the kernel has put into buffer `id`.
-    pub(super) fn take(&self, id: u16, len: usize) -> Buffer {
-        debug_assert!(id < self.count && len <= self.size);
+    /// The next `len` bytes that the kernel has put into buffer `id`; `more` will follow in the same buffer.
+    pub(super) fn take(&mut self, id: u16, len: usize, more: bool) -> Buffer {
+        let used = &mut self.uses[usize::from(id)];
+        let at = used.filled;
+        debug_assert!(at + len <= self.size);
+        used.filled += len;
+        used.lent += 1;
+        used.full |= !more;
         // SAFETY: the kernel names only buffers of this group, and fills no more than their size.
-        let start = unsafe { self.memory.add(usize::from(id) * self.size) };
+        let start = unsafe { self.memory.add(usize::from(id) * self.size + at) };
         Buffer(Memory::Ring {
             start,
             len,
@@ -67,10 +105,15 @@ impl Pool {
         })
     }
 
-    /// Hands buffer `id` to the kernel again.
+    /// Takes a piece of buffer `id` back; the kernel gets the buffer again when it was the last piece.
     pub(super) fn recycle(&mut self, id: u16) {
-        self.give(id);
-        self.publish();
+        let used = &mut self.uses[usize::from(id)];
+        used.lent -= 1;
+        if used.full && used.lent == 0 {
+            *used = Use::default();
+            self.give(id);
+            self.publish();
+        }
     }
 
     fn give(&mut self, id: u16) {
