@@ -32,13 +32,25 @@ const ENTRIES: u32 = 1024;
 const COMPLETIONS: u32 = 16 * 1024;
 /// Requests: small, from many; filled densely, or one for each.
 const SMALL: [Shape; 2] = [
-    Shape { count: 8, size: 64 * 1024 },
-    Shape { count: 512, size: 4 * 1024 },
+    Shape {
+        count: 8,
+        size: 64 * 1024,
+    },
+    Shape {
+        count: 512,
+        size: 4 * 1024,
+    },
 ];
 /// Replies: large, from few. What is on its way when a connection is paused is bounded by these.
 const LARGE: [Shape; 2] = [
-    Shape { count: 4, size: 256 * 1024 },
-    Shape { count: 16, size: 64 * 1024 },
+    Shape {
+        count: 4,
+        size: 256 * 1024,
+    },
+    Shape {
+        count: 16,
+        size: 64 * 1024,
+    },
 ];
 /// Calls that fetch what one wake-up left behind: enough for two thousand clients that are ready at once.
 const GATHERS: usize = 100;

@@ -11,71 +11,29 @@
     reason = "the one place where a worker reads the clock, once a turn"
 )]
 
+mod accept;
+mod flush;
+mod orders;
+
 use std::{
-    io::{self, Write},
-    os::unix::net::UnixStream,
-    rc::Rc,
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
-        mpsc::{Receiver, Sender},
+        mpsc::Receiver,
     },
     time::{Duration, Instant},
 };
 
-use socket2::{Domain, Socket};
+use socket2::Socket;
 use tokio::sync::mpsc::UnboundedSender;
 
+pub use self::orders::{Mailbox, Order};
 use crate::{
-    config::schema::Limits,
     dialect::Dialect,
     engine::{Engine, News, Peer},
-    figures::Figures,
-    near::embedded::Connections,
     reactor::{Conn, Event, Expect, Reactor},
-    route::Tree,
 };
-
-/// What the control thread asks of a worker.
-pub enum Order {
-    /// Serve new requests by this tree, and these limits. Listeners are opened and closed by number.
-    Swap {
-        tree: Box<Tree>,
-        limits: Limits,
-        open: Vec<(u16, Socket)>,
-        close: Vec<u16>,
-        done: Sender<()>,
-    },
-    /// Take over this client, accepted by another worker.
-    Adopt { listener: u16, socket: Socket },
-    /// Hand out a copy of the figures.
-    Report(Sender<Figures>),
-    /// Take no more clients, close each as soon as nothing is due to it, end when there are none.
-    Drain,
-    /// End now.
-    Stop,
-}
-
-/// Where a worker's orders are put; from any thread.
-#[derive(Clone)]
-pub struct Mailbox {
-    pub orders: Sender<Order>,
-    /// A byte through it wakes the worker.
-    pub bell: Arc<UnixStream>,
-}
-
-impl Mailbox {
-    /// A worker that has ended hears no orders; its thread's end is reported where it is joined.
-    pub fn order(&self, order: Order) {
-        let _ = self.orders.send(order);
-        self.ring();
-    }
-
-    /// Wakes the worker. A full pipe means that it has not yet heard the last ones.
-    pub fn ring(&self) {
-        let _ = (&*self.bell).write(&[0]);
-    }
-}
 
 /// What connects a worker with the rest of the process.
 pub struct Post {
@@ -288,68 +246,6 @@ impl<R: Reactor> Worker<R> {
         self.plain = plain;
     }
 
-    /// A client has come. On a Unix socket all workers accept, and the first to wake would take them all: it goes to the one
-    /// with the fewest.
-    fn accept(&mut self, listener: u16, socket: Socket) {
-        if self.shared.contains(&listener) {
-            let least = self.engine.register.least_busy();
-            if least != self.engine.facts.worker
-                && let Some(colleague) = self.colleagues.get(least)
-            {
-                self.engine.register.expect(least);
-                return colleague.order(Order::Adopt { listener, socket });
-            }
-        }
-        self.adopt(listener, socket);
-    }
-
-    fn adopt(&mut self, listener: u16, socket: Socket) {
-        if self.engine.register.current() >= self.engine.limits.clients as u64 {
-            self.engine.figures.clients.over_limit += 1;
-            let mut line = Vec::new();
-            let outcome = proxima_wire::message::Outcome::Overloaded;
-            self.dialect
-                .error(outcome, "too many open connections", &mut line);
-            // One line if its socket takes it; nobody waits for that.
-            let _ = (&socket).write(&line);
-            return;
-        }
-        let peer = self.engine.open_client(listener, self.dialect);
-        self.register(listener, peer, &socket);
-        match self.reactor.add(tag(peer), socket, Expect::Small) {
-            Ok(conn) => {
-                self.engine.attach(peer, conn);
-                self.greet(peer);
-            }
-            Err(_) => {
-                if let Peer::Client { index, generation } = peer {
-                    self.engine.client_failed(index, generation);
-                }
-            }
-        }
-    }
-
-    fn register(&mut self, listener: u16, peer: Peer, socket: &Socket) {
-        let Peer::Client { index, .. } = peer else { return };
-        let listed = self.engine.serves_store(listener);
-        let address = listed.then(|| {
-            let peer = socket.peer_addr().ok().and_then(|address| address.as_socket());
-            let own = socket.local_addr().ok().and_then(|address| address.as_socket());
-            let text = |address: Option<std::net::SocketAddr>| match address {
-                Some(address) if address.is_ipv6() => format!("tcp6:{address}"),
-                Some(address) => format!("tcp:{address}"),
-                None => "unix:".into(),
-            };
-            (text(peer), text(own).into())
-        });
-        if let Some(client) = self.engine.clients.get_mut(index as usize) {
-            client.listed = listed;
-        }
-        self.engine
-            .register
-            .opened(self.engine.facts.worker, index, address);
-    }
-
     /// A transform that begins the conversation does so now.
     fn greet(&mut self, peer: Peer) {
         if let Some(stream) = self.engine.stream(peer)
@@ -359,76 +255,6 @@ impl<R: Reactor> Worker<R> {
         {
             self.engine.flush_later(peer);
         }
-    }
-
-    fn take_orders(&mut self) -> bool {
-        while let Ok(order) = self.orders.try_recv() {
-            match order {
-                Order::Swap {
-                    tree,
-                    limits,
-                    open,
-                    close,
-                    done,
-                } => {
-                    self.engine.tree = Rc::new(*tree);
-                    self.engine.limits = limits;
-                    self.engine.share_memory();
-                    self.engine.retire_lanes();
-                    for (number, socket) in open {
-                        if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {
-                            self.shared.push(number);
-                        }
-                        if let Ok(conn) = self.reactor.listen(LISTENER << 62 | u64::from(number), socket) {
-                            self.listeners.push((number, conn));
-                        }
-                    }
-                    for number in close {
-                        self.close_listener(Some(number));
-                    }
-                    // The control thread may have gone; that is its own matter.
-                    let _ = done.send(());
-                }
-                Order::Adopt { listener, socket } => {
-                    self.engine.register.arrived(self.engine.facts.worker);
-                    self.adopt(listener, socket);
-                }
-                Order::Report(to) => {
-                    let mut figures = self.engine.figures.clone();
-                    figures.open_clients = self.engine.clients.len() as u64;
-                    figures.open_lanes = self.engine.lanes.len() as u64;
-                    figures.in_flight = self.engine.in_flight() as u64;
-                    let _ = to.send(figures);
-                }
-                Order::Drain => {
-                    self.close_listener(None);
-                    self.engine.draining = true;
-                    let all: Vec<Peer> = self
-                        .engine
-                        .clients
-                        .iter()
-                        .map(|(index, client)| Peer::Client {
-                            index: index as u32,
-                            generation: client.generation,
-                        })
-                        .collect();
-                    all.into_iter().for_each(|peer| self.engine.flush_later(peer));
-                }
-                Order::Stop => return false,
-            }
-        }
-        true
-    }
-
-    fn close_listener(&mut self, which: Option<u16>) {
-        let reactor = &mut self.reactor;
-        self.listeners.retain(|&(number, conn)| {
-            let keep = which.is_some_and(|which| which != number);
-            if !keep {
-                reactor.close(conn);
-            }
-            keep
-        });
     }
 
     fn check(&mut self) {
@@ -518,77 +344,6 @@ impl<R: Reactor> Worker<R> {
         match self.reactor.connect(tag(peer), &lane.member.socket) {
             Ok(conn) => self.engine.attach(peer, conn),
             Err(error) => self.engine.lane_failed(index, lane.generation, Some(&error)),
-        }
-    }
-
-    fn flush(&mut self, peer: Peer) {
-        let Some(stream) = self.engine.stream(peer) else {
-            return;
-        };
-        stream.dirty = false;
-        let Some(conn) = stream.conn else { return };
-        if self.engine.is_connecting(peer) {
-            // A login comes before the requests that wait.
-            return;
-        }
-        let Some(stream) = self.engine.stream(peer) else {
-            return;
-        };
-        if self.reactor.backlog(conn) > 0 {
-            return;
-        }
-        if let Some(transform) = &mut stream.transform {
-            if !stream.out.is_empty()
-                && let Err(error) = transform.seal(&stream.out, &mut stream.wire)
-            {
-                return match peer {
-                    Peer::Client { index, generation } => self.engine.client_failed(index, generation),
-                    Peer::Lane { index, generation } => {
-                        self.engine.lane_failed(index, generation, Some(&error))
-                    }
-                };
-            }
-            stream.out.clear();
-        }
-        let bytes = if stream.transform.is_some() {
-            &mut stream.wire
-        } else {
-            &mut stream.out
-        };
-        let sent = !bytes.is_empty();
-        if sent {
-            self.reactor.send(conn, bytes);
-        }
-        self.after_flush(peer, conn, sent);
-    }
-
-    /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
-    /// after them would never end.
-    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool) {
-        let backlog = self.reactor.backlog(conn);
-        match peer {
-            Peer::Client { index, .. } => {
-                let Some(client) = self.engine.clients.get(index as usize) else {
-                    return;
-                };
-                let finished = self.engine.is_finished(client);
-                if finished && backlog == 0 {
-                    self.engine.close_client(index, false);
-                } else if finished || sent && (client.stalled || self.engine.holds_lanes()) {
-                    self.watched.push(peer);
-                }
-            }
-            Peer::Lane { index, .. } => {
-                if sent
-                    && self
-                        .engine
-                        .lanes
-                        .get(index as usize)
-                        .is_some_and(|lane| lane.uploading.is_some())
-                {
-                    self.watched.push(peer);
-                }
-            }
         }
     }
 }

@@ -1,0 +1,97 @@
+//! Routes that hash the key.
+
+use std::sync::Arc;
+
+use proxima_wire::hash::{Distribution, DistributionError, Node as HashNode, twemproxy_order};
+
+use super::{BuildError, maker::Maker};
+use crate::{
+    config::{
+        distribution,
+        schema::{Algorithm, Hash},
+    },
+    route::{
+        handle::{HashRoute, RandomChild},
+        tree::{Leaf, Node, NodeId},
+    },
+};
+
+impl Maker<'_, '_> {
+    pub(super) fn hash(
+        &mut self,
+        spec: Hash,
+        mut nodes: Vec<NodeId>,
+        over: impl Fn() -> String,
+    ) -> Result<NodeId, BuildError> {
+        match nodes[..] {
+            [] => {
+                let text = format!(
+                    "HashRoute with empty children, name: {}",
+                    over().trim_start_matches("pool ")
+                );
+                return Ok(self.push(Node::Leaf(Leaf::Error(text))));
+            }
+            [only] => return Ok(only),
+            _ => {}
+        }
+        if matches!(
+            spec.algorithm,
+            Algorithm::Modula(_) | Algorithm::KetamaTwemproxy(_)
+        ) {
+            nodes.sort_by(|&a, &b| twemproxy_order(&self.name(a), &self.name(b)));
+        }
+        let number = self.hashes;
+        self.hashes += 1;
+        let distribution = match self.build.distributions.get(number) {
+            Some(distribution) => distribution.clone(),
+            None => {
+                let made = self
+                    .distribution(&spec, &nodes)
+                    .map_err(|source| BuildError::Hash { over: over(), source })?;
+                let made = made.map(Arc::new);
+                self.build.distributions.push(made.clone());
+                made
+            }
+        };
+        Ok(match distribution {
+            Some(distribution) => self.choose(HashRoute { distribution, spec }, nodes),
+            None => self.choose(RandomChild, nodes),
+        })
+    }
+
+    pub(super) fn distribution(
+        &self,
+        spec: &Hash,
+        nodes: &[NodeId],
+    ) -> Result<Option<Distribution>, DistributionError> {
+        let names: Vec<String> = match &spec.tags {
+            Some(tags) => tags.clone(),
+            None => nodes.iter().map(|&node| self.name(node)).collect(),
+        };
+        let weight = |index: usize| match (&spec.weights, spec.algorithm) {
+            // mcrouter: a weight that is not given is one half.
+            (Some(weights), _) => weights.get(index).copied().unwrap_or(0.5),
+            (None, _) => nodes
+                .get(index)
+                .and_then(|&node| self.member_at(node))
+                .map_or(1.0, |member| member.weight),
+        };
+        let listed: Vec<HashNode<'_>> = names
+            .iter()
+            .enumerate()
+            .map(|(index, name)| HashNode {
+                name,
+                weight: weight(index),
+            })
+            .collect();
+        distribution(spec.algorithm, &listed)
+    }
+
+    /// What consistent hashing knows a child by.
+    pub(super) fn name(&self, node: NodeId) -> String {
+        match self.member_at(node) {
+            Some(member) => member.name.clone(),
+            None => format!("child-{}", node.0),
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! One route after the other becomes nodes.
+
+use std::collections::HashMap;
+
+use super::{Build, BuildError};
+use crate::{
+    config::schema::{Algorithm, Children, Hash, Pool, Route, Server},
+    members::Registry,
+    route::{
+        handle::{
+            Failover, FaultRoute, HostId, Log, MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild,
+            RoundRobin, Tokens, gather_name,
+        },
+        tree::{Attempt, Choose, Leaf, Node, NodeId, Wait, Wrap},
+    },
+};
+
+/// Makes the nodes of one tree.
+pub(super) struct Maker<'m, 'a> {
+    pub(super) build: &'m mut Build<'a>,
+    pub(super) registry: &'m mut Registry,
+    pub(super) nodes: Vec<Node>,
+    /// Named routes are made once and shared.
+    pub(super) named: HashMap<&'a str, NodeId>,
+    pub(super) depth: usize,
+    /// How many distributions this tree has asked for: later trees take them in the same order.
+    pub(super) hashes: usize,
+    pub(super) warnings: Vec<String>,
+}
+
+impl<'a> Maker<'_, 'a> {
+    pub(super) fn push(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    pub(super) fn choose(&mut self, handle: impl Choose + 'static, children: Vec<NodeId>) -> NodeId {
+        self.push(Node::Choose {
+            handle: Box::new(handle),
+            children,
+        })
+    }
+
+    pub(super) fn attempt(&mut self, handle: impl Attempt + 'static, children: Vec<NodeId>) -> NodeId {
+        match children[..] {
+            [] => self.push(Node::Leaf(Leaf::Null)),
+            [only] => only,
+            _ => self.push(Node::Attempt {
+                handle: Box::new(handle),
+                children,
+            }),
+        }
+    }
+
+    pub(super) fn gather(&mut self, wait: Wait, children: &'a Children) -> Result<NodeId, BuildError> {
+        let children = self.children(children)?;
+        Ok(match children[..] {
+            [] => self.push(Node::Leaf(Leaf::Null)),
+            // With one child all rules are one; but all_async never waits.
+            [only] if wait != Wait::None => only,
+            _ => self.push(Node::Gather {
+                name: gather_name(wait),
+                wait,
+                children,
+            }),
+        })
+    }
+
+    pub(super) fn wrap(&mut self, handle: impl Wrap + 'static, child: NodeId) -> NodeId {
+        self.push(Node::Wrap {
+            handle: Box::new(handle),
+            child,
+        })
+    }
+
+    pub(super) fn node(&mut self, route: &'a Route) -> Result<NodeId, BuildError> {
+        self.depth += 1;
+        if self.depth > Route::DEPTH {
+            return Err(BuildError::TooDeep);
+        }
+        let made = self.make(route);
+        self.depth -= 1;
+        made
+    }
+
+    pub(super) fn make(&mut self, route: &'a Route) -> Result<NodeId, BuildError> {
+        Ok(match route {
+            Route::Named(name) => self.by_name(name)?,
+            Route::Pool(name) => self.pool(name)?,
+            Route::Member(address) => self.single(address)?,
+            Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),
+            Route::Null => self.push(Node::Leaf(Leaf::Null)),
+            Route::Error(text) => self.push(Node::Leaf(Leaf::Error(text.clone()))),
+            Route::Hash { children, hash } => {
+                let config = self.build.config;
+                let of_pool = match children {
+                    Children::Pool(name) => config.pools.get(name).map(|pool| &pool.hash),
+                    Children::List(_) => None,
+                };
+                let spec = hash
+                    .as_ref()
+                    .or(of_pool)
+                    .cloned()
+                    .unwrap_or_else(|| Hash::of(Algorithm::Ch3));
+                let nodes = self.children(children)?;
+                self.hash(spec, nodes, || format!("{children:?}"))?
+            }
+            Route::Nearest(children) => {
+                let mut nodes = self.children(children)?;
+                nodes.sort_by_key(|&node| self.distance(node));
+                self.warn_if_none_is_local(children, &nodes);
+                match nodes[..] {
+                    [only] => only,
+                    _ => self.choose(Nearest, nodes),
+                }
+            }
+            Route::ByOperation { operations, default } => {
+                self.by_operation(operations, default.as_deref())?
+            }
+            Route::ByPrefix { prefixes, default } => self.by_prefix(prefixes, default.as_deref())?,
+            Route::ByKeyPattern { patterns, default } => self.by_key_pattern(patterns, default.as_deref())?,
+            Route::Random(children) => {
+                let nodes = self.children(children)?;
+                self.one_of(RandomChild, nodes)
+            }
+            Route::RoundRobin(children) => {
+                let nodes = self.children(children)?;
+                self.one_of(RoundRobin::default(), nodes)
+            }
+            Route::HostId { children, salt } => {
+                let nodes = self.children(children)?;
+                let id = self.build.host_id
+                    ^ u64::from(proxima_wire::hash::KeyHash::Fnv1a32.hash(salt.as_bytes()));
+                let id = if salt.is_empty() { self.build.host_id } else { id };
+                self.one_of(HostId { id }, nodes)
+            }
+            Route::AllSync(children) => self.gather(Wait::All, children)?,
+            Route::AllMajority(children) => self.gather(Wait::Majority, children)?,
+            Route::AllFastest(children) => self.gather(Wait::Fastest, children)?,
+            Route::AllInitial(children) => self.gather(Wait::Initial, children)?,
+            Route::AllAsync(children) => self.gather(Wait::None, children)?,
+            Route::Failover {
+                children,
+                errors,
+                limit,
+            } => {
+                let nodes = self.children(children)?;
+                let limit = limit.clone().map(Tokens::new);
+                self.attempt(
+                    Failover {
+                        errors: errors.clone(),
+                        limit,
+                        ttl: None,
+                    },
+                    nodes,
+                )
+            }
+            Route::FailoverWithTtl {
+                normal,
+                failover,
+                ttl,
+                errors,
+            } => {
+                let mut nodes = vec![self.node(normal)?];
+                nodes.extend(self.children(failover)?);
+                self.attempt(
+                    Failover {
+                        errors: errors.clone(),
+                        limit: None,
+                        ttl: Some(*ttl),
+                    },
+                    nodes,
+                )
+            }
+            Route::MissFailover {
+                children,
+                best_on_error,
+            } => {
+                let nodes = self.children(children)?;
+                self.attempt(
+                    MissFailover {
+                        best_on_error: *best_on_error,
+                    },
+                    nodes,
+                )
+            }
+            Route::ModifyKey {
+                child,
+                ensure_prefix,
+                replace_prefix,
+                in_place,
+                suffix,
+            } => {
+                let child = self.node(child)?;
+                let handle = ModifyKey {
+                    ensure_prefix: ensure_prefix.clone().into(),
+                    replace_prefix: replace_prefix.clone().map(Into::into),
+                    in_place: *in_place,
+                    suffix: suffix.clone().into(),
+                };
+                self.wrap(handle, child)
+            }
+            Route::ModifyTtl { child, ttl, action } => {
+                let child = self.node(child)?;
+                self.wrap(
+                    ModifyTtl {
+                        ttl: *ttl,
+                        action: *action,
+                    },
+                    child,
+                )
+            }
+            Route::Log(child) => {
+                let child = self.node(child)?;
+                self.wrap(Log, child)
+            }
+            Route::Fault { child, fault } => {
+                let child = self.node(child)?;
+                self.wrap(FaultRoute(fault.clone()), child)
+            }
+            Route::ByRoutingPrefix { routes, default } => self.by_routing_prefix(routes, default)?,
+        })
+    }
+
+    pub(super) fn by_name(&mut self, name: &'a str) -> Result<NodeId, BuildError> {
+        if let Some(&node) = self.named.get(name) {
+            return Ok(node);
+        }
+        let config = self.build.config;
+        let node = match config.routes.get(name) {
+            Some(route) => self.node(route)?,
+            None => self.pool(name)?,
+        };
+        self.named.insert(name, node);
+        Ok(node)
+    }
+
+    /// One member of a pool, by the pool's own hash.
+    pub(super) fn pool(&mut self, name: &'a str) -> Result<NodeId, BuildError> {
+        let config = self.build.config;
+        let spec = config
+            .pools
+            .get(name)
+            .ok_or_else(|| BuildError::Unknown(name.into()))?
+            .hash
+            .clone();
+        let nodes = self.members(name)?;
+        self.hash(spec, nodes, || format!("pool {name}"))
+    }
+
+    pub(super) fn members(&mut self, pool: &str) -> Result<Vec<NodeId>, BuildError> {
+        let members = self
+            .build
+            .pools
+            .get(pool)
+            .cloned()
+            .ok_or_else(|| BuildError::Unknown(pool.into()))?;
+        Ok(members
+            .into_iter()
+            .map(|member| self.push(Node::Leaf(Leaf::Member(member))))
+            .collect())
+    }
+
+    /// `pool/name`, or a server that stands in no pool.
+    pub(super) fn single(&mut self, text: &str) -> Result<NodeId, BuildError> {
+        if let Some((pool, name)) = text.split_once('/')
+            && let Some(members) = self.build.pools.get(pool)
+        {
+            let found = members
+                .iter()
+                .find(|member| member.name == name || member.address == name)
+                .cloned();
+            let member = found.ok_or_else(|| BuildError::Unknown(text.into()))?;
+            return Ok(self.push(Node::Leaf(Leaf::Member(member))));
+        }
+        let server = Server {
+            address: text.into(),
+            name: None,
+            weight: 1.0,
+            zone: None,
+        };
+        let spec = Pool::of(vec![server.clone()]);
+        let member = self.registry.member(text, &spec, &server, self.build.dialect)?;
+        Ok(self.push(Node::Leaf(Leaf::Member(member))))
+    }
+
+    pub(super) fn children(&mut self, children: &'a Children) -> Result<Vec<NodeId>, BuildError> {
+        match children {
+            Children::Pool(name) => self.members(name),
+            Children::List(routes) => routes.iter().map(|route| self.node(route)).collect(),
+        }
+    }
+
+    pub(super) fn one_of(&mut self, handle: impl Choose + 'static, nodes: Vec<NodeId>) -> NodeId {
+        match nodes[..] {
+            [] => self.push(Node::Leaf(Leaf::Null)),
+            [only] => only,
+            _ => self.choose(handle, nodes),
+        }
+    }
+
+    pub(super) fn default(
+        &mut self,
+        route: Option<&'a Route>,
+        otherwise: &str,
+    ) -> Result<NodeId, BuildError> {
+        match route {
+            Some(route) => self.node(route),
+            None => Ok(self.push(Node::Leaf(Leaf::Error(otherwise.into())))),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! From a configuration's routes to a tree.
+//!
+//! `maker` turns each kind of route into nodes; `selectors` are the routes that look at a command or a key's letters,
+//! `hashing` those that hash it; `survey` looks at nodes that are made.
+
+mod hashing;
+mod maker;
+mod selectors;
+mod survey;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use proxima_wire::hash::{Distribution, DistributionError};
+
+use self::maker::Maker;
+use super::tree::{Leaf, Node, Tree, Wait};
+use crate::{
+    config::schema::{Config, Route, Server},
+    dialect::Dialect,
+    members::{AddressError, Member, Registry},
+};
+
+/// A configuration cannot become a tree.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error("there is no route and no pool called `{0}`")]
+    Unknown(String),
+    #[error(
+        "routes are nested more than {} deep (do they name each other in a circle?)",
+        Route::DEPTH
+    )]
+    TooDeep,
+    #[error("hash over {over}: {source}")]
+    Hash { over: String, source: DistributionError },
+    #[error("`{0}` is no operation of this protocol")]
+    Operation(String),
+}
+
+/// Makes trees of one configuration: one for each worker, sharing what is large and never changes.
+pub struct Build<'a> {
+    config: &'a Config,
+    /// The servers of each pool, whatever their source.
+    pools: HashMap<&'a str, Vec<Arc<Member>>>,
+    /// In the order in which trees ask for them; none: by chance.
+    distributions: Vec<Option<Arc<Distribution>>>,
+    dialect: &'static dyn Dialect,
+    version: Arc<str>,
+    host_id: u64,
+}
+
+/// What is known after the first tree.
+pub struct Built {
+    pub tree: Tree,
+    /// What an operator should hear.
+    pub warnings: Vec<String>,
+}
+
+impl<'a> Build<'a> {
+    /// Looks up every server. `servers` are the lists of pools that have a source outside the configuration.
+    ///
+    /// # Errors
+    /// A server's address is none, or its name does not resolve.
+    pub fn new(
+        config: &'a Config,
+        servers: &BTreeMap<String, Vec<Server>>,
+        registry: &mut Registry,
+        dialect: &'static dyn Dialect,
+        version: &str,
+        host_id: u64,
+    ) -> Result<Self, BuildError> {
+        let mut pools = HashMap::new();
+        for (name, pool) in &config.pools {
+            let listed = servers.get(name).map_or(&[][..], Vec::as_slice);
+            let members: Result<Vec<_>, _> = listed
+                .iter()
+                .map(|server| registry.member(name, pool, server, dialect))
+                .collect();
+            pools.insert(name.as_str(), members?);
+        }
+        Ok(Self {
+            config,
+            pools,
+            distributions: Vec::new(),
+            dialect,
+            version: version.into(),
+            host_id,
+        })
+    }
+
+    /// One more tree. `listeners` are their addresses by number; a number whose address the configuration does not name
+    /// any more leads to an error.
+    ///
+    /// # Errors
+    /// See [`BuildError`]; the first tree finds them all.
+    pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Built, BuildError> {
+        let mut maker = Maker {
+            build: self,
+            registry,
+            nodes: Vec::new(),
+            named: HashMap::new(),
+            depth: 0,
+            hashes: 0,
+            warnings: Vec::new(),
+        };
+        let config = maker.build.config;
+        let mut roots = Vec::with_capacity(listeners.len());
+        for address in listeners {
+            roots.push(
+                match config
+                    .listeners
+                    .iter()
+                    .find(|listener| listener.address == *address)
+                {
+                    Some(listener) => maker.node(&listener.route)?,
+                    None => maker.push(Node::Leaf(Leaf::Error("this listener was removed".into()))),
+                },
+            );
+        }
+        let mut reach = Vec::new();
+        let mut broadcasts = Vec::new();
+        let mut stores = Vec::new();
+        for &root in &roots {
+            let mut leaves = Vec::new();
+            maker.leaves(root, &mut leaves);
+            stores.push(leaves.iter().any(|&leaf| maker.member_at(leaf).is_none()));
+            reach.push(
+                leaves
+                    .iter()
+                    .filter_map(|&leaf| maker.member_at(leaf).cloned())
+                    .collect(),
+            );
+            broadcasts.push(maker.push(Node::Gather {
+                name: "everywhere",
+                wait: Wait::All,
+                children: leaves,
+            }));
+        }
+        let (nodes, warnings) = (maker.nodes, maker.warnings);
+        let numbers = nodes
+            .iter()
+            .filter_map(|node| match node {
+                Node::Leaf(Leaf::Member(member)) => Some(member.id),
+                _ => None,
+            })
+            .collect();
+        let tree = Tree {
+            nodes,
+            roots,
+            reach,
+            broadcasts,
+            stores,
+            numbers,
+            dialect: self.dialect,
+            version: Arc::clone(&self.version),
+        };
+        Ok(Built { tree, warnings })
+    }
+}

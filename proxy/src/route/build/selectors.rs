@@ -1,0 +1,125 @@
+//! Routes that look at the command, or at the letters of the key.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use proxima_wire::message::Class;
+
+use super::{BuildError, maker::Maker};
+use crate::{
+    config::schema::Route,
+    route::{
+        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, ModifyKey},
+        tree::{Leaf, Node, NodeId},
+    },
+};
+
+impl<'a> Maker<'_, 'a> {
+    pub(super) fn by_operation(
+        &mut self,
+        operations: &'a BTreeMap<String, Route>,
+        default: Option<&'a Route>,
+    ) -> Result<NodeId, BuildError> {
+        // Without a route: what a cache that has nothing answers, as mcrouter does.
+        let mut nodes = vec![match default {
+            Some(route) => self.node(route)?,
+            None => self.push(Node::Leaf(Leaf::Null)),
+        }];
+        let mut table = Box::new([0; 256]);
+        let mut named = Vec::new();
+        for (name, route) in operations {
+            nodes.push(self.node(route)?);
+            let child = nodes.len() as u16 - 1;
+            match (group(name), self.build.dialect.command(name)) {
+                (Some(classes), _) => self.build.dialect.commands(&mut |command, class| {
+                    if classes.contains(&class) {
+                        table[usize::from(command)] = child;
+                    }
+                }),
+                // Single commands are set last: they win over their group.
+                (None, Some(command)) => named.push((command, child)),
+                (None, None) => return Err(BuildError::Operation(name.clone())),
+            }
+        }
+        for (command, child) in named {
+            table[usize::from(command)] = child;
+        }
+        Ok(self.choose(ByOperation { table }, nodes))
+    }
+
+    pub(super) fn by_routing_prefix(
+        &mut self,
+        routes: &'a BTreeMap<String, Route>,
+        default: &str,
+    ) -> Result<NodeId, BuildError> {
+        let mut nodes = Vec::new();
+        let mut prefixes = Vec::new();
+        for (prefix, route) in routes {
+            let plain = self.node(route)?;
+            let strip = ModifyKey {
+                ensure_prefix: Vec::new(),
+                replace_prefix: Some(prefix.as_bytes().to_vec()),
+                in_place: false,
+                suffix: Vec::new(),
+            };
+            nodes.push(plain);
+            nodes.push(self.wrap(strip, plain));
+            prefixes.push(prefix.as_bytes().to_vec());
+        }
+        nodes.push(self.push(Node::Leaf(Leaf::Error("RootRoute: No rh found".into()))));
+        let default = prefixes
+            .iter()
+            .position(|prefix| prefix == default.as_bytes())
+            .ok_or_else(|| BuildError::Unknown(default.into()))?;
+        Ok(self.choose(ByRoutingPrefix { prefixes, default }, nodes))
+    }
+
+    pub(super) fn by_prefix(
+        &mut self,
+        prefixes: &'a BTreeMap<String, Route>,
+        default: Option<&'a Route>,
+    ) -> Result<NodeId, BuildError> {
+        let mut sorted: Vec<_> = prefixes.iter().collect();
+        sorted.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
+        let mut nodes = Vec::new();
+        let mut table = Vec::new();
+        for (prefix, route) in sorted {
+            table.push((prefix.as_bytes().to_vec(), nodes.len()));
+            nodes.push(self.node(route)?);
+        }
+        nodes.push(self.default(default, "no route for this key's prefix")?);
+        let handle = ByPrefix {
+            prefixes: table,
+            default: nodes.len() - 1,
+        };
+        Ok(self.choose(handle, nodes))
+    }
+
+    pub(super) fn by_key_pattern(
+        &mut self,
+        patterns: &'a [(String, Route)],
+        default: Option<&'a Route>,
+    ) -> Result<NodeId, BuildError> {
+        let mut nodes = Vec::new();
+        for (_, route) in patterns {
+            nodes.push(self.node(route)?);
+        }
+        nodes.push(self.default(default, "no route for this key")?);
+        let patterns = patterns
+            .iter()
+            .map(|(pattern, _)| pattern.as_bytes().to_vec())
+            .collect();
+        Ok(self.choose(ByKeyPattern { patterns }, nodes))
+    }
+}
+
+/// The words that stand for several commands.
+fn group(name: &str) -> Option<&'static [Class]> {
+    Some(match name {
+        "read" => &[Class::Read],
+        "write" => &[Class::Write],
+        "delete" => &[Class::Delete],
+        "arithmetic" => &[Class::Arithmetic],
+        "touch" => &[Class::Touch],
+        _ => return None,
+    })
+}

@@ -1,0 +1,71 @@
+//! Looking at nodes that are made.
+
+use std::sync::Arc;
+
+use super::maker::Maker;
+use crate::{
+    config::schema::Children,
+    members::{Distance, Member},
+    route::tree::{Leaf, Node, NodeId},
+};
+
+impl Maker<'_, '_> {
+    pub(super) fn member_at(&self, node: NodeId) -> Option<&Arc<Member>> {
+        match self.nodes.get(node.0 as usize) {
+            Some(Node::Leaf(Leaf::Member(member))) => Some(member),
+            _ => None,
+        }
+    }
+
+    pub(super) fn leaves(&self, node: NodeId, found: &mut Vec<NodeId>) {
+        let mut pending = vec![node];
+        let mut members = Vec::new();
+        let mut embedded = false;
+        while let Some(node) = pending.pop() {
+            match &self.nodes[node.0 as usize] {
+                Node::Choose { children, .. }
+                | Node::Gather { children, .. }
+                | Node::Attempt { children, .. } => {
+                    pending.extend(children);
+                }
+                Node::Wrap { child, .. } => pending.push(*child),
+                Node::Leaf(Leaf::Member(member)) if !members.contains(&member.id) => {
+                    members.push(member.id);
+                    found.push(node);
+                }
+                Node::Leaf(Leaf::Embedded) if !embedded => {
+                    embedded = true;
+                    found.push(node);
+                }
+                Node::Leaf(_) => {}
+            }
+        }
+    }
+
+    /// How far the nearest leaf below is.
+    pub(super) fn distance(&self, node: NodeId) -> Distance {
+        match &self.nodes[node.0 as usize] {
+            Node::Leaf(Leaf::Member(member)) => member.distance,
+            Node::Leaf(Leaf::Embedded) => Distance::Process,
+            Node::Leaf(_) => Distance::Elsewhere,
+            Node::Wrap { child, .. } => self.distance(*child),
+            Node::Choose { children, .. }
+            | Node::Gather { children, .. }
+            | Node::Attempt { children, .. } => children
+                .iter()
+                .map(|&child| self.distance(child))
+                .min()
+                .unwrap_or(Distance::Elsewhere),
+        }
+    }
+
+    pub(super) fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
+        let nearest = nodes.first().map(|&node| self.distance(node));
+        if let (Children::Pool(pool), Some(Distance::Zone | Distance::Elsewhere)) = (children, nearest) {
+            self.warnings.push(format!(
+                "no server of pool `{pool}` is on this host, so `nearest` reads from afar; if one is, say which with \
+                 --node-address or HOST_IP"
+            ));
+        }
+    }
+}

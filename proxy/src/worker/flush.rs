@@ -1,0 +1,80 @@
+//! What has gathered for a peer in this turn leaves in one write.
+
+use super::Worker;
+use crate::{
+    engine::Peer,
+    reactor::{Conn, Reactor},
+};
+
+impl<R: Reactor> Worker<R> {
+    pub(super) fn flush(&mut self, peer: Peer) {
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
+        stream.dirty = false;
+        let Some(conn) = stream.conn else { return };
+        if self.engine.is_connecting(peer) {
+            // A login comes before the requests that wait.
+            return;
+        }
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
+        };
+        if self.reactor.backlog(conn) > 0 {
+            return;
+        }
+        if let Some(transform) = &mut stream.transform {
+            if !stream.out.is_empty()
+                && let Err(error) = transform.seal(&stream.out, &mut stream.wire)
+            {
+                return match peer {
+                    Peer::Client { index, generation } => self.engine.client_failed(index, generation),
+                    Peer::Lane { index, generation } => {
+                        self.engine.lane_failed(index, generation, Some(&error))
+                    }
+                };
+            }
+            stream.out.clear();
+        }
+        let bytes = if stream.transform.is_some() {
+            &mut stream.wire
+        } else {
+            &mut stream.out
+        };
+        let sent = !bytes.is_empty();
+        if sent {
+            self.reactor.send(conn, bytes);
+        }
+        self.after_flush(peer, conn, sent);
+    }
+
+    /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
+    /// after them would never end.
+    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool) {
+        let backlog = self.reactor.backlog(conn);
+        match peer {
+            Peer::Client { index, .. } => {
+                let Some(client) = self.engine.clients.get(index as usize) else {
+                    return;
+                };
+                let finished = self.engine.is_finished(client);
+                if finished && backlog == 0 {
+                    self.engine.close_client(index, false);
+                } else if finished || sent && (client.stalled || self.engine.holds_lanes()) {
+                    self.watched.push(peer);
+                }
+            }
+            Peer::Lane { index, .. } => {
+                if sent
+                    && self
+                        .engine
+                        .lanes
+                        .get(index as usize)
+                        .is_some_and(|lane| lane.uploading.is_some())
+                {
+                    self.watched.push(peer);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What the control thread and other workers ask of a worker, and how it reaches one.
+
+use std::{
+    io::Write,
+    os::unix::net::UnixStream,
+    rc::Rc,
+    sync::{Arc, mpsc::Sender},
+};
+
+use socket2::{Domain, Socket};
+
+use super::{LISTENER, Worker};
+use crate::{config::schema::Limits, engine::Peer, figures::Figures, reactor::Reactor, route::Tree};
+
+/// What the control thread asks of a worker.
+pub enum Order {
+    /// Serve new requests by this tree, and these limits. Listeners are opened and closed by number.
+    Swap {
+        tree: Box<Tree>,
+        limits: Limits,
+        open: Vec<(u16, Socket)>,
+        close: Vec<u16>,
+        done: Sender<()>,
+    },
+    /// Take over this client, accepted by another worker.
+    Adopt { listener: u16, socket: Socket },
+    /// Hand out a copy of the figures.
+    Report(Sender<Figures>),
+    /// Take no more clients, close each as soon as nothing is due to it, end when there are none.
+    Drain,
+    /// End now.
+    Stop,
+}
+
+/// Where a worker's orders are put; from any thread.
+#[derive(Clone)]
+pub struct Mailbox {
+    pub orders: Sender<Order>,
+    /// A byte through it wakes the worker.
+    pub bell: Arc<UnixStream>,
+}
+
+impl Mailbox {
+    /// A worker that has ended hears no orders; its thread's end is reported where it is joined.
+    pub fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+        self.ring();
+    }
+
+    /// Wakes the worker. A full pipe means that it has not yet heard the last ones.
+    pub fn ring(&self) {
+        let _ = (&*self.bell).write(&[0]);
+    }
+}
+
+impl<R: Reactor> Worker<R> {
+    /// False: stop.
+    pub(super) fn take_orders(&mut self) -> bool {
+        while let Ok(order) = self.orders.try_recv() {
+            match order {
+                Order::Swap {
+                    tree,
+                    limits,
+                    open,
+                    close,
+                    done,
+                } => {
+                    self.engine.tree = Rc::new(*tree);
+                    self.engine.limits = limits;
+                    self.engine.share_memory();
+                    self.engine.retire_lanes();
+                    for (number, socket) in open {
+                        if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {
+                            self.shared.push(number);
+                        }
+                        if let Ok(conn) = self.reactor.listen(LISTENER << 62 | u64::from(number), socket) {
+                            self.listeners.push((number, conn));
+                        }
+                    }
+                    for number in close {
+                        self.close_listener(Some(number));
+                    }
+                    // The control thread may have gone; that is its own matter.
+                    let _ = done.send(());
+                }
+                Order::Adopt { listener, socket } => {
+                    self.engine.register.arrived(self.engine.facts.worker);
+                    self.adopt(listener, socket);
+                }
+                Order::Report(to) => {
+                    let mut figures = self.engine.figures.clone();
+                    figures.open_clients = self.engine.clients.len() as u64;
+                    figures.open_lanes = self.engine.lanes.len() as u64;
+                    figures.in_flight = self.engine.in_flight() as u64;
+                    let _ = to.send(figures);
+                }
+                Order::Drain => {
+                    self.close_listener(None);
+                    self.engine.draining = true;
+                    let all: Vec<Peer> = self
+                        .engine
+                        .clients
+                        .iter()
+                        .map(|(index, client)| Peer::Client {
+                            index: index as u32,
+                            generation: client.generation,
+                        })
+                        .collect();
+                    all.into_iter().for_each(|peer| self.engine.flush_later(peer));
+                }
+                Order::Stop => return false,
+            }
+        }
+        true
+    }
+
+    fn close_listener(&mut self, which: Option<u16>) {
+        let reactor = &mut self.reactor;
+        self.listeners.retain(|&(number, conn)| {
+            let keep = which.is_some_and(|which| which != number);
+            if !keep {
+                reactor.close(conn);
+            }
+            keep
+        });
+    }
+}
