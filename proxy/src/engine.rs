@@ -1,7 +1,7 @@
 //! Everything of a worker but its sockets: bytes in, bytes and wishes out. No system call, no clock: time comes with each
 //! turn, chance from a seed, so that a simulator can own both.
 
-use std::{collections::BinaryHeap, rc::Rc, sync::Arc};
+use std::{collections::BinaryHeap, ops::Range, rc::Rc, sync::Arc};
 
 use proxima_wire::message::Span;
 use slab::Slab;
@@ -56,6 +56,9 @@ pub struct Engine {
     pub(crate) resend: Vec<u8>,
     /// Scratch for the keys of a request of several, with their slots.
     pub(crate) keys: Vec<(Span, u32)>,
+    /// Addresses of the bytes that the worker has lent for the event under way: what lies there may leave from there,
+    /// without a copy.
+    pub lent: Range<usize>,
     /// Bulk lanes that the request being dispatched was given.
     pub(crate) uploads: Vec<(u32, u32)>,
     /// Process-wide facts that `stats` reports.
@@ -67,6 +70,8 @@ pub struct Engine {
 pub struct Wishes {
     /// Connections with bytes to send.
     pub flush: Vec<Peer>,
+    /// Pieces of the lent bytes that leave as they are.
+    pub pass: Vec<Passed>,
     /// Lanes to connect.
     pub connect: Vec<u32>,
     /// Connections to close; true = with a reset.
@@ -77,6 +82,15 @@ pub struct Wishes {
     pub again: Vec<(u32, u32)>,
     /// What the control thread should hear of.
     pub news: Vec<News>,
+}
+
+/// A reply that a client is sent straight from the buffer in which it came.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    pub client: u32,
+    pub generation: u32,
+    /// Where it lies in the lent bytes.
+    pub range: Range<usize>,
 }
 
 /// One end of a connection.
@@ -137,6 +151,7 @@ impl Engine {
             scratch_reply: Vec::new(),
             resend: Vec::new(),
             keys: Vec::new(),
+            lent: 0..0,
             uploads: Vec::new(),
             facts,
         }

@@ -49,7 +49,7 @@ pub(super) fn launch(program: &Path, site: &Site<'_>, io: &str, leaf: Leaf) -> R
 
 fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
     let listener = format!(
-        "workers: 1\nlisteners:\n  - address: 127.0.0.1:{}\n    route: main\n",
+        "workers: 1\nlimits:\n  clients: 20000\nlisteners:\n  - address: 127.0.0.1:{}\n    route: main\n",
         site.port
     );
     if leaf == Leaf::Embedded {

@@ -5,7 +5,7 @@ use proxima_wire::message::{Outcome, Reply};
 use super::Client;
 use crate::{
     dialect::Dialect,
-    engine::{Engine, Peer},
+    engine::{Engine, Passed, Peer},
     route::ReplyTo,
 };
 
@@ -42,6 +42,21 @@ impl Engine {
             .replied(reply.outcome, self.now - slot.started, client.listener);
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 8);
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
+        let at = bytes.as_ptr() as usize;
+        if self.lent.contains(&at)
+            && !silenced
+            && self.held_lanes == 0
+            && !self.draining
+            && client.takes_at_once()
+            && client.slots.answer_alone(seq)
+        {
+            let start = at - self.lent.start;
+            return self.wishes.pass.push(Passed {
+                client: index,
+                generation,
+                range: start..start + bytes.len(),
+            });
+        }
         client
             .slots
             .answer(seq, reply, bytes, silenced, &mut client.stream.out);
@@ -126,10 +141,10 @@ impl Engine {
             return;
         };
         client.eof = true;
-        if client.is_uploading() || client.slots.is_empty() && !client.stalled && client.stream.out.is_empty()
-        {
+        if client.is_uploading() {
             return self.close_client(index, false);
         }
+        // The flush closes it when nothing is due, in the socket's buffer neither.
         self.flush_later(Peer::Client { index, generation });
     }
 

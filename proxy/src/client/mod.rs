@@ -60,6 +60,12 @@ impl Client {
     pub fn is_uploading(&self) -> bool {
         self.upload.as_ref().is_some_and(|upload| upload.remaining > 0)
     }
+
+    /// May a reply leave without waiting for the end of the turn? Nothing is before it, and nothing is to be done after it.
+    fn takes_at_once(&self) -> bool {
+        let free = self.stream.out.is_empty() && self.stream.transform.is_none() && !self.stream.dirty;
+        free && !(self.stalled || self.closing || self.eof)
+    }
 }
 
 /// A request too large for a shared lane, on its way through; its client is served no further before it is answered.

@@ -114,6 +114,21 @@ impl Slots {
         seq == self.head
     }
 
+    /// Takes slot `seq` away if it is the only one and waits for a whole reply; the caller sends that by itself.
+    #[inline]
+    pub fn answer_alone(&mut self, seq: u32) -> bool {
+        let alone = self.queue.len() == 1 && self.is_first(seq);
+        let whole = alone
+            && self
+                .queue
+                .front()
+                .is_some_and(|slot| !slot.part && matches!(slot.state, State::Waiting));
+        if whole {
+            self.pop();
+        }
+        whole
+    }
+
     /// The reply of slot `seq`: to `out` when it is its turn, with all that waited behind it; else held.
     #[inline]
     pub fn answer(&mut self, seq: u32, reply: &Reply, bytes: &[u8], silenced: bool, out: &mut Vec<u8>) {

@@ -1,6 +1,9 @@
 //! Received bytes, lent by a reactor.
 
-use std::{fmt, ops::Deref};
+use std::{
+    fmt,
+    ops::{Deref, Range},
+};
 
 /// Received bytes. Give it back with `recycle`: an io_uring buffer that is not given back is lost to its ring.
 pub struct Buffer(pub(super) Memory);
@@ -18,6 +21,22 @@ pub(super) enum Memory {
         group: u16,
         id: u16,
     },
+}
+
+impl Buffer {
+    /// A part of a ring's piece, to be recycled on its own. None: not of a ring, or beyond its end.
+    pub(super) fn piece(&self, range: Range<usize>) -> Option<Self> {
+        let len = self.get(range.clone())?.len();
+        match self.0 {
+            Memory::Ring { start, group, id, .. } => Some(Self(Memory::Ring {
+                start: start.wrapping_add(range.start),
+                len,
+                group,
+                id,
+            })),
+            Memory::Scratch(..) => None,
+        }
+    }
 }
 
 impl Deref for Buffer {

@@ -12,7 +12,7 @@ mod buffer;
 mod epoll;
 mod uring;
 
-use std::{fmt, io, str::FromStr, time::Duration};
+use std::{fmt, io, ops::Range, str::FromStr, time::Duration};
 
 use socket2::{SockAddr, Socket};
 
@@ -68,6 +68,9 @@ pub trait Reactor: Sized {
     fn connect(&mut self, tag: u64, address: &SockAddr) -> io::Result<Conn>;
     /// Sends all of `bytes`, which comes back empty (and with another allocation). Not while [`Reactor::backlog`] is not 0.
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>);
+    /// Sends a piece of a received buffer as it is; what the socket does not take at once is copied. The buffer may be
+    /// recycled right after. Not while [`Reactor::backlog`] is not 0; at most once a turn for each connection.
+    fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>);
     /// Bytes given to `send` that the kernel has not taken yet; `Sent` tells when it becomes 0.
     fn backlog(&self, conn: Conn) -> usize;
     /// Stops receiving. Data that is already on its way may still be delivered.

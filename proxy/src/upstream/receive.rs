@@ -34,15 +34,56 @@ impl Engine {
             return;
         }
         let mut stash = std::mem::take(&mut lane.stream.stash);
-        stash.extend_from_slice(bytes);
-        let used = self.replies(index, &stash);
+        let mut at = 0;
+        // Only the message that has begun is put together; what follows it is read where it is.
+        while at < bytes.len() {
+            let begun = stash.len();
+            let missing = self.missing(index, &stash).clamp(1, bytes.len() - at);
+            stash.extend_from_slice(&bytes[at..at + missing]);
+            at += missing;
+            let used = self.replies(index, &stash);
+            if used >= begun {
+                at -= stash.len() - used;
+                stash.clear();
+                break;
+            }
+            stash.drain(..used);
+        }
+        let lives = self
+            .lanes
+            .get(index as usize)
+            .is_some_and(|lane| lane.generation == generation);
+        if lives && stash.is_empty() && at < bytes.len() {
+            at += self.replies(index, &bytes[at..]);
+        }
         if let Some(lane) = self
             .lanes
             .get_mut(index as usize)
             .filter(|l| l.generation == generation)
         {
-            stash.drain(..used);
+            stash.extend_from_slice(&bytes[at.min(bytes.len())..]);
             lane.stream.stash = stash;
+        }
+    }
+
+    /// How many bytes the message that begins with `stash` still lacks; where that cannot be told yet, as many as its first
+    /// line may take.
+    fn missing(&self, index: u32, stash: &[u8]) -> usize {
+        const LINE: usize = 512;
+        let Some(lane) = self.lanes.get(index as usize) else {
+            return LINE;
+        };
+        if !matches!(lane.phase, Phase::Ready) {
+            return LINE;
+        }
+        let command = lane.waiters.front().map_or(UNASKED, |waiter| waiter.command);
+        match lane.member.dialect.reply(command, stash) {
+            Parsed::Head(Message::Last(reply) | Message::Part(reply) | Message::Push(reply))
+                if reply.len() <= WHOLE =>
+            {
+                (reply.len() as usize).saturating_sub(stash.len())
+            }
+            _ => LINE,
         }
     }
 

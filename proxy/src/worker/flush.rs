@@ -2,11 +2,40 @@
 
 use super::Worker;
 use crate::{
-    engine::Peer,
-    reactor::{Conn, Reactor},
+    engine::{Passed, Peer},
+    reactor::{Buffer, Conn, Reactor},
 };
 
 impl<R: Reactor> Worker<R> {
+    /// Sends the replies that may leave straight from the buffer in which they came.
+    pub(super) fn pass(&mut self, buffer: &Buffer) {
+        for Passed {
+            client,
+            generation,
+            range,
+        } in self.engine.wishes.pass.drain(..)
+        {
+            let Some(client) = self
+                .engine
+                .clients
+                .get_mut(client as usize)
+                .filter(|client| client.generation == generation)
+            else {
+                continue;
+            };
+            let Some(conn) = client.stream.conn else { continue };
+            if self.reactor.backlog(conn) == 0 {
+                self.reactor.pass(conn, buffer, range);
+            } else {
+                client
+                    .stream
+                    .out
+                    .extend_from_slice(buffer.get(range).unwrap_or_default());
+                // `Sent` will flush it.
+            }
+        }
+    }
+
     pub(super) fn flush(&mut self, peer: Peer) {
         let Some(stream) = self.engine.stream(peer) else {
             return;
@@ -21,7 +50,8 @@ impl<R: Reactor> Worker<R> {
             return;
         };
         if self.reactor.backlog(conn) > 0 {
-            return;
+            // Most often a piece that was passed in this turn: the next one looks again.
+            return self.watched.push(peer);
         }
         if let Some(transform) = &mut stream.transform {
             if !stream.out.is_empty()

@@ -166,6 +166,7 @@ impl<R: Reactor> Worker<R> {
                     return self.take_orders();
                 }
                 self.data(tag, &buffer);
+                self.pass(&buffer);
                 self.reactor.recycle(buffer);
             }
             Event::Accepted { tag, socket } => self.accept(number(tag) as u16, socket),
@@ -221,7 +222,12 @@ impl<R: Reactor> Worker<R> {
         let Some(stream) = stream else { return };
         let Some(transform) = &mut stream.transform else {
             return match is_lane {
-                true => self.engine.lane_bytes(index, generation, bytes),
+                true => {
+                    let at = bytes.as_ptr() as usize;
+                    self.engine.lent = at..at + bytes.len();
+                    self.engine.lane_bytes(index, generation, bytes);
+                    self.engine.lent = 0..0;
+                }
                 false => self.engine.client_bytes(index, generation, bytes),
             };
         };

@@ -5,8 +5,10 @@
 //! that submitted it, a quick send without a completion is done, and the common turn costs one system call and no
 //! completion per send. A send that did not fit goes on as an ordinary, *slow* one.
 //!
-//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`) is neither moved nor freed before the
-//! operation that uses it has ended; a link's slot is reused only when `operations` is 0.
+//! A passed piece of a received buffer is sent quickly too, from where it lies; the buffer is held until that submission.
+//!
+//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a pool) is neither moved nor
+//! freed before the operation that uses it has ended; a link's slot is reused only when `operations` is 0.
 #![allow(unsafe_code)]
 
 mod pool;
@@ -14,7 +16,8 @@ mod pool;
 use std::{
     collections::VecDeque,
     io, mem,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    ops::Range,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     time::Duration,
 };
 
@@ -70,6 +73,8 @@ pub struct Uring {
     events: VecDeque<Event>,
     /// Links with a quick send in this turn's submission.
     quick: Vec<Conn>,
+    /// Pieces that this turn's submission sends from their pools' buffers: their links are in `quick` too.
+    passed: Vec<Passed>,
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     spare: Vec<Vec<u8>>,
@@ -93,7 +98,16 @@ struct Link {
     sending: Vec<u8>,
     sent: usize,
     slow: bool,
+    /// Bytes of a passed piece in this turn's submission.
+    passing: usize,
     address: Option<Box<SockAddr>>,
+}
+
+/// A piece of a pool's buffer on its way out; the piece holds its buffer.
+#[derive(Debug)]
+struct Passed {
+    conn: Conn,
+    piece: Buffer,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +155,7 @@ impl Uring {
             completions: VecDeque::new(),
             events: VecDeque::new(),
             quick: Vec::new(),
+            passed: Vec::new(),
             closing: Vec::new(),
             spare: Vec::new(),
             starved: Vec::new(),
@@ -184,6 +199,7 @@ impl Uring {
             sending: Vec::new(),
             sent: 0,
             slow: false,
+            passing: 0,
             address: None,
         };
         Conn {
@@ -284,7 +300,7 @@ impl Uring {
                 .submitter()
                 .submit_with_args(0, &types::SubmitArgs::new());
         }
-        if !self.quick.is_empty() {
+        if !(self.quick.is_empty() && self.passed.is_empty()) {
             for at in 0..self.completions.len() {
                 let (data, result, _) = self.completions[at];
                 if op(data) == Some(Op::Quick) {
@@ -303,6 +319,14 @@ impl Uring {
             }
         }
         self.quick = quick;
+        let mut passed = mem::take(&mut self.passed);
+        for Passed { conn, piece } in passed.drain(..) {
+            if let Some(link) = self.link(conn) {
+                link.passing = 0;
+            }
+            self.recycle(piece);
+        }
+        self.passed = passed;
         let mut closing = mem::take(&mut self.closing);
         for conn in closing.drain(..) {
             self.finish(conn);
@@ -311,7 +335,12 @@ impl Uring {
     }
 
     fn quick_failed(&mut self, conn: Conn, result: i32) {
+        let passed = self.passed.iter().position(|passed| passed.conn == conn);
+        let mut rest = passed.map(|at| self.passed[at].piece.to_vec());
         let Some(link) = self.open(conn) else { return };
+        if let Some(rest) = &mut rest {
+            mem::swap(&mut link.sending, rest);
+        }
         if result >= 0 {
             link.sent = result as usize;
         } else if result != -libc::EAGAIN && result != -libc::EINTR {
@@ -517,13 +546,29 @@ impl Reactor for Uring {
         if link.connecting {
             return;
         }
-        let fd = types::Fd(link.socket.as_raw_fd());
-        let entry = opcode::Send::new(fd, link.sending.as_ptr(), link.sending.len() as u32)
-            .flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
-            .build()
-            .flags(squeue::Flags::SKIP_SUCCESS)
-            .user_data(user_data(Op::Quick, conn));
+        let entry = quick(
+            link.socket.as_raw_fd(),
+            link.sending.as_ptr(),
+            link.sending.len(),
+            conn,
+        );
         self.quick.push(conn);
+        self.push(&entry);
+    }
+
+    fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>) {
+        let Some(piece) = buffer.piece(range) else { return };
+        let (pointer, len) = (piece.as_ptr(), piece.len());
+        let Some(link) = self.open(conn).filter(|link| !link.connecting) else {
+            return;
+        };
+        debug_assert!(link.sending.is_empty() && link.passing == 0);
+        link.passing = len;
+        let entry = quick(link.socket.as_raw_fd(), pointer, len, conn);
+        if let Memory::Ring { group, id, .. } = piece.0 {
+            self.pools[usize::from(group)].hold(id);
+        }
+        self.passed.push(Passed { conn, piece });
         self.push(&entry);
     }
 
@@ -531,7 +576,7 @@ impl Reactor for Uring {
         self.links
             .get(conn.index as usize)
             .filter(|link| link.generation == conn.generation)
-            .map_or(0, |link| link.sending.len() - link.sent)
+            .map_or(0, |link| link.sending.len() - link.sent + link.passing)
     }
 
     fn pause(&mut self, conn: Conn) {
@@ -618,6 +663,15 @@ impl Reactor for Uring {
             pool.recycle(id);
         }
     }
+}
+
+/// A send that must not block, and posts no completion when it sent everything.
+fn quick(fd: RawFd, pointer: *const u8, len: usize, conn: Conn) -> squeue::Entry {
+    opcode::Send::new(types::Fd(fd), pointer, len as u32)
+        .flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
+        .build()
+        .flags(squeue::Flags::SKIP_SUCCESS)
+        .user_data(user_data(Op::Quick, conn))
 }
 
 fn user_data(op: Op, conn: Conn) -> u64 {

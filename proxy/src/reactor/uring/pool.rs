@@ -105,6 +105,11 @@ impl Pool {
         })
     }
 
+    /// Keeps buffer `id` from going back for one more `recycle`.
+    pub(super) fn hold(&mut self, id: u16) {
+        self.uses[usize::from(id)].lent += 1;
+    }
+
     /// Takes a piece of buffer `id` back; the kernel gets the buffer again when it was the last piece.
     pub(super) fn recycle(&mut self, id: u16) {
         let used = &mut self.uses[usize::from(id)];
