@@ -3,3 +3,4 @@
 mod common;
 mod load;
 mod lockstep;
+mod stale;
