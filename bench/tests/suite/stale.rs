@@ -11,7 +11,10 @@ use std::{
 
 use serde_json::Value;
 
-use super::common::{Memcached, bench, free_port, run};
+use super::{
+    common::{Memcached, bench, free_port, run},
+    relay::{Mishap, relay},
+};
 
 /// Runs with these options; returns the exit code and the report.
 fn stale(more: &[&str]) -> (Option<i32>, Value) {
@@ -112,6 +115,37 @@ fn a_server_that_is_gone_for_a_while_makes_failures_and_misses_but_nothing_stale
     }
     assert!(report["longest_spell_seconds"].as_f64() > Some(0.4), "{report}");
     assert!(report["first_write_failure"].is_string(), "{report}");
+}
+
+#[test]
+fn a_write_without_an_answer_may_be_seen_or_not() {
+    for mishap in [Mishap::Unanswered, Mishap::Dropped] {
+        let server = Memcached::start();
+        let address = relay(&server, mishap);
+        let (code, report) = stale(&["--write", &address, "--read", &server.address(), "--keys=4"]);
+        assert_nothing_stale(code, &report);
+        assert!(number(&report, "lost_writes") > 0, "{mishap:?}: {report}");
+    }
+}
+
+#[test]
+fn a_write_that_was_given_up_and_comes_after_a_newer_one_is_stale() {
+    let server = Memcached::start();
+    let address = relay(&server, Mishap::Late(Duration::from_millis(400)));
+    // A write every 20 ms: one that comes late is seen before the next has replaced it.
+    let slow = [
+        "--keys=1",
+        "--writers=1",
+        "--pause=20ms",
+        "--timeout=100ms",
+        "--duration=6s",
+    ];
+    let (code, report) = stale(&[&["--write", &address, "--read", &server.address()], &slow[..]].concat());
+    assert_eq!(code, Some(1), "{report}");
+    assert!(number(&report, "lost_writes") > 0, "{report}");
+    assert_eq!(number(&report, "wrong"), 0, "{report}");
+    let worst = &report["worst_stale_read"];
+    assert!(worst["age_seconds"].as_f64() > Some(0.2), "{report}");
 }
 
 /// A twemproxy before `server` that ends with the test; nothing where it is not installed.
