@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench demo fuzz soak docs clean
+.PHONY: help run test lint bench demo image fuzz soak docs clean
 
 # Options for the program that `run` and `bench` start: make run ARGS="--listen 0.0.0.0:11211"
 ARGS ?=
@@ -27,6 +27,9 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 
 demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins
 	@bash examples/node-local-memcached/demo.sh
+
+image: ## write a container image into target/image, for docker load and all that reads OCI's form
+	@sh scripts/image.sh
 
 fuzz: ## fuzz the codecs, FUZZ_SECONDS (60) for each target
 	@sh scripts/fuzz.sh

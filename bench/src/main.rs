@@ -2,6 +2,7 @@
 //!
 //! * [`load`] drives a server or proxy from many connections and measures latencies;
 //! * [`lockstep`] measures a proxy's processor time per request, repeatably;
+//! * [`stale`] looks for reads that bring what was replaced before;
 //! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod memcache;
 mod net;
 mod output;
 mod process;
+mod stale;
 mod workload;
 
 use std::process::ExitCode;
@@ -22,7 +24,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measure memcached proxies: latency under load, processor time per request, side by side
+/// Measure memcached proxies: latency under load, processor time per request, stale reads, side by side
 #[derive(Parser)]
 #[command(version)]
 struct CommandLine {
@@ -34,6 +36,7 @@ struct CommandLine {
 enum Command {
     Load(Box<load::Options>),
     Lockstep(Box<lockstep::Options>),
+    Stale(Box<stale::Options>),
     Compare(Box<compare::Options>),
 }
 
@@ -51,6 +54,7 @@ fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Load(options) => load::run(options),
         Command::Lockstep(options) => lockstep::run(options).map(|()| ExitCode::SUCCESS),
+        Command::Stale(options) => stale::run(options),
         Command::Compare(options) => compare::run(options).map(|()| ExitCode::SUCCESS),
     }
 }

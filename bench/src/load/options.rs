@@ -6,7 +6,10 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
-use crate::workload::{Mix, Popularity};
+use crate::{
+    output::as_seconds,
+    workload::{Mix, Popularity},
+};
 
 /// Load a memcached, or a proxy before some, and measure how long replies take
 ///
@@ -121,8 +124,4 @@ impl Options {
 
 fn as_text<S: serde::Serializer>(popularity: &Popularity, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(popularity)
-}
-
-fn as_seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(duration.as_secs_f64())
 }

@@ -4,6 +4,7 @@ use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     thread,
     time::Duration,
 };
@@ -31,13 +32,25 @@ pub(crate) struct Memcached {
     pub(crate) port: u16,
 }
 
+/// A port where nobody listens, below those of outgoing connections: none of a test takes it while a server is away.
+pub(crate) fn free_port() -> u16 {
+    static TRIED: AtomicU16 = AtomicU16::new(0);
+    let start = std::process::id() as u16;
+    loop {
+        let number = start.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
+        let port = 12_000 + number % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 impl Memcached {
     pub(crate) fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .expect("a free port")
-            .local_addr()
-            .expect("bound")
-            .port();
+        Self::start_on(free_port())
+    }
+
+    pub(crate) fn start_on(port: u16) -> Self {
         let child = Command::new("memcached")
             .args([
                 "-l",
@@ -83,6 +96,19 @@ impl Memcached {
         let mut reply = [0; 8];
         stream.read_exact(&mut reply).expect("it answers");
         assert_eq!(&reply, b"STORED\r\n");
+    }
+
+    /// One of its figures.
+    pub(crate) fn stat(&self, name: &str) -> u64 {
+        let mut stream = self.connect().expect("memcached accepts");
+        stream.write_all(b"stats\r\nquit\r\n").expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+        line.and_then(|value| value.parse().ok())
+            .expect("it has this figure")
     }
 
     /// Sends a signal by name.

@@ -3,3 +3,5 @@
 mod common;
 mod load;
 mod lockstep;
+mod relay;
+mod stale;

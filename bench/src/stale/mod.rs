@@ -1,0 +1,164 @@
+//! Stale reads: whether what is read is older than what was acknowledged.
+//!
+//! ```text
+//!  fill ─▶ writers ──sets──▶ [ whatever is measured ] ◀──gets── readers
+//!             └─ what was acknowledged, when ─▶ ledger ◀─ judge ──┘
+//! ```
+//!
+//! One thread a client, one request at a time: the order of a client's requests is the order of its code.
+
+mod history;
+mod ledger;
+mod link;
+mod options;
+mod reader;
+mod report;
+mod tally;
+mod value;
+mod writer;
+
+pub(crate) use options::Options;
+
+use std::{
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant, UNIX_EPOCH},
+};
+
+use anyhow::{Context, Result, ensure};
+use parking_lot::Mutex;
+use signal_hook::{consts::SIGINT, flag};
+
+use crate::{output::write_json, process::raise_descriptor_limit};
+use ledger::Ledger;
+use report::Report;
+use tally::{Counts, Tally};
+
+/// Pause after a failure, so that a server that refuses at once is not asked without end.
+const AFTER_FAILURE: Duration = Duration::from_millis(10);
+
+/// What the clients of a run share.
+struct Run<'a> {
+    options: &'a Options,
+    keys: Vec<String>,
+    ledger: Ledger,
+    tally: Mutex<Tally>,
+    end: Instant,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Run<'_> {
+    fn is_over(&self) -> bool {
+        self.interrupted.load(Relaxed) || Instant::now() >= self.end
+    }
+
+    /// Lets the time between two requests of a client pass.
+    fn pause(&self, failed: bool) {
+        let wanted = self
+            .options
+            .pause
+            .max(if failed { AFTER_FAILURE } else { Duration::ZERO });
+        thread::sleep(wanted.min(self.end.saturating_duration_since(Instant::now())));
+    }
+}
+
+/// Runs `proxima-bench stale`.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    options.check()?;
+    raise_descriptor_limit();
+    // Values of an earlier run must not be met.
+    let name = UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos()) as u64;
+    let keys: Vec<String> = (0..options.keys)
+        .map(|number| format!("{}{name:x}:{number}", options.prefix))
+        .collect();
+    writer::fill(options, &keys)?;
+
+    let interrupted = Arc::new(AtomicBool::new(false));
+    // The second Ctrl-C ends the process as it would without this: the order of the two lines matters.
+    flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?;
+    flag::register(SIGINT, Arc::clone(&interrupted))?;
+    let start = Instant::now();
+    let run = Run {
+        options,
+        keys,
+        ledger: Ledger::new(options.keys),
+        tally: Mutex::new(Tally::new()),
+        end: start
+            .checked_add(options.duration)
+            .context("--duration is too long")?,
+        interrupted,
+    };
+    thread::scope(|scope| {
+        for number in 0..options.writers {
+            let run = &run;
+            scope.spawn(move || writer::run(run, number));
+        }
+        for number in 0..options.readers {
+            let run = &run;
+            scope.spawn(move || reader::run(run, number));
+        }
+        follow(&run, start);
+    });
+
+    let mut tally = run.tally.into_inner();
+    tally.longest_spell = tally
+        .longest_spell
+        .max(run.ledger.failing_for().unwrap_or_default());
+    let report = Report::new(options, start.elapsed(), &tally);
+    if let Some(file) = &options.json {
+        write_json(file, &report)?;
+    }
+    if options.json.as_ref().is_none_or(|file| file.as_os_str() != "-") {
+        report.print();
+    }
+    let counts = &tally.counts;
+    if counts.stale_reads + counts.wrong > 0 {
+        return Ok(ExitCode::FAILURE);
+    }
+    ensure!(
+        counts.acknowledged_writes > 0 && counts.hits > 0,
+        "nothing was shown: {} writes were acknowledged, {} reads have found a value",
+        counts.acknowledged_writes,
+        counts.hits
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a line each second until the run is over.
+fn follow(run: &Run<'_>, start: Instant) {
+    let mut before = Counts::default();
+    for second in 1.. {
+        let due = start + Duration::from_secs(second);
+        while Instant::now() < due {
+            if run.is_over() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(50).min(due.saturating_duration_since(Instant::now())));
+        }
+        let (now, worst) = {
+            let tally = run.tally.lock();
+            (tally.counts, tally.worst.as_ref().map(|worst| worst.age))
+        };
+        if !run.options.quiet {
+            let worst = worst.map_or(String::new(), |age| format!(" (worst {age:.1?})"));
+            eprintln!(
+                "{second:>4} s {:>7} writes/s {:>7} reads/s  stale {}{worst}  misses {}  writes refused {}, lost {}  \
+                 reads refused {}, lost {}  wrong {}",
+                now.acknowledged_writes - before.acknowledged_writes,
+                now.hits + now.misses - before.hits - before.misses,
+                now.stale_reads,
+                now.misses,
+                now.refused_writes,
+                now.lost_writes,
+                now.refused_reads,
+                now.lost_reads,
+                now.wrong
+            );
+        }
+        before = now;
+    }
+}

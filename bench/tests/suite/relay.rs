@@ -1,0 +1,70 @@
+//! A network that treats some writes badly, before a real server.
+
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use super::common::Memcached;
+
+/// What happens to every fiftieth set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mishap {
+    /// It is under way for so long, whether its client still waits or not.
+    Late(Duration),
+    /// It arrives, and its connection is cut before the reply.
+    Unanswered,
+    /// Its connection is cut before it arrives.
+    Dropped,
+}
+
+/// Relays connections to `server` until the process ends; returns where.
+pub(crate) fn relay(server: &Memcached, mishap: Mishap) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let server = server.address();
+    let sets = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let (server, sets) = (server.clone(), Arc::clone(&sets));
+            thread::spawn(move || {
+                let upstream = TcpStream::connect(server).expect("the server is there");
+                let replies = (upstream.try_clone(), client.try_clone());
+                if let (Ok(from), Ok(to)) = replies {
+                    thread::spawn(move || copy(from, to, |_, _| true));
+                }
+                copy(client, upstream, |bytes, client| {
+                    let chosen =
+                        bytes.starts_with(b"set ") && sets.fetch_add(1, Ordering::Relaxed) % 50 == 49;
+                    match mishap {
+                        Mishap::Late(time) if chosen => thread::sleep(time),
+                        // Nothing can be answered any more; what was read may still be passed on.
+                        Mishap::Unanswered | Mishap::Dropped if chosen => {
+                            let _ = client.shutdown(Shutdown::Both);
+                        }
+                        _ => {}
+                    }
+                    !(chosen && matches!(mishap, Mishap::Dropped))
+                });
+            });
+        }
+    });
+    address
+}
+
+/// Passes on what comes if `treat` says so. A client sends one request at a time, so what comes is one.
+fn copy(mut from: TcpStream, mut to: TcpStream, treat: impl Fn(&[u8], &TcpStream) -> bool) {
+    let mut chunk = [0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut chunk) {
+        if treat(&chunk[..length], &from) && to.write_all(&chunk[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}

@@ -1,0 +1,255 @@
+//! Stale reads, with real servers that have them and real servers that do not.
+
+use std::{
+    fs,
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::{
+    common::{Memcached, bench, free_port, run},
+    relay::{Mishap, relay},
+};
+
+/// Runs with these options; returns the exit code and the report.
+fn stale(more: &[&str]) -> (Option<i32>, Value) {
+    let (output, report) = run(&[&["stale", "--duration=700ms", "--quiet", "--json=-"], more].concat());
+    assert!(report.is_object(), "{output:?}");
+    (output.status.code(), report)
+}
+
+fn number(report: &Value, name: &str) -> u64 {
+    report[name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no {name} in {report}"))
+}
+
+fn assert_nothing_stale(code: Option<i32>, report: &Value) {
+    assert_eq!(code, Some(0), "{report}");
+    for nothing in ["stale_reads", "wrong"] {
+        assert_eq!(number(report, nothing), 0, "{report}");
+    }
+    for something in ["acknowledged_writes", "hits"] {
+        assert!(number(report, something) > 10, "{report}");
+    }
+}
+
+#[test]
+fn one_server_is_never_stale() {
+    let server = Memcached::start();
+    for shape in [
+        &["--pause=0s"][..],
+        &["--keys=1", "--writers=1"],
+        &["--value-size=20000", "--ttl=0s"],
+    ] {
+        let (code, report) = stale(&[&["--write", &server.address()], shape].concat());
+        assert_nothing_stale(code, &report);
+        for failure in [
+            "misses",
+            "refused_writes",
+            "lost_writes",
+            "refused_reads",
+            "lost_reads",
+        ] {
+            assert_eq!(number(&report, failure), 0, "{shape:?}: {report}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_that_no_write_reaches_is_stale() {
+    let (written, read) = (Memcached::start(), Memcached::start());
+    let (code, report) = stale(&["--write", &written.address(), "--read", &read.address()]);
+    assert_eq!(code, Some(1), "{report}");
+    let count = number(&report, "stale_reads");
+    assert!(count > 10, "{report}");
+    assert_eq!(
+        number(&report["stale_by_address"], &read.address()),
+        count,
+        "{report}"
+    );
+    let worst = &report["worst_stale_read"];
+    assert_eq!(worst["version"], 1, "{report}");
+    // The second version of some key was acknowledged right at the start.
+    assert!(worst["age_seconds"].as_f64() > Some(0.2), "{report}");
+    assert_eq!(report["stale_age_seconds"]["max"], worst["age_seconds"]);
+}
+
+#[test]
+fn servers_that_a_client_keeps_alike_are_fresh_and_others_are_not() {
+    let (one, two) = (Memcached::start(), Memcached::start());
+    let both = format!("{},{}", one.address(), two.address());
+    let (code, report) = stale(&["--write", &both, "--write-all"]);
+    assert_nothing_stale(code, &report);
+    let (code, report) = stale(&["--write", &both]);
+    assert_eq!(code, Some(1), "{report}");
+    for server in [one, two] {
+        assert!(
+            number(&report["stale_by_address"], &server.address()) > 0,
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_for_a_while_makes_failures_and_misses_but_nothing_stale() {
+    let mut server = Memcached::start();
+    let address = server.address();
+    let (code, report) = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(500));
+            server.stop();
+            thread::sleep(Duration::from_millis(500));
+            server = Memcached::start_on(server.port);
+        });
+        stale(&["--write", &address, "--duration=2s"])
+    });
+    assert_nothing_stale(code, &report);
+    for something in ["misses", "lost_writes", "lost_reads"] {
+        assert!(number(&report, something) > 0, "{something}: {report}");
+    }
+    assert!(report["longest_spell_seconds"].as_f64() > Some(0.4), "{report}");
+    assert!(report["first_write_failure"].is_string(), "{report}");
+}
+
+#[test]
+fn a_write_without_an_answer_may_be_seen_or_not() {
+    for mishap in [Mishap::Unanswered, Mishap::Dropped] {
+        let server = Memcached::start();
+        let address = relay(&server, mishap);
+        let (code, report) = stale(&["--write", &address, "--read", &server.address(), "--keys=4"]);
+        assert_nothing_stale(code, &report);
+        assert!(number(&report, "lost_writes") > 0, "{mishap:?}: {report}");
+    }
+}
+
+#[test]
+fn a_write_that_was_given_up_and_comes_after_a_newer_one_is_stale() {
+    let server = Memcached::start();
+    let address = relay(&server, Mishap::Late(Duration::from_millis(400)));
+    // A write every 20 ms: one that comes late is seen before the next has replaced it.
+    let slow = [
+        "--keys=1",
+        "--writers=1",
+        "--pause=20ms",
+        "--timeout=100ms",
+        "--duration=6s",
+    ];
+    let (code, report) = stale(&[&["--write", &address, "--read", &server.address()], &slow[..]].concat());
+    assert_eq!(code, Some(1), "{report}");
+    assert!(number(&report, "lost_writes") > 0, "{report}");
+    assert_eq!(number(&report, "wrong"), 0, "{report}");
+    let worst = &report["worst_stale_read"];
+    assert!(worst["age_seconds"].as_f64() > Some(0.2), "{report}");
+}
+
+/// A twemproxy before `server` that ends with the test; nothing where it is not installed.
+struct Twemproxy(Child, String);
+
+impl Twemproxy {
+    fn start(server: &Memcached, folder: &Path) -> Option<Self> {
+        let program = Path::new("/usr/sbin/nutcracker");
+        if !program.exists() {
+            eprintln!("skipped: nutcracker is not installed");
+            return None;
+        }
+        let address = format!("127.0.0.1:{}", free_port());
+        let configuration = folder.join("nutcracker.yml");
+        let text = format!(
+            "pool:\n  listen: {address}\n  servers:\n    - {}:1\n",
+            server.address()
+        );
+        fs::write(&configuration, text).expect("a file");
+        let mut command = Command::new(program);
+        command.arg("--conf-file").arg(&configuration);
+        command.args([
+            "--stats-addr",
+            "127.0.0.1",
+            "--stats-port",
+            &free_port().to_string(),
+        ]);
+        let child = command.stderr(Stdio::null()).spawn().expect("it starts");
+        let proxy = Self(child, address);
+        while TcpStream::connect(&proxy.1).is_err() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(proxy)
+    }
+}
+
+impl Drop for Twemproxy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn writes_that_a_proxy_refuses_are_told_from_lost_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = Memcached::start();
+    let Some(proxy) = Twemproxy::start(&server, folder.path()) else {
+        return;
+    };
+    let (code, report) = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(500));
+            server.stop();
+        });
+        stale(&["--write", &proxy.1, "--duration=1500ms"])
+    });
+    assert_nothing_stale(code, &report);
+    assert!(number(&report, "refused_writes") > 0, "{report}");
+    assert!(number(&report, "refused_reads") > 0, "{report}");
+    // To the end of the run.
+    assert!(report["longest_spell_seconds"].as_f64() > Some(0.5), "{report}");
+}
+
+#[test]
+fn a_run_that_is_interrupted_reports() {
+    let server = Memcached::start();
+    let mut command = bench(&["stale", "--duration=1h", "--write", &server.address()]);
+    let running = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // A signal before it is listened for would end it; the first writes show that it is.
+    while server.stat("cmd_set") < 200 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &running.id().to_string()])
+        .status();
+    assert!(kill.expect("kill starts").success());
+    let output = running.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("stale reads: 0"), "{text}");
+}
+
+#[test]
+fn a_run_that_cannot_be_made_or_shows_nothing_says_why() {
+    let server = Memcached::start();
+    let address = server.address();
+    for (arguments, words) in [
+        (&["--write", "127.0.0.1:1"][..], "127.0.0.1:1"),
+        (&["--write", "nowhere"], "not HOST:PORT"),
+        (&["--write", &address, "--writers=9", "--keys=8"], "--writers"),
+        (&["--write", &address, "--ttl=100ms"], "--ttl"),
+        (&["--write", &address, "--prefix=a b"], "--prefix"),
+        (&["--write", &address, "--duration=0s"], "nothing was shown"),
+        // memcached takes no value as large with its key and head.
+        (&["--write", &address, "--value-size=1048576"], "object too large"),
+    ] {
+        let (output, _) = run(&[&["stale", "--duration=200ms"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}

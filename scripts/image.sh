@@ -1,0 +1,154 @@
+#!/bin/sh
+# Writes a container image: one static program, no base image, no registry, no docker needed. The file is an OCI image layout and
+# a docker archive at once. The same program makes the same image, byte for byte.
+#
+#   scripts/image.sh [--profile release] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
+#
+# The program is linked with glibc, statically. From glibc 2.34 (Debian 12) on, such a program looks names up in /etc/hosts and by
+# DNS without any file of a system; what else nsswitch.conf may name (LDAP, mDNS) would need shared libraries, and is not asked.
+set -eu
+cd "$(dirname "$0")/.."
+
+profile=release
+output=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --profile) profile=$2 ;;
+    --output) output=$2 ;;
+    *) echo "image: unknown option $1; scripts/image.sh [--profile PROFILE] [--output FILE]" >&2 && exit 2 ;;
+    esac
+    shift 2
+done
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+host=$(rustc -vV | sed -n 's/^host: //p')
+case $host in
+x86_64-unknown-linux-gnu) architecture=amd64 ;;
+aarch64-unknown-linux-gnu) architecture=arm64 ;;
+*) echo "image: not known how to link statically for $host" >&2 && exit 1 ;;
+esac
+output=${output:-target/image/proxima-$version-$architecture.tar}
+
+# With --target the flag is for the program alone: build scripts and macros cannot be static.
+RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" \
+    cargo build --locked --profile "$profile" --target "$host" --package proxima
+folder=$profile
+[ "$profile" != dev ] || folder=debug
+program=${CARGO_TARGET_DIR:-target}/$host/$folder/proxima
+
+# Every time in the image is that of the commit.
+time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+created=$(date -u -d "@$time" +%Y-%m-%dT%H:%M:%SZ)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+layout=$work/layout
+mkdir -p "$layout/blobs/sha256"
+
+# archive FOLDER: as a tar that says nothing of who made it and when.
+archive() {
+    # Names without a leading "./", which some readers do not find.
+    (cd "$1" && tar --create --format ustar --sort name --mtime "@$time" --owner 0 --group 0 --numeric-owner -- *)
+}
+
+# blob: keeps standard input under its digest, and says the digest.
+blob() {
+    cat >"$work/blob"
+    digest=$(sha256sum "$work/blob" | cut -d ' ' -f 1)
+    mv "$work/blob" "$layout/blobs/sha256/$digest"
+    echo "$digest"
+}
+
+size() { stat -c %s "$layout/blobs/sha256/$1"; }
+
+# The files. Folders and users are what a container's owner expects to find; nobody else logs in.
+umask 022
+mkdir -p "$root/usr/local/bin" "$root/etc/proxima" "$root/usr/share/doc/proxima"
+install -m 755 "$program" "$root/usr/local/bin/proxima"
+ln -s proxima "$root/usr/local/bin/mcrouter"
+install -m 644 LICENSE "$root/usr/share/doc/proxima/LICENSE"
+echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
+printf '%s\n' 'root:x:0:0:root:/:/sbin/nologin' 'proxima:x:65532:65532:Proxima:/:/sbin/nologin' >"$root/etc/passwd"
+printf '%s\n' 'root:x:0:' 'proxima:x:65532:' >"$root/etc/group"
+
+archive "$root" >"$work/layer.tar"
+unpacked=$(sha256sum "$work/layer.tar" | cut -d ' ' -f 1)
+layer=$(gzip -n <"$work/layer.tar" | blob)
+
+# An entry point and a command apart: `args: [run, …]` and `command: [mcrouter, …]` both do what they say.
+config=$(blob <<END
+{
+  "created": "$created",
+  "architecture": "$architecture",
+  "os": "linux",
+  "config": {
+    "User": "65532:65532",
+    "Env": ["PATH=/usr/local/bin"],
+    "Entrypoint": ["/usr/local/bin/proxima"],
+    "Cmd": ["run", "--listen", "0.0.0.0:11211", "--admin", "0.0.0.0:9150"],
+    "WorkingDir": "/",
+    "ExposedPorts": {"11211/tcp": {}, "9150/tcp": {}},
+    "Labels": {
+      "org.opencontainers.image.title": "Proxima",
+      "org.opencontainers.image.version": "$version",
+      "org.opencontainers.image.licenses": "Apache-2.0"
+    }
+  },
+  "rootfs": {"type": "layers", "diff_ids": ["sha256:$unpacked"]},
+  "history": [{"created": "$created", "created_by": "scripts/image.sh"}]
+}
+END
+)
+
+manifest=$(blob <<END
+{
+  "schemaVersion": 2,
+  "mediaType": "application/vnd.oci.image.manifest.v1+json",
+  "config": {
+    "mediaType": "application/vnd.oci.image.config.v1+json",
+    "digest": "sha256:$config",
+    "size": $(size "$config")
+  },
+  "layers": [
+    {
+      "mediaType": "application/vnd.oci.image.layer.v1.tar+gzip",
+      "digest": "sha256:$layer",
+      "size": $(size "$layer")
+    }
+  ]
+}
+END
+)
+
+# What makes it an OCI image layout …
+echo '{"imageLayoutVersion": "1.0.0"}' >"$layout/oci-layout"
+cat >"$layout/index.json" <<END
+{
+  "schemaVersion": 2,
+  "mediaType": "application/vnd.oci.image.index.v1+json",
+  "manifests": [
+    {
+      "mediaType": "application/vnd.oci.image.manifest.v1+json",
+      "digest": "sha256:$manifest",
+      "size": $(size "$manifest"),
+      "platform": {"architecture": "$architecture", "os": "linux"},
+      "annotations": {
+        "io.containerd.image.name": "docker.io/library/proxima:$version",
+        "org.opencontainers.image.ref.name": "$version"
+      }
+    }
+  ]
+}
+END
+# … and what makes it an archive for docker, which knows an image by this file.
+cat >"$layout/manifest.json" <<END
+[{"Config": "blobs/sha256/$config", "RepoTags": ["proxima:$version"], "Layers": ["blobs/sha256/$layer"]}]
+END
+
+mkdir -p "$(dirname "$output")"
+# Complete or not there.
+archive "$layout" >"$output.new"
+mv "$output.new" "$output"
+echo "image: $output, $(du -h "$output" | cut -f 1), manifest sha256:$manifest"
+echo "image: docker load --input $output   or: podman load, ctr images import, skopeo copy oci-archive:$output …"

@@ -1,0 +1,66 @@
+"""The container image: built, unpacked, and run as a container's owner would, in a changed root and as its user."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from .proxy import ROOT
+
+
+def why_not():
+    """Why an image can be neither built nor run here; None if it can."""
+    if not os.environ.get("PROXIMA_IMAGE"):
+        if not shutil.which("cargo"):
+            return "cargo is missing, and PROXIMA_IMAGE names no image"
+        where = subprocess.run(["cc", "-print-file-name=libc.a"], capture_output=True, text=True).stdout
+        if not pathlib.Path(where.strip()).is_absolute():
+            return "glibc's static library is missing (Debian: libc6-dev)"
+    if os.geteuid() != 0 and subprocess.run(["unshare", "--map-root-user", "true"], capture_output=True).returncode:
+        return "changing the root needs root, or user namespaces"
+    return None
+
+
+def build(output):
+    # The profile that is built fastest: the image's contents do not depend on it.
+    command = ["sh", ROOT / "scripts/image.sh", "--profile", "dev", "--output", output]
+    subprocess.run(command, check=True)
+    return output
+
+
+class Image:
+    """An unpacked image: `root` is its file system, `config` what it says about running it."""
+
+    def __init__(self, file, folder):
+        layout, self.root = folder / "layout", folder / "root"
+        for place in (layout, self.root):
+            place.mkdir()
+        subprocess.run(["tar", "--extract", "--file", file, "--directory", layout], check=True)
+        self._blobs = layout / "blobs/sha256"
+        [described] = json.loads((layout / "index.json").read_text())["manifests"]
+        self.manifest = json.loads(self.blob(described))
+        described = json.loads(self.blob(self.manifest["config"]))
+        self.rootfs, self.config = described["rootfs"], described["config"]
+        [self.docker] = json.loads((layout / "manifest.json").read_text())
+        for layer in self.manifest["layers"]:
+            subprocess.run(["tar", "-xz", "--directory", self.root], input=self.blob(layer), check=True)
+
+    def blob(self, described):
+        """The bytes that a descriptor tells of, checked against it."""
+        kind, digest = described["digest"].split(":")
+        data = (self._blobs / digest).read_bytes()
+        assert (kind, hashlib.sha256(data).hexdigest(), len(data)) == ("sha256", digest, described["size"])
+        return data
+
+    def command(self, command=None, args=None):
+        """What runs in a container of it; `command` and `args` are those of Kubernetes, and replace its own."""
+        arguments = command or self.config["Entrypoint"]
+        arguments = arguments + (args or ([] if command else self.config["Cmd"]))
+        clean = ["env", "--ignore-environment", *self.config["Env"]]
+        if os.geteuid() == 0:
+            changed = [shutil.which("chroot", path="/usr/sbin:/sbin:/usr/bin"), f"--userspec={self.config['User']}", self.root]
+        else:
+            changed = [shutil.which("unshare"), "--map-root-user", f"--root={self.root}"]
+        return [*clean, *changed, *arguments]
