@@ -4,17 +4,12 @@
 //! no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again` list, so that one busy
 //! peer takes one buffer per turn and no more.
 
-use std::{
-    io::{self, Read, Write},
-    ops::Range,
-    os::fd::AsRawFd,
-    time::Duration,
-};
+use std::{io, ops::Range, os::fd::AsRawFd, time::Duration};
 
 use mio::{Interest, Token, unix::SourceFd};
 use rustix::{
     io::Errno,
-    net::{SocketFlags, accept_with},
+    net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send},
 };
 use slab::Slab;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -181,7 +176,7 @@ impl Epoll {
         }
         let tag = source.tag;
         loop {
-            return match (&source.socket).read(&mut scratch) {
+            return match recv(&source.socket, &mut scratch[..], RecvFlags::empty()).map(|(_, len)| len) {
                 Ok(0) => {
                     self.scratch = Some(scratch);
                     Some(Event::Eof { tag })
@@ -195,10 +190,13 @@ impl Epoll {
                         buffer: Buffer(Memory::Scratch(scratch, n)),
                     })
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(Errno::INTR) => continue,
                 Err(error) => {
                     self.scratch = Some(scratch);
-                    (error.kind() != io::ErrorKind::WouldBlock).then_some(Event::Failed { tag, error })
+                    (error != Errno::AGAIN).then_some(Event::Failed {
+                        tag,
+                        error: error.into(),
+                    })
                 }
             };
         }
@@ -307,10 +305,10 @@ impl Source {
     fn write(&self, bytes: &[u8]) -> usize {
         let mut sent = 0;
         while self.state == State::Open && sent < bytes.len() {
-            match (&self.socket).write(&bytes[sent..]) {
+            match send(&self.socket, &bytes[sent..], SendFlags::NOSIGNAL) {
                 Ok(n) => sent += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
                 // The read side reports a broken connection; here its bytes are merely gone.
                 Err(_) => return bytes.len(),
             }
@@ -321,11 +319,11 @@ impl Source {
     /// Writes what it can of the backlog; true when none is left.
     fn drain(&mut self) -> io::Result<bool> {
         while self.sent < self.backlog.len() {
-            match (&self.socket).write(&self.backlog[self.sent..]) {
+            match send(&self.socket, &self.backlog[self.sent..], SendFlags::NOSIGNAL) {
                 Ok(n) => self.sent += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(error),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(error) => return Err(error.into()),
             }
         }
         self.backlog = Vec::new();
