@@ -1,7 +1,7 @@
 //! Everything of a worker but its sockets: bytes in, bytes and wishes out. No system call, no clock: time comes with each
 //! turn, chance from a seed, so that a simulator can own both.
 
-use std::{collections::BinaryHeap, ops::Range, rc::Rc, sync::Arc};
+use std::{collections::BinaryHeap, net::SocketAddr, ops::Range, rc::Rc, sync::Arc};
 
 use proxima_wire::message::Span;
 use slab::Slab;
@@ -11,7 +11,10 @@ use crate::{
     config::schema::Limits,
     dialect::Dialect,
     figures::Figures,
-    members::Member,
+    members::{
+        Member, MemberId,
+        copies::{Owed, Views},
+    },
     near::store::Store,
     reactor::Conn,
     route::{Flights, Random, Tree},
@@ -34,6 +37,10 @@ pub struct Engine {
     pub by_member: Vec<Lanes>,
     pub flights: Flights,
     pub timers: BinaryHeap<Timer>,
+    /// What each copy may be used for.
+    pub views: Views,
+    /// Writes that wait for a copy to be out: flights, by index and generation.
+    pub(crate) parked: Vec<(u32, u32)>,
     pub store: Arc<Store>,
     pub register: Arc<Register>,
     pub figures: Figures,
@@ -54,6 +61,8 @@ pub struct Engine {
     pub(crate) scratch_reply: Vec<u8>,
     /// Scratch for a request that a flight sends again or later.
     pub(crate) resend: Vec<u8>,
+    /// Scratch for the key of a request to copies.
+    pub(crate) key: Vec<u8>,
     /// Scratch for the keys of a request of several, with their slots.
     pub(crate) keys: Vec<(Span, u32)>,
     /// Addresses of the bytes that the worker has lent for the event under way: what lies there may leave from there,
@@ -105,6 +114,19 @@ pub enum Peer {
 pub enum News {
     /// This member was ejected just now, for this reason.
     Ejected(Arc<Member>, String),
+    /// This copy missed a write, for this reason: it is not read here any more.
+    Missed(Arc<Member>, String),
+    /// Our end of a connection to this copy that broke with requests unanswered.
+    Broken(Arc<Member>, Option<SocketAddr>),
+    /// Too few copies of this pool took a write: it may be this process that is cut off.
+    Lost(Arc<str>),
+    /// This worker follows a proposal; what it saw the copy miss until then.
+    Follows {
+        worker: usize,
+        member: MemberId,
+        epoch: u64,
+        owed: Owed,
+    },
 }
 
 /// Facts about the process.
@@ -137,6 +159,8 @@ impl Engine {
             by_member: Vec::new(),
             flights: Flights::default(),
             timers: BinaryHeap::new(),
+            views: Views::default(),
+            parked: Vec::new(),
             store,
             register,
             figures: Figures::default(),
@@ -150,6 +174,7 @@ impl Engine {
             scratch: Vec::new(),
             scratch_reply: Vec::new(),
             resend: Vec::new(),
+            key: Vec::new(),
             keys: Vec::new(),
             lent: 0..0,
             uploads: Vec::new(),
@@ -166,7 +191,7 @@ impl Engine {
     /// Does anything wait for a server?
     #[inline]
     pub fn waits(&self) -> bool {
-        self.in_flight > 0
+        self.in_flight > 0 || !self.parked.is_empty()
     }
 
     /// Is this a lane whose connection is still being made?

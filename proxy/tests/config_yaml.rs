@@ -102,6 +102,7 @@ workers: 4
             fail_open_above: 0.5,
         },
         keep_routing_prefix: false,
+        replicated: None,
     };
     let plain = |source| Pool {
         source,
@@ -110,6 +111,7 @@ workers: 4
         connect_timeout: Pool::CONNECT_TIMEOUT,
         eject: Eject::DEFAULT,
         keep_routing_prefix: false,
+        replicated: None,
     };
     let failover = Route::Failover {
         children: Children::List(vec![Route::Nearest(pool("cache")), named("spare")]),
@@ -125,6 +127,7 @@ workers: 4
         default: Some(Box::new(named("followed"))),
     };
     let expected = Config {
+        state: None,
         workers: Some(4),
         listeners: vec![
             Listener {

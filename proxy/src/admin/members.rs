@@ -1,10 +1,15 @@
 //! `/members`: every server, its state and distance.
 
+use std::time::Instant;
+
 use axum::{Json, extract::State};
 use serde::Serialize;
 
 use super::Shared;
-use crate::members::{Distance, State as Health};
+use crate::members::{
+    Distance, State as Health,
+    copies::{Snapshot, Standing},
+};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
@@ -18,9 +23,45 @@ pub(super) struct Row {
     failures_in_a_row: u32,
     ejections: u64,
     fail_open: bool,
+    /// Of a copy in a replicated pool: what it may be used for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copy: Option<Copy>,
+}
+
+#[derive(Debug, Serialize)]
+struct Copy {
+    standing: Standing,
+    /// Since so many seconds, and why; of one that is current nothing is to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// Keys that it owes; null: everything.
+    owes: Option<usize>,
+}
+
+impl Copy {
+    fn of(snapshot: Option<Snapshot>, now: Instant) -> Self {
+        match snapshot {
+            Some(snapshot) => Self {
+                standing: snapshot.standing,
+                since: Some(now.duration_since(snapshot.since).as_secs_f64()),
+                why: Some(snapshot.why),
+                owes: snapshot.owed,
+            },
+            None => Self {
+                standing: Standing::Current,
+                since: None,
+                why: None,
+                owes: Some(0),
+            },
+        }
+    }
 }
 
 pub(super) async fn members(State(proxy): Shared) -> Json<Vec<Row>> {
+    #[allow(clippy::disallowed_methods, reason = "the control thread owns the clock")]
+    let now = Instant::now();
     let rows = proxy.members().into_iter().map(|member| Row {
         pool: member.pool.to_string(),
         name: member.name.clone(),
@@ -31,6 +72,7 @@ pub(super) async fn members(State(proxy): Shared) -> Json<Vec<Row>> {
         weight: member.weight,
         failures_in_a_row: member.health.failures(),
         ejections: member.health.ejections(),
+        copy: member.is_copy.then(|| Copy::of(proxy.copy(&member), now)),
         fail_open: member.fail_open.load(std::sync::atomic::Ordering::Relaxed),
     });
     Json(rows.collect())

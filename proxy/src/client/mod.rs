@@ -44,6 +44,8 @@ pub struct Client {
     pub closing: bool,
     /// The peer has closed its side: closed after what is due.
     pub eof: bool,
+    /// The request in this slot changes copies in several steps: not served further before it is answered.
+    pub awaits: Option<u32>,
     /// Not served further until replies have made room.
     pub stalled: bool,
     /// On the list of clients to be served again.

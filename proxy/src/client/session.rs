@@ -51,6 +51,7 @@ impl Engine {
             swallow: 0,
             closing: false,
             eof: false,
+            awaits: None,
             stalled: false,
             queued: false,
             active: self.now,
@@ -220,6 +221,13 @@ impl Engine {
                     None => return at,
                 }
                 continue;
+            }
+            if let Some(seq) = client.awaits {
+                if client.slots.get(seq).is_some() {
+                    client.stalled = true;
+                    return at;
+                }
+                client.awaits = None;
             }
             let expected = client.slots.len() * client.reply_size;
             let crowded = client.slots.len() >= self.limits.requests_in_flight

@@ -19,6 +19,8 @@ pub struct Config {
     pub limits: Limits,
     /// The in-process store that every `embedded` route of this configuration shares.
     pub embedded: Embedded,
+    /// Where it is kept which copies owe writes; none = nowhere, forgotten with the process.
+    pub state: Option<PathBuf>,
 }
 
 /// An address that speaks one protocol and enters one route.
@@ -45,6 +47,8 @@ pub struct Pool {
     pub eject: Eject,
     /// mcrouter: `/region/cluster/` is sent to the server with the key.
     pub keep_routing_prefix: bool,
+    /// Every server holds a copy of everything; none: each holds a share of the keys.
+    pub replicated: Option<Replicated>,
 }
 
 impl Pool {
@@ -57,6 +61,7 @@ impl Pool {
             connect_timeout: Self::CONNECT_TIMEOUT,
             eject: Eject::DEFAULT,
             keep_routing_prefix: false,
+            replicated: None,
         }
     }
 
@@ -64,6 +69,44 @@ impl Pool {
     pub const TIMEOUT: Duration = Duration::from_secs(1);
     /// Default of `connect_timeout`.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+}
+
+/// How a pool of copies is kept in agreement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replicated {
+    /// Copies that must have taken a write; none = a majority of the pool.
+    pub min_acks: Option<u32>,
+    /// What becomes of a copy that missed writes.
+    pub rejoin: Rejoin,
+    /// Values that a command computes (add, cas, incr, append, touch, …) are decided at one copy and passed on to the others.
+    pub decide_at_home: bool,
+}
+
+impl Replicated {
+    /// A majority, repair, one place that decides.
+    pub const DEFAULT: Self = Self {
+        min_acks: None,
+        rejoin: Rejoin::Repair,
+        decide_at_home: true,
+    };
+
+    /// Copies of `pool` that must have taken a write.
+    pub fn acks_of(&self, pool: usize) -> usize {
+        self.min_acks.map_or(pool / 2 + 1, |acks| acks as usize).max(1)
+    }
+}
+
+/// What becomes of a copy that missed writes, before it is read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejoin {
+    /// The keys that it owes are deleted there; all of it is flushed when they are not all known.
+    Repair,
+    /// It is flushed.
+    Flush,
+    /// Nothing: it is trusted to hold what it should.
+    Trust,
+    /// It is not read before it has been restarted.
+    Wait,
 }
 
 /// Where a pool's list of servers comes from.
@@ -413,6 +456,7 @@ impl Default for Config {
             routes: BTreeMap::new(),
             limits: Limits::DEFAULT,
             embedded: Embedded::DEFAULT,
+            state: None,
         }
     }
 }

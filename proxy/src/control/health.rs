@@ -16,7 +16,11 @@ impl Proxy {
     /// Reports ejections and brings members back; for as long as the process lives.
     pub(super) async fn look_after(self: Arc<Self>, mut news: UnboundedReceiver<News>) {
         let mut seed = u64::from(std::process::id());
-        while let Some(News::Ejected(member, reason)) = news.recv().await {
+        while let Some(news) = news.recv().await {
+            let News::Ejected(member, reason) = news else {
+                self.hear(news);
+                continue;
+            };
             tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
             self.recount_now();
             seed = seed.wrapping_add(1);

@@ -12,6 +12,7 @@
     reason = "the control thread: owns the clock, serves no request"
 )]
 
+mod copies;
 mod front;
 mod health;
 mod offline;
@@ -26,7 +27,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use self::workers::Workers;
+use self::{copies::Copies, workers::Workers};
 pub use self::{
     front::{Embedded, Front, Mcrouter, Yaml},
     offline::explain,
@@ -37,7 +38,10 @@ use crate::{
     config::Loaded,
     dialect::Dialect,
     figures::Figures,
-    members::{Member, Registry},
+    members::{
+        Member, Registry,
+        copies::{Snapshot, Standing},
+    },
     reactor::Io,
     route::{self, Random, Tree},
 };
@@ -51,6 +55,8 @@ pub struct Proxy {
     io: Io,
     host_id: u64,
     dialect: &'static dyn Dialect,
+    /// Where visits to servers run.
+    runtime: tokio::runtime::Handle,
     state: Mutex<State>,
 }
 
@@ -64,6 +70,7 @@ struct State {
     listeners: Vec<String>,
     bound: Vec<Option<String>>,
     members: Vec<Arc<Member>>,
+    copies: Copies,
     changed: SystemTime,
     reloads: u64,
     failures: u64,
@@ -107,6 +114,11 @@ impl Proxy {
         self.state().members.clone()
     }
 
+    /// What is known of a copy that is not simply current.
+    pub fn copy(&self, member: &Member) -> Option<Snapshot> {
+        self.state().copies.agreement.snapshot(member.id)
+    }
+
     /// Where clients are accepted, by listener number; none: removed.
     pub fn listeners(&self) -> Vec<Option<String>> {
         self.state().bound.clone()
@@ -142,13 +154,15 @@ impl Proxy {
     /// It is no request.
     pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, String> {
         let state = &mut *self.state();
-        route::explain(&state.tree, listener, request, &mut state.random)
+        let views = state.copies.views(&state.members);
+        route::explain(&state.tree, &views, listener, request, &mut state.random)
     }
 
     /// How many members of each pool may be asked.
     pub fn pools(&self) -> Vec<PoolState> {
         let mut pools: Vec<PoolState> = Vec::new();
-        for member in &self.state().members {
+        let state = self.state();
+        for member in &state.members {
             let at = match pools.iter().position(|pool| pool.name == *member.pool) {
                 Some(at) => at,
                 None => {
@@ -161,7 +175,8 @@ impl Proxy {
                 }
             };
             pools[at].members += 1;
-            pools[at].up += usize::from(member.is_up());
+            let current = state.copies.agreement.standing(member.id) == Standing::Current;
+            pools[at].up += usize::from(member.is_up() && current);
         }
         pools
     }

@@ -6,7 +6,7 @@ use super::{front, reload::ReloadError};
 use crate::{
     config::Loaded,
     dialect::{Dialect, Memcache},
-    members::{Here, Registry},
+    members::{Here, Registry, copies::Views},
     route::{self, Build, Random},
 };
 
@@ -46,6 +46,7 @@ pub fn explain(
         text.push_str(&format!("listener {address}: "));
         text.push_str(&route::explain(
             &built.tree,
+            &Views::default(),
             number,
             request.as_bytes(),
             &mut Random(0),

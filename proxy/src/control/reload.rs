@@ -127,7 +127,7 @@ impl Proxy {
     ///
     /// # Errors
     /// Why it was refused; also logged and counted.
-    pub fn reload(&self) -> Result<bool, ReloadError> {
+    pub fn reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let result = self.try_reload();
         let mut state = self.state();
         match &result {
@@ -144,7 +144,7 @@ impl Proxy {
         result
     }
 
-    fn try_reload(&self) -> Result<bool, ReloadError> {
+    fn try_reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let loaded = self.front.load()?;
         let mut state = self.state();
         let state = &mut *state;
@@ -176,13 +176,18 @@ impl Proxy {
     }
 
     /// Hands each worker its tree and waits until all have taken it.
-    fn install(&self, state: &mut State, mut made: Made) {
+    fn install(self: &Arc<Self>, state: &mut State, mut made: Made) {
         for warning in &made.warnings {
             tracing::warn!("{warning}");
         }
         let Some(own) = made.trees.pop() else { return };
+        let members = own.members();
+        self.dismiss_copies(state, &members);
+        let before = std::mem::replace(&mut state.members, members);
+        state.loaded = made.loaded;
+        self.welcome_copies(state, &before);
         let (done, all) = mpsc::channel();
-        let limits = made.loaded.config.limits.clone();
+        let limits = state.loaded.config.limits.clone();
         let mut trees = made.trees.into_iter();
         let mut sockets: Vec<(u16, std::vec::IntoIter<Socket>)> = made
             .opened
@@ -214,10 +219,8 @@ impl Proxy {
             state.bound[usize::from(number)] = None;
         }
         state.listeners = made.listeners;
-        state.loaded = made.loaded;
         state.tree = own;
         state.changed = SystemTime::now();
-        state.members = state.tree.members();
         state.registry.purge();
         self.register
             .listening(state.bound.iter().flatten().cloned().collect());

@@ -15,6 +15,7 @@ use tokio::{
 
 use super::{
     Front, Proxy, State,
+    copies::Copies,
     reload::{ReloadError, make},
     watch::Watch,
     workers::{Make, Workers},
@@ -71,6 +72,8 @@ pub enum StartError {
     Io(String),
     #[error("cannot start: {0}")]
     System(#[from] std::io::Error),
+    #[error("the state file cannot be read: {0}")]
+    State(std::io::Error),
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
 }
@@ -128,6 +131,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         })
         .collect();
     let (news, heard) = mpsc::unbounded_channel();
+    let copies = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
     let workers = Workers::start(engines, io, started, &news, dialect)?;
     let state = State {
         registry,
@@ -136,6 +140,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         listeners: Vec::new(),
         bound: Vec::new(),
         members: Vec::new(),
+        copies,
         changed: SystemTime::now(),
         reloads: 0,
         failures: 0,
@@ -151,6 +156,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         io,
         host_id,
         dialect,
+        runtime: runtime.handle().clone(),
         state: Mutex::new(state),
     });
     proxy.start_serving(made);

@@ -5,7 +5,7 @@ use proxima_wire::{
     message::{Bad, Class, Outcome, Parsed, Reply, Request, Span},
 };
 
-use super::{Change, Dialect, Message, Plan};
+use super::{Change, Dialect, Effect, Message, Plan};
 
 /// The memcached dialect, as ourselves or in mcrouter's place.
 #[derive(Debug)]
@@ -148,6 +148,18 @@ impl Dialect for Memcache {
             Some(command) => memcache::rewrite_reply_key(command, key, reply, out),
             None => out.extend_from_slice(reply),
         }
+    }
+
+    fn effect(&self, request: &Request, message: &[u8]) -> Effect {
+        memcache::effect(request, message)
+    }
+
+    fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
+        memcache::follow_up(request, message, out);
+    }
+
+    fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
+        memcache::removal(key, out);
     }
 
     fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome {

@@ -8,6 +8,7 @@ mod transform;
 use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request, Span};
 
 pub use self::{memcache::Memcache, transform::Transform};
+pub use proxima_wire::memcache::Effect;
 
 /// State of one connection's login; what it means is the dialect's business.
 #[derive(Debug, Default)]
@@ -159,6 +160,22 @@ pub trait Dialect: Send + Sync {
 
     /// Appends the reply with the client's own key in place of the one a route has sent.
     fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>);
+
+    /// What the request means where every server holds a copy.
+    fn effect(&self, request: &Request, _message: &[u8]) -> Effect {
+        match request.class {
+            Class::Read => Effect::Look,
+            _ => Effect::Everywhere,
+        }
+    }
+
+    /// Appends what the other copies are told after one of them has decided the request's value.
+    fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
+        self.removal(request.key.of(message), out);
+    }
+
+    /// Appends the removal of this key, as the server knows it.
+    fn removal(&self, _key: &[u8], _out: &mut Vec<u8>) {}
 
     /// Appends what a cache that has nothing answers.
     fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome;

@@ -36,6 +36,8 @@ pub struct Member {
     pub timeout: Duration,
     /// Time for a connection.
     pub connect_timeout: Duration,
+    /// It holds a copy of what all of its pool hold.
+    pub is_copy: bool,
     pub health: Arc<Health>,
     /// So many of its pool are ejected that all of them are asked again.
     pub fail_open: Arc<AtomicBool>,

@@ -1,5 +1,6 @@
 //! Who the servers are, how far away, and in what state.
 
+pub mod copies;
 mod distance;
 mod health;
 mod member;

@@ -64,8 +64,11 @@ impl Registry {
         dialect: &'static dyn Dialect,
     ) -> Result<Arc<Member>, AddressError> {
         let key = format!(
-            "{pool}\0{server:?}\0{:?}\0{:?}\0{:?}",
-            spec.timeout, spec.connect_timeout, spec.eject
+            "{pool}\0{server:?}\0{:?}\0{:?}\0{:?}\0{}",
+            spec.timeout,
+            spec.connect_timeout,
+            spec.eject,
+            spec.replicated.is_some()
         );
         if let Some(member) = self.members.get(&key) {
             return Ok(Arc::clone(member));
@@ -100,6 +103,7 @@ impl Registry {
             dialect,
             timeout: spec.timeout,
             connect_timeout: spec.connect_timeout,
+            is_copy: spec.replicated.is_some(),
             health: Arc::clone(health),
             fail_open: Arc::clone(self.fail_open.entry(pool.into()).or_default()),
         });

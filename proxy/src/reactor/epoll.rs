@@ -4,7 +4,7 @@
 //! no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again` list, so that one busy
 //! peer takes one buffer per turn and no more.
 
-use std::{io, ops::Range, os::fd::AsRawFd, time::Duration};
+use std::{io, net::SocketAddr, ops::Range, os::fd::AsRawFd, time::Duration};
 
 use mio::{Interest, Token, unix::SourceFd};
 use rustix::{
@@ -378,6 +378,11 @@ impl Reactor for Epoll {
             .get(conn.index as usize)
             .filter(|source| source.generation == conn.generation)
             .map_or(0, |source| source.backlog.len() - source.sent)
+    }
+
+    fn local(&self, conn: Conn) -> Option<SocketAddr> {
+        let source = self.sources.get(conn.index as usize)?;
+        source.socket.local_addr().ok()?.as_socket()
     }
 
     fn pause(&mut self, conn: Conn) {

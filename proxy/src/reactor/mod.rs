@@ -12,7 +12,7 @@ mod buffer;
 mod epoll;
 mod uring;
 
-use std::{fmt, io, ops::Range, str::FromStr, time::Duration};
+use std::{fmt, io, net::SocketAddr, ops::Range, str::FromStr, time::Duration};
 
 use socket2::{SockAddr, Socket};
 
@@ -73,6 +73,8 @@ pub trait Reactor: Sized {
     fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>);
     /// Bytes given to `send` that the kernel has not taken yet; `Sent` tells when it becomes 0.
     fn backlog(&self, conn: Conn) -> usize;
+    /// Our end's address; none on a Unix socket.
+    fn local(&self, conn: Conn) -> Option<SocketAddr>;
     /// Stops receiving. Data that is already on its way may still be delivered.
     fn pause(&mut self, conn: Conn);
     /// Receives again.

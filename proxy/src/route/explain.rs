@@ -5,15 +5,22 @@ use std::fmt::Write;
 
 use super::{
     handle::Random,
-    tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
+    tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
 };
-use proxima_wire::message::Parsed;
+use crate::{dialect::Effect, members::copies::Views};
+use proxima_wire::message::{Parsed, Request};
 
 /// The way of one request, as an indented text of one line a step.
 ///
 /// # Errors
 /// The request is none in the tree's protocol.
-pub fn explain(tree: &Tree, listener: usize, request: &[u8], random: &mut Random) -> Result<String, String> {
+pub fn explain(
+    tree: &Tree,
+    views: &Views,
+    listener: usize,
+    request: &[u8],
+    random: &mut Random,
+) -> Result<String, String> {
     let Parsed::Head(head) = tree.dialect.request(request, u64::MAX) else {
         return Err(format!(
             "`{}` is no request",
@@ -37,6 +44,7 @@ pub fn explain(tree: &Tree, listener: usize, request: &[u8], random: &mut Random
     );
     let mut recorder = Recorder {
         tree,
+        views,
         random,
         text: &mut text,
     };
@@ -46,11 +54,64 @@ pub fn explain(tree: &Tree, listener: usize, request: &[u8], random: &mut Random
 
 struct Recorder<'a> {
     tree: &'a Tree,
+    views: &'a Views,
     random: &'a mut Random,
     text: &'a mut String,
 }
 
 impl Recorder<'_> {
+    fn copies(&mut self, copies: &Copies, head: &Request, message: &[u8], depth: usize, note: &str) {
+        let tree = self.tree;
+        let views = self.views;
+        let readable = |child: usize| match copies.children.get(child).map(|&id| tree.node(id)) {
+            Some(Node::Leaf(Leaf::Member(member))) => member.is_up() && views.standing(member.id).is_read(),
+            _ => false,
+        };
+        let effect = tree.dialect.effect(head, message);
+        let acks = copies.min_acks;
+        let (what, shown): (String, Vec<usize>) = match (effect, &copies.home) {
+            (Effect::Look, _) | (Effect::LookAtHome, None) => (
+                "reads at the nearest copy that is current".into(),
+                copies
+                    .nearest
+                    .iter()
+                    .copied()
+                    .find(|&child| readable(child))
+                    .into_iter()
+                    .collect(),
+            ),
+            (Effect::LookAtHome, Some(home)) => {
+                let mut scratch = [0; 250];
+                let key = tree.dialect.key(head, message, &mut scratch);
+                (
+                    "reads at the copy that decides this key".into(),
+                    home.pick_live(key, readable).into_iter().collect(),
+                )
+            }
+            (Effect::Decide, Some(home)) => {
+                let mut scratch = [0; 250];
+                let key = tree.dialect.key(head, message, &mut scratch);
+                let first = home.pick_live(key, readable);
+                let others = (0..copies.children.len()).filter(|&child| Some(child) != first);
+                (
+                    format!("decided at the first, told to the others; at least {acks} must have it"),
+                    first.into_iter().chain(others).collect(),
+                )
+            }
+            (Effect::Everywhere | Effect::Decide, _) => (
+                format!("to every copy; at least {acks} must take it"),
+                (0..copies.children.len()).collect(),
+            ),
+        };
+        self.line(depth, note, &format!("copies: {what}"));
+        if shown.is_empty() {
+            self.line(depth + 1, "", "there is none: an error is answered");
+        }
+        for child in shown {
+            self.step(copies.children[child], message, depth + 1, "");
+        }
+    }
+
     fn line(&mut self, depth: usize, note: &str, what: &str) {
         let _ = writeln!(self.text, "{:depth$}{note}{what}", "", depth = depth * 2);
     }
@@ -73,6 +134,8 @@ impl Recorder<'_> {
                 let choices = Children {
                     tree: self.tree,
                     ids: children,
+                    views: self.views,
+                    class: head.class,
                 };
                 let chosen = handle.choose(&query, &choices, self.random);
                 let why = handle.why(&query, &choices, chosen);
@@ -123,11 +186,16 @@ impl Recorder<'_> {
                 changed.extend_from_slice(message.get(head.head as usize..).unwrap_or_default());
                 self.step(*child, &changed, depth + 1, "");
             }
+            Node::Copies(copies) => self.copies(copies, &head, message, depth, note),
             Node::Leaf(Leaf::Member(member)) => {
                 let distance = format!("{:?}", member.distance).to_lowercase();
                 let state = format!("{:?}", member.health.state()).to_lowercase();
+                let standing = match member.is_copy {
+                    true => format!(", copy {:?}", self.views.standing(member.id)).to_lowercase(),
+                    false => String::new(),
+                };
                 let text = format!(
-                    "member {} ({}) of pool {}: distance {distance}, {state}, {} failures in a row",
+                    "member {} ({}) of pool {}: distance {distance}, {state}{standing}, {} failures in a row",
                     member.name,
                     member.address,
                     member.pool,

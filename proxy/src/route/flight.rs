@@ -33,11 +33,33 @@ pub struct Flight {
     pub message: Vec<u8>,
     /// Replies still to come.
     pub pending: u32,
+    /// Children whose answer is missing for good.
+    pub missed: Vec<u32>,
+    /// Of a value that is decided at one copy: which child that is, and how far it is.
+    pub stage: Stage,
+    /// How many copies have answered.
+    pub landed: u32,
+    /// Microseconds: when it began, where that matters.
+    pub since: u64,
     /// The parent has its answer; what still comes is dropped.
     pub done: bool,
     /// Replies kept for the rule, their bytes in `kept`.
     pub replies: Vec<Kept>,
     pub kept: Vec<u8>,
+}
+
+/// How far a change of all copies is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// All at once.
+    #[default]
+    Everywhere,
+    /// Waits for a home that is not changing hands.
+    Homeless,
+    /// Asked at this child.
+    Home(u32),
+    /// Decided at this child, being passed on to the others.
+    Elsewhere(u32),
 }
 
 /// A reply that a gather or an attempt may still need.
@@ -51,6 +73,10 @@ pub struct Kept {
 }
 
 impl Flight {
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// Counts an outcome, and keeps the first reply that had it.
     pub fn keep(&mut self, reply: &Reply, bytes: &[u8]) -> u32 {
         if let Some(kept) = self
@@ -133,6 +159,10 @@ impl Flights {
             request: *request,
             message,
             pending,
+            missed: Vec::new(),
+            stage: Stage::Everywhere,
+            landed: 0,
+            since: 0,
             done: false,
             replies,
             kept,

@@ -5,6 +5,7 @@
 //! is in `step`, once; a handle (folder `handle`, one file each) is only its decision.
 
 mod build;
+mod copies;
 mod explain;
 mod flight;
 mod handle;

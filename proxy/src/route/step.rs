@@ -15,9 +15,9 @@ use crate::{
 
 /// Where a request came from: what every step of its walk needs and none changes.
 #[derive(Clone, Copy)]
-struct Origin {
-    listener: u16,
-    dialect: &'static dyn Dialect,
+pub(super) struct Origin {
+    pub(super) listener: u16,
+    pub(super) dialect: &'static dyn Dialect,
 }
 
 impl Engine {
@@ -37,7 +37,7 @@ impl Engine {
         self.walk(tree, node, Origin { listener, dialect }, request, message, to);
     }
 
-    fn walk(
+    pub(super) fn walk(
         &mut self,
         tree: &Rc<Tree>,
         mut node: NodeId,
@@ -62,7 +62,12 @@ impl Engine {
         loop {
             match tree.node(node) {
                 Node::Choose { handle, children } => {
-                    let choices = Children { tree, ids: children };
+                    let choices = Children {
+                        tree,
+                        ids: children,
+                        views: &self.views,
+                        class: request.class,
+                    };
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,
                         None => {
@@ -72,11 +77,19 @@ impl Engine {
                     }
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, origin, request, message, to),
+                Node::Copies(copies) => {
+                    return self.copies(tree, node, copies, origin.listener, request, message, to);
+                }
                 Node::Gather { wait, children, .. } => {
                     return self.gather(tree, node, *wait, children, origin, request, message, to);
                 }
                 Node::Attempt { handle, children } => {
-                    let choices = Children { tree, ids: children };
+                    let choices = Children {
+                        tree,
+                        ids: children,
+                        views: &self.views,
+                        class: request.class,
+                    };
                     // Ejected children need no flight to be passed by.
                     let mut first = 0;
                     while !choices.is_up(first)
@@ -359,8 +372,13 @@ impl Engine {
                 flight.request,
                 flight.listener,
             );
-            let Node::Wrap { child, .. } = tree.node(node) else {
-                continue;
+            let child = match tree.node(node) {
+                Node::Wrap { child, .. } => child,
+                Node::Copies(_) => {
+                    self.find_home(timer.flight, timer.generation);
+                    continue;
+                }
+                _ => continue,
             };
             // A copy: the reply may come within the walk, and the flight needs its message for it.
             let mut message = std::mem::take(&mut self.resend);
@@ -388,6 +406,7 @@ impl Engine {
                 self.gathered(index, generation, *wait, children.len(), reply, bytes)
             }
             Node::Attempt { .. } => self.attempted(&tree, index, generation, child as usize, reply, bytes),
+            Node::Copies(copies) => self.copied(copies, index, generation, child as usize, reply, bytes),
             Node::Wrap { .. } => self.unwrapped(&tree, index, generation, reply, bytes),
             Node::Choose { .. } | Node::Leaf(_) => self.flights.close(index),
         }
@@ -471,7 +490,12 @@ impl Engine {
             key,
             dialect: tree.dialect,
         };
-        let choices = Children { tree, ids: children };
+        let choices = Children {
+            tree,
+            ids: children,
+            views: &self.views,
+            class: request.class,
+        };
         let mut next = handle
             .next(&query, tried, children.len(), reply.outcome)
             .filter(|_| whole);
@@ -571,6 +595,13 @@ impl Engine {
                         self.flights.close(index);
                     }
                 }
+                Node::Copies(copies) => match self.claim_decided(&tree, copies, index, generation) {
+                    Some(parent) => {
+                        to = parent;
+                        continue;
+                    }
+                    None => return None,
+                },
                 Node::Wrap { handle, .. } if handle.changes_key() => {
                     let message = std::mem::take(&mut flight.message);
                     let line = std::mem::take(head);

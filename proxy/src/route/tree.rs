@@ -6,12 +6,15 @@ use std::{
     sync::Arc,
 };
 
-use proxima_wire::message::{Class, Outcome, Request};
+use proxima_wire::{
+    hash::Distribution,
+    message::{Class, Outcome, Request},
+};
 
 use super::handle::Random;
 use crate::{
     dialect::Dialect,
-    members::{Member, MemberId},
+    members::{Member, MemberId, copies::Views},
 };
 
 /// Position of a node in its tree.
@@ -117,7 +120,21 @@ pub enum Node {
         handle: Box<dyn Wrap>,
         child: NodeId,
     },
+    /// All copies of a replicated pool.
+    Copies(Copies),
     Leaf(Leaf),
+}
+
+/// The copies of a pool, for what changes them.
+pub struct Copies {
+    /// The members, in the order of the pool.
+    pub children: Vec<NodeId>,
+    /// Their positions, the nearest first.
+    pub nearest: Vec<usize>,
+    /// So many must have taken a write.
+    pub min_acks: usize,
+    /// Where a key's value is decided, when a command computes it; none: everywhere by itself.
+    pub home: Option<Arc<Distribution>>,
 }
 
 /// Where a walk ends.
@@ -196,6 +213,11 @@ impl Tree {
         found.into_values().collect()
     }
 
+    /// Members that this tree has and `next` has not.
+    pub fn gone<'a>(&'a self, next: &'a Self) -> impl Iterator<Item = MemberId> + 'a {
+        self.numbers.difference(&next.numbers).copied()
+    }
+
     /// Does anything in this tree lead to that member?
     pub fn names(&self, member: MemberId) -> bool {
         self.numbers.contains(&member)
@@ -218,6 +240,8 @@ impl fmt::Debug for Tree {
 pub struct Children<'a> {
     pub tree: &'a Tree,
     pub ids: &'a [NodeId],
+    pub views: &'a Views,
+    pub class: Class,
 }
 
 impl<'a> Children<'a> {
@@ -229,9 +253,11 @@ impl<'a> Children<'a> {
         self.ids.is_empty()
     }
 
-    /// May this child be asked? Everything but an ejected member may.
+    /// May this child be asked? Everything may but an ejected member, and a copy that is not fit for it.
     pub fn is_up(&self, index: usize) -> bool {
-        self.member(index).is_none_or(|member| member.is_up())
+        self.member(index).is_none_or(|member| {
+            member.is_up() && (!member.is_copy || self.views.admits(member.id, self.class))
+        })
     }
 
     /// The child, where it is a member itself.

@@ -6,6 +6,7 @@ use super::{Lane, Phase};
 use crate::{
     engine::{Engine, News, Peer},
     members::Failure,
+    route::ReplyTo,
 };
 
 /// Idle bulk lanes kept for the next large message.
@@ -63,6 +64,20 @@ impl Engine {
             self.wake_uploads();
         }
         self.in_flight -= lane.waiters.len();
+        if lane.member.is_copy && !lane.waiters.is_empty() {
+            self.wishes
+                .news
+                .push(News::Broken(lane.member.clone(), lane.local));
+            let unseen = lane.waiters.iter().any(|waiter| waiter.to == ReplyTo::Nobody);
+            if unseen && self.views.standing(lane.member.id).is_written() {
+                self.views.owe_everything(lane.member.id);
+                if self.views.fall(lane.member.id) {
+                    self.wishes
+                        .news
+                        .push(News::Missed(lane.member.clone(), text.to_owned()));
+                }
+            }
+        }
         for waiter in lane.waiters {
             self.deliver_error(waiter.to, lane.member.dialect, outcome, text);
         }

@@ -1,6 +1,6 @@
 //! One connection of one worker to one member.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use crate::{dialect::Conversation, members::Member, route::ReplyTo, stream::Stream};
 
@@ -9,6 +9,8 @@ pub struct Lane {
     pub generation: u32,
     pub member: Arc<Member>,
     pub stream: Stream,
+    /// Our end, where the server of a copy may have to prove that it is gone.
+    pub local: Option<SocketAddr>,
     pub phase: Phase,
     /// Requests that wait for the end of the login: what is said until then must not mix with them.
     pub held: Vec<u8>,
@@ -34,6 +36,9 @@ pub struct Lane {
 pub enum Phase {
     Connecting,
     Login(Conversation),
+    /// Before a copy is given a write, the server must have answered on this very connection: one that was made while the
+    /// server was frozen waits unseen in its queue, and would bring the write long after it was given up.
+    Greeting,
     Ready,
 }
 
@@ -76,6 +81,13 @@ impl Lane {
             Phase::Ready => &mut self.stream.out,
             _ => &mut self.held,
         }
+    }
+
+    /// What was held may leave.
+    pub fn ready(&mut self, now: u64) {
+        self.phase = Phase::Ready;
+        self.free = now;
+        self.stream.out.append(&mut self.held);
     }
 
     /// The client that takes the reply under way as it comes.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{Lane, Lanes, Phase, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{Change, Conversation, Login, Side},
+    dialect::{Change, Conversation, Login, Message, Side},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -23,6 +23,13 @@ impl Engine {
     pub(crate) fn send(&mut self, member: &Arc<Member>, request: &Request, message: &[u8], to: ReplyTo) {
         if !member.is_up() {
             let text = format!("{} is ejected", member.address);
+            return self.deliver_error(to, member.dialect, Outcome::Ejected, &text);
+        }
+        if member.is_copy && !self.may_ask(member, request) {
+            let text = format!(
+                "{} has missed writes and is not asked before it was repaired",
+                member.address
+            );
             return self.deliver_error(to, member.dialect, Outcome::Ejected, &text);
         }
         let streamed = (message.len() as u64) < request.len();
@@ -111,6 +118,7 @@ impl Engine {
                 transform: member.dialect.transform(Side::Server),
                 ..Stream::default()
             },
+            local: None,
             phase: Phase::Connecting,
             held: Vec::new(),
             waiters: Default::default(),
@@ -145,8 +153,10 @@ impl Engine {
     /// A step of the login; returns how many bytes it used, none when it failed or needs more.
     pub(super) fn log_in(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
         let lane = self.lanes.get_mut(index as usize)?;
-        let Phase::Login(conversation) = &mut lane.phase else {
-            return None;
+        let conversation = match &mut lane.phase {
+            Phase::Login(conversation) => conversation,
+            Phase::Greeting => return self.greeted(index, bytes),
+            Phase::Connecting | Phase::Ready => return None,
         };
         let step = lane
             .member
@@ -161,10 +171,13 @@ impl Engine {
                 return None;
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
+            Login::Ready { used } if lane.member.is_copy => {
+                lane.phase = Phase::Greeting;
+                lane.stream.out.extend_from_slice(lane.member.dialect.probe().1);
+                Some(used)
+            }
             Login::Ready { used } => {
-                lane.phase = Phase::Ready;
-                lane.free = self.now;
-                lane.stream.out.append(&mut lane.held);
+                lane.ready(self.now);
                 Some(used)
             }
             Login::Refused(text) => {
@@ -174,5 +187,26 @@ impl Engine {
         };
         self.flush_later(Peer::Lane { index, generation });
         used
+    }
+
+    /// The answer to the first question; returns how many bytes it was.
+    fn greeted(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
+        let lane = self.lanes.get_mut(index as usize)?;
+        let (command, _) = lane.member.dialect.probe();
+        match lane.member.dialect.reply(command, bytes) {
+            Parsed::Head(Message::Last(reply)) if !reply.outcome.is_error() => {
+                let used = bytes.get(..reply.len() as usize)?.len();
+                lane.ready(self.now);
+                let generation = lane.generation;
+                self.flush_later(Peer::Lane { index, generation });
+                Some(used)
+            }
+            Parsed::More => None,
+            _ => {
+                let text = "the server does not answer the first question";
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                None
+            }
+        }
     }
 }

@@ -146,7 +146,7 @@ impl Engine {
                         self.fail_lane(
                             index,
                             Failure::Garbage,
-                            Outcome::RemoteError,
+                            Outcome::ConnectError,
                             "the server's reply has no end",
                         );
                         return bytes.len();
@@ -173,7 +173,7 @@ impl Engine {
                 }
                 _ => {
                     let text = "the server answered what is no reply";
-                    self.fail_lane(index, Failure::Garbage, Outcome::RemoteError, text);
+                    self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
                     return bytes.len();
                 }
             }

@@ -7,6 +7,17 @@ use crate::{
 };
 
 impl<R: Reactor> Worker<R> {
+    /// What a copy's server will list a new lane by.
+    pub(super) fn note_address(&mut self, index: u32, generation: u32) {
+        if let Some(lane) = self.engine.lanes.get_mut(index as usize)
+            && lane.generation == generation
+            && lane.member.is_copy
+            && let Some(conn) = lane.stream.conn
+        {
+            lane.local = self.reactor.local(conn);
+        }
+    }
+
     /// Sends the replies that may leave straight from the buffer in which they came.
     pub(super) fn pass(&mut self, buffer: &Buffer) {
         for Passed {

@@ -172,6 +172,7 @@ impl<R: Reactor> Worker<R> {
             Event::Accepted { tag, socket } => self.accept(number(tag) as u16, socket),
             Event::Connected { tag } => {
                 let (index, generation) = (number(tag), generation(tag));
+                self.note_address(index, generation);
                 self.greet(Peer::Lane { index, generation });
                 self.engine.lane_connected(index, generation);
             }

@@ -10,7 +10,14 @@ use std::{
 use socket2::{Domain, Socket};
 
 use super::{LISTENER, Worker};
-use crate::{config::schema::Limits, engine::Peer, figures::Figures, reactor::Reactor, route::Tree};
+use crate::{
+    config::schema::Limits,
+    engine::Peer,
+    figures::Figures,
+    members::{MemberId, copies::Standing},
+    reactor::Reactor,
+    route::Tree,
+};
 
 /// What the control thread asks of a worker.
 pub enum Order {
@@ -20,6 +27,17 @@ pub enum Order {
         limits: Limits,
         open: Vec<(u16, Socket)>,
         close: Vec<u16>,
+        done: Sender<()>,
+    },
+    /// This is what a copy may be used for from now on.
+    Stand {
+        member: MemberId,
+        epoch: u64,
+        standing: Standing,
+    },
+    /// These copies are about to be removed: read them no more.
+    Leave {
+        members: Vec<MemberId>,
         done: Sender<()>,
     },
     /// Take over this client, accepted by another worker.
@@ -65,7 +83,11 @@ impl<R: Reactor> Worker<R> {
                     close,
                     done,
                 } => {
-                    self.engine.tree = Rc::new(*tree);
+                    let old = std::mem::replace(&mut self.engine.tree, Rc::new(*tree));
+                    // Their numbers may be given to others.
+                    for member in old.gone(&self.engine.tree) {
+                        self.engine.views.forget(member);
+                    }
                     self.engine.limits = limits;
                     self.engine.share_memory();
                     self.engine.retire_lanes();
@@ -81,6 +103,18 @@ impl<R: Reactor> Worker<R> {
                         self.close_listener(Some(number));
                     }
                     // The control thread may have gone; that is its own matter.
+                    let _ = done.send(());
+                }
+                Order::Stand {
+                    member,
+                    epoch,
+                    standing,
+                } => self.engine.follow(member, epoch, standing),
+                Order::Leave { members, done } => {
+                    for member in members {
+                        self.engine.views.show(member, Standing::Out);
+                    }
+                    self.engine.look_at_parked();
                     let _ = done.send(());
                 }
                 Order::Adopt { listener, socket } => {

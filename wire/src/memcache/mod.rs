@@ -13,6 +13,7 @@
 mod base64;
 mod command;
 mod default_reply;
+mod effect;
 pub mod error;
 mod key;
 mod line;
@@ -27,6 +28,7 @@ mod text;
 
 pub use command::Command;
 pub use default_reply::default_reply;
+pub use effect::{Effect, effect, follow_up, removal};
 pub use key::{KEY, is_valid_key, key, keys, single};
 pub use line::{LINE, MULTIGET_LINE};
 pub use quiet::silenced;

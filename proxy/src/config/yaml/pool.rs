@@ -6,9 +6,12 @@ use super::hash::HashForm;
 use crate::config::{
     Complaint, Place,
     document::{Node, shortened},
-    form::{Amount, Count, Form, List, Optional, PathText, PositiveTime, ServerAddress, Shape, Share, Text},
+    form::{
+        Amount, Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, ServerAddress, Shape,
+        Share, Text, Word,
+    },
     reading::Reading,
-    schema::{Algorithm, Eject, Hash, Pool, Server, Source},
+    schema::{Algorithm, Eject, Hash, Pool, Rejoin, Replicated, Server, Source},
     section::section,
     servers,
 };
@@ -29,6 +32,70 @@ section! {
         connect_timeout: PositiveTime = Pool::CONNECT_TIMEOUT,
         /// When a server is left out, and when it is asked again.
         eject: EjectForm,
+        /// Every server holds a copy of everything: the pool's name as a route then reads from the nearest copy and writes to
+        /// all. `true` is enough.
+        replicated: ReplicatedForm,
+    }
+}
+
+section! {
+    /// How copies are kept in agreement.
+    #[short(enabled)]
+    pub(super) struct ReplicatedKeys {
+        /// Is this a pool of copies?
+        enabled: Flag = true,
+        /// Copies that must have taken a write before it is acknowledged; fewer, and it is refused. Without it a majority
+        /// of the pool (of two that is two).
+        min_acks: Optional<Count<1>>,
+        /// What becomes of a copy that missed writes, before it is read again.
+        rejoin: Word<Rejoin> = Rejoin::Repair,
+    }
+}
+
+impl Choice for Rejoin {
+    const WHAT: &'static str = "a way to rejoin";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "repair",
+            Self::Repair,
+            "the keys it owes are deleted there; flushed when they are not all known",
+        ),
+        ("flush", Self::Flush, "it is flushed"),
+        (
+            "trust",
+            Self::Trust,
+            "nothing: it is read as it is, old values included",
+        ),
+        ("wait", Self::Wait, "it is not read before it was restarted empty"),
+    ];
+}
+
+/// Is a pool one of copies, and how are they kept?
+#[derive(Debug)]
+pub(super) struct ReplicatedForm;
+
+impl Form for ReplicatedForm {
+    type Value = Option<Replicated>;
+
+    fn shape() -> Shape {
+        ReplicatedKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        let ReplicatedKeys {
+            enabled,
+            min_acks,
+            rejoin,
+        } = ReplicatedKeys::read(node, cx)?;
+        Ok(enabled.then_some(Replicated {
+            min_acks,
+            rejoin,
+            ..Replicated::DEFAULT
+        }))
+    }
+
+    fn absent() -> Option<Self::Value> {
+        Some(None)
     }
 }
 
@@ -152,6 +219,7 @@ impl Form for PoolForm {
             timeout,
             connect_timeout,
             eject,
+            replicated,
         } = PoolKeys::read(node, cx)?;
         if hash.weights.is_some() || hash.tags.is_some() {
             return Err(cx
@@ -169,6 +237,7 @@ impl Form for PoolForm {
             connect_timeout,
             eject,
             keep_routing_prefix: false,
+            replicated,
         })
     }
 }

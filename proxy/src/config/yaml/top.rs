@@ -6,7 +6,9 @@ use super::{pool::PoolForm, route::RouteForm};
 use crate::config::{
     Complaint, Place,
     document::{Name, Node},
-    form::{ByName, Count, Form, List, ListenAddress, Named, Optional, PositiveTime, Shape, Size, Time},
+    form::{
+        ByName, Count, Form, List, ListenAddress, Named, Optional, PathText, PositiveTime, Shape, Size, Time,
+    },
     reading::Reading,
     schema::{Config, Embedded, Limits, Listener},
     section::section,
@@ -29,6 +31,9 @@ section! {
         embedded: EmbeddedKeys,
         /// Worker threads. Without it one for each processor that this process may use.
         workers: Optional<Count<1, 1024>>,
+        /// A file in which is kept which copies of replicated pools owe writes, so that a restart does not forget it. Without
+        /// it a start takes every copy that answers as good.
+        state: Optional<PathText>,
     }
 }
 
@@ -162,6 +167,7 @@ pub(super) fn build(keys: TopKeys, at: Place, cx: &mut Reading) -> Result<Config
         embedded: Embedded {
             memory: keys.embedded.memory,
         },
+        state: keys.state,
     })
 }
 

@@ -16,6 +16,7 @@ mod pool;
 use std::{
     collections::VecDeque,
     io, mem,
+    net::SocketAddr,
     ops::Range,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     time::Duration,
@@ -577,6 +578,11 @@ impl Reactor for Uring {
             .get(conn.index as usize)
             .filter(|link| link.generation == conn.generation)
             .map_or(0, |link| link.sending.len() - link.sent + link.passing)
+    }
+
+    fn local(&self, conn: Conn) -> Option<SocketAddr> {
+        let link = self.links.get(conn.index as usize)?;
+        link.socket.local_addr().ok()?.as_socket()
     }
 
     fn pause(&mut self, conn: Conn) {

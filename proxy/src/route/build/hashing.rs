@@ -40,30 +40,34 @@ impl Maker<'_, '_> {
         ) {
             nodes.sort_by(|&a, &b| twemproxy_order(&self.name(a), &self.name(b)));
         }
-        let number = self.hashes;
-        self.hashes += 1;
-        let distribution = match self.build.distributions.get(number) {
-            Some(distribution) => distribution.clone(),
-            None => {
-                let made = self
-                    .distribution(&spec, &nodes)
-                    .map_err(|source| BuildError::Hash { over: over(), source })?;
-                let made = made.map(Arc::new);
-                self.build.distributions.push(made.clone());
-                made
-            }
-        };
+        let distribution = self.shared_distribution(&spec, &nodes, &over)?;
         Ok(match distribution {
             Some(distribution) => self.choose(HashRoute { distribution, spec }, nodes),
             None => self.choose(RandomChild, nodes),
         })
     }
 
-    pub(super) fn distribution(
-        &self,
+    /// The next distribution: made with the first tree, the same in all.
+    pub(super) fn shared_distribution(
+        &mut self,
         spec: &Hash,
         nodes: &[NodeId],
-    ) -> Result<Option<Distribution>, DistributionError> {
+        over: &dyn Fn() -> String,
+    ) -> Result<Option<Arc<Distribution>>, BuildError> {
+        let number = self.hashes;
+        self.hashes += 1;
+        if let Some(distribution) = self.build.distributions.get(number) {
+            return Ok(distribution.clone());
+        }
+        let made = self
+            .distribution(spec, nodes)
+            .map_err(|source| BuildError::Hash { over: over(), source })?;
+        let made = made.map(Arc::new);
+        self.build.distributions.push(made.clone());
+        Ok(made)
+    }
+
+    fn distribution(&self, spec: &Hash, nodes: &[NodeId]) -> Result<Option<Distribution>, DistributionError> {
         let names: Vec<String> = match &spec.tags {
             Some(tags) => tags.clone(),
             None => nodes.iter().map(|&node| self.name(node)).collect(),

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use super::{Build, BuildError};
 use crate::{
-    config::schema::{Algorithm, Children, Hash, Pool, Route, Server},
+    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server},
     members::Registry,
     route::{
         handle::{
             Failover, FaultRoute, HostId, Log, MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild,
             RoundRobin, Tokens, gather_name,
         },
-        tree::{Attempt, Choose, Leaf, Node, NodeId, Wait, Wrap},
+        tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
     },
 };
 
@@ -53,6 +53,12 @@ impl<'a> Maker<'_, 'a> {
     }
 
     pub(super) fn gather(&mut self, wait: Wait, children: &'a Children) -> Result<NodeId, BuildError> {
+        let config = self.build.config;
+        if let (Wait::All, Children::Pool(name)) = (wait, children)
+            && let Some(replicated) = config.pools.get(name).and_then(|pool| pool.replicated.as_ref())
+        {
+            return self.copies(name, replicated);
+        }
         let children = self.children(children)?;
         Ok(match children[..] {
             [] => self.push(Node::Leaf(Leaf::Null)),
@@ -235,15 +241,47 @@ impl<'a> Maker<'_, 'a> {
         Ok(node)
     }
 
+    /// All members of a pool of copies.
+    fn copies(&mut self, name: &str, replicated: &Replicated) -> Result<NodeId, BuildError> {
+        let children = self.members(name)?;
+        let mut nearest: Vec<usize> = (0..children.len()).collect();
+        nearest.sort_by_key(|&child| self.distance(children[child]));
+        let sorted: Vec<NodeId> = nearest.iter().map(|&child| children[child]).collect();
+        self.warn_if_none_is_local(&Children::Pool(name.to_owned()), &sorted);
+        let home = match replicated.decide_at_home && !children.is_empty() {
+            true => Some(
+                self.shared_distribution(&Hash::of(Algorithm::Rendezvous), &children, &|| {
+                    format!("pool {name}")
+                })?,
+            ),
+            false => None,
+        };
+        let min_acks = replicated.acks_of(children.len());
+        if replicated.min_acks.is_none() && children.len() == 2 {
+            self.warnings.push(format!(
+                "pool `{name}` has two copies, and a majority of two is two: while one is down, writes are refused. With \
+                 `replicated: {{min_acks: 1}}` they go on"
+            ));
+        }
+        Ok(self.push(Node::Copies(Copies {
+            children,
+            nearest,
+            min_acks,
+            home: home.flatten(),
+        })))
+    }
+
     /// One member of a pool, by the pool's own hash.
     pub(super) fn pool(&mut self, name: &'a str) -> Result<NodeId, BuildError> {
         let config = self.build.config;
-        let spec = config
+        let pool = config
             .pools
             .get(name)
-            .ok_or_else(|| BuildError::Unknown(name.into()))?
-            .hash
-            .clone();
+            .ok_or_else(|| BuildError::Unknown(name.into()))?;
+        if let Some(replicated) = &pool.replicated {
+            return self.copies(name, replicated);
+        }
+        let spec = pool.hash.clone();
         let nodes = self.members(name)?;
         self.hash(spec, nodes, || format!("pool {name}"))
     }

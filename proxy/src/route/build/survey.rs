@@ -28,6 +28,7 @@ impl Maker<'_, '_> {
                 | Node::Attempt { children, .. } => {
                     pending.extend(children);
                 }
+                Node::Copies(copies) => pending.extend(&copies.children),
                 Node::Wrap { child, .. } => pending.push(*child),
                 Node::Leaf(Leaf::Member(member)) if !members.contains(&member.id) => {
                     members.push(member.id);
@@ -48,6 +49,12 @@ impl Maker<'_, '_> {
             Node::Leaf(Leaf::Member(member)) => member.distance,
             Node::Leaf(Leaf::Embedded) => Distance::Process,
             Node::Leaf(_) => Distance::Elsewhere,
+            Node::Copies(copies) => copies
+                .children
+                .iter()
+                .map(|&child| self.distance(child))
+                .min()
+                .unwrap_or(Distance::Elsewhere),
             Node::Wrap { child, .. } => self.distance(*child),
             Node::Choose { children, .. }
             | Node::Gather { children, .. }

@@ -143,6 +143,7 @@ impl Pools {
             connect_timeout: connect_timeout.unwrap_or(timeout),
             eject: self.eject.clone(),
             keep_routing_prefix: object.take("keep_routing_prefix", cx, flag)?.unwrap_or(false),
+            replicated: None,
         };
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;

@@ -1,0 +1,403 @@
+//! Carries out what the copies' agreement decides: tells the workers, writes down who owes, visits servers.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::{Proxy, State};
+use crate::{
+    config::schema::{Config, Rejoin},
+    engine::News,
+    members::{
+        Member, MemberId,
+        copies::{Act, Agreement, Owed, Standing, Views, visit},
+        probe,
+    },
+    route::Random,
+    worker::Order,
+};
+
+/// The first pause between two looks at a copy that is out; doubled up to the pool's longest.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+/// The longest pause between two looks: what comes back is read again soon after.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// A copy that failed again and again waits this long times two to the number of failures, up to the longest pause.
+const SETBACK: Duration = Duration::from_millis(250);
+const LONGEST_SETBACK: Duration = Duration::from_secs(30);
+
+/// What the control thread remembers of copies.
+pub(super) struct Copies {
+    pub(super) agreement: Agreement,
+    /// In which life a server was last met.
+    met: HashMap<MemberId, visit::Incarnation>,
+    /// Where it is noted who owes.
+    notes: Option<PathBuf>,
+    /// Who was noted to owe before this process began: pool and address.
+    noted: HashSet<(String, String)>,
+    /// Notes were expected and not there: nobody can be trusted.
+    lost_notes: bool,
+    started: bool,
+}
+
+/// The state file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Notes {
+    /// Copies that owe writes.
+    owing: Vec<Owing>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Owing {
+    pool: String,
+    address: String,
+    why: String,
+}
+
+impl Copies {
+    pub(super) fn new(participants: usize, config: &Config) -> io::Result<Self> {
+        let mut copies = Self {
+            agreement: Agreement::new(participants),
+            met: HashMap::new(),
+            notes: config.state.clone(),
+            noted: HashSet::new(),
+            lost_notes: false,
+            started: false,
+        };
+        if let Some(path) = &copies.notes {
+            match fs::read(path) {
+                Ok(bytes) => {
+                    let notes: Notes = serde_json::from_slice(&bytes).map_err(|error| {
+                        let text = format!(
+                            "{}: {error}; remove it, and every copy is repaired before it is read",
+                            path.display()
+                        );
+                        io::Error::new(io::ErrorKind::InvalidData, text)
+                    })?;
+                    copies.noted = notes
+                        .owing
+                        .into_iter()
+                        .map(|owing| (owing.pool, owing.address))
+                        .collect();
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => copies.lost_notes = true,
+                Err(error) => {
+                    let text = format!("{}: {error}", path.display());
+                    return Err(io::Error::new(error.kind(), text));
+                }
+            }
+        }
+        Ok(copies)
+    }
+
+    /// The standings, for `explain`.
+    pub(super) fn views(&self, members: &[Arc<Member>]) -> Views {
+        let mut views = Views::default();
+        for member in members.iter().filter(|member| member.is_copy) {
+            views.show(member.id, self.agreement.standing(member.id));
+        }
+        views
+    }
+}
+
+/// The copies of a configuration.
+fn copies_of(members: &[Arc<Member>]) -> impl Iterator<Item = &Arc<Member>> {
+    members.iter().filter(|member| member.is_copy)
+}
+
+impl Proxy {
+    /// Something about a copy was heard from a worker.
+    pub(super) fn hear(self: &Arc<Self>, news: News) {
+        let now = Instant::now();
+        let state = &mut *self.state();
+        let acts = match news {
+            News::Missed(member, why) => {
+                if !state.members.iter().any(|known| known.id == member.id) {
+                    return;
+                }
+                tracing::warn!(pool = %member.pool, member = %member.name, %why, "missed a write: not read until repaired");
+                state
+                    .copies
+                    .agreement
+                    .missed(member.id, &member.pool, &why, Owed::default(), now)
+            }
+            News::Broken(member, address) => {
+                state.copies.agreement.broken(member.id, address);
+                return;
+            }
+            News::Lost(pool) => {
+                tracing::error!(%pool, "too few copies took a write: this proxy may be the one that is cut off; none is read before it was repaired");
+                let why = "too few copies were in reach";
+                let members = state.members.clone();
+                copies_of(&members)
+                    .filter(|member| member.pool == pool)
+                    .flat_map(|member| {
+                        let owed = Owed::everything();
+                        state
+                            .copies
+                            .agreement
+                            .missed(member.id, &member.pool, why, owed, now)
+                    })
+                    .collect()
+            }
+            News::Follows {
+                worker,
+                member,
+                epoch,
+                owed,
+            } => state
+                .copies
+                .agreement
+                .acknowledged(worker, member, epoch, owed, now),
+            News::Ejected(..) => return,
+        };
+        self.perform(state, acts);
+    }
+
+    /// In order, and under the lock: workers hear proposals in the order in which they were made.
+    pub(super) fn perform(self: &Arc<Self>, state: &mut State, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Propose {
+                    member,
+                    epoch,
+                    standing,
+                } => {
+                    if let Some(known) = state.members.iter().find(|known| known.id == member) {
+                        tracing::info!(pool = %known.pool, member = %known.name, ?standing, epoch, "copy");
+                    }
+                    self.workers.order(|_| Order::Stand {
+                        member,
+                        epoch,
+                        standing,
+                    });
+                }
+                Act::Note => self.note(state),
+                Act::Watch {
+                    member,
+                    epoch,
+                    setbacks,
+                } => {
+                    self.runtime
+                        .spawn(Arc::clone(self).watch(member, epoch, setbacks));
+                }
+                Act::Pay { member, epoch, debt } => {
+                    let (proxy, known) = (Arc::clone(self), state.copies.met.get(&member).copied());
+                    let Some(found) = state.members.iter().find(|known| known.id == member).cloned() else {
+                        continue;
+                    };
+                    let rejoin = rejoin_of(&state.loaded.config, &found.pool);
+                    self.runtime.spawn(async move {
+                        let result = visit::pay(&found, &debt, rejoin, known).await;
+                        let state = &mut *proxy.state();
+                        match &result {
+                            Ok(who) => {
+                                state.copies.met.insert(member, *who);
+                                tracing::info!(pool = %found.pool, member = %found.name, keys = ?debt.count(), "its debt is paid");
+                            }
+                            Err(why) => {
+                                tracing::warn!(pool = %found.pool, member = %found.name, %why, "cannot be read yet");
+                            }
+                        }
+                        let result = result.map(|_| ());
+                        let acts = state
+                            .copies
+                            .agreement
+                            .paid(member, epoch, result, Instant::now());
+                        proxy.perform(state, acts);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Looks at a copy that is out, until it answers and may rejoin.
+    async fn watch(self: Arc<Self>, id: MemberId, epoch: u64, setbacks: u32) {
+        let Some(member) = self.members().into_iter().find(|member| member.id == id) else {
+            return;
+        };
+        let mut random = Random(epoch ^ u64::from(std::process::id()) << 32);
+        if setbacks > 0 {
+            sleep((SETBACK * 2u32.saturating_pow(setbacks.min(16))).min(LONGEST_SETBACK)).await;
+        }
+        let mut pause = FIRST_LOOK;
+        loop {
+            let answers = probe::probe(&member).await.is_ok();
+            {
+                let state = &mut *self.state();
+                if !state.copies.agreement.is_watched(id, epoch) {
+                    return;
+                }
+                if answers {
+                    member.health.revived();
+                    self.recount(&state.members, &state.loaded.config);
+                }
+                let acts = state.copies.agreement.reachable(id, epoch, answers);
+                if !acts.is_empty() {
+                    return self.perform(state, acts);
+                }
+            }
+            sleep(pause.mul_f64(0.75 + random.fraction() / 2.0)).await;
+            pause = (pause * 2).min(LONGEST_LOOK);
+        }
+    }
+
+    /// Before a change of members takes effect: who goes is read no more.
+    pub(super) fn dismiss_copies(&self, state: &State, next: &[Arc<Member>]) {
+        let gone: Vec<MemberId> = copies_of(&state.members)
+            .filter(|member| !next.iter().any(|other| other.id == member.id))
+            .map(|member| member.id)
+            .collect();
+        if gone.is_empty() {
+            return;
+        }
+        let (done, all) = std::sync::mpsc::channel();
+        self.workers.order(|_| Order::Leave {
+            members: gone.clone(),
+            done: done.clone(),
+        });
+        drop(done);
+        let _ = all.iter().count();
+    }
+
+    /// Who comes is read only when every worker writes to it and nothing older is left there. `before` are the members
+    /// until now; the workers have not yet the tree that names the new ones.
+    pub(super) fn welcome_copies(self: &Arc<Self>, state: &mut State, before: &[Arc<Member>]) {
+        let now = Instant::now();
+        let members = state.members.clone();
+        for member in copies_of(before) {
+            if !members.iter().any(|other| other.id == member.id) {
+                state.copies.agreement.removed(member.id);
+                state.copies.met.remove(&member.id);
+            }
+        }
+        let config = &state.loaded.config;
+        for (name, pool) in &config.pools {
+            if let Some(replicated) = &pool.replicated {
+                let size = members.iter().filter(|member| *member.pool == **name).count();
+                state
+                    .copies
+                    .agreement
+                    .group(name, size, replicated.acks_of(size).min(size));
+            }
+        }
+        let first = !std::mem::replace(&mut state.copies.started, true);
+        let mut acts = Vec::new();
+        let mut unknown = Vec::new();
+        for member in copies_of(&members) {
+            if before.iter().any(|other| other.id == member.id) {
+                continue;
+            }
+            // Known under other settings (a time-out was changed): what it holds is as good as it was.
+            let same = before
+                .iter()
+                .find(|other| other.is_copy && other.pool == member.pool && other.address == member.address);
+            let noted = state
+                .copies
+                .noted
+                .contains(&(member.pool.to_string(), member.address.clone()));
+            let why = match same {
+                Some(other) if state.copies.agreement.standing(other.id) == Standing::Current => None,
+                Some(_) => Some("it missed writes before the configuration changed"),
+                None if first && noted => Some("it missed writes before this process began"),
+                None if first && state.copies.lost_notes => Some("the state file is missing"),
+                None if first => {
+                    unknown.push(Arc::clone(member));
+                    None
+                }
+                None => Some("it is new: what it holds is not known"),
+            };
+            if let Some(why) = why {
+                let owed = Owed::everything();
+                acts.extend(
+                    state
+                        .copies
+                        .agreement
+                        .missed(member.id, &member.pool, why, owed, now),
+                );
+            }
+        }
+        self.perform(state, acts);
+        if first && state.copies.notes.is_some() {
+            self.note(state);
+        }
+        for member in unknown {
+            self.runtime.spawn(Arc::clone(self).meet(member));
+        }
+    }
+
+    /// At the start a copy that answers is taken as good; one that is silent may have been left out of writes.
+    async fn meet(self: Arc<Self>, member: Arc<Member>) {
+        let met = visit::meet(&member).await;
+        let state = &mut *self.state();
+        match met {
+            Ok(who) => {
+                state.copies.met.insert(member.id, who);
+            }
+            Err(why) => {
+                let why = format!("it did not answer at the start: {why}");
+                tracing::warn!(pool = %member.pool, member = %member.name, %why, "not read until repaired");
+                let acts = state.copies.agreement.missed(
+                    member.id,
+                    &member.pool,
+                    &why,
+                    Owed::everything(),
+                    Instant::now(),
+                );
+                self.perform(state, acts);
+            }
+        }
+    }
+
+    /// Writes down who owes, so that it outlives this process.
+    fn note(&self, state: &State) {
+        let Some(path) = &state.copies.notes else { return };
+        let owing = state
+            .copies
+            .agreement
+            .owing()
+            .filter_map(|id| {
+                let member = state.members.iter().find(|member| member.id == id)?;
+                let why = state
+                    .copies
+                    .agreement
+                    .snapshot(id)
+                    .map_or_else(String::new, |copy| copy.why);
+                Some(Owing {
+                    pool: member.pool.to_string(),
+                    address: member.address.clone(),
+                    why,
+                })
+            })
+            .collect();
+        if let Err(error) = write(path, &Notes { owing }) {
+            tracing::error!(path = %path.display(), %error, "cannot note which copies owe writes: a restart would forget it");
+        }
+    }
+}
+
+fn rejoin_of(config: &Config, pool: &str) -> Rejoin {
+    config
+        .pools
+        .get(pool)
+        .and_then(|pool| pool.replicated)
+        .map_or(Rejoin::Repair, |replicated| replicated.rejoin)
+}
+
+/// Whole or not at all.
+fn write(path: &Path, notes: &Notes) -> io::Result<()> {
+    use std::io::Write as _;
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let mut file = fs::File::create(&new)?;
+    serde_json::to_writer_pretty(&mut file, notes)?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}

@@ -1,0 +1,294 @@
+//! The one place that decides what a copy may be used for. Whoever reads and writes copies is a participant: a change is
+//! proposed to all of them, and only when all have acknowledged it the next step follows. The workers of this process are
+//! the participants today; other proxies can be.
+//!
+//! Pure: events in, [`Act`]s out. Invariants that the tests below hold it to:
+//! * a write is acknowledged without a copy only after no participant reads that copy;
+//! * a copy is read again only after every participant writes to it and what it owes is paid;
+//! * an acknowledgement counts only for the proposal that it answers (its epoch).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use super::{Debt, Owed, Standing};
+use crate::members::MemberId;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Tell every participant; each answers with [`Agreement::acknowledged`].
+    Propose {
+        member: MemberId,
+        epoch: u64,
+        standing: Standing,
+    },
+    /// Write down who owes: before anything that follows in the list.
+    Note,
+    /// See whether it answers, until it does; then [`Agreement::reachable`].
+    Watch {
+        member: MemberId,
+        epoch: u64,
+        /// How often it has failed lately: the more, the later it is looked at.
+        setbacks: u32,
+    },
+    /// Prove that our old connections are gone and pay the debt; then [`Agreement::paid`].
+    Pay {
+        member: MemberId,
+        epoch: u64,
+        debt: Debt,
+    },
+}
+
+/// What is known of one copy, for people.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub standing: Standing,
+    pub since: Instant,
+    pub why: String,
+    /// Keys owed; none: everything.
+    pub owed: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Copy {
+    group: String,
+    standing: Standing,
+    epoch: u64,
+    /// Participants that have not acknowledged the standing.
+    waiting: BTreeSet<usize>,
+    debt: Debt,
+    reachable: bool,
+    setbacks: u32,
+    since: Instant,
+    why: String,
+}
+
+/// The copies that are not simply current, and the rules by which they change.
+#[derive(Debug)]
+pub struct Agreement {
+    participants: usize,
+    epoch: u64,
+    /// Only copies that missed something; a current one costs nothing.
+    copies: BTreeMap<MemberId, Copy>,
+    /// Members of each group that must be in reach before any of it rejoins, and how many it has.
+    groups: BTreeMap<String, Group>,
+    /// Those that became current again: when, and after how many setbacks.
+    recovered: BTreeMap<MemberId, (Instant, u32)>,
+}
+
+/// Who fails again so soon after it recovered has had a setback.
+const SOON: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    members: usize,
+    quorum: usize,
+}
+
+impl Agreement {
+    pub fn new(participants: usize) -> Self {
+        Self {
+            participants,
+            epoch: 0,
+            copies: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            recovered: BTreeMap::new(),
+        }
+    }
+
+    /// A group has so many members, of which `quorum` must be in reach for one to rejoin.
+    pub fn group(&mut self, name: &str, members: usize, quorum: usize) {
+        self.groups.insert(name.to_owned(), Group { members, quorum });
+    }
+
+    /// The standing of a copy as it was last proposed.
+    pub fn standing(&self, member: MemberId) -> Standing {
+        self.copies
+            .get(&member)
+            .map_or(Standing::Current, |copy| copy.standing)
+    }
+
+    pub fn snapshot(&self, member: MemberId) -> Option<Snapshot> {
+        self.copies.get(&member).map(|copy| Snapshot {
+            standing: copy.standing,
+            since: copy.since,
+            why: copy.why.clone(),
+            owed: copy.debt.count(),
+        })
+    }
+
+    /// Who owes, or may.
+    pub fn owing(&self) -> impl Iterator<Item = MemberId> {
+        self.copies.keys().copied()
+    }
+
+    /// A participant saw this copy miss a write, or it is not known what it holds.
+    pub fn missed(&mut self, member: MemberId, group: &str, why: &str, owed: Owed, now: Instant) -> Vec<Act> {
+        let waiting: BTreeSet<usize> = (0..self.participants).collect();
+        let setbacks = match self.recovered.remove(&member) {
+            Some((when, setbacks)) if now.duration_since(when) < SOON => setbacks + 1,
+            _ => 0,
+        };
+        let copy = self.copies.entry(member).or_insert_with(|| Copy {
+            group: group.to_owned(),
+            standing: Standing::Current,
+            epoch: 0,
+            waiting: BTreeSet::new(),
+            debt: Debt::default(),
+            reachable: false,
+            setbacks,
+            since: now,
+            why: why.to_owned(),
+        });
+        copy.debt.add(owed);
+        copy.debt.last = Some(now);
+        if !copy.standing.is_written() {
+            return Vec::new();
+        }
+        why.clone_into(&mut copy.why);
+        copy.since = now;
+        copy.reachable = false;
+        self.propose(member, Standing::Leaving, waiting)
+    }
+
+    /// Our end of a connection to this copy that broke with requests unanswered.
+    pub fn broken(&mut self, member: MemberId, address: Option<SocketAddr>) {
+        if let Some(copy) = self.copies.get_mut(&member) {
+            copy.debt.connection(address);
+        }
+    }
+
+    /// A participant follows the proposal of `epoch`; what it saw the copy miss until then is `owed`.
+    pub fn acknowledged(
+        &mut self,
+        participant: usize,
+        member: MemberId,
+        epoch: u64,
+        owed: Owed,
+        now: Instant,
+    ) -> Vec<Act> {
+        let Some(copy) = self.copies.get_mut(&member) else {
+            return Vec::new();
+        };
+        if owed != Owed::default() {
+            copy.debt.add(owed);
+            copy.debt.last = Some(now);
+        }
+        if epoch != copy.epoch || !copy.waiting.remove(&participant) || !copy.waiting.is_empty() {
+            return Vec::new();
+        }
+        match copy.standing {
+            Standing::Leaving => {
+                let mut acts = vec![Act::Note];
+                acts.extend(self.step(member, Standing::Out));
+                acts
+            }
+            Standing::Out => vec![Act::Watch {
+                member,
+                epoch,
+                setbacks: copy.setbacks,
+            }],
+            Standing::Joining => vec![Act::Pay {
+                member,
+                epoch,
+                debt: copy.debt.clone(),
+            }],
+            Standing::Opening => self.step(member, Standing::Current),
+            Standing::Current => {
+                let setbacks = copy.setbacks;
+                self.copies.remove(&member);
+                self.recovered.insert(member, (now, setbacks));
+                vec![Act::Note]
+            }
+        }
+    }
+
+    /// Does the copy of [`Act::Watch`] answer? With enough others in reach it may rejoin.
+    pub fn reachable(&mut self, member: MemberId, epoch: u64, answers: bool) -> Vec<Act> {
+        let Some(copy) = self.copies.get_mut(&member).filter(|copy| copy.epoch == epoch) else {
+            return Vec::new();
+        };
+        if copy.standing != Standing::Out || !copy.waiting.is_empty() {
+            return Vec::new();
+        }
+        copy.reachable = answers;
+        let group = copy.group.clone();
+        if !answers || !self.has_quorum(&group) {
+            return Vec::new();
+        }
+        self.step(member, Standing::Joining)
+    }
+
+    /// Is a copy in this step still being watched?
+    pub fn is_watched(&self, member: MemberId, epoch: u64) -> bool {
+        self.copies
+            .get(&member)
+            .is_some_and(|copy| copy.epoch == epoch && copy.standing == Standing::Out)
+    }
+
+    fn has_quorum(&self, name: &str) -> bool {
+        let Some(group) = self.groups.get(name) else {
+            return true;
+        };
+        let away = self
+            .copies
+            .values()
+            .filter(|copy| copy.group == name && !copy.standing.is_written() && !copy.reachable)
+            .count();
+        group.members.saturating_sub(away) >= group.quorum
+    }
+
+    /// The visit of [`Act::Pay`] has ended: paid, or why not.
+    pub fn paid(
+        &mut self,
+        member: MemberId,
+        epoch: u64,
+        result: Result<(), String>,
+        now: Instant,
+    ) -> Vec<Act> {
+        let Some(copy) = self.copies.get_mut(&member).filter(|copy| copy.epoch == epoch) else {
+            return Vec::new();
+        };
+        match result {
+            Ok(()) => {
+                copy.debt = Debt::default();
+                self.step(member, Standing::Opening)
+            }
+            Err(why) => {
+                copy.why = why;
+                copy.setbacks += 1;
+                copy.since = now;
+                copy.reachable = false;
+                self.step(member, Standing::Leaving)
+            }
+        }
+    }
+
+    /// The member is gone from the configuration.
+    pub fn removed(&mut self, member: MemberId) {
+        self.copies.remove(&member);
+        self.recovered.remove(&member);
+    }
+
+    fn step(&mut self, member: MemberId, standing: Standing) -> Vec<Act> {
+        self.propose(member, standing, (0..self.participants).collect())
+    }
+
+    fn propose(&mut self, member: MemberId, standing: Standing, waiting: BTreeSet<usize>) -> Vec<Act> {
+        self.epoch += 1;
+        let epoch = self.epoch;
+        if let Some(copy) = self.copies.get_mut(&member) {
+            copy.standing = standing;
+            copy.epoch = epoch;
+            copy.waiting = waiting;
+        }
+        vec![Act::Propose {
+            member,
+            epoch,
+            standing,
+        }]
+    }
+}

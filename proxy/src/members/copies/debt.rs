@@ -1,0 +1,83 @@
+//! What a copy owes: the keys of the writes that it missed.
+
+use std::{collections::HashSet, net::SocketAddr, time::Instant};
+
+/// Keys remembered for one copy, and their bytes; what is owed beyond that is everything.
+const KEYS: usize = 10_000;
+const BYTES: usize = 1 << 20;
+
+/// Keys that one worker has seen a copy miss.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owed {
+    keys: HashSet<Box<[u8]>>,
+    bytes: usize,
+    /// More than the keys.
+    everything: bool,
+}
+
+impl Owed {
+    /// Everything that there is.
+    pub fn everything() -> Self {
+        Self {
+            everything: true,
+            ..Self::default()
+        }
+    }
+
+    pub fn add(&mut self, key: &[u8]) {
+        if self.everything || self.keys.contains(key) {
+            return;
+        }
+        self.bytes += key.len();
+        if self.keys.len() >= KEYS || self.bytes > BYTES {
+            *self = Self::everything();
+        } else {
+            self.keys.insert(key.into());
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        if other.everything {
+            *self = Self::everything();
+        }
+        other.keys.iter().for_each(|key| self.add(key));
+    }
+}
+
+/// All that one copy owes.
+#[derive(Clone, Debug, Default)]
+pub struct Debt {
+    owed: Owed,
+    /// Our ends of connections that broke with requests unanswered: their bytes may still be executed.
+    pub connections: Vec<SocketAddr>,
+    /// There was one whose end is not known.
+    pub unknown_connection: bool,
+    /// When a write was last known to be missed.
+    pub last: Option<Instant>,
+}
+
+impl Debt {
+    pub fn add(&mut self, owed: Owed) {
+        self.owed.merge(owed);
+    }
+
+    /// The connection of a lane that broke; none: it has no address that the server could list.
+    pub fn connection(&mut self, address: Option<SocketAddr>) {
+        /// Beyond this nobody compares lists; the visit waits instead.
+        const MOST: usize = 10_000;
+        match address {
+            Some(address) if self.connections.len() < MOST => self.connections.push(address),
+            _ => self.unknown_connection = true,
+        }
+    }
+
+    /// The keys, where all of them are known.
+    pub fn keys(&self) -> Option<impl Iterator<Item = &[u8]>> {
+        (!self.owed.everything).then(|| self.owed.keys.iter().map(|key| &**key))
+    }
+
+    /// How many keys; none: not known.
+    pub fn count(&self) -> Option<usize> {
+        (!self.owed.everything).then_some(self.owed.keys.len())
+    }
+}

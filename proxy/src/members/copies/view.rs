@@ -1,0 +1,98 @@
+//! What one worker knows of the copies' standings.
+
+use proxima_wire::message::Class;
+
+use super::{Owed, Standing};
+use crate::members::MemberId;
+
+/// The standings as one worker has been told them, and what it has seen since.
+#[derive(Debug, Default)]
+pub struct Views {
+    /// By member number; who is not there is current.
+    views: Vec<View>,
+}
+
+#[derive(Debug, Default)]
+struct View {
+    standing: Standing,
+    /// It fell by what this worker saw itself: whatever was proposed before that was heard is not followed.
+    fell: bool,
+    owed: Owed,
+}
+
+impl Views {
+    #[inline]
+    pub fn standing(&self, member: MemberId) -> Standing {
+        self.views
+            .get(member.0 as usize)
+            .map_or(Standing::Current, |view| view.standing)
+    }
+
+    /// May it be asked a request of this class?
+    #[inline]
+    pub fn admits(&self, member: MemberId, class: Class) -> bool {
+        let standing = self.standing(member);
+        match class {
+            Class::Read => standing.is_read(),
+            _ => standing.is_written(),
+        }
+    }
+
+    fn view(&mut self, member: MemberId) -> &mut View {
+        let number = member.0 as usize;
+        if self.views.len() <= number {
+            self.views.resize_with(number + 1, View::default);
+        }
+        &mut self.views[number]
+    }
+
+    /// Follows a proposal; returns what the copy was seen to owe, to be acknowledged with it. None: it has fallen since the
+    /// proposal was made, and another one will come.
+    pub fn follow(&mut self, member: MemberId, standing: Standing) -> Option<Owed> {
+        let view = self.view(member);
+        if view.fell && standing != Standing::Leaving {
+            return None;
+        }
+        view.fell = false;
+        view.standing = standing;
+        Some(std::mem::take(&mut view.owed))
+    }
+
+    /// This worker saw the copy miss a write: it reads it no more, at once. True: the others are to be told.
+    pub fn fall(&mut self, member: MemberId) -> bool {
+        let view = self.view(member);
+        let first = view.standing.is_written();
+        if first {
+            view.standing = Standing::Leaving;
+            view.fell = true;
+        }
+        first
+    }
+
+    /// The copy misses a write of this key.
+    pub fn owe(&mut self, member: MemberId, key: &[u8]) {
+        self.view(member).owed.add(key);
+    }
+
+    /// The copy misses a write of this key, if it is not written.
+    pub fn owe_if_out(&mut self, member: MemberId, key: &[u8]) {
+        if !self.standing(member).is_written() {
+            self.owe(member, key);
+        }
+    }
+
+    /// The copy missed nobody knows what.
+    pub fn owe_everything(&mut self, member: MemberId) {
+        self.view(member).owed = Owed::everything();
+    }
+
+    /// Sets what is shown to somebody who follows no proposals.
+    pub fn show(&mut self, member: MemberId, standing: Standing) {
+        self.view(member).standing = standing;
+    }
+
+    /// A number that is given to another member: nothing is left of the one before.
+    pub fn forget(&mut self, member: MemberId) {
+        *self.view(member) = View::default();
+    }
+}

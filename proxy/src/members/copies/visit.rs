@@ -1,0 +1,256 @@
+//! A visit at a server whose copy is to be read again: who is it, are our old connections gone, and what it owes.
+//!
+//! The order matters, and was measured: a frozen memcached executes what its sockets hold when it goes on, after a flush that
+//! came by another connection too. So first the old connections must be gone from `stats conns` (which must list the
+//! connection that asks, or addresses are translated in between and prove nothing), and only then is the debt paid.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "runs on the control thread, which owns the clock"
+)]
+
+use std::{collections::HashSet, net::SocketAddr, time::Duration};
+
+use tokio::{
+    io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufStream},
+    net::{TcpStream, UnixStream},
+    time::{Instant, sleep, timeout},
+};
+
+use super::Debt;
+use crate::{config::schema::Rejoin, members::Member};
+
+/// Where addresses prove nothing: so long after the last broken connection its bytes have been executed, or never will be.
+const UNPROVEN: Duration = Duration::from_secs(10);
+/// Old connections are given so long to go away.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at the list of connections.
+const LOOK: Duration = Duration::from_millis(20);
+/// No line of an answer is longer.
+const LINE: u64 = 64 * 1024;
+/// Deletes under way at a time.
+const BATCH: usize = 100;
+
+/// One life of a server's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incarnation {
+    pub pid: u64,
+    /// So long it has run, to the second below.
+    pub uptime: Duration,
+}
+
+impl Incarnation {
+    /// Is this another life than the one that was `known`? A pid alone does not tell (in a container it is always 1), and a
+    /// clock alone neither: that of a frozen server stands still, but it never goes back.
+    fn is_after(&self, known: Self) -> bool {
+        self.pid != known.pid || self.uptime < known.uptime
+    }
+}
+
+/// Who is it?
+///
+/// # Errors
+/// In words: it does not answer, or not as memcached does.
+pub async fn meet(member: &Member) -> Result<Incarnation, String> {
+    Visit::begin(member).await?.incarnation().await
+}
+
+/// Pays what a copy owes, if our old connections to it are gone. `known` is the life in which it was last met.
+///
+/// # Errors
+/// In words: it does not answer, its old connections stay, it refuses the flush, or it is to wait for a restart.
+pub async fn pay(
+    member: &Member,
+    debt: &Debt,
+    rejoin: Rejoin,
+    known: Option<Incarnation>,
+) -> Result<Incarnation, String> {
+    /// A server's clock may lag so much.
+    const LAG: Duration = Duration::from_secs(2);
+    let mut visit = Visit::begin(member).await?;
+    let who = visit.incarnation().await?;
+    let restarted = known.is_some_and(|known| who.is_after(known));
+    // Its life began after the last write that it missed: it holds nothing older, and has no connection of then.
+    if restarted && debt.last.is_some_and(|last| who.uptime + LAG < last.elapsed()) {
+        return Ok(who);
+    }
+    match rejoin {
+        Rejoin::Trust => return Ok(who),
+        Rejoin::Wait if restarted => {}
+        Rejoin::Wait => return Err("it is to be restarted first (rejoin: wait)".into()),
+        Rejoin::Repair | Rejoin::Flush => {}
+    }
+    visit.wait_for_old_connections(debt).await?;
+    let keys: Option<Vec<&[u8]>> = debt
+        .keys()
+        .map(Iterator::collect)
+        .filter(|keys: &Vec<&[u8]>| rejoin == Rejoin::Repair && keys.iter().all(|key| is_plain(key)));
+    match keys {
+        Some(keys) => visit.delete(&keys).await?,
+        None => visit.flush().await?,
+    }
+    Ok(who)
+}
+
+/// May stand in a text command as it is.
+fn is_plain(key: &[u8]) -> bool {
+    key.iter().all(|byte| byte.is_ascii_graphic() || *byte >= 0x80)
+}
+
+trait Wire: AsyncBufRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncBufRead + AsyncWrite + Unpin + Send> Wire for T {}
+
+struct Visit {
+    wire: Box<dyn Wire>,
+    /// Our end of it; none on a Unix socket.
+    own: Option<SocketAddr>,
+    patience: Duration,
+}
+
+impl Visit {
+    async fn begin(member: &Member) -> Result<Self, String> {
+        let words = |error: std::io::Error| error.to_string();
+        let late = |_| "it does not accept connections".to_owned();
+        let (wire, own): (Box<dyn Wire>, _) = match (member.socket.as_socket(), member.socket.as_pathname()) {
+            (Some(address), _) => {
+                let stream = timeout(member.connect_timeout, TcpStream::connect(address))
+                    .await
+                    .map_err(late)?
+                    .map_err(words)?;
+                let own = stream.local_addr().ok();
+                (Box::new(BufStream::new(stream)), own)
+            }
+            (None, Some(path)) => {
+                let stream = timeout(member.connect_timeout, UnixStream::connect(path))
+                    .await
+                    .map_err(late)?
+                    .map_err(words)?;
+                (Box::new(BufStream::new(stream)), None)
+            }
+            _ => return Err("it has no address".into()),
+        };
+        Ok(Self {
+            wire,
+            own,
+            patience: member.timeout,
+        })
+    }
+
+    async fn say(&mut self, words: &[u8]) -> Result<(), String> {
+        let said = async {
+            self.wire.write_all(words).await?;
+            self.wire.flush().await
+        };
+        timeout(self.patience, said)
+            .await
+            .map_err(|_| "it takes no requests".to_owned())?
+            .map_err(|error| error.to_string())
+    }
+
+    async fn line(&mut self) -> Result<String, String> {
+        let mut line = Vec::new();
+        let mut wire = (&mut self.wire).take(LINE);
+        let heard = wire.read_until(b'\n', &mut line);
+        timeout(self.patience, heard)
+            .await
+            .map_err(|_| "it does not answer in time".to_owned())?
+            .map_err(|error| error.to_string())?;
+        match line.strip_suffix(b"\r\n") {
+            Some(text) => Ok(String::from_utf8_lossy(text).into_owned()),
+            None => Err("it ends the conversation, or a line never".into()),
+        }
+    }
+
+    /// Rows of `stats` and their values, until its END.
+    async fn stats(&mut self, what: &str) -> Result<Vec<(String, String)>, String> {
+        /// No server has more connections than this.
+        const ROWS: usize = 4_000_000;
+        self.say(what.as_bytes()).await?;
+        let mut rows = Vec::new();
+        loop {
+            let line = self.line().await?;
+            match line.strip_prefix("STAT ").and_then(|row| row.split_once(' ')) {
+                Some((name, value)) if rows.len() < ROWS => rows.push((name.into(), value.into())),
+                _ if line == "END" => return Ok(rows),
+                _ => return Err(format!("it answers `{}` to `stats`", line.escape_debug())),
+            }
+        }
+    }
+
+    async fn incarnation(&mut self) -> Result<Incarnation, String> {
+        let rows = self.stats("stats\r\n").await?;
+        let number = |wanted: &str| {
+            rows.iter()
+                .find(|(name, _)| name == wanted)
+                .and_then(|(_, value)| value.parse().ok())
+                .ok_or_else(|| format!("its `stats` have no {wanted}"))
+        };
+        Ok(Incarnation {
+            pid: number("pid")?,
+            uptime: Duration::from_secs(number("uptime")?),
+        })
+    }
+
+    async fn wait_for_old_connections(&mut self, debt: &Debt) -> Result<(), String> {
+        if debt.connections.is_empty() && !debt.unknown_connection {
+            return Ok(());
+        }
+        let old: HashSet<SocketAddr> = debt.connections.iter().copied().collect();
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let listed: HashSet<SocketAddr> = match self.stats("stats conns\r\n").await {
+                Ok(rows) => rows.iter().filter_map(|(_, value)| address(value)).collect(),
+                Err(_) => HashSet::new(),
+            };
+            if debt.unknown_connection || self.own.is_none_or(|own| !listed.contains(&own)) {
+                let gone = debt.last.map_or(Duration::ZERO, |last| last.elapsed());
+                sleep(UNPROVEN.saturating_sub(gone)).await;
+                return Ok(());
+            }
+            let left = old.intersection(&listed).count();
+            if left == 0 {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err(format!("{left} old connections of ours are still open there"));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn delete(&mut self, keys: &[&[u8]]) -> Result<(), String> {
+        for batch in keys.chunks(BATCH) {
+            let mut words = Vec::new();
+            for key in batch {
+                words.extend_from_slice(b"delete ");
+                words.extend_from_slice(key);
+                words.extend_from_slice(b"\r\n");
+            }
+            self.say(&words).await?;
+            for _ in batch {
+                match self.line().await?.as_str() {
+                    "DELETED" | "NOT_FOUND" => {}
+                    other => return Err(format!("it answers `{}` to a delete", other.escape_debug())),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), String> {
+        self.say(b"flush_all\r\n").await?;
+        match self.line().await?.as_str() {
+            "OK" => Ok(()),
+            other => Err(format!("it refuses to be flushed: `{}`", other.escape_debug())),
+        }
+    }
+}
+
+/// `tcp:127.0.0.1:4711`, `tcp6:[::1]:4711`.
+fn address(value: &str) -> Option<SocketAddr> {
+    value
+        .strip_prefix("tcp:")
+        .or_else(|| value.strip_prefix("tcp6:"))?
+        .parse()
+        .ok()
+}

@@ -1,0 +1,223 @@
+//! What a request means where a value has several copies.
+
+use super::key::{KEY, is_word};
+use super::{Command, base64, line};
+use crate::message::Request;
+
+/// How a request is to be run when every server holds a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It only looks, and any copy that is up to date will do.
+    Look,
+    /// It looks at what only one copy knows: the version that a later `cas` will name.
+    LookAtHome,
+    /// It does the same to every copy, whatever that holds: set, delete.
+    Everywhere,
+    /// What becomes of the value depends on the value (add, cas, incr, append, …): one copy decides.
+    Decide,
+}
+
+/// The effect of the request that begins `bytes`.
+#[must_use]
+pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
+    let flag = |wanted: &[u8]| flags(request, bytes).any(|word| wanted.contains(&word[0]));
+    match Command::from_u8(request.command) {
+        Some(Command::Set | Command::Delete) => Effect::Everywhere,
+        Some(Command::Gets) => Effect::LookAtHome,
+        Some(Command::MetaGet) if flag(b"NTER") => Effect::Decide,
+        Some(Command::MetaGet) if flag(b"c") => Effect::LookAtHome,
+        Some(Command::MetaSet) if decided_set(request, bytes) => Effect::Decide,
+        Some(Command::MetaDelete) if flag(b"CITx") => Effect::Decide,
+        Some(Command::MetaSet | Command::MetaDelete) => Effect::Everywhere,
+        Some(
+            Command::Add
+            | Command::Replace
+            | Command::Append
+            | Command::Prepend
+            | Command::Cas
+            | Command::Incr
+            | Command::Decr
+            | Command::Touch
+            | Command::Gat
+            | Command::Gats
+            | Command::MetaArithmetic,
+        ) => Effect::Decide,
+        _ => Effect::Look,
+    }
+}
+
+/// Appends what the other copies are to be told after the one that decides has done the request: the value itself where
+/// the request names it, else that theirs is gone.
+pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
+    let key = request.key.of(bytes);
+    let mut words = line::text(head(request, bytes))
+        .split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty());
+    let body = bytes.get(request.head as usize..).unwrap_or_default();
+    match Command::from_u8(request.command) {
+        Some(Command::Add | Command::Replace | Command::Cas) => {
+            // command key flags exptime bytes [cas] [noreply]
+            out.extend_from_slice(b"set");
+            for word in words.by_ref().skip(1).take(4) {
+                put(out, word);
+            }
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(body);
+        }
+        // All modes but append and prepend store what the request brings.
+        Some(Command::MetaSet) if !mode(request, bytes).is_some_and(|mode| b"aApP".contains(&mode)) => {
+            // ms key bytes flags*
+            out.extend_from_slice(b"ms");
+            for word in words.by_ref().skip(1).take(2) {
+                put(out, word);
+            }
+            for flag in flags(request, bytes).filter(|word| b"bFT".contains(&word[0])) {
+                put(out, flag);
+            }
+            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(body);
+        }
+        Some(Command::Touch | Command::Gat | Command::Gats) => {
+            out.extend_from_slice(b"touch");
+            put(out, key);
+            put(out, request.ttl.of(bytes));
+            out.extend_from_slice(b"\r\n");
+        }
+        Some(Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic) => {
+            out.extend_from_slice(b"md");
+            put(out, key);
+            if request.base64_key {
+                put(out, b"b");
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+        _ => {
+            out.extend_from_slice(b"delete");
+            put(out, key);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// Appends the removal of `key`, which may have any bytes.
+pub fn removal(key: &[u8], out: &mut Vec<u8>) {
+    let mut scratch = [0; KEY];
+    match base64::encode(key, &mut scratch) {
+        Some(encoded) if !is_word(key) => {
+            out.extend_from_slice(b"md");
+            put(out, encoded);
+            put(out, b"b");
+        }
+        _ => {
+            out.extend_from_slice(b"md");
+            put(out, key);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn put(out: &mut Vec<u8>, word: &[u8]) {
+    out.push(b' ');
+    out.extend_from_slice(word);
+}
+
+fn head<'a>(request: &Request, bytes: &'a [u8]) -> &'a [u8] {
+    bytes.get(..request.head as usize).unwrap_or(bytes)
+}
+
+/// The flags of a meta command: its words behind the key, and for `ms` behind the length.
+fn flags<'a>(request: &Request, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let before = if request.command == Command::MetaSet as u8 {
+        1
+    } else {
+        0
+    };
+    line::text(head(request, bytes))
+        .get(request.key.end()..)
+        .unwrap_or_default()
+        .split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty())
+        .skip(before)
+}
+
+/// The mode of an `ms`: the letter behind `M`.
+fn mode(request: &Request, bytes: &[u8]) -> Option<u8> {
+    flags(request, bytes)
+        .find(|word| word[0] == b'M')
+        .and_then(|word| word.get(1).copied())
+}
+
+fn decided_set(request: &Request, bytes: &[u8]) -> bool {
+    let plain = mode(request, bytes).is_none_or(|mode| b"sS".contains(&mode));
+    !plain || flags(request, bytes).any(|word| b"CI".contains(&word[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        memcache::{Limits, request},
+        message::Parsed,
+    };
+
+    fn parsed(text: &str) -> Request {
+        match request(text.as_bytes(), &Limits::default()) {
+            Parsed::Head(request) => request,
+            other => panic!("{text:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn effects_and_what_the_other_copies_are_told() {
+        let table = [
+            ("get k\r\n", Effect::Look, ""),
+            ("gets k\r\n", Effect::LookAtHome, ""),
+            ("mg k v t\r\n", Effect::Look, ""),
+            ("mg k v c\r\n", Effect::LookAtHome, ""),
+            ("mg k v N30\r\n", Effect::Decide, "md k\r\n"),
+            ("mg a2V5 b v T30\r\n", Effect::Decide, "md a2V5 b\r\n"),
+            ("set k 0 0 1\r\nx\r\n", Effect::Everywhere, ""),
+            ("delete k\r\n", Effect::Everywhere, ""),
+            ("md k q\r\n", Effect::Everywhere, ""),
+            ("md k I T30\r\n", Effect::Decide, "md k\r\n"),
+            ("ms k 1 T9\r\nx\r\n", Effect::Everywhere, ""),
+            ("ms k 1 MS\r\nx\r\n", Effect::Everywhere, ""),
+            (
+                "add k 5 60 1 noreply\r\nx\r\n",
+                Effect::Decide,
+                "set k 5 60 1\r\nx\r\n",
+            ),
+            (
+                "replace k 5 60 1\r\nx\r\n",
+                Effect::Decide,
+                "set k 5 60 1\r\nx\r\n",
+            ),
+            (
+                "cas k 5 60 1 77\r\nx\r\n",
+                Effect::Decide,
+                "set k 5 60 1\r\nx\r\n",
+            ),
+            ("append k 0 0 1\r\nx\r\n", Effect::Decide, "delete k\r\n"),
+            ("incr k 1 noreply\r\n", Effect::Decide, "delete k\r\n"),
+            ("touch k 60\r\n", Effect::Decide, "touch k 60\r\n"),
+            ("gat 60 k\r\n", Effect::Decide, "touch k 60\r\n"),
+            (
+                "ms a2V5 1 b ME T9 F3 q\r\nx\r\n",
+                Effect::Decide,
+                "ms a2V5 1 b T9 F3\r\nx\r\n",
+            ),
+            ("ms k 1 C12 T9\r\nx\r\n", Effect::Decide, "ms k 1 T9\r\nx\r\n"),
+            ("ms k 1 MA\r\nx\r\n", Effect::Decide, "md k\r\n"),
+            ("ma k D5\r\n", Effect::Decide, "md k\r\n"),
+        ];
+        for (text, expected, told) in table {
+            let head = parsed(text);
+            assert_eq!(effect(&head, text.as_bytes()), expected, "{text:?}");
+            if expected == Effect::Decide {
+                let mut out = Vec::new();
+                follow_up(&head, text.as_bytes(), &mut out);
+                assert_eq!(String::from_utf8_lossy(&out), told, "{text:?}");
+            }
+        }
+    }
+}
