@@ -9,11 +9,12 @@ use super::{
     flags::{self, Flags, Validate},
     frame::frame,
     help::help,
+    keep_writing::keep_writing,
     settings::Settings,
     tree,
 };
 use crate::config::{
-    Complaint, ConfigError, Loaded, check, load,
+    Complaint, ConfigError, Loaded, Place, check, load,
     reading::Reading,
     schema::{Config, Listener},
 };
@@ -181,7 +182,7 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
         route: tree.root.clone(),
         ..listener.clone()
     });
-    let config = Config {
+    let mut config = Config {
         listeners: listeners.collect(),
         pools: tree.pools,
         routes: tree.routes,
@@ -193,6 +194,12 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
             file: path.to_owned(),
             complaints,
         });
+    }
+    if settings.keep_writing && keep_writing(&mut config).is_empty() {
+        cx.warn(
+            Place { line: 1, column: 1 },
+            "--keep-writing has nothing to do: no AllSyncRoute writes to a whole pool",
+        );
     }
     let own = matches!(source, Source::File(_)).then(|| path.to_owned());
     Ok(Loaded {
@@ -216,8 +223,11 @@ fn not_served(flags: &Flags) -> Vec<String> {
     let always = NOT_THERE
         .iter()
         .filter(|part| !(part.contains("asynchronous") && flags.flag("asynclog-disable")));
+    let refuses = "as in mcrouter, a lost node makes the writes of an AllSyncRoute fail, and one that returns is read with \
+                   what it held; with --keep-writing neither happens";
     always
         .map(|part| (*part).to_owned())
         .chain(flags.missing())
+        .chain((!flags.flag("keep-writing")).then(|| refuses.to_owned()))
         .collect()
 }

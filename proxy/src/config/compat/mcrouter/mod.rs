@@ -17,6 +17,7 @@ mod handles;
 mod hash;
 mod help;
 mod json;
+mod keep_writing;
 mod object;
 mod options;
 mod pools;

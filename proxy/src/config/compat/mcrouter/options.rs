@@ -106,6 +106,8 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("config-params", Text(""), Refused),
     opt("additional-config-params", Text(""), Refused),
     opt("runtime-vars-file", Text(""), Missing),
+    // Ours: a pool that an AllSyncRoute writes to is kept in agreement.
+    opt("keep-writing", Toggle(false), Served),
     // Where clients connect.
     opt("port", Text(""), Served).short('p').internal("ports"),
     opt("listen-addresses", Text(""), Served),

@@ -49,6 +49,8 @@ pub(super) struct Settings {
     pub(super) only_gets: bool,
     /// Every request is logged.
     pub(super) log_requests: bool,
+    /// Pools that are written as a whole are kept in agreement.
+    pub(super) keep_writing: bool,
 }
 
 impl Settings {
@@ -102,6 +104,7 @@ impl Settings {
             default_route,
             only_gets: flags.flag("allow-only-gets"),
             log_requests: flags.flag("enable-logging-route"),
+            keep_writing: flags.flag("keep-writing"),
         })
     }
 }
