@@ -91,6 +91,8 @@ pub struct Figures {
     pub lanes_opened: u64,
     /// Requests that went on to another child after an error or a miss.
     pub failovers: u64,
+    /// Writes that went on without a copy.
+    pub skipped: u64,
     /// Messages of servers that nobody had asked for.
     pub pushes: u64,
     /// Gauges, filled in when a copy is handed out.
@@ -109,6 +111,7 @@ impl Default for Figures {
             members: Vec::new(),
             lanes_opened: 0,
             failovers: 0,
+            skipped: 0,
             pushes: 0,
             open_clients: 0,
             open_lanes: 0,
@@ -171,6 +174,7 @@ impl Figures {
         }
         self.lanes_opened += other.lanes_opened;
         self.failovers += other.failovers;
+        self.skipped += other.skipped;
         self.pushes += other.pushes;
         self.open_clients += other.open_clients;
         self.open_lanes += other.open_lanes;

@@ -8,7 +8,7 @@ use super::{Shared, text};
 use crate::{
     control::Proxy,
     dialect::{Dialect, Memcache},
-    figures::{BUCKETS, Latency},
+    figures::{BUCKETS, Figures, Latency},
 };
 
 pub(super) async fn metrics(State(proxy): Shared) -> Response {
@@ -144,6 +144,8 @@ fn render(proxy: &Proxy) -> String {
         figures.failovers,
     );
 
+    copies(proxy, &figures, &mut page);
+
     page.family("requests", "counter", "Requests of clients, by command.");
     for (command, &count) in figures
         .requests
@@ -181,7 +183,40 @@ fn render(proxy: &Proxy) -> String {
     page.0
 }
 
-fn members(proxy: &Proxy, figures: &crate::figures::Figures, page: &mut Page) {
+fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+    let (counts, standings) = proxy.copies();
+    if standings.is_empty() {
+        return;
+    }
+    page.family(
+        "copies",
+        "gauge",
+        "Copies of replicated pools, by what they may be used for.",
+    );
+    for (pool, standing, count) in standings {
+        let labels = format!("pool=\"{}\",standing=\"{standing}\"", quoted(&pool));
+        page.row("copies", &labels, count);
+    }
+    page.counter(
+        "copy_debts",
+        "Times that a copy missed a write and was taken out of reads.",
+        counts.debts,
+    );
+    page.counter("copy_repairs", "Debts that were paid key by key.", counts.repairs);
+    page.counter("copy_flushes", "Debts that were paid by a flush.", counts.flushes);
+    page.counter(
+        "copy_setbacks",
+        "Visits at a copy that could not pay its debt.",
+        counts.setbacks,
+    );
+    page.counter(
+        "skipped_writes",
+        "Writes to a copy that was left out, counted for each copy.",
+        figures.skipped,
+    );
+}
+
+fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     let members: Vec<_> = proxy
         .members()
         .into_iter()

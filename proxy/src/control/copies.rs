@@ -44,6 +44,19 @@ pub(super) struct Copies {
     /// Notes were expected and not there: nobody can be trusted.
     lost_notes: bool,
     started: bool,
+    pub(super) figures: CopyFigures,
+}
+
+/// What happened to copies, for `/metrics`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CopyFigures {
+    /// Times that a copy was found to owe.
+    pub debts: u64,
+    /// Debts that were paid by deleting keys, and by a flush (or found empty).
+    pub repairs: u64,
+    pub flushes: u64,
+    /// Visits that could not pay.
+    pub setbacks: u64,
 }
 
 /// The state file.
@@ -69,6 +82,7 @@ impl Copies {
             noted: HashSet::new(),
             lost_notes: false,
             started: false,
+            figures: CopyFigures::default(),
         };
         if let Some(path) = &copies.notes {
             match fs::read(path) {
@@ -169,8 +183,11 @@ impl Proxy {
                     epoch,
                     standing,
                 } => {
+                    state.copies.figures.debts += u64::from(standing == Standing::Leaving);
                     if let Some(known) = state.members.iter().find(|known| known.id == member) {
-                        tracing::info!(pool = %known.pool, member = %known.name, ?standing, epoch, "copy");
+                        let why = state.copies.agreement.snapshot(member).map(|copy| copy.why);
+                        let why = why.filter(|_| standing == Standing::Leaving);
+                        tracing::info!(pool = %known.pool, member = %known.name, %standing, why, "copy");
                     }
                     self.workers.order(|_| Order::Stand {
                         member,
@@ -199,9 +216,15 @@ impl Proxy {
                         match &result {
                             Ok(who) => {
                                 state.copies.met.insert(member, *who);
+                                let figures = &mut state.copies.figures;
+                                match debt.count() {
+                                    Some(_) => figures.repairs += 1,
+                                    None => figures.flushes += 1,
+                                }
                                 tracing::info!(pool = %found.pool, member = %found.name, keys = ?debt.count(), "its debt is paid");
                             }
                             Err(why) => {
+                                state.copies.figures.setbacks += 1;
                                 tracing::warn!(pool = %found.pool, member = %found.name, %why, "cannot be read yet");
                             }
                         }

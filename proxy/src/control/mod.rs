@@ -22,11 +22,13 @@ mod watch;
 mod workers;
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
+pub use self::copies::CopyFigures;
 use self::{copies::Copies, workers::Workers};
 pub use self::{
     front::{Embedded, Front, Mcrouter, Yaml},
@@ -112,6 +114,24 @@ impl Proxy {
 
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
+    }
+
+    /// What happened to copies, and how many stand how, by pool.
+    pub fn copies(&self) -> (CopyFigures, Vec<(String, Standing, usize)>) {
+        let state = self.state();
+        let mut counts = BTreeMap::new();
+        for member in state.members.iter().filter(|member| member.is_copy) {
+            let standing = state.copies.agreement.standing(member.id);
+            let pool: &mut [usize; Standing::ALL.len()] = counts.entry(member.pool.to_string()).or_default();
+            for (known, count) in Standing::ALL.iter().zip(pool) {
+                *count += usize::from(*known == standing);
+            }
+        }
+        let rows = counts.into_iter().flat_map(|(pool, counts)| {
+            let all = Standing::ALL.into_iter().zip(counts);
+            all.map(move |(standing, count)| (pool.clone(), standing, count))
+        });
+        (state.copies.figures, rows.collect())
     }
 
     /// What is known of a copy that is not simply current.

@@ -252,6 +252,7 @@ impl Engine {
                 let to = self.flights.child(index, child);
                 self.walk(tree, copies.children[child], origin, request, message, to);
             } else {
+                self.figures.skipped += 1;
                 self.miss(member, index, generation, child, "");
             }
         }
@@ -266,7 +267,6 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
-        flight.missed.push(child as u32);
         let key = match flight.stage {
             // Only the key was kept.
             Stage::Everywhere => Cow::Borrowed(&flight.message[..]),
@@ -279,7 +279,8 @@ impl Engine {
                 Cow::Owned(key.to_vec())
             }
         };
-        self.views.owe(member.id, &key);
+        let outs = self.views.owe(member.id, &key);
+        flight.missed.push((child as u32, outs));
         if self.views.fall(member.id) {
             self.wishes
                 .news
@@ -423,9 +424,8 @@ impl Engine {
             return;
         };
         let views = &self.views;
-        let awaited = flight.missed.iter().any(|&child| {
-            member(&tree, copies, child as usize)
-                .is_some_and(|member| views.standing(member.id).is_required())
+        let awaited = flight.missed.iter().any(|&(child, outs)| {
+            member(&tree, copies, child as usize).is_some_and(|member| !views.is_settled(member.id, outs))
         });
         if awaited && !late {
             return self.parked.push((index, generation));
@@ -477,7 +477,9 @@ impl Engine {
             dialect: tree.dialect,
         };
         let mut lost = None;
-        for child in (0..copies.children.len()).filter(|&child| !missed.contains(&(child as u32))) {
+        for child in (0..copies.children.len())
+            .filter(|&child| !missed.iter().any(|&(other, _)| other as usize == child))
+        {
             let Some(member) = member(tree, copies, child) else {
                 continue;
             };

@@ -33,8 +33,8 @@ pub struct Flight {
     pub message: Vec<u8>,
     /// Replies still to come.
     pub pending: u32,
-    /// Children whose answer is missing for good.
-    pub missed: Vec<u32>,
+    /// Children whose answer is missing for good, and how often they had been out by then.
+    pub missed: Vec<(u32, u32)>,
     /// Of a value that is decided at one copy: which child that is, and how far it is.
     pub stage: Stage,
     /// How many copies have answered.

@@ -1,5 +1,7 @@
 //! What a copy may be used for.
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// The standing of one copy. Each step is taken by every worker before the next one begins.
@@ -19,7 +21,32 @@ pub enum Standing {
     Opening,
 }
 
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl Standing {
+    /// All of them, in the order of the steps.
+    pub const ALL: [Self; 5] = [
+        Self::Current,
+        Self::Leaving,
+        Self::Out,
+        Self::Joining,
+        Self::Opening,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Leaving => "leaving",
+            Self::Out => "out",
+            Self::Joining => "joining",
+            Self::Opening => "opening",
+        }
+    }
+
     /// May it be read?
     #[inline]
     pub const fn is_read(self) -> bool {

@@ -17,7 +17,16 @@ struct View {
     standing: Standing,
     /// It fell by what this worker saw itself: whatever was proposed before that was heard is not followed.
     fell: bool,
+    /// How often it was seen to be out.
+    outs: u32,
     owed: Owed,
+}
+
+impl View {
+    fn stand(&mut self, standing: Standing) {
+        self.standing = standing;
+        self.outs = self.outs.wrapping_add(u32::from(standing == Standing::Out));
+    }
 }
 
 impl Views {
@@ -54,7 +63,7 @@ impl Views {
             return None;
         }
         view.fell = false;
-        view.standing = standing;
+        view.stand(standing);
         Some(std::mem::take(&mut view.owed))
     }
 
@@ -69,9 +78,22 @@ impl Views {
         first
     }
 
-    /// The copy misses a write of this key.
-    pub fn owe(&mut self, member: MemberId, key: &[u8]) {
-        self.view(member).owed.add(key);
+    /// The copy misses a write of this key. Returns what [`Views::is_settled`] asks for.
+    pub fn owe(&mut self, member: MemberId, key: &[u8]) -> u32 {
+        let view = self.view(member);
+        view.owed.add(key);
+        match view.standing.is_required() || view.standing.is_written() {
+            true => view.outs,
+            false => view.outs.wrapping_sub(1),
+        }
+    }
+
+    /// Has it been out since it missed the write for which [`Views::owe`] returned `outs`? It may be back meanwhile: what
+    /// it owed is paid then.
+    pub fn is_settled(&self, member: MemberId, outs: u32) -> bool {
+        self.views
+            .get(member.0 as usize)
+            .is_some_and(|view| view.outs != outs)
     }
 
     /// The copy misses a write of this key, if it is not written.
@@ -88,7 +110,7 @@ impl Views {
 
     /// Sets what is shown to somebody who follows no proposals.
     pub fn show(&mut self, member: MemberId, standing: Standing) {
-        self.view(member).standing = standing;
+        self.view(member).stand(standing);
     }
 
     /// A number that is given to another member: nothing is left of the one before.

@@ -292,3 +292,6 @@ impl Agreement {
         }]
     }
 }
+
+#[cfg(test)]
+mod tests;

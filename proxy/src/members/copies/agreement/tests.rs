@@ -1,0 +1,429 @@
+//! A small world around the agreement: workers that hear proposals late, servers that freeze with a write in their socket,
+//! messages in any order between participants. Whatever happens, no read may show less than what was acknowledged.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::members::copies::Views;
+
+const WORKERS: usize = 3;
+const SERVERS: usize = 3;
+const KEYS: usize = 2;
+
+/// What the world may do next. Numbers are taken modulo what there is.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    /// A worker writes a new version of a key everywhere.
+    Write {
+        worker: usize,
+        key: usize,
+    },
+    /// A worker reads a key at a server.
+    Read {
+        worker: usize,
+        key: usize,
+        server: usize,
+    },
+    /// A server stops executing what it is sent; or goes on.
+    Freeze {
+        server: usize,
+    },
+    Thaw {
+        server: usize,
+    },
+    /// What a worker sent to a server is given up: its connection is closed.
+    TimeOut {
+        worker: usize,
+        server: usize,
+    },
+    /// A worker hears its next order; the control thread its next news.
+    Order {
+        worker: usize,
+    },
+    News,
+    /// A watched copy is looked at; a debt is paid, as far as the server lets it.
+    Look,
+    Pay,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let worker = 0..WORKERS;
+    let server = 0..SERVERS;
+    let one = prop_oneof![
+        4 => (worker.clone(), 0..KEYS).prop_map(|(worker, key)| Move::Write { worker, key }),
+        4 => (worker.clone(), 0..KEYS, server.clone())
+            .prop_map(|(worker, key, server)| Move::Read { worker, key, server }),
+        1 => server.clone().prop_map(|server| Move::Freeze { server }),
+        2 => server.clone().prop_map(|server| Move::Thaw { server }),
+        2 => (worker.clone(), server.clone()).prop_map(|(worker, server)| Move::TimeOut { worker, server }),
+        8 => worker.prop_map(|worker| Move::Order { worker }),
+        8 => Just(Move::News),
+        2 => Just(Move::Look),
+        2 => Just(Move::Pay),
+    ];
+    proptest::collection::vec(one, 1..400)
+}
+
+#[derive(Clone, Debug)]
+enum News {
+    Missed(MemberId, usize),
+    Follows(usize, MemberId, u64, Owed),
+}
+
+/// A write on its way to one server over one connection of one worker.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    worker: usize,
+    write: usize,
+}
+
+#[derive(Debug, Default)]
+struct Server {
+    frozen: bool,
+    /// What its sockets hold, in the order in which it arrived.
+    socket: VecDeque<Sent>,
+    values: [Option<u64>; KEYS],
+}
+
+#[derive(Debug)]
+struct Write {
+    worker: usize,
+    key: usize,
+    version: u64,
+    /// Servers that have not answered, or that missed it and are waited for.
+    pending: Vec<usize>,
+    missed: Vec<(usize, u32)>,
+    over: bool,
+}
+
+#[derive(Debug)]
+struct World {
+    agreement: Agreement,
+    views: Vec<Views>,
+    orders: Vec<VecDeque<(MemberId, u64, Standing)>>,
+    news: VecDeque<News>,
+    servers: Vec<Server>,
+    writes: Vec<Write>,
+    watched: Vec<(MemberId, u64)>,
+    paying: Vec<(MemberId, u64, Debt)>,
+    acknowledged: [u64; KEYS],
+    busy: [bool; KEYS],
+    version: u64,
+    now: Instant,
+}
+
+fn id(server: usize) -> MemberId {
+    MemberId(server as u32)
+}
+
+impl World {
+    fn new() -> Self {
+        let mut agreement = Agreement::new(WORKERS);
+        agreement.group("pool", SERVERS, 1);
+        Self {
+            agreement,
+            views: (0..WORKERS).map(|_| Views::default()).collect(),
+            orders: vec![VecDeque::new(); WORKERS],
+            news: VecDeque::new(),
+            servers: (0..SERVERS).map(|_| Server::default()).collect(),
+            writes: Vec::new(),
+            watched: Vec::new(),
+            paying: Vec::new(),
+            acknowledged: [0; KEYS],
+            busy: [false; KEYS],
+            version: 0,
+            now: Instant::now(),
+        }
+    }
+
+    fn perform(&mut self, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Propose {
+                    member,
+                    epoch,
+                    standing,
+                } => self
+                    .orders
+                    .iter_mut()
+                    .for_each(|orders| orders.push_back((member, epoch, standing))),
+                Act::Note => {}
+                Act::Watch { member, epoch, .. } => self.watched.push((member, epoch)),
+                Act::Pay { member, epoch, debt } => self.paying.push((member, epoch, debt)),
+            }
+        }
+    }
+
+    fn miss(&mut self, write: usize, server: usize) {
+        let (worker, key) = (self.writes[write].worker, self.writes[write].key);
+        let outs = self.views[worker].owe(id(server), &[key as u8]);
+        self.writes[write].missed.push((server, outs));
+        if self.views[worker].fall(id(server)) {
+            self.news.push_back(News::Missed(id(server), worker));
+        }
+    }
+
+    /// Answers the writes for which everybody has answered, or is out.
+    fn conclude(&mut self) {
+        for write in &mut self.writes {
+            let views = &self.views[write.worker];
+            let waits = write
+                .missed
+                .iter()
+                .any(|&(server, outs)| !views.is_settled(id(server), outs));
+            if write.over || !write.pending.is_empty() || waits {
+                continue;
+            }
+            write.over = true;
+            self.busy[write.key] = false;
+            let landed = SERVERS - write.missed.len();
+            if landed > 0 {
+                self.acknowledged[write.key] = write.version;
+            }
+        }
+    }
+
+    /// Servers that are not frozen execute what they were sent.
+    fn execute(&mut self) {
+        for (number, server) in self.servers.iter_mut().enumerate() {
+            while !server.frozen
+                && let Some(sent) = server.socket.pop_front()
+            {
+                let write = &mut self.writes[sent.write];
+                server.values[write.key] = Some(write.version);
+                write.pending.retain(|&pending| pending != number);
+            }
+        }
+        self.conclude();
+    }
+
+    fn step(&mut self, one: Move) {
+        self.now += Duration::from_millis(1);
+        match one {
+            Move::Write { worker, key } if !self.busy[key] => {
+                self.busy[key] = true;
+                self.version += 1;
+                let write = self.writes.len();
+                self.writes.push(Write {
+                    worker,
+                    key,
+                    version: self.version,
+                    pending: Vec::new(),
+                    missed: Vec::new(),
+                    over: false,
+                });
+                for server in 0..SERVERS {
+                    if self.views[worker].standing(id(server)).is_written() {
+                        self.writes[write].pending.push(server);
+                        self.servers[server].socket.push_back(Sent { worker, write });
+                    } else {
+                        self.miss(write, server);
+                    }
+                }
+                self.execute();
+            }
+            Move::Write { .. } => {}
+            Move::Read { worker, key, server } => {
+                let due = self.acknowledged[key];
+                if !self.views[worker].standing(id(server)).is_read() || self.servers[server].frozen {
+                    return;
+                }
+                if let Some(found) = self.servers[server].values[key] {
+                    assert!(
+                        found >= due,
+                        "worker {worker} read version {found} of key {key} at server {server}, {due} was acknowledged"
+                    );
+                }
+            }
+            Move::Freeze { server } => self.servers[server].frozen = true,
+            Move::Thaw { server } => {
+                self.servers[server].frozen = false;
+                self.execute();
+            }
+            Move::TimeOut { worker, server } => {
+                // The bytes stay in the server's socket: it will execute them when it goes on.
+                let given_up: Vec<usize> = (0..self.writes.len())
+                    .filter(|&write| {
+                        self.writes[write].worker == worker && self.writes[write].pending.contains(&server)
+                    })
+                    .collect();
+                for write in given_up {
+                    self.writes[write].pending.retain(|&pending| pending != server);
+                    self.miss(write, server);
+                }
+                self.conclude();
+            }
+            Move::Order { worker } => {
+                if let Some((member, epoch, standing)) = self.orders[worker].pop_front() {
+                    if let Some(owed) = self.views[worker].follow(member, standing) {
+                        self.news.push_back(News::Follows(worker, member, epoch, owed));
+                    }
+                    self.conclude();
+                }
+            }
+            Move::News => {
+                let acts = match self.news.pop_front() {
+                    Some(News::Missed(member, _)) => {
+                        self.agreement
+                            .missed(member, "pool", "test", Owed::default(), self.now)
+                    }
+                    Some(News::Follows(worker, member, epoch, owed)) => {
+                        self.agreement.acknowledged(worker, member, epoch, owed, self.now)
+                    }
+                    None => Vec::new(),
+                };
+                self.perform(acts);
+            }
+            Move::Look => {
+                if let Some((member, epoch)) = self.watched.pop() {
+                    let answers = !self.servers[member.0 as usize].frozen;
+                    let acts = self.agreement.reachable(member, epoch, answers);
+                    if acts.is_empty() && self.agreement.is_watched(member, epoch) {
+                        self.watched.push((member, epoch));
+                    }
+                    self.perform(acts);
+                }
+            }
+            Move::Pay => {
+                if let Some((member, epoch, debt)) = self.paying.pop() {
+                    let server = &mut self.servers[member.0 as usize];
+                    // A server that answers has executed what was before: the proof that the old connections are gone.
+                    let result = match server.frozen {
+                        true => Err("frozen".to_owned()),
+                        false => {
+                            match debt.keys() {
+                                Some(keys) => keys.for_each(|key| server.values[usize::from(key[0])] = None),
+                                None => server.values = Default::default(),
+                            }
+                            Ok(())
+                        }
+                    };
+                    let acts = self.agreement.paid(member, epoch, result, self.now);
+                    self.perform(acts);
+                }
+            }
+        }
+    }
+
+    /// Lets everything happen that is under way, with all servers well.
+    fn settle(&mut self) {
+        for server in 0..SERVERS {
+            self.step(Move::Thaw { server });
+        }
+        for _ in 0..200 {
+            for worker in 0..WORKERS {
+                self.step(Move::Order { worker });
+            }
+            for one in [Move::News, Move::Look, Move::Pay] {
+                self.step(one);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// The model's own rule: a worker's write of a key begins after the one before has ended.
+    #[test]
+    fn nobody_reads_less_than_was_acknowledged_and_all_come_back(moves in moves()) {
+        let mut world = World::new();
+        for one in moves {
+            world.step(one);
+        }
+        world.settle();
+        for server in 0..SERVERS {
+            prop_assert_eq!(world.agreement.standing(id(server)), Standing::Current);
+            for worker in 0..WORKERS {
+                prop_assert!(world.views[worker].standing(id(server)).is_read());
+                for key in 0..KEYS {
+                    world.step(Move::Read { worker, key, server });
+                }
+            }
+        }
+        prop_assert!(world.writes.iter().all(|write| write.over), "no write waits for ever");
+    }
+}
+
+#[test]
+fn an_old_acknowledgement_does_not_count() {
+    let now = Instant::now();
+    let mut agreement = Agreement::new(2);
+    let acts = agreement.missed(id(0), "pool", "test", Owed::default(), now);
+    let [
+        Act::Propose {
+            epoch,
+            standing: Standing::Leaving,
+            ..
+        },
+    ] = acts[..]
+    else {
+        panic!("{acts:?}");
+    };
+    assert!(
+        agreement
+            .acknowledged(0, id(0), epoch, Owed::default(), now)
+            .is_empty()
+    );
+    assert!(
+        agreement
+            .acknowledged(0, id(0), epoch, Owed::default(), now)
+            .is_empty(),
+        "twice is once"
+    );
+    assert!(
+        agreement
+            .acknowledged(1, id(0), epoch - 1, Owed::default(), now)
+            .is_empty(),
+        "of another proposal"
+    );
+    assert_eq!(agreement.standing(id(0)), Standing::Leaving);
+    let acts = agreement.acknowledged(1, id(0), epoch, Owed::default(), now);
+    assert!(
+        matches!(
+            acts[..],
+            [
+                Act::Note,
+                Act::Propose {
+                    standing: Standing::Out,
+                    ..
+                }
+            ]
+        ),
+        "{acts:?}"
+    );
+}
+
+#[test]
+fn a_group_that_lost_its_majority_comes_back_together() {
+    let now = Instant::now();
+    let mut agreement = Agreement::new(1);
+    agreement.group("pool", 3, 2);
+    let mut watched = Vec::new();
+    for server in 0..3 {
+        let mut acts = agreement.missed(id(server), "pool", "test", Owed::everything(), now);
+        while let Some(act) = acts.pop() {
+            match act {
+                Act::Propose { member, epoch, .. } => {
+                    acts.extend(agreement.acknowledged(0, member, epoch, Owed::default(), now));
+                }
+                Act::Watch { member, epoch, .. } => watched.push((member, epoch)),
+                _ => {}
+            }
+        }
+    }
+    let [(first, one), (second, two), _] = watched[..] else {
+        panic!("{watched:?}");
+    };
+    assert!(
+        agreement.reachable(first, one, true).is_empty(),
+        "one of three alone may be the one that is cut off"
+    );
+    assert!(!agreement.reachable(second, two, true).is_empty());
+    assert!(!agreement.reachable(first, one, true).is_empty());
+}
