@@ -71,22 +71,15 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 
 #[derive(Clone, Debug)]
 enum News {
-    Missed(MemberId, usize),
+    Missed(MemberId),
     Follows(usize, MemberId, u64, Owed),
-}
-
-/// A write on its way to one server over one connection of one worker.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    worker: usize,
-    write: usize,
 }
 
 #[derive(Debug, Default)]
 struct Server {
     frozen: bool,
-    /// What its sockets hold, in the order in which it arrived.
-    socket: VecDeque<Sent>,
+    /// Writes that its sockets hold, in the order in which it arrived.
+    socket: VecDeque<usize>,
     values: [Option<u64>; KEYS],
 }
 
@@ -164,7 +157,7 @@ impl World {
         let outs = self.views[worker].owe(id(server), &[key as u8]);
         self.writes[write].missed.push((server, outs));
         if self.views[worker].fall(id(server)) {
-            self.news.push_back(News::Missed(id(server), worker));
+            self.news.push_back(News::Missed(id(server)));
         }
     }
 
@@ -192,9 +185,9 @@ impl World {
     fn execute(&mut self) {
         for (number, server) in self.servers.iter_mut().enumerate() {
             while !server.frozen
-                && let Some(sent) = server.socket.pop_front()
+                && let Some(write) = server.socket.pop_front()
             {
-                let write = &mut self.writes[sent.write];
+                let write = &mut self.writes[write];
                 server.values[write.key] = Some(write.version);
                 write.pending.retain(|&pending| pending != number);
             }
@@ -220,7 +213,7 @@ impl World {
                 for server in 0..SERVERS {
                     if self.views[worker].standing(id(server)).is_written() {
                         self.writes[write].pending.push(server);
-                        self.servers[server].socket.push_back(Sent { worker, write });
+                        self.servers[server].socket.push_back(write);
                     } else {
                         self.miss(write, server);
                     }
@@ -268,7 +261,7 @@ impl World {
             }
             Move::News => {
                 let acts = match self.news.pop_front() {
-                    Some(News::Missed(member, _)) => {
+                    Some(News::Missed(member)) => {
                         self.agreement
                             .missed(member, "pool", "test", Owed::default(), self.now)
                     }
