@@ -74,6 +74,24 @@ gets() { talk "127.0.0.$1" $cache_port 'stats\r\n' | awk '$2 == "cmd_get" { prin
 # What the memcached of node $1 itself holds under key $2.
 held() { talk "127.0.0.$1" $cache_port "get $2\r\n" | sed -n 2p; }
 
+# get NODE PATH: what the admin port of that node answers.
+get() {
+    exec 3<>"/dev/tcp/127.0.0.$1/$admin_port"
+    printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
+    sed '1,/^\r*$/d' <&3
+    exec 3>&-
+}
+
+# all_current NODE: waits until that proxy may read every copy.
+all_current() {
+    for ((tries = 0; tries < 500; tries++)); do
+        [[ $(get "$1" /members) == *'"standing":"'@(leaving|out|joining|opening)* ]] || return 0
+        sleep 0.02
+    done
+    get "$1" /members >&2
+    fail "a copy does not come back"
+}
+
 # read_through NODE NODES: 100 reads through that node's proxy, and who was asked.
 read_through() {
     local before=() node asked answers
@@ -99,8 +117,8 @@ cp "$here/proxima.yaml" "$here/servers" "$place"
 
 title "Three nodes, one configuration"
 cat "$here/proxima.yaml"
+for node in 1 2 3; do start_memcached $node; done
 for node in 1 2 3; do
-    start_memcached $node
     start_proxima $node
     echo "node $node: memcached on 127.0.0.$node:$cache_port, Proxima on 127.0.0.$node:$proxy_port"
 done
@@ -119,10 +137,7 @@ read_through 3 3
 
 title "Why? The proxy of node 2 explains"
 echo "\$ curl 'http://127.0.0.2:$admin_port/explain?key=greeting'"
-exec 3<>/dev/tcp/127.0.0.2/$admin_port
-printf 'GET /explain?key=greeting HTTP/1.0\r\n\r\n' >&3
-sed '1,/^\r*$/d' <&3
-exec 3>&-
+get 2 '/explain?key=greeting'
 
 title "A fourth node joins: one more line in the file of servers"
 start_memcached 4
@@ -144,9 +159,32 @@ took=$(((${EPOCHREALTIME/[.,]/} - began) / 1000))
 echo "all three proxies write to it after $took ms; none was restarted"
 ((took < 1000)) || fail "that should take less than a second"
 start_proxima 4
+for node in 1 2 3 4; do all_current $node; done
 talk 127.0.0.1 $proxy_port 'set greeting 0 0 5\r\nhello\r\n' >/dev/null
 read_through 4 4
 echo
 echo "(It holds what was written since it joined; what is older it misses, and the application fills in.)"
+
+title "Node 1 loses its memcached: it hangs, and answers nobody"
+kill -STOP "${pids[0]}"
+began=${EPOCHREALTIME/[.,]/}
+answer=$(talk 127.0.0.1 $proxy_port 'set greeting 0 0 5\r\nagain\r\n')
+took=$(((${EPOCHREALTIME/[.,]/} - began) / 1000))
+echo "a write through the proxy of node 1: $answer after $took ms (it waits once, for the pool's timeout)"
+[[ $answer == STORED ]] || fail "a lost node stops the writes"
+began=${EPOCHREALTIME/[.,]/}
+talk 127.0.0.1 $proxy_port 'set other 0 0 1\r\nx\r\n' >/dev/null
+echo "the next one after $(((${EPOCHREALTIME/[.,]/} - began) / 1000)) ms"
+value=$(talk 127.0.0.1 $proxy_port 'get greeting\r\n' | sed -n 2p)
+echo "a read there, from another node: $value"
+[[ $value == again ]] || fail "a read is stale"
+
+title "It comes back, with the old value in its memory"
+kill -CONT "${pids[0]}"
+all_current 1
+value=$(held 1 greeting)
+echo "the memcached of node 1 holds now: ${value:-nothing: what it had missed was deleted there before it was read again}"
+[[ $value != hello ]] || fail "the old value is still there"
+grep -o 'copy pool.*' "$place/proxima-1.log" | tail -n 5 | sed 's/^/    /'
 
 title "Done"

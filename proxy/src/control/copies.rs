@@ -43,7 +43,8 @@ pub(super) struct Copies {
     noted: HashSet<(String, String)>,
     /// Notes were expected and not there: nobody can be trusted.
     lost_notes: bool,
-    started: bool,
+    /// Pools that have had members: who comes later is new.
+    begun: HashSet<Arc<str>>,
     pub(super) figures: CopyFigures,
 }
 
@@ -81,7 +82,7 @@ impl Copies {
             notes: config.state.clone(),
             noted: HashSet::new(),
             lost_notes: false,
-            started: false,
+            begun: HashSet::new(),
             figures: CopyFigures::default(),
         };
         if let Some(path) = &copies.notes {
@@ -310,13 +311,15 @@ impl Proxy {
                     .group(name, size, replicated.acks_of(size).min(size));
             }
         }
-        let first = !std::mem::replace(&mut state.copies.started, true);
+        let begun = state.copies.begun.clone();
         let mut acts = Vec::new();
         let mut unknown = Vec::new();
         for member in copies_of(&members) {
             if before.iter().any(|other| other.id == member.id) {
                 continue;
             }
+            let first = !begun.contains(&member.pool);
+            state.copies.begun.insert(Arc::clone(&member.pool));
             // Known under other settings (a time-out was changed): what it holds is as good as it was.
             let same = before
                 .iter()
@@ -347,9 +350,7 @@ impl Proxy {
             }
         }
         self.perform(state, acts);
-        if first && state.copies.notes.is_some() {
-            self.note(state);
-        }
+        self.note(state);
         for member in unknown {
             self.runtime.spawn(Arc::clone(self).meet(member));
         }
