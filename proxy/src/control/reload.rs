@@ -1,16 +1,24 @@
 //! From a changed file to trees in every worker: whole or not at all.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, mpsc},
     time::SystemTime,
 };
 
 use socket2::Socket;
 
-use super::{Proxy, State, front};
+use super::{
+    Proxy, State,
+    dns::{self, Failure},
+    front, run,
+};
 use crate::{
     client::bind,
-    config::{ConfigError, Loaded},
+    config::{
+        ConfigError, Loaded,
+        schema::{Config, Dns, Server, Source},
+    },
     dialect::Dialect,
     members::Registry,
     route::{Build, BuildError, Tree},
@@ -24,6 +32,12 @@ pub enum ReloadError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Build(#[from] BuildError),
+    #[error("pool {pool}: DNS names no server: {name}: {failure}")]
+    Unanswered {
+        pool: String,
+        name: String,
+        failure: Failure,
+    },
     #[error("cannot listen on {address}: {source}{}", hint(.source))]
     Bind { address: String, source: std::io::Error },
 }
@@ -40,6 +54,7 @@ fn hint(error: &std::io::Error) -> &'static str {
 /// Everything that was made of a configuration before anything was changed.
 pub(super) struct Made {
     pub(super) loaded: Loaded,
+    pub(super) servers: BTreeMap<String, Vec<Server>>,
     /// One for each worker, and one for the control thread.
     pub(super) trees: Vec<Tree>,
     pub(super) listeners: Vec<String>,
@@ -48,9 +63,10 @@ pub(super) struct Made {
     pub(super) closed: Vec<u16>,
 }
 
-/// Makes all that `loaded` asks for. `known` are the listeners that are open, by number.
+/// Makes all that `loaded` asks for of these servers. `known` are the listeners that are open, by number.
 pub(super) fn make(
     loaded: Loaded,
+    servers: BTreeMap<String, Vec<Server>>,
     registry: &mut Registry,
     known: &[String],
     bound: &[Option<String>],
@@ -61,7 +77,6 @@ pub(super) fn make(
     // A member that was removed while it was ejected must not come back so: nobody probes it any more.
     registry.purge();
     let config = &loaded.config;
-    let servers = front::servers(config)?;
     let mut listeners = known.to_vec();
     for listener in &config.listeners {
         if !listeners.contains(&listener.address) {
@@ -105,6 +120,7 @@ pub(super) fn make(
     }
     Ok(Made {
         loaded,
+        servers,
         trees,
         listeners,
         warnings,
@@ -114,10 +130,7 @@ pub(super) fn make(
 }
 
 /// The configuration's own text and the lists of servers it names: the same on every proxy that runs the same.
-fn version(
-    loaded: &Loaded,
-    servers: &std::collections::BTreeMap<String, Vec<crate::config::schema::Server>>,
-) -> String {
+fn version(loaded: &Loaded, servers: &BTreeMap<String, Vec<Server>>) -> String {
     let lists = xxhash_rust::xxh3::xxh3_64(format!("{servers:?}").as_bytes());
     format!("{}-{:08x}", loaded.version_hash, lists as u32)
 }
@@ -130,6 +143,10 @@ impl Proxy {
     pub fn reload(&self) -> Result<bool, ReloadError> {
         let result = self.try_reload();
         let mut state = self.state();
+        state.waits = matches!(result, Err(ReloadError::Unanswered { .. }));
+        if !state.waits {
+            self.names.follow(&dns::questions(&state.loaded.config));
+        }
         match &result {
             Ok(changed) => {
                 state.refused = None;
@@ -146,10 +163,81 @@ impl Proxy {
 
     fn try_reload(&self) -> Result<bool, ReloadError> {
         let loaded = self.front.load()?;
+        let running = dns::questions(&self.state().loaded.config);
+        let all = running.union(&dns::questions(&loaded.config)).cloned().collect();
+        self.names.follow(&all);
+        self.names.wait_for_first();
+        self.answered(&loaded.config, &running)?;
+        let servers = front::servers(&loaded.config, &self.names)?;
+        self.replace(&mut self.state(), loaded, servers)
+    }
+
+    /// A pool that serves is not exchanged for one without servers. One that has none yet, as nobody has answered since the
+    /// start, may go on waiting.
+    fn answered(&self, config: &Config, running: &BTreeSet<Dns>) -> Result<(), ReloadError> {
+        for (pool, spec) in &config.pools {
+            if let Source::Dns(question) = &spec.source
+                && !running.contains(question)
+                && self.names.servers(question).is_none()
+            {
+                let failure = self
+                    .names
+                    .standing(question)
+                    .and_then(|standing| standing.failure);
+                return Err(ReloadError::Unanswered {
+                    pool: pool.clone(),
+                    name: question.name.clone(),
+                    failure: failure.unwrap_or(Failure::Late),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what DNS says now into the running configuration; nothing else of it is read again. A configuration that was
+    /// refused for want of an answer is tried once more.
+    pub(super) fn renew(&self) {
         let mut state = self.state();
-        let state = &mut *state;
+        let mut servers = state.servers.clone();
+        for (pool, spec) in &state.loaded.config.pools {
+            if let Source::Dns(question) = &spec.source
+                && let Some(named) = self.names.servers(question)
+            {
+                servers.insert(pool.clone(), named);
+            }
+        }
+        if servers != state.servers {
+            let mut loaded = state.loaded.clone();
+            // They were told when it was read.
+            loaded.warnings.clear();
+            match self.replace(&mut state, loaded, servers) {
+                Ok(changed) => state.reloads += u64::from(changed),
+                Err(error) => {
+                    state.failures += 1;
+                    tracing::error!(
+                        "the servers that DNS names cannot be used, those before them stay: {error}"
+                    );
+                }
+            }
+        }
+        let waits = state.waits;
+        drop(state);
+        if waits {
+            // The result is logged and kept.
+            let _ = self.reload();
+        }
+    }
+
+    /// Makes everything, and hands it out if it differs from what runs.
+    fn replace(
+        &self,
+        state: &mut State,
+        loaded: Loaded,
+        servers: BTreeMap<String, Vec<Server>>,
+    ) -> Result<bool, ReloadError> {
         let made = make(
             loaded,
+            servers,
             &mut state.registry,
             &state.listeners,
             &state.bound,
@@ -181,6 +269,14 @@ impl Proxy {
             tracing::warn!("{warning}");
         }
         let Some(own) = made.trees.pop() else { return };
+        let members = own.members();
+        if members.len() > state.members.len() {
+            run::raise_file_limit(
+                made.loaded.config.limits.clients,
+                self.workers.len(),
+                members.len(),
+            );
+        }
         let (done, all) = mpsc::channel();
         let limits = made.loaded.config.limits.clone();
         let mut trees = made.trees.into_iter();
@@ -215,9 +311,10 @@ impl Proxy {
         }
         state.listeners = made.listeners;
         state.loaded = made.loaded;
+        state.servers = made.servers;
         state.tree = own;
         state.changed = SystemTime::now();
-        state.members = state.tree.members();
+        state.members = members;
         state.registry.purge();
         self.register
             .listening(state.bound.iter().flatten().cloned().collect());

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     config::{
         distribution,
-        schema::{Algorithm, Children, Config, Hash, Pool, Route, Server},
+        schema::{Algorithm, Children, Config, Hash, Pool, Route, Server, Source},
     },
     dialect::Dialect,
     members::{AddressError, Distance, Member, Registry},
@@ -433,6 +433,12 @@ impl<'a> Maker<'_, 'a> {
             .get(pool)
             .cloned()
             .ok_or_else(|| BuildError::Unknown(pool.into()))?;
+        let source = self.build.config.pools.get(pool).map(|pool| &pool.source);
+        if members.is_empty() && matches!(source, Some(Source::Dns(_))) {
+            // Not the miss of an empty list: what is written to it is lost.
+            let text = format!("pool {pool} has no servers: DNS has not named any yet");
+            return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);
+        }
         Ok(members
             .into_iter()
             .map(|member| self.push(Node::Leaf(Leaf::Member(member))))
@@ -671,7 +677,8 @@ impl<'a> Maker<'_, 'a> {
     }
 
     fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
-        let nearest = nodes.first().map(|&node| self.distance(node));
+        let member = nodes.first().filter(|&&node| self.member_at(node).is_some());
+        let nearest = member.map(|&node| self.distance(node));
         if let (Children::Pool(pool), Some(Distance::Zone | Distance::Elsewhere)) = (children, nearest) {
             self.warnings.push(format!(
                 "no server of pool `{pool}` is on this host, so `nearest` reads from afar; if one is, say which with \
