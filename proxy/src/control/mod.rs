@@ -59,6 +59,8 @@ pub struct Proxy {
     io: Io,
     host_id: u64,
     dialect: &'static dyn Dialect,
+    /// Held while a change is under way, so that what was read first takes effect first.
+    change: Mutex<()>,
     state: Mutex<State>,
 }
 

@@ -1,8 +1,8 @@
 //! From a changed file to trees in every worker: whole or not at all.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, mpsc},
+    collections::BTreeMap,
+    sync::{Arc, MutexGuard, PoisonError, mpsc},
     time::SystemTime,
 };
 
@@ -17,7 +17,7 @@ use crate::{
     client::bind,
     config::{
         ConfigError, Loaded,
-        schema::{Config, Dns, Server, Source},
+        schema::{Config, Server, Source},
     },
     dialect::Dialect,
     members::Registry,
@@ -32,7 +32,7 @@ pub enum ReloadError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Build(#[from] BuildError),
-    #[error("pool {pool}: DNS names no server: {name}: {failure}")]
+    #[error("pool {pool}: no answer for {name} ({failure}); the change takes effect when there is one")]
     Unanswered {
         pool: String,
         name: String,
@@ -51,6 +51,13 @@ fn hint(error: &std::io::Error) -> &'static str {
     }
 }
 
+/// What is to run.
+pub(super) struct Wanted {
+    pub(super) loaded: Loaded,
+    /// The servers of each pool, whatever their source.
+    pub(super) servers: BTreeMap<String, Vec<Server>>,
+}
+
 /// Everything that was made of a configuration before anything was changed.
 pub(super) struct Made {
     pub(super) loaded: Loaded,
@@ -63,10 +70,9 @@ pub(super) struct Made {
     pub(super) closed: Vec<u16>,
 }
 
-/// Makes all that `loaded` asks for of these servers. `known` are the listeners that are open, by number.
+/// Makes all that is wanted. `known` are the listeners that are open, by number.
 pub(super) fn make(
-    loaded: Loaded,
-    servers: BTreeMap<String, Vec<Server>>,
+    wanted: Wanted,
     registry: &mut Registry,
     known: &[String],
     bound: &[Option<String>],
@@ -76,6 +82,7 @@ pub(super) fn make(
 ) -> Result<Made, ReloadError> {
     // A member that was removed while it was ejected must not come back so: nobody probes it any more.
     registry.purge();
+    let Wanted { loaded, servers } = wanted;
     let config = &loaded.config;
     let mut listeners = known.to_vec();
     for listener in &config.listeners {
@@ -141,6 +148,15 @@ impl Proxy {
     /// # Errors
     /// Why it was refused; also logged and counted.
     pub fn reload(&self) -> Result<bool, ReloadError> {
+        let _turn = self.turn();
+        self.read_again()
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_again(&self) -> Result<bool, ReloadError> {
         let result = self.try_reload();
         let mut state = self.state();
         state.waits = matches!(result, Err(ReloadError::Unanswered { .. }));
@@ -163,21 +179,23 @@ impl Proxy {
 
     fn try_reload(&self) -> Result<bool, ReloadError> {
         let loaded = self.front.load()?;
-        let running = dns::questions(&self.state().loaded.config);
-        let all = running.union(&dns::questions(&loaded.config)).cloned().collect();
-        self.names.follow(&all);
+        let running = self.state().loaded.config.clone();
+        let mut questions = dns::questions(&running);
+        questions.extend(dns::questions(&loaded.config));
+        self.names.follow(&questions);
         self.names.wait_for_first();
         self.answered(&loaded.config, &running)?;
         let servers = front::servers(&loaded.config, &self.names)?;
-        self.replace(&mut self.state(), loaded, servers)
+        self.replace(&mut self.state(), Wanted { loaded, servers })
     }
 
     /// A pool that serves is not exchanged for one without servers. One that has none yet, as nobody has answered since the
     /// start, may go on waiting.
-    fn answered(&self, config: &Config, running: &BTreeSet<Dns>) -> Result<(), ReloadError> {
+    fn answered(&self, config: &Config, running: &Config) -> Result<(), ReloadError> {
         for (pool, spec) in &config.pools {
+            let before = running.pools.get(pool).map(|before| &before.source);
             if let Source::Dns(question) = &spec.source
-                && !running.contains(question)
+                && before != Some(&spec.source)
                 && self.names.servers(question).is_none()
             {
                 let failure = self
@@ -197,6 +215,7 @@ impl Proxy {
     /// Puts what DNS says now into the running configuration; nothing else of it is read again. A configuration that was
     /// refused for want of an answer is tried once more.
     pub(super) fn renew(&self) {
+        let _turn = self.turn();
         let mut state = self.state();
         let mut servers = state.servers.clone();
         for (pool, spec) in &state.loaded.config.pools {
@@ -210,7 +229,7 @@ impl Proxy {
             let mut loaded = state.loaded.clone();
             // They were told when it was read.
             loaded.warnings.clear();
-            match self.replace(&mut state, loaded, servers) {
+            match self.replace(&mut state, Wanted { loaded, servers }) {
                 Ok(changed) => state.reloads += u64::from(changed),
                 Err(error) => {
                     state.failures += 1;
@@ -224,20 +243,14 @@ impl Proxy {
         drop(state);
         if waits {
             // The result is logged and kept.
-            let _ = self.reload();
+            let _ = self.read_again();
         }
     }
 
     /// Makes everything, and hands it out if it differs from what runs.
-    fn replace(
-        &self,
-        state: &mut State,
-        loaded: Loaded,
-        servers: BTreeMap<String, Vec<Server>>,
-    ) -> Result<bool, ReloadError> {
+    fn replace(&self, state: &mut State, wanted: Wanted) -> Result<bool, ReloadError> {
         let made = make(
-            loaded,
-            servers,
+            wanted,
             &mut state.registry,
             &state.listeners,
             &state.bound,

@@ -18,7 +18,7 @@ use super::{
     Front, Proxy, State,
     dns::{self, Names},
     front,
-    reload::{ReloadError, make},
+    reload::{ReloadError, Wanted, make},
     watch::Watch,
     workers::{Make, Workers},
 };
@@ -103,8 +103,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     runtime.block_on(names.first());
     let servers = front::servers(&loaded.config, &names).map_err(ReloadError::from)?;
     let made = make(
-        loaded,
-        servers,
+        Wanted { loaded, servers },
         &mut registry,
         &[],
         &[],
@@ -166,6 +165,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         io,
         host_id,
         dialect,
+        change: Mutex::default(),
         state: Mutex::new(state),
     });
     proxy.start_serving(made);

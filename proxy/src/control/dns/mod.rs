@@ -152,10 +152,12 @@ impl Names {
         loop {
             next.tick().await;
             let answer = asker.ask().await;
-            if let Some(known) = self.known().get_mut(&question) {
-                if note(&question, &mut known.standing, answer) {
-                    self.changed.notify_one();
-                }
+            let new = match self.known().get_mut(&question) {
+                Some(known) => note(&question, &mut known.standing, answer),
+                None => return,
+            };
+            if new {
+                self.changed.notify_one();
             }
             self.asked.notify_waiters();
         }
