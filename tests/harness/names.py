@@ -17,7 +17,9 @@ class Names:
     """Answers with `records`, shuffled; a name that has none does not exist.
 
     An answer that is too large for UDP is truncated, as the client has said what it takes. `trouble` may be a function of
-    request, good reply and transport (`udp`, `tcp`) that gives other bytes, or none for silence.
+    request, good reply and transport (`udp`, `tcp`) that gives other bytes, or none for silence. With SRV records come so
+    many addresses of their targets as `along` says. A TCP connection is answered from the records of when it was made, as
+    dnsmasq does.
     """
 
     def __init__(self, host="127.0.0.1", port=None):
@@ -25,6 +27,7 @@ class Names:
         self.address = f"{host}:{self.port}"
         self.records = {}
         self.trouble = None
+        self.along = 0
         self.asked = []
         """(name, type, transport) of every question."""
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -45,17 +48,20 @@ class Names:
     def questions(self, transport):
         return sum(asked[2] == transport for asked in list(self.asked))
 
-    def _reply(self, data, transport):
+    def _reply(self, data, transport, records):
         request = DNSRecord.parse(data)
         name, kind = str(request.q.qname).rstrip("."), request.q.qtype
         self.asked.append((name, QTYPE[kind], transport))
         reply = request.reply()
-        known = self.records.get(name)
+        known = records.get(name)
         if known is None:
             reply.header.rcode = RCODE.NXDOMAIN
         for record in random.sample(known or [], len(known or [])):
             if record.rtype == kind:
                 reply.add_answer(record)
+        targets = [str(record.rdata.target).rstrip(".") for record in known or [] if record.rtype == QTYPE.SRV]
+        addresses = [record for target in targets for record in records.get(target, [])]
+        reply.add_ar(*addresses[: self.along])
         packed = reply.pack()
         if transport == "udp":
             # The class of an OPT record is how much the client takes.
@@ -75,7 +81,7 @@ class Names:
                 return
             if not data:
                 return
-            reply = self._reply(data, "udp")
+            reply = self._reply(data, "udp", self.records)
             if reply is not None:
                 self._udp.sendto(reply, client)
 
@@ -88,9 +94,10 @@ class Names:
             threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
 
     def _talk(self, sock):
+        records = dict(self.records)
         with sock, sock.makefile("rb") as stream:
             while head := stream.read(2):
-                reply = self._reply(stream.read(struct.unpack("!H", head)[0]), "tcp")
+                reply = self._reply(stream.read(struct.unpack("!H", head)[0]), "tcp", records)
                 if reply is None:
                     return
                 sock.sendall(struct.pack("!H", len(reply)) + reply)

@@ -3,15 +3,12 @@
 use std::{
     collections::BTreeMap,
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
     time::Duration,
 };
 
 use hickory_resolver::{
-    Resolver, TokioResolver,
-    config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig},
     lookup::Lookup,
-    net::{DnsError, NetError, runtime::TokioRuntimeProvider},
+    net::{DnsError, NetError},
     proto::{
         op::ResponseCode,
         rr::{Name, RData, Record as Answered, RecordType, rdata::SRV},
@@ -19,15 +16,13 @@ use hickory_resolver::{
 };
 use tokio::{task::JoinSet, time::timeout};
 
-use super::answer;
-use crate::{
-    config::schema::{Dns, Record, Server},
-    control::watch::Watch,
+use super::{
+    answer,
+    resolver::{Resolver, Servers},
 };
+use crate::config::schema::{Dns, Record, Server};
 
-/// A DNS server that has not answered for so long is asked once more, or another one.
-const TRY: Duration = Duration::from_secs(1);
-/// And after so long it is a failure.
+/// An answer that takes longer, all its parts together, is a failure.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Targets of SRV records that are asked for at the same time.
 const AT_ONCE: usize = 16;
@@ -89,18 +84,13 @@ impl From<ResponseCode> for Failure {
 /// Asks one question, as often as one likes.
 pub(super) struct Asker {
     question: Dns,
-    resolver: Option<TokioResolver>,
-    /// What the system says about whom to ask.
-    system: Watch,
+    whom: Servers,
 }
 
 impl Asker {
     pub(super) fn new(question: Dns) -> Self {
-        Self {
-            question,
-            resolver: None,
-            system: Watch::default(),
-        }
+        let whom = Servers::new(question.server);
+        Self { question, whom }
     }
 
     /// The servers that the answer names: one at least, each once, always in the same order.
@@ -116,10 +106,10 @@ impl Asker {
             Name::from_ascii(&self.question.name).map_err(|error| Failure::Bad(error.to_string()))?;
         name.set_fqdn(true);
         let record = self.question.record;
-        let resolver = self.resolver()?;
+        let resolver = &self.whom.resolver()?;
         let found = match record {
-            Record::A(port) => at_port(addresses(&lookup(resolver, name, RecordType::A).await?), port),
-            Record::Aaaa(port) => at_port(addresses(&lookup(resolver, name, RecordType::AAAA).await?), port),
+            Record::A(port) => at_port(addresses(&resolver.lookup(name, RecordType::A).await?), port),
+            Record::Aaaa(port) => at_port(addresses(&resolver.lookup(name, RecordType::AAAA).await?), port),
             Record::Srv => services(resolver, name).await?,
         };
         let servers = answer::servers(found);
@@ -128,57 +118,6 @@ impl Asker {
             1..=LIMIT => Ok(servers),
             _ => Err(Failure::TooMany),
         }
-    }
-
-    /// It remembers which DNS servers answer. The files of the system may be written after the start, or anew.
-    fn resolver(&mut self) -> Result<&TokioResolver, Failure> {
-        let system = ["/etc/resolv.conf", "/etc/hosts"].map(PathBuf::from);
-        if self.question.server.is_none() && self.system.changed(system.into()) {
-            self.resolver = None;
-        }
-        let resolver = match self.resolver.take() {
-            Some(resolver) => resolver,
-            None => resolver(self.question.server).map_err(|error| Failure::Nobody(error.to_string()))?,
-        };
-        Ok(self.resolver.insert(resolver))
-    }
-}
-
-fn resolver(server: Option<SocketAddr>) -> Result<TokioResolver, NetError> {
-    let mut builder = match server {
-        None => TokioResolver::builder_tokio()?,
-        Some(server) => {
-            let mut config = NameServerConfig::udp_and_tcp(server.ip());
-            config.connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()]
-                .map(|connection| at(connection, server.port()))
-                .into();
-            let config = ResolverConfig::from_parts(None, Vec::new(), vec![config]);
-            let mut builder = Resolver::builder_with_config(config, TokioRuntimeProvider::default());
-            builder.options_mut().use_hosts_file = ResolveHosts::Never;
-            builder
-        }
-    };
-    let options = builder.options_mut();
-    options.timeout = TRY;
-    options.attempts = 1;
-    options.edns0 = true;
-    // Every question is asked.
-    options.cache_size = 0;
-    // Of two truncated answers at once the resolver takes the second for a failure instead of asking by TCP.
-    options.num_concurrent_reqs = 1;
-    builder.build()
-}
-
-fn at(mut connection: ConnectionConfig, port: u16) -> ConnectionConfig {
-    connection.port = port;
-    connection
-}
-
-async fn lookup(resolver: &TokioResolver, name: Name, record: RecordType) -> Result<Lookup, Failure> {
-    let answer = resolver.lookup(name, record).await?;
-    match answer.message().response_code {
-        ResponseCode::NoError => Ok(answer),
-        code => Err(code.into()),
     }
 }
 
@@ -199,8 +138,8 @@ fn at_port(addresses: Vec<IpAddr>, port: u16) -> Vec<(SocketAddr, u16)> {
 
 /// The addresses of a service's targets, with their ports and weights. A target that has no address is no server (it
 /// has just gone, or is not there yet); one that cannot be asked for makes the whole answer a failure.
-async fn services(resolver: &TokioResolver, name: Name) -> Result<Vec<(SocketAddr, u16)>, Failure> {
-    let answer = lookup(resolver, name, RecordType::SRV).await?;
+async fn services(resolver: &Resolver, name: Name) -> Result<Vec<(SocketAddr, u16)>, Failure> {
+    let answer = resolver.lookup(name, RecordType::SRV).await?;
     let records = answer::best(answer.answers().iter().filter_map(|record| match &record.data {
         RData::SRV(record) => Some(record.clone()),
         _ => None,
@@ -220,25 +159,23 @@ async fn services(resolver: &TokioResolver, name: Name) -> Result<Vec<(SocketAdd
     }
 }
 
-/// Most servers send the addresses of targets along; those that are missing are asked for.
+/// Most servers send the addresses of targets along, as far as there is room; what does not fit is left out without a sign,
+/// perhaps in the middle of the last target's addresses. So a target that has a single IPv4 address, as a pod has, and is
+/// not the last is believed; the others are asked for.
 async fn targets(
-    resolver: &TokioResolver,
+    resolver: &Resolver,
     records: &[SRV],
     sent: &[Answered],
 ) -> Result<BTreeMap<Name, Vec<IpAddr>>, Failure> {
     let mut known: BTreeMap<Name, Vec<IpAddr>> = BTreeMap::new();
     for record in sent {
-        known
-            .entry(record.name.clone())
-            .or_default()
-            .extend(record.data.ip_addr());
+        let address = record.data.ip_addr().filter(IpAddr::is_ipv4);
+        known.entry(record.name.clone()).or_default().extend(address);
     }
-    for addresses in known.values_mut() {
-        if addresses.iter().any(IpAddr::is_ipv4) {
-            addresses.retain(IpAddr::is_ipv4);
-        }
+    known.retain(|_, addresses| addresses.len() == 1);
+    if let Some(last) = sent.last() {
+        known.remove(&last.name);
     }
-    known.retain(|_, addresses| !addresses.is_empty());
     let mut missing: Vec<Name> = records.iter().map(|record| record.target.clone()).collect();
     missing.sort();
     missing.dedup();
@@ -256,9 +193,9 @@ async fn targets(
     Ok(known)
 }
 
-async fn target_addresses(resolver: &TokioResolver, target: Name) -> Result<Vec<IpAddr>, Failure> {
+async fn target_addresses(resolver: &Resolver, target: Name) -> Result<Vec<IpAddr>, Failure> {
     for record in [RecordType::A, RecordType::AAAA] {
-        match lookup(resolver, target.clone(), record).await {
+        match resolver.lookup(target.clone(), record).await {
             Ok(answer) => {
                 let found = addresses(&answer);
                 if !found.is_empty() {

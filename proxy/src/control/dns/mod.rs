@@ -8,6 +8,7 @@
 
 mod answer;
 mod ask;
+mod resolver;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
