@@ -378,3 +378,7 @@ def test_the_system_says_whom_to_ask(cleanup, nodes, proxima, tmp_path):
     assert proxy.version() == version
     resolv.write_text(f"nameserver {names.host}\n")
     until(lambda: proxy.metric("dns_up", pool="cache") == 1, "it is asked again")
+    # A dead name server before it does not matter, not even where the answer must be had by TCP.
+    resolv.write_text(f"nameserver 127.53.53.54\nnameserver {names.host}\n")
+    names.set(NAME, *(f"127.2.0.{number}" for number in range(1, 201)))
+    until(lambda: len(members(proxy)) == 201, "the second name server is asked")
