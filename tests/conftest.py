@@ -71,8 +71,8 @@ def scripted(cleanup):
 def proxima(cleanup, io, tmp_path):
     """Starts the proxy with a configuration."""
 
-    def start(config, *arguments):
-        proxy = Proxy(config, io, tmp_path, arguments)
+    def start(config, *arguments, before=()):
+        proxy = Proxy(config, io, tmp_path, arguments, before)
         cleanup.callback(proxy.stop)
         return proxy
 

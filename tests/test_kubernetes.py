@@ -73,7 +73,6 @@ def test_the_image_is_the_one_that_is_made_here(objects):
 
 def test_proxima_takes_the_configuration(configuration, command, tmp_path):
     file = tmp_path / "proxima.yaml"
-    # Until a pool may come from DNS, with a list in its place.
-    file.write_text(configuration.replace("dns: memcached.cache.svc.cluster.local:11211", "servers: [10.0.0.1:11211]"))
+    file.write_text(configuration)
     checked = command("check", str(file))
     assert checked.returncode == 0, checked.stderr

@@ -10,6 +10,7 @@ use proxima::{
     dialect::Memcache,
 };
 use tracing::Level;
+use tracing_subscriber::EnvFilter;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -107,7 +108,18 @@ fn explain(asked: &Explain) -> Result<String, String> {
 }
 
 fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
-    let builder = tracing_subscriber::fmt().with_max_level(level).with_target(false);
+    // The resolver complains of every bad answer; we tell when answers begin to be bad, and when they end.
+    let names = if level < Level::DEBUG {
+        "off"
+    } else {
+        level.as_str()
+    };
+    let filter = EnvFilter::new(format!(
+        "{level},hickory_resolver={names},hickory_net={names},hickory_proto={names}"
+    ));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false);
     let file = file.and_then(
         |path| match File::options().create(true).append(true).open(&path) {
             Ok(file) => Some(file),

@@ -470,7 +470,7 @@ fn pools_inherit_and_may_stand_in_files_of_their_own() {
             .iter()
             .map(|server| server.address.clone())
             .collect::<Vec<_>>(),
-        Source::File(_) => panic!(),
+        other => panic!("{other:?}"),
     };
     assert_eq!(addresses("child"), ["c:1", "[::1]:2", "unix:/run/x"]);
     assert_eq!(pools["child"].timeout, Duration::from_millis(50));

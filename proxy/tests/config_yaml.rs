@@ -61,11 +61,16 @@ pools:
     eject: {failures: 5, probe_initial: 2s, probe_max: 1m, fail_open_above: 0.5}
   spare: ["[::1]:11211"]
   followed: {file: followed.servers}
+  named: {dns: "memcached.cache.svc.cluster.local:11211"}
+  described:
+    dns: {name: _memcached._tcp.cache, record: srv, interval: 5s, server: 10.96.0.10}
 routes:
   main:
     by_operation:
       read: {failover: [{nearest: cache}, spare]}
       delete: {all_sync: cache}
+      touch: named
+      incr: described
       default: followed
 limits: {clients: 5000, value_size: 1MiB, idle: 5m, write_timeout: 3s}
 embedded: {memory: 1GiB}
@@ -121,6 +126,8 @@ workers: 4
     let operations = [
         ("read".to_owned(), failover),
         ("delete".to_owned(), Route::AllSync(pool("cache"))),
+        ("touch".to_owned(), named("named")),
+        ("incr".to_owned(), named("described")),
     ];
     let main = Route::ByOperation {
         operations: operations.into(),
@@ -149,6 +156,24 @@ workers: 4
             (
                 "followed".to_owned(),
                 plain(Source::File("conf/followed.servers".into())),
+            ),
+            (
+                "named".to_owned(),
+                plain(Source::Dns(Dns {
+                    name: "memcached.cache.svc.cluster.local".into(),
+                    record: Record::A(11211),
+                    interval: Duration::from_secs(1),
+                    server: None,
+                })),
+            ),
+            (
+                "described".to_owned(),
+                plain(Source::Dns(Dns {
+                    name: "_memcached._tcp.cache".into(),
+                    record: Record::Srv,
+                    interval: Duration::from_secs(5),
+                    server: Some("10.96.0.10:53".parse().unwrap()),
+                })),
             ),
         ]),
         routes: BTreeMap::from([("main".to_owned(), main)]),

@@ -84,7 +84,7 @@ class Program:
                 samples.setdefault(sample.name, []).append((sample.labels, sample.value))
         return samples
 
-    def metric(self, name, **labels):
+    def metric(self, name, /, **labels):
         """The sum of the samples that have these labels."""
         found = self.metrics().get(f"proxima_{name}", [])
         return sum(value for has, value in found if labels.items() <= has.items())
@@ -140,15 +140,18 @@ class Program:
 
 
 class Proxy(Program):
-    """`proxima run` with a configuration in our YAML. The admin port is a free one unless the configuration says."""
+    """`proxima run` with a configuration in our YAML. The admin port is a free one unless the configuration says.
 
-    def __init__(self, config, io, folder, arguments=()):
+    `before` is a command that runs it.
+    """
+
+    def __init__(self, config, io, folder, arguments=(), before=()):
         folder = pathlib.Path(folder)
         admin = config.setdefault("admin", ports.address())
         self.file = folder / f"proxima-{ports.free()}.yaml"
         self.config = config
         self.write(config)
-        command = [BINARY, "run", "--config", str(self.file), "--io", io, *arguments]
+        command = [*before, BINARY, "run", "--config", str(self.file), "--io", io, *arguments]
         addresses = [listener["address"] for listener in config["listeners"]]
         super().__init__(command, folder, addresses, admin)
         self.wait_ready()

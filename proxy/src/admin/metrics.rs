@@ -99,6 +99,7 @@ fn render(proxy: &Proxy) -> String {
     );
     page.counter("config_failures", "Configurations that were refused.", failures);
 
+    questions(proxy, &mut page);
     page.gauge("clients", "Connected clients.", figures.open_clients);
     page.counter(
         "clients_accepted",
@@ -214,6 +215,40 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         "Writes to a copy that was left out, counted for each copy.",
         figures.skipped,
     );
+}
+
+fn questions(proxy: &Proxy, page: &mut Page) {
+    let questions: Vec<_> = proxy
+        .questions()
+        .into_iter()
+        .map(|(pool, name, standing)| {
+            let labels = format!("pool=\"{}\",name=\"{}\"", quoted(&pool), quoted(&name));
+            (labels, standing)
+        })
+        .collect();
+    if questions.is_empty() {
+        return;
+    }
+    page.family("dns_up", "gauge", "Did DNS name servers when it was asked last?");
+    for (labels, standing) in &questions {
+        page.row(
+            "dns_up",
+            labels,
+            u8::from(standing.answers > 0 && standing.failure.is_none()),
+        );
+    }
+    page.family("dns_answers", "counter", "Answers of DNS that name servers.");
+    for (labels, standing) in &questions {
+        page.row("dns_answers_total", labels, standing.answers);
+    }
+    page.family(
+        "dns_failures",
+        "counter",
+        "Questions to DNS without such an answer.",
+    );
+    for (labels, standing) in &questions {
+        page.row("dns_failures_total", labels, standing.failures);
+    }
 }
 
 fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {

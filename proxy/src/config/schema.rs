@@ -1,6 +1,6 @@
 //! What a configuration says, whichever front door it came through: our YAML and mcrouter's JSON both end in these types.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 /// A whole configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,6 +116,37 @@ pub enum Source {
     Static(Vec<Server>),
     /// A file, one server a line, followed by change.
     File(PathBuf),
+    /// What DNS answers to a question that is asked again and again.
+    Dns(Dns),
+}
+
+/// A question to DNS whose answer is a list of servers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dns {
+    /// Asked as it stands, without search domains.
+    pub name: String,
+    /// Which records name servers.
+    pub record: Record,
+    /// Time from one question to the next, whatever the TTL says.
+    pub interval: Duration,
+    /// Who is asked; none = whom the system asks, after `/etc/hosts`.
+    pub server: Option<SocketAddr>,
+}
+
+impl Dns {
+    /// Default of `interval`.
+    pub const INTERVAL: Duration = Duration::from_secs(1);
+}
+
+/// Records of DNS that name servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Record {
+    /// IPv4 addresses, and the port there.
+    A(u16),
+    /// IPv6 addresses, and the port there.
+    Aaaa(u16),
+    /// Names, each with port, weight and priority.
+    Srv,
 }
 
 /// One server.

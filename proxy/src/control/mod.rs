@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!  file ─▶ watch ─▶ reload ─▶ trees ─▶ workers
+//!  DNS ─▶ names ──────┘
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
@@ -13,6 +14,7 @@
 )]
 
 mod copies;
+mod dns;
 mod front;
 mod health;
 mod offline;
@@ -29,15 +31,19 @@ use std::{
 };
 
 pub use self::copies::CopyFigures;
-use self::{copies::Copies, workers::Workers};
+use self::{copies::Copies, dns::Names, workers::Workers};
 pub use self::{
+    dns::{Asked, Failure},
     front::{Embedded, Front, Mcrouter, Yaml},
     offline::explain,
     run::{Options, StartError, run},
 };
 use crate::{
     client::Register,
-    config::Loaded,
+    config::{
+        Loaded,
+        schema::{Server, Source},
+    },
     dialect::Dialect,
     figures::Figures,
     members::{
@@ -52,6 +58,7 @@ use crate::{
 pub struct Proxy {
     front: Box<dyn Front>,
     workers: Workers,
+    names: Arc<Names>,
     register: Arc<Register>,
     started: Instant,
     io: Io,
@@ -59,6 +66,8 @@ pub struct Proxy {
     dialect: &'static dyn Dialect,
     /// Where visits to servers run.
     runtime: tokio::runtime::Handle,
+    /// Held while a change is under way, so that what was read first takes effect first.
+    change: Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -66,6 +75,8 @@ pub struct Proxy {
 struct State {
     registry: Registry,
     loaded: Loaded,
+    /// The servers of each pool.
+    servers: BTreeMap<String, Vec<Server>>,
     /// The control thread's own tree, for `explain`.
     tree: Tree,
     /// Listener addresses as configured, by number; and as bound.
@@ -78,6 +89,8 @@ struct State {
     failures: u64,
     /// Why the newest configuration was refused; none while it runs.
     refused: Option<String>,
+    /// It was refused for want of an answer from DNS, and is tried again when one comes.
+    waits: bool,
     draining: bool,
     random: Random,
 }
@@ -87,6 +100,16 @@ pub struct PoolState {
     pub name: String,
     pub up: usize,
     pub members: usize,
+}
+
+impl PoolState {
+    fn empty(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            up: 0,
+            members: 0,
+        }
+    }
 }
 
 impl Proxy {
@@ -178,19 +201,18 @@ impl Proxy {
         route::explain(&state.tree, &views, listener, request, &mut state.random)
     }
 
-    /// How many members of each pool may be asked.
+    /// How many members of each pool may be asked. A pool that waits for DNS to name its first has none.
     pub fn pools(&self) -> Vec<PoolState> {
-        let mut pools: Vec<PoolState> = Vec::new();
         let state = self.state();
+        let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {
+            matches!(pool.source, Source::Dns(_)) && state.servers.get(*name).is_none_or(Vec::is_empty)
+        });
+        let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
         for member in &state.members {
             let at = match pools.iter().position(|pool| pool.name == *member.pool) {
                 Some(at) => at,
                 None => {
-                    pools.push(PoolState {
-                        name: member.pool.to_string(),
-                        up: 0,
-                        members: 0,
-                    });
+                    pools.push(PoolState::empty(&member.pool));
                     pools.len() - 1
                 }
             };
@@ -199,6 +221,22 @@ impl Proxy {
             pools[at].up += usize::from(member.is_up() && current);
         }
         pools
+    }
+
+    /// How the question to DNS stands that each such pool asks, with the name that is asked for.
+    pub fn questions(&self) -> Vec<(String, String, Asked)> {
+        let state = self.state();
+        let standing = |source: &Source| match source {
+            Source::Dns(question) => Some((question.name.clone(), self.names.standing(question)?)),
+            _ => None,
+        };
+        let pools = state.loaded.config.pools.iter();
+        pools
+            .filter_map(|(pool, spec)| {
+                let (name, standing) = standing(&spec.source)?;
+                Some((pool.clone(), name, standing))
+            })
+            .collect()
     }
 
     /// The files that make up the configuration.

@@ -1,8 +1,12 @@
 //! What a configuration would do, without a running proxy.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
-use super::{front, reload::ReloadError};
+use super::{
+    dns::{self, Names},
+    front,
+    reload::ReloadError,
+};
 use crate::{
     config::Loaded,
     dialect::{Dialect, Memcache},
@@ -22,7 +26,14 @@ pub fn explain(
     key: &str,
 ) -> Result<String, String> {
     let config = &loaded.config;
-    let servers = front::servers(config).map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let names = Arc::new(Names::new(runtime.handle().clone()));
+    names.follow(&dns::questions(config));
+    runtime.block_on(names.first());
+    let servers = front::servers(config, &names).map_err(|error| error.to_string())?;
     let mut registry = Registry::new(Here::new(node, zone));
     let build = Build::new(
         config,

@@ -1,16 +1,24 @@
 //! From a changed file to trees in every worker: whole or not at all.
 
 use std::{
-    sync::{Arc, mpsc},
+    collections::BTreeMap,
+    sync::{Arc, MutexGuard, PoisonError, mpsc},
     time::SystemTime,
 };
 
 use socket2::Socket;
 
-use super::{Proxy, State, front};
+use super::{
+    Proxy, State,
+    dns::{self, Failure},
+    front, run,
+};
 use crate::{
     client::bind,
-    config::{ConfigError, Loaded},
+    config::{
+        ConfigError, Loaded,
+        schema::{Config, Server, Source},
+    },
     dialect::Dialect,
     members::Registry,
     route::{Build, BuildError, Tree},
@@ -24,6 +32,12 @@ pub enum ReloadError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Build(#[from] BuildError),
+    #[error("pool {pool}: no answer for {name} ({failure}); the change takes effect when there is one")]
+    Unanswered {
+        pool: String,
+        name: String,
+        failure: Failure,
+    },
     #[error("cannot listen on {address}: {source}{}", hint(.source))]
     Bind { address: String, source: std::io::Error },
 }
@@ -37,9 +51,17 @@ fn hint(error: &std::io::Error) -> &'static str {
     }
 }
 
+/// What is to run.
+pub(super) struct Wanted {
+    pub(super) loaded: Loaded,
+    /// The servers of each pool, whatever their source.
+    pub(super) servers: BTreeMap<String, Vec<Server>>,
+}
+
 /// Everything that was made of a configuration before anything was changed.
 pub(super) struct Made {
     pub(super) loaded: Loaded,
+    pub(super) servers: BTreeMap<String, Vec<Server>>,
     /// One for each worker, and one for the control thread.
     pub(super) trees: Vec<Tree>,
     pub(super) listeners: Vec<String>,
@@ -48,9 +70,9 @@ pub(super) struct Made {
     pub(super) closed: Vec<u16>,
 }
 
-/// Makes all that `loaded` asks for. `known` are the listeners that are open, by number.
+/// Makes all that is wanted. `known` are the listeners that are open, by number.
 pub(super) fn make(
-    loaded: Loaded,
+    wanted: Wanted,
     registry: &mut Registry,
     known: &[String],
     bound: &[Option<String>],
@@ -60,8 +82,8 @@ pub(super) fn make(
 ) -> Result<Made, ReloadError> {
     // A member that was removed while it was ejected must not come back so: nobody probes it any more.
     registry.purge();
+    let Wanted { loaded, servers } = wanted;
     let config = &loaded.config;
-    let servers = front::servers(config)?;
     let mut listeners = known.to_vec();
     for listener in &config.listeners {
         if !listeners.contains(&listener.address) {
@@ -105,6 +127,7 @@ pub(super) fn make(
     }
     Ok(Made {
         loaded,
+        servers,
         trees,
         listeners,
         warnings,
@@ -114,10 +137,7 @@ pub(super) fn make(
 }
 
 /// The configuration's own text and the lists of servers it names: the same on every proxy that runs the same.
-fn version(
-    loaded: &Loaded,
-    servers: &std::collections::BTreeMap<String, Vec<crate::config::schema::Server>>,
-) -> String {
+fn version(loaded: &Loaded, servers: &BTreeMap<String, Vec<Server>>) -> String {
     let lists = xxhash_rust::xxh3::xxh3_64(format!("{servers:?}").as_bytes());
     format!("{}-{:08x}", loaded.version_hash, lists as u32)
 }
@@ -128,8 +148,21 @@ impl Proxy {
     /// # Errors
     /// Why it was refused; also logged and counted.
     pub fn reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
+        let _turn = self.turn();
+        self.read_again()
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_again(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let result = self.try_reload();
         let mut state = self.state();
+        state.waits = matches!(result, Err(ReloadError::Unanswered { .. }));
+        if !state.waits {
+            self.names.follow(&dns::questions(&state.loaded.config));
+        }
         match &result {
             Ok(changed) => {
                 state.refused = None;
@@ -146,10 +179,78 @@ impl Proxy {
 
     fn try_reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let loaded = self.front.load()?;
+        let running = self.state().loaded.config.clone();
+        let mut questions = dns::questions(&running);
+        questions.extend(dns::questions(&loaded.config));
+        self.names.follow(&questions);
+        self.names.wait_for_first();
+        self.answered(&loaded.config, &running)?;
+        let servers = front::servers(&loaded.config, &self.names)?;
+        self.replace(&mut self.state(), Wanted { loaded, servers })
+    }
+
+    /// A pool that serves is not exchanged for one without servers. One that has none yet, as nobody has answered since the
+    /// start, may go on waiting.
+    fn answered(&self, config: &Config, running: &Config) -> Result<(), ReloadError> {
+        for (pool, spec) in &config.pools {
+            let before = running.pools.get(pool).map(|before| &before.source);
+            if let Source::Dns(question) = &spec.source
+                && before != Some(&spec.source)
+                && self.names.servers(question).is_none()
+            {
+                let failure = self
+                    .names
+                    .standing(question)
+                    .and_then(|standing| standing.failure);
+                return Err(ReloadError::Unanswered {
+                    pool: pool.clone(),
+                    name: question.name.clone(),
+                    failure: failure.unwrap_or(Failure::Late),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what DNS says now into the running configuration; nothing else of it is read again. A configuration that was
+    /// refused for want of an answer is tried once more.
+    pub(super) fn renew(self: &Arc<Self>) {
+        let _turn = self.turn();
         let mut state = self.state();
-        let state = &mut *state;
+        let mut servers = state.servers.clone();
+        for (pool, spec) in &state.loaded.config.pools {
+            if let Source::Dns(question) = &spec.source
+                && let Some(named) = self.names.servers(question)
+            {
+                servers.insert(pool.clone(), named);
+            }
+        }
+        if servers != state.servers {
+            let mut loaded = state.loaded.clone();
+            // They were told when it was read.
+            loaded.warnings.clear();
+            match self.replace(&mut state, Wanted { loaded, servers }) {
+                Ok(changed) => state.reloads += u64::from(changed),
+                Err(error) => {
+                    state.failures += 1;
+                    tracing::error!(
+                        "the servers that DNS names cannot be used, those before them stay: {error}"
+                    );
+                }
+            }
+        }
+        let waits = state.waits;
+        drop(state);
+        if waits {
+            // The result is logged and kept.
+            let _ = self.read_again();
+        }
+    }
+
+    /// Makes everything, and hands it out if it differs from what runs.
+    fn replace(self: &Arc<Self>, state: &mut State, wanted: Wanted) -> Result<bool, ReloadError> {
         let made = make(
-            loaded,
+            wanted,
             &mut state.registry,
             &state.listeners,
             &state.bound,
@@ -182,9 +283,17 @@ impl Proxy {
         }
         let Some(own) = made.trees.pop() else { return };
         let members = own.members();
+        if members.len() > state.members.len() {
+            run::raise_file_limit(
+                made.loaded.config.limits.clients,
+                self.workers.len(),
+                members.len(),
+            );
+        }
         self.dismiss_copies(state, &members);
         let before = std::mem::replace(&mut state.members, members);
         state.loaded = made.loaded;
+        state.servers = made.servers;
         self.welcome_copies(state, &before);
         let (done, all) = mpsc::channel();
         let limits = state.loaded.config.limits.clone();

@@ -1,6 +1,7 @@
 //! The life of the process: start, follow changes, drain, end.
 
 use std::{
+    collections::BTreeMap,
     fs,
     net::IpAddr,
     sync::{Arc, Mutex},
@@ -16,7 +17,9 @@ use tokio::{
 use super::{
     Front, Proxy, State,
     copies::Copies,
-    reload::{ReloadError, make},
+    dns::{self, Names},
+    front,
+    reload::{ReloadError, Wanted, make},
     watch::Watch,
     workers::{Make, Workers},
 };
@@ -97,12 +100,20 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let host_id = host_id();
     let limits = loaded.config.limits.clone();
     let memory = loaded.config.embedded.memory;
-    let made = make(loaded, &mut registry, &[], &[], workers, host_id, dialect)?;
-    raise_file_limit(
-        limits.clients,
+    // A name that does not resolve yet is no reason to stay away: nodes come up in any order.
+    let names = Arc::new(Names::new(runtime.handle().clone()));
+    names.follow(&dns::questions(&loaded.config));
+    runtime.block_on(names.first());
+    let servers = front::servers(&loaded.config, &names).map_err(ReloadError::from)?;
+    let made = make(
+        Wanted { loaded, servers },
+        &mut registry,
+        &[],
+        &[],
         workers,
-        made.trees.first().map_or(0, |tree| tree.members().len()),
-    );
+        host_id,
+        dialect,
+    )?;
 
     let started = Instant::now();
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -136,6 +147,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let state = State {
         registry,
         loaded: made.loaded.clone(),
+        servers: BTreeMap::new(),
         tree: Tree::empty(dialect),
         listeners: Vec::new(),
         bound: Vec::new(),
@@ -145,18 +157,21 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         reloads: 0,
         failures: 0,
         refused: None,
+        waits: false,
         draining: false,
         random,
     };
     let proxy = Arc::new(Proxy {
         front,
         workers,
+        names,
         register,
         started,
         io,
         host_id,
         dialect,
         runtime: runtime.handle().clone(),
+        change: Mutex::default(),
         state: Mutex::new(state),
     });
     proxy.start_serving(made);
@@ -239,8 +254,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
         mut terminate,
         mut interrupt,
     } = signals;
-    let mut beat = interval(BEAT);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tokio::spawn(beat(Arc::clone(proxy)));
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = Watch::default();
@@ -251,7 +265,6 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
     }
     loop {
         tokio::select! {
-            _ = beat.tick() => proxy.workers.beat(),
             _ = look.tick() => {
                 if proxy.workers.any_ended() {
                     // Its clients are gone and its listeners refuse: a fresh process serves them better.
@@ -262,6 +275,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
                     reload(proxy).await;
                 }
             }
+            () = proxy.names.changed() => renew(proxy).await,
             _ = hangup.recv() => {
                 tracing::info!("SIGHUP: reading the configuration again");
                 reload(proxy).await;
@@ -282,6 +296,22 @@ pub(crate) async fn reload(proxy: &Arc<Proxy>) {
     let proxy = Arc::clone(proxy);
     // The result is logged and kept where it happens.
     let _ = tokio::task::spawn_blocking(move || proxy.reload().is_ok()).await;
+}
+
+/// The same, when DNS names other servers.
+async fn renew(proxy: &Arc<Proxy>) {
+    let proxy = Arc::clone(proxy);
+    let _ = tokio::task::spawn_blocking(move || proxy.renew()).await;
+}
+
+/// Beside everything else: a reload may wait for names, and what is late is late meanwhile.
+async fn beat(proxy: Arc<Proxy>) {
+    let mut beat = interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        beat.tick().await;
+        proxy.workers.beat();
+    }
 }
 
 async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
@@ -317,7 +347,7 @@ pub(super) fn host_id() -> u64 {
 }
 
 /// Clients and lanes need a descriptor each.
-fn raise_file_limit(clients: usize, workers: usize, members: usize) {
+pub(super) fn raise_file_limit(clients: usize, workers: usize, members: usize) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     // Without a limit for clients there is none to keep to: as many files as there may be.
     let unlimited = clients >= 1 << 20;

@@ -92,7 +92,7 @@ fn tree(config: &Config) -> proxima::route::Tree {
         .iter()
         .filter_map(|(name, pool)| match &pool.source {
             Source::Static(servers) => Some((name.clone(), servers.clone())),
-            Source::File(_) => None,
+            Source::File(_) | Source::Dns(_) => None,
         })
         .collect();
     let mut registry = Registry::new(Here::new(&[], None));

@@ -16,6 +16,10 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Complaint> {
             Children::Pool(name) => match &config.pools.get(name)?.source {
                 Source::Static(servers) => servers.len(),
                 Source::File(_) => return None,
+                Source::Dns(_) => {
+                    let problem = "a list for the servers that DNS names, however many those are";
+                    return Some(length.site.refuse(problem).with_remedy("leave it out"));
+                }
             },
         };
         let problem = format!("a list of {} for {children} children", length.found);
@@ -38,7 +42,7 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
             let problem = shared_out(&pool.hash, servers).err()?;
             Some(complain(index.pools.get(name), format!("pools.{name}"), problem))
         }
-        Source::File(_) => None,
+        Source::File(_) | Source::Dns(_) => None,
     });
     let named = config
         .routes

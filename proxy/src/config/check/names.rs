@@ -58,8 +58,16 @@ fn nothing(config: &Config, mention: &Mention) -> Option<Complaint> {
                     suggest::remedy(pool, pools()),
                 );
             };
-            let Source::Static(servers) = &found.source else {
-                return None;
+            let servers = match &found.source {
+                Source::Static(servers) => servers,
+                Source::File(_) => return None,
+                // It could go at any moment, and the tree with it.
+                Source::Dns(_) => {
+                    return refuse(
+                        format!("the servers of `{}` come and go with DNS", shortened(pool)),
+                        Some("name the pool, or the server's own address".to_owned()),
+                    );
+                }
             };
             let known = servers
                 .iter()

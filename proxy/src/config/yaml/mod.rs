@@ -2,9 +2,10 @@
 //!
 //! * `events`: text → tree
 //! * `top`: the file's keys, listeners, limits
-//! * `pool`, `hash`: servers and how keys choose them
+//! * `pool`, `dns`, `hash`: servers, where they come from and how keys choose them
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
+mod dns;
 mod events;
 mod forms;
 mod handles;

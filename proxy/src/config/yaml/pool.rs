@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::hash::HashForm;
+use super::{dns::DnsForm, hash::HashForm};
 use crate::config::{
     Complaint, Place,
     document::{Node, shortened},
@@ -11,7 +11,7 @@ use crate::config::{
         Share, Text, Word,
     },
     reading::Reading,
-    schema::{Algorithm, Eject, Hash, Pool, Rejoin, Replicated, Server, Source},
+    schema::{Algorithm, Dns, Eject, Hash, Pool, Rejoin, Replicated, Server, Source},
     section::section,
     servers,
 };
@@ -20,10 +20,12 @@ section! {
     /// A set of servers. A list of servers alone is enough.
     #[short(servers)]
     pub(super) struct PoolKeys {
-        /// The servers: each an address, or a map. Either this or `file`.
+        /// The servers: each an address, or a map. Either this, `file` or `dns`.
         servers: Optional<List<ServerForm>>,
         /// A file with one server a line, followed by change: `address [weight] [name] [zone=Z]`, `#` begins a comment.
         file: Optional<PathText>,
+        /// A name whose addresses are the servers, asked every second: `name:port`, or a map.
+        dns: Optional<DnsForm>,
         /// How a key chooses a server where a route does not say otherwise.
         hash: HashForm = Hash::of(Algorithm::Ketama),
         /// Time for a reply, from the moment the request was handed to the connection.
@@ -215,6 +217,7 @@ impl Form for PoolForm {
         let PoolKeys {
             servers,
             file,
+            dns,
             hash,
             timeout,
             connect_timeout,
@@ -229,7 +232,7 @@ impl Form for PoolForm {
                 )
                 .with_remedy("write `{address: …, weight: …, name: …}`"));
         }
-        let source = source(servers, file, node.at, cx)?;
+        let source = source(servers, file, dns, node.at, cx)?;
         Ok(Pool {
             source,
             hash,
@@ -245,21 +248,29 @@ impl Form for PoolForm {
 fn source(
     listed: Option<Vec<(Place, Server)>>,
     file: Option<PathBuf>,
+    dns: Option<Dns>,
     at: Place,
     cx: &Reading,
 ) -> Result<Source, Complaint> {
-    let listed = match (listed, file) {
-        (Some(listed), None) => listed,
-        (None, Some(file)) => return Ok(Source::File(file)),
-        (Some(_), Some(_)) => {
-            return Err(cx
-                .refuse(at, "the pool has both `servers` and `file`")
-                .with_remedy("keep one"));
-        }
-        (None, None) => {
+    let given = [
+        ("servers", listed.is_some()),
+        ("file", file.is_some()),
+        ("dns", dns.is_some()),
+    ];
+    let mut given = given.iter().filter(|(_, given)| *given).map(|(key, _)| key);
+    if let (Some(one), Some(other)) = (given.next(), given.next()) {
+        return Err(cx
+            .refuse(at, format!("the pool has both `{one}` and `{other}`"))
+            .with_remedy("keep one"));
+    }
+    let listed = match (listed, file, dns) {
+        (_, Some(file), _) => return Ok(Source::File(file)),
+        (_, _, Some(dns)) => return Ok(Source::Dns(dns)),
+        (Some(listed), ..) => listed,
+        (None, ..) => {
             return Err(cx
                 .refuse(at, "the pool has no servers")
-                .with_remedy("write `servers` or `file`"));
+                .with_remedy("write `servers`, `file` or `dns`"));
         }
     };
     if listed.is_empty() {

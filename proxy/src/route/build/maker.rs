@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Build, BuildError};
 use crate::{
-    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server},
+    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, Source},
     members::Registry,
     route::{
         handle::{
@@ -293,6 +293,12 @@ impl<'a> Maker<'_, 'a> {
             .get(pool)
             .cloned()
             .ok_or_else(|| BuildError::Unknown(pool.into()))?;
+        let source = self.build.config.pools.get(pool).map(|pool| &pool.source);
+        if members.is_empty() && matches!(source, Some(Source::Dns(_))) {
+            // Not the miss of an empty list: what is written to it is lost.
+            let text = format!("pool {pool} has no servers: DNS has not named any yet");
+            return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);
+        }
         Ok(members
             .into_iter()
             .map(|member| self.push(Node::Leaf(Leaf::Member(member))))

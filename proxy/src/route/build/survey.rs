@@ -67,7 +67,8 @@ impl Maker<'_, '_> {
     }
 
     pub(super) fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
-        let nearest = nodes.first().map(|&node| self.distance(node));
+        let member = nodes.first().filter(|&&node| self.member_at(node).is_some());
+        let nearest = member.map(|&node| self.distance(node));
         if let (Children::Pool(pool), Some(Distance::Zone | Distance::Elsewhere)) = (children, nearest) {
             self.warnings.push(format!(
                 "no server of pool `{pool}` is on this host, so `nearest` reads from afar; if one is, say which with \

@@ -1,0 +1,210 @@
+//! One question to DNS, and what became of it.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use hickory_resolver::{
+    lookup::Lookup,
+    net::{DnsError, NetError},
+    proto::{
+        op::ResponseCode,
+        rr::{Name, RData, Record as Answered, RecordType, rdata::SRV},
+    },
+};
+use tokio::{task::JoinSet, time::timeout};
+
+use super::{
+    answer,
+    resolver::{Resolver, Servers},
+};
+use crate::config::schema::{Dns, Record, Server};
+
+/// An answer that takes longer, all its parts together, is a failure.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Targets of SRV records that are asked for at the same time.
+const AT_ONCE: usize = 16;
+/// More servers than any real answer has.
+const LIMIT: usize = 10_000;
+
+/// Why an answer cannot be used. What was known before it stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    #[error("there is no such name")]
+    NoName,
+    #[error("the name has no such records")]
+    NoRecords,
+    #[error("the DNS server answers {0}")]
+    Refused(ResponseCode),
+    #[error("no answer in time")]
+    Late,
+    #[error("no good answer: {0}")]
+    Bad(String),
+    #[error("more than {LIMIT} servers")]
+    TooMany,
+    #[error("whom to ask is not known: {0}")]
+    Nobody(String),
+}
+
+impl Failure {
+    /// Of the same kind, whatever the details say.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    /// The name is there, and empty; or it is not there.
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::NoName | Self::NoRecords)
+    }
+}
+
+impl From<NetError> for Failure {
+    fn from(error: NetError) -> Self {
+        match error {
+            NetError::Timeout => Self::Late,
+            NetError::Dns(DnsError::NoRecordsFound(nothing)) => nothing.response_code.into(),
+            NetError::Dns(DnsError::ResponseCode(code)) => code.into(),
+            other => Self::Bad(other.to_string()),
+        }
+    }
+}
+
+impl From<ResponseCode> for Failure {
+    fn from(code: ResponseCode) -> Self {
+        match code {
+            ResponseCode::NXDomain => Self::NoName,
+            ResponseCode::NoError => Self::NoRecords,
+            other => Self::Refused(other),
+        }
+    }
+}
+
+/// Asks one question, as often as one likes.
+pub(super) struct Asker {
+    question: Dns,
+    whom: Servers,
+}
+
+impl Asker {
+    pub(super) fn new(question: Dns) -> Self {
+        let whom = Servers::new(question.server);
+        Self { question, whom }
+    }
+
+    /// The servers that the answer names: one at least, each once, always in the same order.
+    pub(super) async fn ask(&mut self) -> Result<Vec<Server>, Failure> {
+        timeout(PATIENCE, self.answer())
+            .await
+            .unwrap_or(Err(Failure::Late))
+    }
+
+    async fn answer(&mut self) -> Result<Vec<Server>, Failure> {
+        // With the dot at its end: no search domain is tried.
+        let mut name =
+            Name::from_ascii(&self.question.name).map_err(|error| Failure::Bad(error.to_string()))?;
+        name.set_fqdn(true);
+        let record = self.question.record;
+        let resolver = &self.whom.resolver()?;
+        let found = match record {
+            Record::A(port) => at_port(addresses(&resolver.lookup(name, RecordType::A).await?), port),
+            Record::Aaaa(port) => at_port(addresses(&resolver.lookup(name, RecordType::AAAA).await?), port),
+            Record::Srv => services(resolver, name).await?,
+        };
+        let servers = answer::servers(found);
+        match servers.len() {
+            0 => Err(Failure::NoRecords),
+            1..=LIMIT => Ok(servers),
+            _ => Err(Failure::TooMany),
+        }
+    }
+}
+
+fn addresses(answer: &Lookup) -> Vec<IpAddr> {
+    answer
+        .answers()
+        .iter()
+        .filter_map(|record| record.data.ip_addr())
+        .collect()
+}
+
+fn at_port(addresses: Vec<IpAddr>, port: u16) -> Vec<(SocketAddr, u16)> {
+    addresses
+        .into_iter()
+        .map(|ip| (SocketAddr::new(ip, port), 1))
+        .collect()
+}
+
+/// The addresses of a service's targets, with their ports and weights. A target that has no address is no server (it
+/// has just gone, or is not there yet); one that cannot be asked for makes the whole answer a failure.
+async fn services(resolver: &Resolver, name: Name) -> Result<Vec<(SocketAddr, u16)>, Failure> {
+    let answer = resolver.lookup(name, RecordType::SRV).await?;
+    let records = answer::best(answer.answers().iter().filter_map(|record| match &record.data {
+        RData::SRV(record) => Some(record.clone()),
+        _ => None,
+    }));
+    let targets = targets(resolver, &records, answer.additionals()).await?;
+    let at = |record: &SRV| {
+        let addresses = targets.get(&record.target).cloned().unwrap_or_default();
+        let (port, weight) = (record.port, record.weight);
+        addresses
+            .into_iter()
+            .map(move |ip| (SocketAddr::new(ip, port), weight))
+    };
+    let found: Vec<_> = records.iter().flat_map(at).take(LIMIT + 1).collect();
+    match found.len() {
+        0..=LIMIT => Ok(found),
+        _ => Err(Failure::TooMany),
+    }
+}
+
+/// Most servers send the addresses of targets along, as far as there is room; what does not fit is left out without a sign,
+/// perhaps in the middle of the last target's addresses. So a target that has a single IPv4 address, as a pod has, and is
+/// not the last is believed; the others are asked for.
+async fn targets(
+    resolver: &Resolver,
+    records: &[SRV],
+    sent: &[Answered],
+) -> Result<BTreeMap<Name, Vec<IpAddr>>, Failure> {
+    let mut known: BTreeMap<Name, Vec<IpAddr>> = BTreeMap::new();
+    for record in sent {
+        let address = record.data.ip_addr().filter(IpAddr::is_ipv4);
+        known.entry(record.name.clone()).or_default().extend(address);
+    }
+    known.retain(|_, addresses| addresses.len() == 1);
+    if let Some(last) = sent.last() {
+        known.remove(&last.name);
+    }
+    let mut missing: Vec<Name> = records.iter().map(|record| record.target.clone()).collect();
+    missing.sort();
+    missing.dedup();
+    missing.retain(|target| !known.contains_key(target));
+    for some in missing.chunks(AT_ONCE) {
+        let mut asked = JoinSet::new();
+        for target in some {
+            let (resolver, target) = (resolver.clone(), target.clone());
+            asked.spawn(async move { (target.clone(), target_addresses(&resolver, target).await) });
+        }
+        for (target, addresses) in asked.join_all().await {
+            known.insert(target, addresses?);
+        }
+    }
+    Ok(known)
+}
+
+async fn target_addresses(resolver: &Resolver, target: Name) -> Result<Vec<IpAddr>, Failure> {
+    for record in [RecordType::A, RecordType::AAAA] {
+        match resolver.lookup(target.clone(), record).await {
+            Ok(answer) => {
+                let found = addresses(&answer);
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+            }
+            Err(failure) if failure.is_nothing() => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(Vec::new())
+}

@@ -1,0 +1,127 @@
+//! Whom to ask, and one look-up: by UDP, and what was truncated again by TCP.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use hickory_resolver::{
+    Resolver as Hickory, TokioResolver,
+    config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig},
+    lookup::Lookup,
+    net::{NetError, runtime::TokioRuntimeProvider},
+    proto::{
+        op::ResponseCode,
+        rr::{Name, RecordType},
+    },
+    system_conf::read_system_conf,
+};
+
+use super::Failure;
+use crate::control::watch::Watch;
+
+/// A DNS server that has not answered for so long, repetitions included, is given up for this time.
+const TRY: Duration = Duration::from_secs(1);
+
+/// The DNS servers of one question.
+pub(super) struct Servers {
+    /// The one to ask; none = as the system says.
+    own: Option<SocketAddr>,
+    resolver: Option<Resolver>,
+    /// What the system says.
+    system: Watch,
+}
+
+impl Servers {
+    pub(super) fn new(own: Option<SocketAddr>) -> Self {
+        Self {
+            own,
+            resolver: None,
+            system: Watch::default(),
+        }
+    }
+
+    /// The same one every time, as it remembers which servers answer; another when the system's files were written, which
+    /// may be after the start.
+    pub(super) fn resolver(&mut self) -> Result<Resolver, Failure> {
+        let system = ["/etc/resolv.conf", "/etc/hosts"].map(PathBuf::from);
+        if self.own.is_none() && self.system.changed(system.into()) {
+            self.resolver = None;
+        }
+        if let Some(resolver) = &self.resolver {
+            return Ok(resolver.clone());
+        }
+        let made = Resolver::new(self.own).map_err(|error| Failure::Nobody(error.to_string()))?;
+        Ok(self.resolver.insert(made).clone())
+    }
+}
+
+/// Asks them.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    udp: TokioResolver,
+    servers: Vec<SocketAddr>,
+}
+
+impl Resolver {
+    fn new(own: Option<SocketAddr>) -> Result<Self, NetError> {
+        let (servers, hosts) = match own {
+            Some(server) => (vec![server], ResolveHosts::Never),
+            None => {
+                let (system, _) = read_system_conf()?;
+                let servers = system.name_servers().iter().map(|server| (server.ip, 53).into());
+                (servers.collect(), ResolveHosts::Always)
+            }
+        };
+        Ok(Self {
+            // One at a time: a truncated answer would wait for the time-out of a server that is dead.
+            udp: hickory(&servers, ConnectionConfig::udp, hosts, 1)?,
+            servers,
+        })
+    }
+
+    /// A whole answer without an error; there may be no records in it.
+    pub(super) async fn lookup(&self, name: Name, record: RecordType) -> Result<Lookup, Failure> {
+        let mut answer = self.udp.lookup(name.clone(), record).await;
+        if matches!(answer, Err(NetError::Timeout)) {
+            // Another server comes first now, if there is one.
+            answer = self.udp.lookup(name.clone(), record).await;
+        }
+        let answer = match answer {
+            // By a connection of its own: dnsmasq answers on each from what it knew when the connection was made.
+            Err(NetError::Truncated) => {
+                let all = self.servers.len();
+                let tcp = hickory(&self.servers, ConnectionConfig::tcp, ResolveHosts::Never, all)?;
+                tcp.lookup(name, record).await?
+            }
+            other => other?,
+        };
+        match answer.message().response_code {
+            ResponseCode::NoError => Ok(answer),
+            code => Err(code.into()),
+        }
+    }
+}
+
+fn hickory(
+    servers: &[SocketAddr],
+    connection: fn() -> ConnectionConfig,
+    hosts: ResolveHosts,
+    at_once: usize,
+) -> Result<TokioResolver, NetError> {
+    let servers = servers.iter().map(|server| {
+        let mut connection = connection();
+        connection.port = server.port();
+        let mut config = NameServerConfig::udp_and_tcp(server.ip());
+        config.connections = vec![connection];
+        config
+    });
+    let config = ResolverConfig::from_parts(None, Vec::new(), servers.collect());
+    let mut builder = Hickory::builder_with_config(config, TokioRuntimeProvider::default());
+    let options = builder.options_mut();
+    options.use_hosts_file = hosts;
+    options.num_concurrent_reqs = at_once;
+    options.timeout = TRY;
+    // The next question is soon enough.
+    options.attempts = 0;
+    // Every question is asked.
+    options.cache_size = 0;
+    builder.build()
+}

@@ -1,0 +1,384 @@
+"""Members by DNS: whoever a name stands for is served, as soon as an answer says so, and no bad answer changes anything."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+
+import pytest
+from dnslib import RCODE
+
+from harness import ports, until
+from harness.load import Load
+from harness.names import Names
+from harness.proxy import config
+
+NAME = "memcached.cache.svc.cluster.local"
+HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
+COPIES = {"by_operation": {"read": {"nearest": "cache"}, "default": {"all_sync": "cache"}}}
+
+
+@pytest.fixture
+def names(cleanup):
+    server = Names()
+    cleanup.callback(server.stop)
+    return server
+
+
+@pytest.fixture
+def nodes(memcached):
+    """A memcached on each host, all on one port, as the pods of a Service are."""
+    port = _port(HOSTS)
+    return [memcached(host=host, port=port) for host in HOSTS]
+
+
+def _port(hosts):
+    """One that is free on all of them."""
+    while True:
+        port = ports.free(hosts[0])
+        try:
+            for host in hosts:
+                socket.create_server((host, port)).close()
+        except OSError:
+            continue
+        return port
+
+
+def pool(names, port, interval="100ms", **keys):
+    """Asked more often than by default, so that tests wait less; the default has a test of its own."""
+    name = f"{NAME}:{port}" if port else NAME
+    return {"dns": {"name": name, "interval": interval, "server": names.address, **keys}}
+
+
+def port_of(node):
+    return int(node.address.rsplit(":", 1)[1])
+
+
+def members(proxy):
+    return [row["address"] for row in json.loads(proxy.http("/members")[1])]
+
+
+def addresses(nodes):
+    return [node.address for node in nodes]
+
+
+def answered(proxy, more=3):
+    """Waits until DNS has answered so many more times."""
+    goal = proxy.metric("dns_answers_total") + more
+    until(lambda: proxy.metric("dns_answers_total") >= goal, "DNS answers")
+
+
+def failed(proxy, more=2):
+    goal = proxy.metric("dns_failures_total") + more
+    until(lambda: proxy.metric("dns_failures_total") >= goal, "DNS fails")
+
+
+def test_a_server_that_dns_names_is_served_after_one_answer_and_a_removed_one_is_gone(names, nodes, proxima):
+    names.set(NAME, *HOSTS[:3])
+    # As it is written by default: asked every second.
+    dns = {"name": f"{NAME}:{port_of(nodes[0])}", "server": names.address}
+    proxy = proxima(config(COPIES, {"cache": {"dns": dns}}))
+    assert members(proxy) == addresses(nodes[:3])
+    shown = []
+
+    def once(request, reply, transport):
+        """The first answer with the fourth is the last one."""
+        if shown:
+            return None
+        shown.append(time.monotonic())
+        return reply
+
+    with Load(proxy.address, rate=300) as load, proxy.raw() as client:
+        names.set(NAME, *HOSTS)
+        names.trouble = once
+        until(lambda: nodes[3].address in members(proxy), "the fourth is a member")
+        print(f"the fourth served {time.monotonic() - shown[0]:.3f} s after the first answer with it")
+        client.set("k", "v")
+        assert [node.get("k") for node in nodes] == [b"v"] * 4
+        names.trouble = None
+        names.set(NAME, *HOSTS[:1], *HOSTS[2:])
+        until(lambda: nodes[1].address not in members(proxy), "the second is none any more")
+        client.set("k", "w")
+        assert [node.get("k") for node in nodes] == [b"w", b"v", b"w", b"w"]
+        load.after(100)
+    until(lambda: nodes[1].stat("curr_connections") <= 2, "no connection to it is left")
+    assert {name for name, *_ in names.asked} == {NAME}, "no search domain is tried"
+
+
+def test_the_order_of_an_answer_changes_nothing(names, nodes, proxima):
+    names.set(NAME, *HOSTS)
+    proxy = proxima(config("cache", {"cache": pool(names, port_of(nodes[0]))}))
+    version = proxy.version()
+    answered(proxy, 20)
+    assert members(proxy) == addresses(nodes)
+    assert proxy.version() == version and proxy.metric("config_reloads_total") == 0
+
+
+def rcode(code):
+    def trouble(request, reply, transport):
+        bad = request.reply()
+        bad.header.rcode = code
+        return bad.pack()
+
+    return trouble
+
+
+def truncated(request, reply, transport):
+    """Some of it by UDP, and nothing by TCP."""
+    if transport == "tcp":
+        return None
+    part = request.reply()
+    part.header.tc = 1
+    return part.pack()
+
+
+TROUBLES = {
+    "NXDOMAIN": rcode(RCODE.NXDOMAIN),
+    "SERVFAIL": rcode(RCODE.SERVFAIL),
+    "REFUSED": rcode(RCODE.REFUSED),
+    "empty": rcode(RCODE.NOERROR),
+    "silence": lambda request, reply, transport: None,
+    "garbage": lambda request, reply, transport: reply[:2] + b"\xff" * 40,
+    "half": lambda request, reply, transport: reply[:-20],
+    "not a reply": lambda request, reply, transport: request.pack(),
+    "another id": lambda request, reply, transport: b"\0\0" + reply[2:],
+    "another question": lambda request, reply, transport: reply.replace(b"memcached", b"memcachee"),
+    "truncated": truncated,
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_bad_answer_leaves_the_servers_as_they_are(names, nodes, proxima, trouble):
+    names.set(NAME, *HOSTS)
+    proxy = proxima(config(COPIES, {"cache": pool(names, port_of(nodes[0]))}))
+    version = proxy.version()
+    assert proxy.metric("dns_up", pool="cache", name=NAME) == 1
+    with Load(proxy.address, rate=300) as load:
+        names.trouble = TROUBLES[trouble]
+        failed(proxy)
+        assert proxy.metric("dns_up") == 0
+        assert members(proxy) == addresses(nodes) and proxy.version() == version
+        load.after(50)
+        names.trouble = None
+        until(lambda: proxy.metric("dns_up") == 1, "it answers again")
+        load.after(50)
+    assert proxy.version() == version and proxy.metric("config_reloads_total") == 0
+    told = [line for line in proxy.log().splitlines() if "WARN" in line or "ERROR" in line or "again" in line]
+    assert len(told) == 2 and "DNS fails" in told[0] and "DNS answers again" in told[1], told
+
+
+def test_a_name_without_a_server_left_keeps_its_last_ones(names, nodes, proxima):
+    names.set(NAME, *HOSTS)
+    proxy = proxima(config(COPIES, {"cache": pool(names, port_of(nodes[0]))}))
+    names.set(NAME)
+    failed(proxy)
+    assert members(proxy) == addresses(nodes)
+    names.set(NAME, HOSTS[2])
+    until(lambda: members(proxy) == [nodes[2].address], "the next good answer counts")
+
+
+def test_1000_servers_come_at_once_by_tcp(names, memcached, proxima):
+    """One memcached on every address of this host stands for all of them: no key is missed wherever it goes."""
+    server = memcached(host="0.0.0.0", options=("-c", "8192"))
+    many = [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(1000)]
+    names.set(NAME, HOSTS[0])
+    proxy = proxima(config("cache", {"cache": pool(names, port_of(server))}))
+    with Load(proxy.address, clients=20, rate=400) as load:
+        names.set(NAME, *many)
+        until(lambda: len(members(proxy)) == 1000, "all of them are members")
+        load.after(400)
+        assert proxy.metric("pool_members", pool="cache", up="true") == 1000
+        names.set(NAME, *many[:500])
+        until(lambda: len(members(proxy)) == 500, "half of them have gone")
+        load.after(200)
+        names.set(NAME, HOSTS[0])
+        until(lambda: len(members(proxy)) == 1, "all but one have gone")
+        load.after(200)
+    assert names.questions("tcp") > 0
+    until(lambda: proxy.metric("lanes") <= 4, "connections to those that have gone are closed")
+
+
+def test_services_have_ports_weights_and_priorities(names, memcached, proxima):
+    first, second, spare = memcached.several(3)
+    names.set("a.node", "127.0.0.1")
+    names.set("b.node", "127.0.0.1")
+    names.set("gone.node")
+    ours = [(10, 50, port_of(first), "a.node"), (10, 25, port_of(second), "b.node"), (10, 25, 1, "gone.node")]
+    names.set_services(NAME, *ours, (20, 25, port_of(spare), "a.node"))
+    proxy = proxima(config({"all_sync": "cache"}, {"cache": pool(names, None, record="srv")}))
+    rows = json.loads(proxy.http("/members")[1])
+    expected = sorted([(first.address, 2.0), (second.address, 1.0)], key=lambda row: port_of_address(row[0]))
+    assert [(row["address"], row["weight"]) for row in rows] == expected
+    version = proxy.version()
+    # A target that cannot be asked for is not one that is gone.
+    def trouble(request, reply, transport):
+        return rcode(RCODE.SERVFAIL)(request, reply, transport) if "b.node" in str(request.q.qname) else reply
+
+    names.trouble = trouble
+    failed(proxy)
+    assert proxy.version() == version
+    names.trouble = None
+    # Kubernetes' weights change with the number of pods: the same for all is the same as before.
+    names.set_services(NAME, (0, 100, port_of(first), "a.node"))
+    until(lambda: members(proxy) == [first.address], "one is left")
+    assert proxy.member(first.address)["weight"] == 1.0
+    # All others were down, as it were: the next priority is the best.
+    names.set_services(NAME, (20, 25, port_of(spare), "a.node"))
+    until(lambda: members(proxy) == [spare.address], "the spare one serves")
+
+
+def test_addresses_that_come_along_with_services_may_be_cut_off(names, proxima):
+    names.set("single.node", "127.0.0.1")
+    names.set("several.node", "127.0.0.2", "127.0.0.3", "127.0.0.4", "::1")
+    names.set("six.node", "::1")
+    names.set_services(NAME, *((1, 1, port, f"{node}.node") for port, node in enumerate(("single", "several", "six"), 1)))
+    proxy = proxima(config({"all_sync": "cache"}, {"cache": pool(names, None, record="srv")}))
+    expected = ["127.0.0.1:1", "127.0.0.2:2", "127.0.0.3:2", "127.0.0.4:2", "[::1]:3"]
+    for along in range(6):
+        names.along = along
+        answered(proxy)
+        assert members(proxy) == expected, along
+    assert proxy.metric("config_reloads_total") == 0
+    # A target whose only address came along is not asked for.
+    asked = len(names.asked)
+    answered(proxy)
+    assert "single.node" not in {name for name, *_ in names.asked[asked:]}
+
+
+def port_of_address(address):
+    return int(address.rsplit(":", 1)[1])
+
+
+def test_addresses_of_version_6(names, memcached, proxima):
+    server = memcached(host="::1")
+    names.set(NAME, "::1", "127.0.0.1")
+    proxy = proxima(config("cache", {"cache": pool(names, port_of(server), record="aaaa")}))
+    assert members(proxy) == [server.address]
+    with proxy.raw() as client:
+        client.set("k", "v")
+    assert server.get("k") == b"v"
+
+
+@pytest.mark.parametrize("trouble", ["NXDOMAIN", "silence"])
+def test_a_name_that_does_not_resolve_yet_does_not_hold_up_the_start(names, nodes, proxima, trouble):
+    names.trouble = TROUBLES[trouble]
+    routes = ["cache", {"nearest": "cache"}, {"all_sync": "cache"}, {"all_async": "cache"}, {"random": "cache"}]
+    also = {"failover": ["cache", "embedded"]}
+    proxy = proxima(config(routes[0], {"cache": pool(names, port_of(nodes[0]))}, *routes[1:], also))
+    status, text = proxy.http("/ready")
+    assert status == 503 and "pool cache: 0 of 0 members up" in text
+    assert proxy.metric("dns_up") == 0 and proxy.metric("pool_members", pool="cache") == 0
+    assert "DNS fails" in proxy.log()
+    for listener, route in enumerate(routes):
+        with proxy.raw(listener) as client:
+            if "all_async" not in route:
+                for request in (b"get k\r\n", b"set k 0 0 1\r\nv\r\n", b"delete k\r\n"):
+                    answer = client.ask(request)
+                    assert answer.startswith(b"SERVER_ERROR ") and b"DNS has not named any" in answer, (route, answer)
+    with proxy.raw(len(routes)) as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+    names.trouble = None
+    names.set(NAME, *HOSTS)
+    until(lambda: proxy.http("/ready")[0] == 200, "ready as soon as it answers")
+    with proxy.raw(2) as client:
+        client.set("k", "v")
+    assert [node.get("k") for node in nodes] == [b"v"] * 4
+
+
+def test_a_change_to_a_name_without_an_answer_is_refused_until_there_is_one(names, nodes, proxima):
+    made = config(COPIES, {"cache": addresses(nodes[:1])})
+    proxy = proxima(made)
+    version = proxy.version()
+    with Load(proxy.address, rate=300) as load:
+        proxy.write({**made, "pools": {"cache": pool(names, port_of(nodes[0]))}})
+        status, text = proxy.reload()
+        assert status == 422 and f"pool cache: no answer for {NAME} (there is no such name)" in text
+        load.after(50)
+        assert proxy.version() == version and proxy.http("/ready")[0] == 200
+        names.set(NAME, *HOSTS)
+        until(lambda: members(proxy) == addresses(nodes), "it takes effect with the first answer")
+        load.after(50)
+        assert proxy.reload()[0] == 200
+        # Back: nobody asks any more.
+        proxy.write(made)
+        assert proxy.reload()[0] == 200
+        asked = len(names.asked)
+        load.after(100)
+        assert len(names.asked) <= asked + 1
+
+
+def test_a_change_of_the_configuration_has_the_servers_at_once(names, nodes, proxima):
+    made = config(COPIES, {"cache": addresses(nodes[:1])})
+    proxy = proxima(made)
+    names.set(NAME, *HOSTS)
+    with Load(proxy.address, rate=300) as load:
+        for number in range(10):
+            dns = pool(names, port_of(nodes[0]), interval=f"{number + 100}ms")
+            proxy.write({**made, "pools": {"cache": dns if number % 2 == 0 else addresses(nodes[:1])}})
+            assert proxy.reload()[0] == 200
+            assert len(members(proxy)) == (4 if number % 2 == 0 else 1)
+            load.after(20)
+    assert proxy.metric("config_failures_total") == 0
+
+
+def test_dns_is_followed_while_the_file_is_bad(names, nodes, proxima):
+    names.set(NAME, *HOSTS[:1])
+    proxy = proxima(config(COPIES, {"cache": pool(names, port_of(nodes[0]))}))
+    proxy.write("listeners: [\n")
+    until(lambda: proxy.metric("config_failures_total") > 0, "the file is refused")
+    names.set(NAME, *HOSTS)
+    until(lambda: members(proxy) == addresses(nodes), "all are members")
+
+
+def test_two_pools_may_ask_for_one_name(names, nodes, proxima):
+    names.set(NAME, *HOSTS)
+    pools = {"cache": pool(names, port_of(nodes[0])), "other": pool(names, port_of(nodes[0]))}
+    proxy = proxima(config(COPIES, pools, {"all_sync": "other"}))
+    assert len(members(proxy)) == 8
+    assert proxy.metric("dns_up") == 2
+
+
+def test_explain_asks_dns_without_a_running_proxy(names, command, tmp_path):
+    names.set(NAME, "127.0.0.9")
+    file = tmp_path / "proxima.yaml"
+    file.write_text(json.dumps(config("cache", {"cache": pool(names, 11211)})))
+    done = command("explain", "k", "--config", str(file))
+    assert done.returncode == 0 and "127.0.0.9:11211" in done.stdout, done
+
+
+def _may_mount():
+    command = ["unshare", "--mount", "mount", "--bind", "/etc/hostname", "/etc/hosts"]
+    return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not _may_mount(), reason="only root has a resolv.conf of its own, and port 53")
+def test_the_system_says_whom_to_ask(cleanup, nodes, proxima, tmp_path):
+    """As in a pod: a search list, ndots:5, the address of the cluster's DNS; and a name of its own in /etc/hosts."""
+    names = Names("127.53.53.53", 53)
+    cleanup.callback(names.stop)
+    names.set(NAME, *HOSTS)
+    resolv, hosts = tmp_path / "resolv.conf", tmp_path / "hosts"
+    search = "search cache.svc.cluster.local svc.cluster.local cluster.local\n"
+    resolv.write_text(f"{search}nameserver {names.host}\noptions ndots:5\n")
+    hosts.write_text(f"{HOSTS[1]} own\n")
+    mounts = f"mount --bind {resolv} /etc/resolv.conf && mount --bind {hosts} /etc/hosts && exec \"$@\""
+    port = port_of(nodes[0])
+    pools = {"cache": {"dns": f"{NAME}:{port}"}, "own": {"dns": f"own:{port}"}}
+    proxy = proxima(config(COPIES, pools, "own"), before=["unshare", "--mount", "sh", "-c", mounts, "sh"])
+    assert members(proxy) == [*addresses(nodes), nodes[1].address]
+    assert {name for name, *_ in names.asked} == {NAME}
+    # The files are read again when they change.
+    hosts.write_text(f"{HOSTS[2]} own\n")
+    until(lambda: members(proxy)[4:] == [nodes[2].address], "a changed /etc/hosts counts")
+    version = proxy.version()
+    resolv.write_text("")
+    failed(proxy)
+    assert proxy.version() == version
+    resolv.write_text(f"nameserver {names.host}\n")
+    until(lambda: proxy.metric("dns_up", pool="cache") == 1, "it is asked again")
+    # A dead name server before it does not matter, not even where the answer must be had by TCP.
+    resolv.write_text(f"nameserver 127.53.53.54\nnameserver {names.host}\n")
+    names.set(NAME, *(f"127.2.0.{number}" for number in range(1, 201)))
+    until(lambda: len(members(proxy)) == 201, "the second name server is asked")
