@@ -120,7 +120,6 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 		"default: 5\n":                                 "not a map of options",
 		"default:\n  pinCPU: true\n  pinCPU: false\n":  "is there twice",
 		"policy:\n  Active: balloons\n":                ":2: policy \"balloons\" has no counterpart",
-		"group.x: {}\n":                                "none of the layers default",
 		"default: {pinCPU: true":                       "agent.yaml",
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "agent.yaml"), text)
@@ -128,6 +127,21 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v; want %q", text, o, err, want)
 		}
+	}
+}
+
+func TestFilesThatAreNoLayersAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "agent.yaml"), "default: {}")
+	if o, err := Load(dir, Where{}); err == nil || !strings.Contains(err.Error(), "not a layer") {
+		t.Errorf("%+v %v", o, err)
+	}
+}
+
+func TestLayersOfOtherNodesLeaveTheDefaults(t *testing.T) {
+	o, err := Load(write(t, filepath.Join(t.TempDir(), "a"), "group.x: {pinCPU: false}"), Where{Group: "y"})
+	if err != nil || !o.PinCPU || len(o.Notes) != 1 {
+		t.Errorf("%+v %v", o, err)
 	}
 }
 

@@ -36,11 +36,11 @@ func Watch(ctx context.Context, changed func(), paths ...string) error {
 				return nil
 			}
 			pending.Reset(settle)
-		case err, ok := <-watcher.Errors:
+		case _, ok := <-watcher.Errors: // more events than the kernel keeps: something has changed
 			if !ok {
 				return nil
 			}
-			return err
+			pending.Reset(settle)
 		case <-pending.C:
 			changed()
 		}

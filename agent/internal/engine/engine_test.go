@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 type runtime struct {
 	mu     sync.Mutex
 	cpus   map[string]string
+	memory map[string]string
 	broken bool
 }
 
@@ -30,7 +32,7 @@ func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, 
 		return nil, errors.New("ttrpc: server closed")
 	}
 	for _, c := range changes {
-		r.cpus[c.ID] = c.CPUs.String()
+		r.cpus[c.ID], r.memory[c.ID] = c.CPUs.String(), c.Memory.String()
 	}
 	return nil, nil
 }
@@ -60,7 +62,7 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r := &runtime{cpus: map[string]string{}}
+	r := &runtime{cpus: map[string]string{}, memory: map[string]string{}}
 	e.Attach(r)
 	go e.Run(ctx)
 	return e, r
@@ -221,7 +223,49 @@ func TestDryRunAndForeignCPUsetsChangeNothing(t *testing.T) {
 	e, _ = start(t, "cores=8", Settings{})
 	foreign := arrival("b", policy.Guaranteed, 2000)
 	foreign.Seen.CPUs = cpuset.Of(7)
-	if pin, _ := e.Create(foreign); !pin.CPUs.Empty() || e.Status().Seats[0].Foreign != "7" || e.Status().Counters.Foreign != 1 {
+	if pin, _ := e.Create(foreign); !pin.CPUs.Empty() || e.Status().Seats[0].Foreign != "CPUs 7 memory " || e.Status().Counters.Foreign != 1 {
 		t.Errorf("a container with CPUs was pinned to %s: %+v", pin.CPUs, e.Status())
+	}
+}
+
+func TestNothingIsChangedUntilThereIsAGoodConfiguration(t *testing.T) {
+	e, r := start(t, "cores=8", Settings{})
+	e.Hold(errors.New("agent.yaml:2: bad"))
+	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.Empty() || !strings.Contains(e.Status().Passive, "agent.yaml:2") {
+		t.Errorf("pinned to %s; passive %q", pin, e.Status().Passive)
+	}
+	if err := e.Configure(config.Default(), nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not pinned with a good configuration", func() bool { return r.has("a") == "0-1" })
+}
+
+// An empty cpuset means "no change" to a runtime: everybody has to be told all CPUs and nodes.
+func TestReleaseGivesEverythingBack(t *testing.T) {
+	e, r := start(t, "sockets=2,cores=4", Settings{})
+	e.Create(arrival("owner", policy.Guaranteed, 2000))
+	e.Create(arrival("sharer", "Burstable", 100))
+	e.Release()
+	eventually(t, "not given everything back", func() bool { return r.has("owner") == "0-7" && r.has("sharer") == "0-7" })
+	r.mu.Lock()
+	memory := r.memory["owner"]
+	r.mu.Unlock()
+	if memory != "0-1" {
+		t.Errorf("memory nodes %q", memory)
+	}
+	if err := e.Configure(config.Default(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if pin, changes := e.Create(arrival("late", policy.Guaranteed, 2000)); !pin.Empty() || len(changes) > 0 {
+		t.Errorf("pinned after the release: %s %v", pin, changes)
+	}
+}
+
+func TestACpusetOfMemoryAloneIsLeftAloneToo(t *testing.T) {
+	e, _ := start(t, "sockets=2,cores=4", Settings{})
+	a := arrival("a", policy.Guaranteed, 2000)
+	a.Seen.Memory = cpuset.Of(1)
+	if pin, _ := e.Create(a); !pin.Empty() || e.Status().Counters.Foreign != 1 {
+		t.Errorf("pinned to %s", pin)
 	}
 }

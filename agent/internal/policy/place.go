@@ -186,13 +186,24 @@ func (p *Policy) Explain(s State, c Container) Decision {
 // Nodes returns the NUMA nodes on which a placed container's CPUs are.
 func (p *Policy) Nodes(pin Pin) []int { return p.Tree.Topology.NodesOf(pin.CPUs).IDs() }
 
-// Free returns what is left in a pool: CPUs that could become exclusive, and thousandths of shared ones.
-func (p *Policy) Free(s State, at *pool.Pool) (exclusive, milli int) {
+// Room is what is left in a pool.
+type Room struct {
+	Exclusive int   // CPUs that could become exclusive
+	Milli     int   // thousandths of shared CPUs
+	Bytes     int64 // of memory
+}
+
+// Room returns what is left in each pool, by its id.
+func (p *Policy) Room(s State) []Room {
 	l := p.ledger(s, "")
-	room := l.removable[at.ID]
-	p.Tree.Ancestors(at.ID, func(a *pool.Pool) bool {
-		room = min(room, l.removable[a.ID])
-		return true
-	})
-	return room, max(0, p.freeShared(l, at.ID))
+	rooms := make([]Room, len(p.Tree.Pools))
+	for i := range rooms {
+		at := &p.Tree.Pools[i]
+		rooms[i] = Room{Exclusive: l.removable[i], Milli: max(0, p.freeShared(l, i)), Bytes: max(0, p.left(l, at.Memory))}
+		p.Tree.Ancestors(i, func(a *pool.Pool) bool {
+			rooms[i].Exclusive = min(rooms[i].Exclusive, l.removable[a.ID])
+			return true
+		})
+	}
+	return rooms
 }

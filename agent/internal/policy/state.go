@@ -66,6 +66,11 @@ type Pin struct {
 // Equal tells whether both pin to the same.
 func (a Pin) Equal(b Pin) bool { return a.CPUs.Equal(b.CPUs) && a.Memory.Equal(b.Memory) }
 
+// Empty tells whether the pin leaves everything as it is.
+func (a Pin) Empty() bool { return a.CPUs.Empty() && a.Memory.Empty() }
+
+func (a Pin) String() string { return "CPUs " + a.CPUs.String() + " memory " + a.Memory.String() }
+
 // Change is a new pin for a container.
 type Change struct {
 	ID string `json:"id"`
