@@ -40,10 +40,7 @@ type agent struct {
 
 func newAgent(t *testing.T, args ...string) *agent {
 	t.Helper()
-	dir, err := os.MkdirTemp("/run", "agent-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := shortDir(t)
 	a := &agent{t: t, dir: dir}
 	a.args = append([]string{"run", "--root", nodeRoot(t), "--socket", dir + "/a.sock", "--state", dir + "/state.json"}, args...)
 	t.Cleanup(func() {
@@ -54,10 +51,20 @@ func newAgent(t *testing.T, args ...string) *agent {
 			log, err := os.ReadFile(dir + "/log")
 			t.Logf("the agent's log (%v):\n%s", err, log)
 		}
-		os.RemoveAll(dir)
 	})
 	a.launch()
 	return a
+}
+
+// shortDir is a directory for sockets, whose paths must be short.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/run", "agent-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // nodeRoot is a root directory with this machine's /sys and nothing that pins containers.

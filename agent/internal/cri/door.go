@@ -57,7 +57,7 @@ func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, runtime
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{engine: e, machine: machine, log: log, runtime: conn}
+	d := &Door{engine: e, machine: machine, log: log, runtime: conn, ballast: newBallast()}
 	for _, n := range machine.Nodes {
 		d.memory += n.Memory
 	}

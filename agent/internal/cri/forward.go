@@ -57,10 +57,10 @@ func (d *Door) copyRequests(from grpc.ServerStream, to grpc.ClientStream) error 
 			}
 			return err
 		}
-		d.ballast.saw(len(f.Bytes))
 		if err := to.SendMsg(f); err != nil {
 			return nil //nolint:nilerr // the reason comes with the response
 		}
+		d.ballast.saw(len(f.Bytes))
 	}
 }
 
@@ -81,8 +81,9 @@ func (d *Door) copyResponses(from grpc.ServerStream, to grpc.ClientStream) error
 		if err != nil {
 			return err
 		}
+		err = from.SendMsg(f)
 		d.ballast.saw(len(f.Bytes))
-		if err := from.SendMsg(f); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -64,8 +64,8 @@ func (l *looker) call(ctx context.Context, from grpc.ServerStream) error {
 		l.door.listing.RLock() // a list that is being made must not miss it
 		defer l.door.listing.RUnlock()
 	}
+	defer func() { l.door.ballast.saw(max(len(request.Bytes), len(reply.Bytes))) }()
 	request.Bytes = l.request(request.Bytes)
-	l.door.ballast.saw(len(request.Bytes))
 	var header, trailer metadata.MD
 	err := l.door.runtime.Invoke(ctx, l.full, request, reply, grpc.Header(&header), grpc.Trailer(&trailer))
 	if err == nil {

@@ -26,7 +26,7 @@ import (
 	"proxima.io/agent/internal/topology"
 )
 
-// Updater tells a runtime to change running containers. It returns the ids that the runtime refused.
+// Updater tells a runtime to change running containers. It returns the ids that the runtime has not taken (yet).
 type Updater interface {
 	Update(ctx context.Context, changes []policy.Change) (failed []string, err error)
 }

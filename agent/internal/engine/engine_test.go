@@ -55,7 +55,7 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	if settings.Options.Others == "" {
 		settings.Options = config.Default()
 	}
-	settings.Log, settings.Inline = slog.New(slog.DiscardHandler), true
+	settings.Log = slog.New(slog.DiscardHandler)
 	e, err := New(settings)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 func TestChangesRideOnTheAnswer(t *testing.T) {
-	e, _ := start(t, "cores=4", Settings{})
+	e, _ := start(t, "cores=4", Settings{Inline: true})
 	e.Create(arrival("sharer", "Burstable", 100))
 	pin, changes := e.Create(arrival("owner", policy.Guaranteed, 2000))
 	if pin.CPUs.String() != "0-1" || len(changes) != 1 || changes[0].CPUs.String() != "2-3" {
@@ -147,6 +147,23 @@ func TestAThousandContainersInSynchronize(t *testing.T) {
 	eventually(t, "not all were pinned", func() bool { return e.Status().Pending == 0 && r.has("c999") != "" })
 	if n := len(e.Status().Seats); n != 1000 {
 		t.Errorf("%d on the books", n)
+	}
+}
+
+func TestWhatMustChangeRidesOnTheAnswerToSynchronize(t *testing.T) {
+	e, _ := start(t, "sockets=2,cores=4", Settings{Inline: true})
+	a := arrival("a", policy.Guaranteed, 2000)
+	pods := map[string]bool{"pod-a": true}
+	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 1 || changes[0].CPUs.String() != "0-1" || e.Status().Pending != 0 {
+		t.Errorf("%v", changes)
+	}
+	a.Seen = policy.Pin{CPUs: cpuset.Of(0, 1), Memory: cpuset.Of(0)}
+	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 0 {
+		t.Errorf("told again what is so already: %v", changes)
+	}
+	a.Seen = policy.Pin{} // the runtime did not take it after all
+	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 1 {
+		t.Errorf("%v", changes)
 	}
 }
 

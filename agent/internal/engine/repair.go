@@ -12,7 +12,8 @@ import (
 // Times of the repair. What a runtime was not told is told within 10 s at the latest.
 const (
 	retryAfter = 2 * time.Second
-	batch      = 50 // updates in one call, so that a call stays well below a runtime's time-out
+	retryLast  = 5 * time.Minute // what fails again and again is tried less and less often, up to this
+	batch      = 50              // updates in one call, so that a call stays well below a runtime's time-out
 )
 
 // tell returns what the runtime has to be told about containers other than one with the answer to a call, and notes it as
@@ -70,7 +71,7 @@ func (e *Engine) Attach(u Updater) {
 // Run repairs and saves until the context ends. It sleeps while nothing happens.
 func (e *Engine) Run(ctx context.Context) {
 	var again <-chan time.Time
-	saved := -1
+	saved, delay := -1, retryAfter
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,8 +81,11 @@ func (e *Engine) Run(ctx context.Context) {
 		}
 		again = nil
 		e.placeUnplaced()
-		if !e.repair(ctx) || !e.persist(&saved) {
-			again = time.After(retryAfter)
+		if repaired, kept := e.repair(ctx), e.persist(&saved); repaired && kept {
+			delay = retryAfter
+		} else {
+			again = time.After(delay)
+			delay = min(2*delay, retryLast)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func Start(t testing.TB, version string) *Runtime {
 	if err != nil {
 		t.Skipf("skipped: %v", err)
 	}
-	r := &Runtime{t: t, version: version, dir: dir, CRI: dir + "/c.sock", NRI: dir + "/nri.sock"}
+	r := &Runtime{t: t, version: version, dir: dir, CRI: dir + "/c.sock", NRI: dir + "/nri/nri.sock"}
 	t.Cleanup(r.remove)
 	r.Launch()
 	r.importDirectory(sleeper, "busybox", sleep)
@@ -71,7 +71,7 @@ state = "DIR/state"
       BinaryName = "CACHE/bin/runc"
 [plugins."io.containerd.nri.v1.nri"]
   disable = false
-  socket_path = "DIR/nri.sock"
+  socket_path = "DIR/nri/nri.sock"
   plugin_path = "DIR/plugins"
   plugin_config_path = "DIR/plugins.d"
 `

@@ -14,6 +14,7 @@ import (
 	"github.com/containerd/nri/pkg/stub"
 
 	"proxima.io/agent/internal/config"
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/topology"
 )
@@ -67,7 +68,13 @@ func (s *side) note(updates []*api.ContainerUpdate) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range updates {
-		s.updated[u.GetContainerId()] = u.GetLinux().GetResources().GetCpu().GetCpus()
+		id, cpu := u.GetContainerId(), u.GetLinux().GetResources().GetCpu()
+		s.updated[id] = cpu.GetCpus()
+		for _, c := range s.containers {
+			if c.Id == id { // it is listed like this the next time
+				c.Linux.Resources.Cpu.Cpus, c.Linux.Resources.Cpu.Mems = cpu.GetCpus(), cpu.GetMems()
+			}
+		}
 	}
 }
 
@@ -141,9 +148,25 @@ func TestAThousandContainersAtConnect(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.updated) == 1000
 	})
+	until(t, "not connected", func() bool { return e.Status().Connected })
 	if st := e.Status(); len(st.Seats) != 1000 || st.Pending != 0 || st.Counters.Faults != 0 || !st.Connected {
 		t.Errorf("%d on the books, %d pending, %+v", len(st.Seats), st.Pending, st.Counters)
 	}
+}
+
+// What changes without a request, here the configuration, is told by connecting again.
+func TestChangesOutsideOfARequest(t *testing.T) {
+	s := newSide(t, 2)
+	e := connect(t, s.socket)
+	until(t, "not pinned", func() bool { return s.has("c0") == "0-23,48-71" })
+	fewer := config.Default()
+	fewer.Available = config.CPUs{Set: cpuset.Range(4, 7)}
+	if err := e.Configure(fewer, nil); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "not re-pinned", func() bool { return s.has("c0") == "4-7" && s.has("c1") == "4-7" })
+	e.Release()
+	until(t, "not released", func() bool { return s.has("c0") == "0-95" && e.Status().Pending == 0 })
 }
 
 func TestAContainersLife(t *testing.T) {
