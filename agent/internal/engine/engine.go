@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
 
 	"proxima.io/agent/internal/annotation"
 	"proxima.io/agent/internal/config"
@@ -73,6 +74,8 @@ type Engine struct {
 	reasons  map[string]policy.Decision
 	foreign  map[string]string // containers that carried a cpuset when they came, by id
 	counters Counters
+	// goneSince is when the places that the state remembers were given up.
+	goneSince map[string]time.Time
 
 	kick chan struct{}
 }

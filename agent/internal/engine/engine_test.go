@@ -286,3 +286,15 @@ func TestACpusetOfMemoryAloneIsLeftAloneToo(t *testing.T) {
 		t.Errorf("pinned to %s", pin)
 	}
 }
+
+func TestPlacesAreNotRememberedForEver(t *testing.T) {
+	e, _ := start(t, "cores=4", Settings{})
+	e.Create(arrival("a", policy.Guaranteed, 2000))
+	e.Stop("a")
+	if next, any := e.forgetGone(time.Now().Add(comeBack / 2)); !any || next > comeBack {
+		t.Errorf("forgotten too early, or looked at again after %s", next)
+	}
+	if _, any := e.forgetGone(time.Now().Add(2 * comeBack)); any || len(e.state.Gone) != 0 {
+		t.Errorf("still remembered: %v", e.state.Gone)
+	}
+}

@@ -32,6 +32,13 @@ func (p *Policy) ForgetPod(s State, podID string) State {
 	return next
 }
 
+// ForgetGone drops one place that is remembered of a stopped container.
+func (p *Policy) ForgetGone(s State, key string) State {
+	next := s.clone()
+	delete(next.Gone, key)
+	return next
+}
+
 // retry places those again who got less than they were due, first come first served; a place that is no better is not
 // worth the move.
 func (p *Policy) retry(s State) State {
