@@ -45,7 +45,10 @@ cp "$dir/tools/bin/busybox" "$dir/busybox/bin/"
 cp "$dir"/kernel/boot/vmlinuz-* "$dir/vmlinuz"
 suite trixie
 unpack 1.7 containerd
-rm -rf "$dir/redis/usr/share" "$dir/debs" "$dir/lists" "$dir/cache" "$dir/tools" "$dir/kernel" "$dir/sources.list"
+# What nobody here needs, and an emulated machine would have to copy.
+rm -rf "$dir"/*/usr/share "$dir"/*/usr/lib/x86_64-linux-gnu/gconv "$dir"/1.7/usr/bin/containerd-shim "$dir"/1.7/usr/bin/containerd-s*-v1 \
+	"$dir"/1.7/usr/bin/containerd-stress
+rm -rf "$dir/debs" "$dir/lists" "$dir/cache" "$dir/tools" "$dir/kernel" "$dir/sources.list"
 
 if ! command -v qemu-system-x86_64 >/dev/null; then
 	apt-get -qq update

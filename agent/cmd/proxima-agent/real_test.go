@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 
 // agent is one agent process after the other, with the same state.
 type agent struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	args    []string
 	process *exec.Cmd
 }
 
-func newAgent(t *testing.T, args ...string) *agent {
+func newAgent(t testing.TB, args ...string) *agent {
 	t.Helper()
 	dir := shortDir(t)
 	a := &agent{t: t, dir: dir}
@@ -70,7 +70,7 @@ func shortDir(t testing.TB) string {
 }
 
 // nodeRoot is a root directory with this machine's /sys and nothing that pins containers.
-func nodeRoot(t *testing.T) string {
+func nodeRoot(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
 	if err := os.Symlink("/sys", filepath.Join(root, "sys")); err != nil {

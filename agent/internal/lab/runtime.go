@@ -74,12 +74,17 @@ state = "DIR/state"
   socket_path = "DIR/nri/nri.sock"
   plugin_path = "DIR/plugins"
   plugin_config_path = "DIR/plugins.d"
+  plugin_request_timeout = "PATIENCE"
 `
 
 // Launch starts the process, for the first time or again after Kill.
 func (r *Runtime) Launch() {
 	r.t.Helper()
-	text := strings.NewReplacer("DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(config)
+	patience := "2s" // as it is by default
+	if InGuest() {
+		patience = "30s" // an emulated machine is slower than any real one
+	}
+	text := strings.NewReplacer("PATIENCE", patience, "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(config)
 	if err := os.WriteFile(r.dir+"/config.toml", []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -110,6 +115,9 @@ func (r *Runtime) Kill() {
 	_ = r.process.Wait()
 	r.log.Close()
 }
+
+// Process returns the id of the process.
+func (r *Runtime) Process() int { return r.process.Process.Pid }
 
 // Log returns what containerd has logged.
 func (r *Runtime) Log() string {
