@@ -15,12 +15,12 @@ const guest = "PROXIMA_AGENT_GUEST"
 // InGuest tells whether the test runs in the emulated machine.
 func InGuest() bool { return os.Getenv(guest) != "" }
 
-// Two sockets with two NUMA nodes each; a node has two cores of two threads. Nodes of one socket are near.
-var machine = strings.Fields(`-accel tcg -cpu Icelake-Server -M q35 -smp 16,sockets=2,cores=4,threads=2 -m 4096
+// Two sockets with two NUMA nodes each; a node has two cores. Nodes of one socket are near.
+var machine = strings.Fields(`-accel tcg -cpu Icelake-Server -M q35 -smp 8,sockets=2,cores=4,threads=1 -m 4096
 	-nodefaults -display none -serial stdio -no-reboot
 	-object memory-backend-ram,id=m0,size=1024M -object memory-backend-ram,id=m1,size=1024M
 	-object memory-backend-ram,id=m2,size=1024M -object memory-backend-ram,id=m3,size=1024M
-	-numa node,memdev=m0,cpus=0-3 -numa node,memdev=m1,cpus=4-7 -numa node,memdev=m2,cpus=8-11 -numa node,memdev=m3,cpus=12-15
+	-numa node,memdev=m0,cpus=0-1 -numa node,memdev=m1,cpus=2-3 -numa node,memdev=m2,cpus=4-5 -numa node,memdev=m3,cpus=6-7
 	-numa dist,src=0,dst=1,val=11 -numa dist,src=0,dst=2,val=21 -numa dist,src=0,dst=3,val=21
 	-numa dist,src=1,dst=2,val=21 -numa dist,src=1,dst=3,val=21 -numa dist,src=2,dst=3,val=11`)
 
