@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,12 +39,13 @@ func TestInTheMachine(t *testing.T) {
 	}
 	runtime := lab.Start(t, "1.7")
 	runtime.ImportRedis()
-	newAgent(t, "--nri-socket", runtime.NRI)
-	kubelet := lab.NewClient(t, runtime.CRI, "v1")
-	for node := range 2 { // two who came before, so that the pair finds nodes 0 and 1 taken
-		pod := kubelet.RunPod(fmt.Sprintf("busy-%d", node), "Guaranteed", nil)
-		at(t, machine, pod, pod.Run("busy", 1000, true), node)
+	// Socket 0 is somebody else's, so that the pair cannot end on node 0 by chance.
+	options := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(options, []byte(`default: {availableResources: {cpu: "cpuset:4-7"}}`), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	newAgent(t, "--nri-socket", runtime.NRI, "--config", options)
+	kubelet := lab.NewClient(t, runtime.CRI, "v1")
 	redis := kubelet.RunPod("redis-1", "Guaranteed", annotations(t, "redis-1"))
 	r := redis.Start(lab.Container{Name: "redis", Image: lab.RedisImage, Milli: 1000, Limited: true, Memory: 256,
 		Args: []string{"--port", redisPort, "--save", "", "--bind", "127.0.0.1"}})

@@ -20,14 +20,21 @@ type Decision struct {
 
 // Place finds a place for a container that comes, comes back after a stop, or (under the same ID) is resized.
 func (p *Policy) Place(s State, c Container) (State, Decision) {
-	next, d := p.place(s, c)
-	d.Pin, d.Changes = p.PinOf(next, c.ID), p.changes(s, next, c.ID)
+	was := p.ledger(s, "")
+	books := was
+	if _, resized := s.Placed[c.ID]; resized {
+		books = p.ledger(s, c.ID)
+	}
+	next, d := p.place(s, c, books)
+	is := p.ledger(next, "")
+	d.Pin, d.Changes = p.pin(is, next.Placed[c.ID]), p.changes(s, next, was, is, c.ID)
 	return next, d
 }
 
-func (p *Policy) place(s State, c Container) (State, Decision) {
+// place does it with the books of the state without the container.
+func (p *Policy) place(s State, c Container, books *ledger) (State, Decision) {
 	next := s.clone()
-	r := &request{policy: p, ledger: p.ledger(s, c.ID), who: &c, demand: p.demand(&c)}
+	r := &request{policy: p, ledger: books, who: &c, demand: p.demand(&c)}
 	key, order := goneKey(c.PodID, c.Name), s.Next
 	if old, ok := s.Placed[c.ID]; ok {
 		r.had, order = &old.Placement, old.Order
