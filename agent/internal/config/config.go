@@ -142,7 +142,15 @@ func directory(path string, where Where, layers map[string]layer) error {
 	if slices.Contains(names, "policy") {
 		root, err := parse(filepath.Join(path, "policy"))
 		if root != nil {
-			layers["default"] = layer{filepath.Join(path, "policy"), section("policy", root)}
+			sections := &yaml.Node{Kind: yaml.MappingNode, Line: root.Line}
+			for _, name := range names {
+				body := root
+				if name != "policy" {
+					body = &yaml.Node{Kind: yaml.ScalarNode} // has no effect, and is named for it
+				}
+				sections.Content = append(sections.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name, Line: body.Line}, body)
+			}
+			layers["default"] = layer{filepath.Join(path, "policy"), sections}
 		}
 		return err
 	}
@@ -167,11 +175,6 @@ func directory(path string, where Where, layers map[string]layer) error {
 
 func isLayer(name string) bool {
 	return name == "default" || strings.HasPrefix(name, "group.") || strings.HasPrefix(name, "node.")
-}
-
-func section(name string, body *yaml.Node) *yaml.Node {
-	key := &yaml.Node{Kind: yaml.ScalarNode, Value: name, Line: body.Line}
-	return &yaml.Node{Kind: yaml.MappingNode, Line: body.Line, Content: []*yaml.Node{key, body}}
 }
 
 // file splits one file into its layers. A file without layers (CRI-RM's fallback.cfg) is the default layer as a whole.
