@@ -200,3 +200,13 @@ func TestWatchSeesAConfigMapSwap(t *testing.T) {
 		t.Fatal("the swap was not seen")
 	}
 }
+
+func TestOnlyItsOwnFilesWakeTheWatch(t *testing.T) {
+	for changed, want := range map[string]bool{
+		"/etc/a/agent.yaml": true, "/etc/a/..data": true, "/etc/a/agent.yaml/default": true, "/etc/a/state.json": false, "/etc/a/agent.yaml~": false,
+	} {
+		if concerns(changed, "/etc/a/agent.yaml") != want {
+			t.Errorf("%s: want %t", changed, want)
+		}
+	}
+}
