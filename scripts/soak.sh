@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-[ ! -d agent ] || ! command -v go >/dev/null || (cd agent && go test ./...)
+[ ! -d agent ] || ! command -v go >/dev/null || make -C agent test soak
 cargo build --release --locked -p proxima
 round=1
 while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do

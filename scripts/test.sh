@@ -9,8 +9,7 @@ PATH="$PATH:/usr/sbin:/sbin"
 if [ ! -d agent ]; then
     :
 elif command -v go >/dev/null; then
-    (cd agent && go vet ./... && go test -short ./...)
-    echo "test: skipped here, part of make soak: the agent beside real container runtimes (go test without -short)"
+    make -C agent test
 else
     echo "test: skipped, as go is missing: the node agent"
 fi

@@ -2,13 +2,15 @@
 # Records the topologies in testdata/topologies that are called vm-*: boots a Linux kernel in emulated machines of many
 # shapes and runs `proxima-agent record` as their first process. No hardware virtualisation is needed; about 10 s a shape.
 #
-# Needs: qemu-system-x86_64, a static busybox, and a kernel (Debian: qemu-system-x86 busybox-static linux-image-cloud-amd64).
+# Needs what testdata/prepare.sh fetches: qemu-system-x86_64, a static busybox, and a kernel. Others can be named:
 #   QEMU=qemu-system-x86_64 KERNEL=/boot/vmlinuz-… BUSYBOX=/bin/busybox testdata/record-machines.sh [NAME...]
 set -eu
 cd "$(dirname "$0")/.."
+lab=/var/cache/proxima-agent-lab
 QEMU=${QEMU:-qemu-system-x86_64}
-BUSYBOX=${BUSYBOX:-/bin/busybox}
-KERNEL=${KERNEL:-$(ls /boot/vmlinuz-* | tail -n 1)}
+BUSYBOX=${BUSYBOX:-$lab/busybox/bin/busybox}
+KERNEL=${KERNEL:-$lab/vmlinuz}
+[ -e "$KERNEL" ] || sh testdata/prepare.sh "$lab"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
@@ -32,18 +34,15 @@ func TestMain(m *testing.M) {
 
 // agent is one agent process after the other, with the same state.
 type agent struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	args    []string
 	process *exec.Cmd
 }
 
-func newAgent(t *testing.T, args ...string) *agent {
+func newAgent(t testing.TB, args ...string) *agent {
 	t.Helper()
-	dir, err := os.MkdirTemp("/run", "agent-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := shortDir(t)
 	a := &agent{t: t, dir: dir}
 	a.args = append([]string{"run", "--root", nodeRoot(t), "--socket", dir + "/a.sock", "--state", dir + "/state.json"}, args...)
 	t.Cleanup(func() {
@@ -54,14 +53,24 @@ func newAgent(t *testing.T, args ...string) *agent {
 			log, err := os.ReadFile(dir + "/log")
 			t.Logf("the agent's log (%v):\n%s", err, log)
 		}
-		os.RemoveAll(dir)
 	})
 	a.launch()
 	return a
 }
 
+// shortDir is a directory for sockets, whose paths must be short.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/run", "agent-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // nodeRoot is a root directory with this machine's /sys and nothing that pins containers.
-func nodeRoot(t *testing.T) string {
+func nodeRoot(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
 	if err := os.Symlink("/sys", filepath.Join(root, "sys")); err != nil {
@@ -185,6 +194,74 @@ func story(t *testing.T, runtime *lab.Runtime, a *agent, through, past *lab.Clie
 	var st engine.Status
 	if err := status.Get(context.Background(), a.dir+"/a.sock", "/status", &st); err != nil || len(st.Seats) != 3 || st.Counters.Faults > 0 {
 		t.Errorf("%d containers on the books, %d faults, %v", len(st.Seats), st.Counters.Faults, err)
+	}
+
+	last := through.RunPod("last", "Guaranteed", nil)
+	o := last.Run("last", 1000, true)
+	lab.Eventually(t, "one more with a CPU of its own", func() error {
+		got, err := last.CPUs(o)
+		if err == nil && got == all {
+			return fmt.Errorf("CPUs %q", got)
+		}
+		return err
+	})
+	if err := dispatch([]string{"release", "--socket", a.dir + "/a.sock"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	a.kill()
+	cpus(t, "the agent is removed: who had his own CPU roams", last, o, all)
+	cpus(t, "and who had not", sharer, s, all)
+	cpus(t, "and who came later", later, n, all)
+}
+
+// A container that ends by itself gives back what it had, without anybody stopping it.
+func TestRealEnds(t *testing.T) {
+	runtime := lab.Start(t, "1.7")
+	newAgent(t, "--nri-socket", runtime.NRI)
+	all, first, rest := machineCPUs(t)
+	kubelet := lab.NewClient(t, runtime.CRI, "v1")
+	sharer := kubelet.RunPod("sharer", "Burstable", nil)
+	s := sharer.Run("web", 100, false)
+	job := kubelet.RunPod("job", "Guaranteed", nil)
+	j := job.Start(lab.Container{Name: "job", Command: []string{"/bin/busybox", "sleep", "2"}, Milli: 1000, Limited: true})
+	cpus(t, "the job has its own CPU", job, j, first)
+	cpus(t, "the sharer makes room", sharer, s, rest)
+	cpus(t, "the job has ended", sharer, s, all)
+}
+
+// Kubelet from 1.27 can follow containers by a stream: through the door too.
+func TestRealEventsThroughTheCRIDoor(t *testing.T) {
+	runtime := lab.Start(t, "1.7")
+	listen := filepath.Join(filepath.Dir(runtime.CRI), "proxy.sock")
+	newAgent(t, "--cri-listen", listen, "--cri-runtime", runtime.CRI)
+	through := lab.NewClient(t, listen, "v1")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	events, err := through.Events(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := through.RunPod("watched", "Burstable", nil)
+	id := pod.Run("c", 100, false)
+	pod.Stop(id)
+	const created, deleted = 0, 3
+	var seen []int64
+	deadline := time.After(time.Minute)
+	for len(seen) == 0 || seen[len(seen)-1] != deleted {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				t.Fatalf("the stream ended after %v", seen)
+			}
+			if e.Text(1) == id {
+				seen = append(seen, e.Number(2))
+			}
+		case <-deadline:
+			t.Fatalf("only %v", seen)
+		}
+	}
+	if seen[0] != created || len(seen) != 4 {
+		t.Errorf("events %v, want created, started, stopped, deleted", seen)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -81,21 +80,26 @@ func (s *service) run(ctx context.Context) error {
 	if s.machine, err = topology.Read(topology.Dir(s.root)); err != nil {
 		return err
 	}
-	options, err := s.options()
-	if err != nil {
-		return err
+	options, refused := s.options()
+	if refused != nil {
+		options = config.Default()
 	}
 	before, err := state.Load(s.state)
 	if err != nil {
 		s.log.Error("starting without the saved state", "error", err)
 	}
-	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: options, State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(),
+	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: config.Default(), State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(),
 		Save: func(st policy.State) error { return state.Save(s.state, st) }, Log: s.log})
 	if err != nil {
 		return err
 	}
-	if err := s.engine.Configure(options, s.others()); err != nil {
-		return err
+	if refused == nil {
+		refused = s.engine.Configure(options, s.others())
+	}
+	if refused != nil {
+		// Not the end: kubelet may have no other way to the runtime.
+		s.log.Error("configuration refused; nothing is changed until there is a good one", "error", refused)
+		s.engine.Hold(refused)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -153,32 +157,30 @@ func (s *service) listen(start func(func(context.Context) error)) error {
 	return nil
 }
 
-// options reads the configuration, or the fallback where there is none, or the defaults where neither is named.
+// options reads the configuration, or the fallback where there is none, or the defaults where there is neither.
 func (s *service) options() (config.Options, error) {
+	options := config.Default()
 	for _, path := range []string{s.config, s.fallback} {
 		if path == "" {
 			continue
 		}
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			s.log.Warn("configuration is not there", "file", path)
-			continue
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			loaded, err := config.Load(path, s.where)
+			loaded.Notes = append(options.Notes, loaded.Notes...)
+			return loaded, err
 		}
-		return config.Load(path, s.where)
+		options.Notes = append(options.Notes, "configuration "+path+" is not there")
 	}
-	if s.config != "" && s.fallback != "" {
-		return config.Options{}, fmt.Errorf("neither %s nor %s is there", s.config, s.fallback)
-	}
-	return config.Default(), nil
+	return options, nil
 }
 
 func (s *service) others() []others.Found { return others.Find(s.root, s.door.listen) }
 
-// watch reads the configuration again when it changes, and looks again who else pins when kubelet's record does. A bad one
-// is refused whole; the old one stays.
+// watch reads the configuration again when it changes, and looks again who else pins when something changes where they are
+// known by. A bad configuration is refused whole; the old one stays.
 func (s *service) watch(ctx context.Context) error {
 	paths := []string{}
-	kubelet := filepath.Join(s.root, others.KubeletState)
-	for _, path := range []string{s.config, kubelet} {
+	for _, path := range append(others.Paths(s.root), s.config, s.fallback) {
 		if _, err := os.Stat(filepath.Dir(path)); path != "" && err == nil {
 			paths = append(paths, path)
 		}

@@ -45,6 +45,8 @@ func writeStatus(out io.Writer, s engine.Status) {
 	switch {
 	case s.Passive != "":
 		fmt.Fprintln(out, "passive:", s.Passive)
+	case s.Released:
+		fmt.Fprintln(out, "released: nobody is pinned")
 	case !s.Connected:
 		fmt.Fprintln(out, "the runtime is not connected")
 	}
@@ -64,7 +66,7 @@ func writeStatus(out io.Writer, s engine.Status) {
 	for _, c := range s.Seats {
 		remarks := c.Place.Short
 		if c.Foreign != "" {
-			remarks = "left alone: it came with CPUs " + c.Foreign
+			remarks = "left alone: it came with " + c.Foreign
 		}
 		fmt.Fprintf(table, "%s/%s/%s\t%s\t%s\t%s\t%s\t%s\n", c.Namespace, c.Pod, c.Name, c.Place.Pool, c.Place.Kind,
 			dash(c.Pin.CPUs.String()), dash(c.Pin.Memory.String()), remarks)

@@ -16,9 +16,7 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,8 +110,8 @@ func Load(path string, where Where) (Options, error) {
 			}
 		}
 	}
-	if !found {
-		return Options{}, fmt.Errorf("%s has none of the layers %s", path, strings.Join(where.layers(), ", "))
+	if !found { // its layers are for other nodes
+		options.Notes = append(options.Notes, fmt.Sprintf("%s has none of the layers %s", path, strings.Join(where.layers(), ", ")))
 	}
 	return options, nil
 }
@@ -128,30 +126,55 @@ func (l layer) fault(at *yaml.Node, format string, args ...any) error {
 	return &Fault{l.file, at.Line, fmt.Sprintf(format, args...)}
 }
 
-// directory takes each file as the layer of its name. Kubernetes puts other things (..data) beside them.
+// directory takes each file as the layer of its name; Kubernetes puts other things (..data) beside them. CRI-RM's ConfigMap
+// of one node has its sections as files, of which the policy counts.
 func directory(path string, where Where, layers map[string]layer) error {
-	for _, name := range where.layers() {
-		root, err := parse(filepath.Join(path, name))
-		if errors.Is(err, fs.ErrNotExist) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	names := []string{}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	if slices.Contains(names, "policy") {
+		root, err := parse(filepath.Join(path, "policy"))
+		if root != nil {
+			sections := &yaml.Node{Kind: yaml.MappingNode, Line: root.Line}
+			for _, name := range names {
+				body := root
+				if name != "policy" {
+					body = &yaml.Node{Kind: yaml.ScalarNode} // has no effect, and is named for it
+				}
+				sections.Content = append(sections.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name, Line: body.Line}, body)
+			}
+			layers["default"] = layer{filepath.Join(path, "policy"), sections}
+		}
+		return err
+	}
+	for _, name := range names {
+		file := filepath.Join(path, name)
+		if !isLayer(name) {
+			return &Fault{file, 1, fmt.Sprintf("%.60q is not a layer; layers are default, group.NAME and node.NAME", name)}
+		}
+		if !slices.Contains(where.layers(), name) {
 			continue
 		}
+		root, err := parse(file)
 		if err != nil {
 			return err
 		}
 		if root != nil {
-			layers[name] = layer{filepath.Join(path, name), root}
+			layers[name] = layer{file, root}
 		}
-	}
-	// CRI-RM's ConfigMap of one node has the section itself as its key.
-	if root, err := parse(filepath.Join(path, "policy")); err == nil && root != nil && len(layers) == 0 {
-		layers["default"] = layer{filepath.Join(path, "policy"), section("policy", root)}
 	}
 	return nil
 }
 
-func section(name string, body *yaml.Node) *yaml.Node {
-	key := &yaml.Node{Kind: yaml.ScalarNode, Value: name, Line: body.Line}
-	return &yaml.Node{Kind: yaml.MappingNode, Line: body.Line, Content: []*yaml.Node{key, body}}
+func isLayer(name string) bool {
+	return name == "default" || strings.HasPrefix(name, "group.") || strings.HasPrefix(name, "node.")
 }
 
 // file splits one file into its layers. A file without layers (CRI-RM's fallback.cfg) is the default layer as a whole.
@@ -170,12 +193,15 @@ func file(path string, layers map[string]layer) error {
 	}
 	for i := 0; i < len(root.Content); i += 2 {
 		key := root.Content[i]
-		if key.Value != "default" && !strings.HasPrefix(key.Value, "group.") && !strings.HasPrefix(key.Value, "node.") {
+		if !isLayer(key.Value) {
 			if i == 0 && slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return n.Value == "policy" }) {
 				layers["default"] = whole
 				return nil
 			}
 			return whole.fault(key, "%.60q is not a layer; layers are default, group.NAME and node.NAME", key.Value)
+		}
+		if _, twice := layers[key.Value]; twice {
+			return whole.fault(key, "layer %.60q is there twice; keep one", key.Value)
 		}
 		layers[key.Value] = layer{path, root.Content[i+1]}
 	}

@@ -92,6 +92,7 @@ logger:
 
 func TestCRIRMsPolicySection(t *testing.T) {
 	dir := t.TempDir()
+	write(t, filepath.Join(dir, "logger"), "Debug: all")
 	write(t, filepath.Join(dir, "policy"), strings.ReplaceAll(fallback[len("\npolicy:\n"):strings.Index(fallback, "logger")], "\n  ", "\n")[2:])
 	for _, path := range []string{write(t, filepath.Join(t.TempDir(), "fallback.cfg"), fallback), dir} {
 		o, err := Load(path, Where{Node: "n1"})
@@ -102,8 +103,8 @@ func TestCRIRMsPolicySection(t *testing.T) {
 		if err != nil || p.PinMemory || !p.PreferIsolated || !p.ColocateNamespaces || p.Available.String() != "0-2" || p.Reserved.String() != "0" || len(p.ReservedNamespaces) != 1 {
 			t.Errorf("%s: %+v %v", path, p, err)
 		}
-		if len(o.Notes) == 0 {
-			t.Error("what has no effect must be said")
+		if !strings.Contains(strings.Join(o.Notes, "\n"), "logger") {
+			t.Errorf("what has no effect must be said: %q", o.Notes)
 		}
 	}
 }
@@ -120,7 +121,6 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 		"default: 5\n":                                 "not a map of options",
 		"default:\n  pinCPU: true\n  pinCPU: false\n":  "is there twice",
 		"policy:\n  Active: balloons\n":                ":2: policy \"balloons\" has no counterpart",
-		"group.x: {}\n":                                "none of the layers default",
 		"default: {pinCPU: true":                       "agent.yaml",
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "agent.yaml"), text)
@@ -128,6 +128,21 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v, %v; want %q", text, o, err, want)
 		}
+	}
+}
+
+func TestFilesThatAreNoLayersAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "agent.yaml"), "default: {}")
+	if o, err := Load(dir, Where{}); err == nil || !strings.Contains(err.Error(), "not a layer") {
+		t.Errorf("%+v %v", o, err)
+	}
+}
+
+func TestLayersOfOtherNodesLeaveTheDefaults(t *testing.T) {
+	o, err := Load(write(t, filepath.Join(t.TempDir(), "a"), "group.x: {pinCPU: false}"), Where{Group: "y"})
+	if err != nil || !o.PinCPU || len(o.Notes) != 1 {
+		t.Errorf("%+v %v", o, err)
 	}
 }
 
@@ -183,5 +198,15 @@ func TestWatchSeesAConfigMapSwap(t *testing.T) {
 		t.Fatal(err)
 	case <-time.After(20 * time.Second):
 		t.Fatal("the swap was not seen")
+	}
+}
+
+func TestOnlyItsOwnFilesWakeTheWatch(t *testing.T) {
+	for changed, want := range map[string]bool{
+		"/etc/a/agent.yaml": true, "/etc/a/..data": true, "/etc/a/agent.yaml/default": true, "/etc/a/state.json": false, "/etc/a/agent.yaml~": false,
+	} {
+		if concerns(changed, "/etc/a/agent.yaml") != want {
+			t.Errorf("%s: want %t", changed, want)
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // option reads one option's value.
 type option func(*Options, *yaml.Node) error
 
-// options are all there are, by name. docs/agent.md lists them with what they do.
+// options are all there are, by name. docs/node-agent.md lists them with what they do.
 var options = map[string]option{
 	"pinCPU":                 boolean(func(o *Options) *bool { return &o.PinCPU }),
 	"pinMemory":              boolean(func(o *Options) *bool { return &o.PinMemory }),

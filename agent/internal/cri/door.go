@@ -10,6 +10,7 @@
 //	door.go     the server
 //	forward.go  one call, there and back
 //	look.go     the methods that we look into
+//	ballast.go  memory after large messages
 //	runtime.go  our own calls: what is running, and re-pinning
 package cri
 
@@ -21,6 +22,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -41,17 +43,21 @@ type Door struct {
 	log     *slog.Logger
 	runtime *grpc.ClientConn
 	memory  int64
+	ballast ballast
+	// listing is held while the runtime is asked what is running, so that nobody comes or goes unseen meanwhile.
+	listing sync.RWMutex
 }
 
 // New makes a door to the runtime behind a Unix socket. The runtime need not be up.
 func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, runtime string) (*Door, error) {
 	conn, err := grpc.NewClient("unix://"+runtime,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithIdleTimeout(0), // the end of the connection is how we notice that the runtime has gone
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw.Codec{}), grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{engine: e, machine: machine, log: log, runtime: conn}
+	d := &Door{engine: e, machine: machine, log: log, runtime: conn, ballast: newBallast()}
 	for _, n := range machine.Nodes {
 		d.memory += n.Memory
 	}

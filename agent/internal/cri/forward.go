@@ -26,16 +26,17 @@ func (d *Door) forward(_ any, from grpc.ServerStream) error {
 	if incoming, ok := metadata.FromIncomingContext(ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, incoming)
 	}
+	if look := d.looker(method); look != nil {
+		return look.call(ctx, from)
+	}
 	to, err := d.runtime.NewStream(ctx, anyStream, method)
 	if err != nil {
 		return err
 	}
-	look := d.looker(method)
 	requests := make(chan error, 1)
-	go func() { requests <- d.copyRequests(from, to, look) }()
-	err = copyResponses(from, to, look)
+	go func() { requests <- d.copyRequests(from, to) }()
+	err = d.copyResponses(from, to)
 	from.SetTrailer(to.Trailer())
-	look.done(err)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (d *Door) forward(_ any, from grpc.ServerStream) error {
 	}
 }
 
-func (d *Door) copyRequests(from grpc.ServerStream, to grpc.ClientStream, look *looker) error {
+func (d *Door) copyRequests(from grpc.ServerStream, to grpc.ClientStream) error {
 	for {
 		f := &raw.Frame{}
 		if err := from.RecvMsg(f); err != nil {
@@ -56,14 +57,14 @@ func (d *Door) copyRequests(from grpc.ServerStream, to grpc.ClientStream, look *
 			}
 			return err
 		}
-		f.Bytes = look.request(f.Bytes)
 		if err := to.SendMsg(f); err != nil {
 			return nil //nolint:nilerr // the reason comes with the response
 		}
+		d.ballast.saw(len(f.Bytes))
 	}
 }
 
-func copyResponses(from grpc.ServerStream, to grpc.ClientStream, look *looker) error {
+func (d *Door) copyResponses(from grpc.ServerStream, to grpc.ClientStream) error {
 	for first := true; ; first = false {
 		f := &raw.Frame{}
 		err := to.RecvMsg(f)
@@ -80,8 +81,9 @@ func copyResponses(from grpc.ServerStream, to grpc.ClientStream, look *looker) e
 		if err != nil {
 			return err
 		}
-		look.response(f.Bytes)
-		if err := from.SendMsg(f); err != nil {
+		err = from.SendMsg(f)
+		d.ballast.saw(len(f.Bytes))
+		if err != nil {
 			return err
 		}
 	}

@@ -1,11 +1,15 @@
 package cri
 
 import (
+	"context"
 	"crypto/rand"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
@@ -28,25 +32,54 @@ const (
 	firstField                                                 = 1 // the id in requests and responses that have little else
 )
 
-// looker follows one call. Its zero methods pass everything through.
+// looker follows one call of a method that we look into.
 type looker struct {
 	door     *Door
-	method   string
+	method   string // the last part of its name
+	full     string
 	prefix   string // "/runtime.v1.RuntimeService/"
 	pending  string // the name of the container that is being created
 	id       string
 	answered bool
 }
 
-// looker makes the looker for a method; those that we do not look into get one that passes through.
+// looker returns nil for methods that we do not look into. Those that we do have one message each way.
 func (d *Door) looker(method string) *looker {
-	for _, version := range []string{"v1", "v1alpha2"} {
-		prefix := "/runtime." + version + ".RuntimeService/"
-		if name, ok := strings.CutPrefix(method, prefix); ok {
-			return &looker{door: d, method: name, prefix: prefix}
+	for _, prefix := range versions {
+		switch name := strings.TrimPrefix(method, prefix); name {
+		case "CreateContainer", "UpdateContainerResources", "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox":
+			return &looker{door: d, method: name, full: method, prefix: prefix}
 		}
 	}
-	return &looker{door: d}
+	return nil
+}
+
+// call forwards the call: the request with our pin where there is one, and the answer as it comes.
+func (l *looker) call(ctx context.Context, from grpc.ServerStream) error {
+	request, reply := &raw.Frame{}, &raw.Frame{}
+	if err := from.RecvMsg(request); err != nil {
+		return err
+	}
+	if l.method == "CreateContainer" {
+		l.door.listing.RLock() // a list that is being made must not miss it
+		defer l.door.listing.RUnlock()
+	}
+	defer func() { l.door.ballast.saw(max(len(request.Bytes), len(reply.Bytes))) }()
+	request.Bytes = l.request(request.Bytes)
+	var header, trailer metadata.MD
+	err := l.door.runtime.Invoke(ctx, l.full, request, reply, grpc.Header(&header), grpc.Trailer(&trailer))
+	if err == nil {
+		l.response(reply.Bytes)
+	}
+	l.done(err)
+	from.SetTrailer(trailer)
+	if headerErr := from.SetHeader(header); err == nil {
+		err = headerErr
+	}
+	if err != nil {
+		return err
+	}
+	return from.SendMsg(reply)
 }
 
 // request looks at a request and returns it, with our pin where there is one.
@@ -57,9 +90,8 @@ func (l *looker) request(bytes []byte) []byte {
 		return l.create(m)
 	case "UpdateContainerResources":
 		return l.update(m)
-	case "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox":
-		l.id = m.Text(firstField)
 	}
+	l.id = m.Text(firstField)
 	return bytes
 }
 
@@ -103,10 +135,16 @@ func (l *looker) done(err error) {
 	switch {
 	case l.pending != "" && !l.answered:
 		l.door.engine.Drop(l.pending) // it was not created after all
+		return
 	case err != nil || l.id == "":
-	case l.method == "StopContainer", l.method == "RemoveContainer":
+		return
+	}
+	l.door.listing.RLock()
+	defer l.door.listing.RUnlock()
+	switch l.method {
+	case "StopContainer", "RemoveContainer":
 		l.door.engine.Drop(l.id)
-	case l.method == "StopPodSandbox", l.method == "RemovePodSandbox":
+	case "StopPodSandbox", "RemovePodSandbox":
 		l.door.engine.DropPod(l.id)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/connectivity"
+
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/policy"
@@ -16,6 +18,7 @@ import (
 // Our own calls to the runtime.
 const (
 	callTimeout    = 10 * time.Second
+	listTimeout    = 20 * time.Second // for all calls of one list; containers wait for it
 	reconnectAfter = 2 * time.Second
 	running        = 1 // CONTAINER_RUNNING
 	exited         = 2 // CONTAINER_EXITED
@@ -31,18 +34,20 @@ func (d *Door) call(ctx context.Context, method string, request raw.Message) (ra
 	return reply.Bytes, err
 }
 
-// follow asks a runtime that has come up what is running, and becomes the way to re-pin it.
+// follow asks a runtime that has come up what is running, and becomes the way to re-pin it until it goes.
 func (d *Door) follow(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		for _, prefix := range versions {
 			if err := d.synchronize(ctx, prefix); err == nil {
 				d.engine.Attach(updater{d, prefix})
-				return
+				d.runtime.WaitForStateChange(ctx, connectivity.Ready)
+				d.engine.Attach(nil)
+				d.log.Warn("the runtime has closed the connection")
+				break
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-time.After(reconnectAfter):
 		}
 	}
@@ -51,6 +56,10 @@ func (d *Door) follow(ctx context.Context) {
 // synchronize lists pods and running containers. Their resources come from the verbose status: runtimes that need this door
 // are too old for the plain one to have them.
 func (d *Door) synchronize(ctx context.Context, prefix string) error {
+	d.listing.Lock()
+	defer d.listing.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
 	sandboxes, err := d.call(ctx, prefix+"ListPodSandbox", nil)
 	if err != nil {
 		return err
@@ -66,21 +75,27 @@ func (d *Door) synchronize(ctx context.Context, prefix string) error {
 	}
 	var arrivals []engine.Arrival
 	for _, c := range containers.All(1) {
-		pod, ok := pods[c.Text(2)]
-		if !ok || c.Number(6) > running {
-			continue
+		if pod, ok := pods[c.Text(2)]; ok && c.Number(6) <= running {
+			arrivals = append(arrivals, d.found(ctx, prefix, pod, c))
 		}
-		a := engine.Arrival{Annotations: pod.Labels(6)}
-		a.ID, a.PodID, a.Name, a.Labels = c.Text(1), c.Text(2), c.At(3).Text(1), c.Labels(8)
-		a.PodName, a.PodUID, a.Namespace, a.PodLabels = pod.At(2).Text(1), pod.At(2).Text(2), pod.At(2).Text(3), pod.Labels(5)
-		if old, known := d.engine.Container(a.ID); known {
-			a.Request, a.Limit, a.Memory, a.QOS, a.Uses = old.Request, old.Limit, old.Memory, old.QOS, old.Uses
-		}
-		d.fillFromStatus(ctx, prefix, &a)
-		arrivals = append(arrivals, a)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	d.engine.Synchronize(arrivals, present)
 	return nil
+}
+
+// found describes a container of a list.
+func (d *Door) found(ctx context.Context, prefix string, pod, c raw.Message) engine.Arrival {
+	a := engine.Arrival{Annotations: pod.Labels(6)}
+	a.ID, a.PodID, a.Name, a.Labels = c.Text(1), c.Text(2), c.At(3).Text(1), c.Labels(8)
+	a.PodName, a.PodUID, a.Namespace, a.PodLabels = pod.At(2).Text(1), pod.At(2).Text(2), pod.At(2).Text(3), pod.Labels(5)
+	if old, known := d.engine.Container(a.ID); known {
+		a.Request, a.Limit, a.Memory, a.QOS, a.Uses = old.Request, old.Limit, old.Memory, old.QOS, old.Uses
+	}
+	d.fillFromStatus(ctx, prefix, &a)
+	return a
 }
 
 // verbose is the part of containerd's and CRI-O's verbose status that we need.

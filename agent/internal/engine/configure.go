@@ -19,12 +19,36 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 		return err
 	}
 	e.guard("configure", nil, func() {
+		if e.released {
+			resolved.PinCPU, resolved.PinMemory = false, false
+		}
 		p := policy.New(e.machine, resolved)
 		e.state = p.Reconcile(e.state)
-		e.policy, e.options, e.others = p, o, found
+		e.policy, e.options, e.others, e.hold = p, o, found, ""
 		e.setPassive()
 	})
 	return nil
+}
+
+// Hold changes nothing until a configuration is taken: the agent has to run even with one that it refuses, as kubelet may
+// have no other way to the runtime.
+func (e *Engine) Hold(because error) {
+	e.guard("hold", nil, func() {
+		e.hold = "the configuration was refused: " + because.Error()
+		e.counters.Refused++
+		e.setPassive()
+	})
+}
+
+// Release gives every container all CPUs and memory nodes back and pins nobody any more: the way to remove the agent.
+func (e *Engine) Release() {
+	e.guard("release", nil, func() {
+		e.released = true
+		options := e.policy.Options
+		options.PinCPU, options.PinMemory = false, false
+		e.policy = policy.New(e.machine, options)
+		e.log.Warn("released: nobody is pinned until the agent is started again")
+	})
 }
 
 // resolve also takes out the CPUs that others hand out, where only the rest is to be used.
@@ -49,7 +73,7 @@ func (e *Engine) resolve(o config.Options, found []others.Found) (policy.Options
 
 // setPassive decides whether the agent acts, and says so when it stops or starts. The lock is held, or not needed yet.
 func (e *Engine) setPassive() {
-	why := ""
+	why := e.hold
 	if e.dryRun {
 		why = "dry run"
 	}

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
 
 	"proxima.io/agent/internal/annotation"
 	"proxima.io/agent/internal/config"
@@ -26,7 +27,7 @@ import (
 	"proxima.io/agent/internal/topology"
 )
 
-// Updater tells a runtime to change running containers. It returns the ids that the runtime refused.
+// Updater tells a runtime to change running containers. It returns the ids that the runtime has not taken (yet).
 type Updater interface {
 	Update(ctx context.Context, changes []policy.Change) (failed []string, err error)
 }
@@ -60,7 +61,11 @@ type Engine struct {
 	version int // of the state, for whoever saves it
 	others  []others.Found
 	passive string // why nothing is changed; empty while the agent acts
-	updater Updater
+	// hold is why nothing may be changed until a configuration is taken: the first one was refused.
+	hold string
+	// released: everybody has been given everything back, for good.
+	released bool
+	updater  Updater
 	// told is what the runtime has been told by id, or was seen to have.
 	told map[string]policy.Pin
 	// unplaced are containers that a fault inside kept from a decision.
@@ -69,6 +74,8 @@ type Engine struct {
 	reasons  map[string]policy.Decision
 	foreign  map[string]string // containers that carried a cpuset when they came, by id
 	counters Counters
+	// goneSince is when the places that the state remembers were given up.
+	goneSince map[string]time.Time
 
 	kick chan struct{}
 }
@@ -103,11 +110,11 @@ type Arrival struct {
 func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 	e.guard("create", &a.Container, func() {
 		e.read(&a)
-		if !a.Seen.CPUs.Empty() && e.passive == "" {
+		if !a.Seen.Empty() && e.passive == "" {
 			// Another plugin before us, or kubelet, has set it: two owners of one field fail the pod.
-			e.foreign[a.ID] = a.Seen.CPUs.String()
+			e.foreign[a.ID] = a.Seen.String()
 			e.counters.Foreign++
-			e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpus", a.Seen.CPUs)
+			e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpuset", a.Seen)
 			a.KeepCPUs, a.KeepMemory = true, true
 		}
 		pin, changes = e.place(a.Container)

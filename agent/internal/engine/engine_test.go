@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 type runtime struct {
 	mu     sync.Mutex
 	cpus   map[string]string
+	memory map[string]string
 	broken bool
 }
 
@@ -30,7 +32,7 @@ func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, 
 		return nil, errors.New("ttrpc: server closed")
 	}
 	for _, c := range changes {
-		r.cpus[c.ID] = c.CPUs.String()
+		r.cpus[c.ID], r.memory[c.ID] = c.CPUs.String(), c.Memory.String()
 	}
 	return nil, nil
 }
@@ -53,14 +55,14 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	if settings.Options.Others == "" {
 		settings.Options = config.Default()
 	}
-	settings.Log, settings.Inline = slog.New(slog.DiscardHandler), true
+	settings.Log = slog.New(slog.DiscardHandler)
 	e, err := New(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r := &runtime{cpus: map[string]string{}}
+	r := &runtime{cpus: map[string]string{}, memory: map[string]string{}}
 	e.Attach(r)
 	go e.Run(ctx)
 	return e, r
@@ -88,7 +90,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 func TestChangesRideOnTheAnswer(t *testing.T) {
-	e, _ := start(t, "cores=4", Settings{})
+	e, _ := start(t, "cores=4", Settings{Inline: true})
 	e.Create(arrival("sharer", "Burstable", 100))
 	pin, changes := e.Create(arrival("owner", policy.Guaranteed, 2000))
 	if pin.CPUs.String() != "0-1" || len(changes) != 1 || changes[0].CPUs.String() != "2-3" {
@@ -145,6 +147,23 @@ func TestAThousandContainersInSynchronize(t *testing.T) {
 	eventually(t, "not all were pinned", func() bool { return e.Status().Pending == 0 && r.has("c999") != "" })
 	if n := len(e.Status().Seats); n != 1000 {
 		t.Errorf("%d on the books", n)
+	}
+}
+
+func TestWhatMustChangeRidesOnTheAnswerToSynchronize(t *testing.T) {
+	e, _ := start(t, "sockets=2,cores=4", Settings{Inline: true})
+	a := arrival("a", policy.Guaranteed, 2000)
+	pods := map[string]bool{"pod-a": true}
+	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 1 || changes[0].CPUs.String() != "0-1" || e.Status().Pending != 0 {
+		t.Errorf("%v", changes)
+	}
+	a.Seen = policy.Pin{CPUs: cpuset.Of(0, 1), Memory: cpuset.Of(0)}
+	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 0 {
+		t.Errorf("told again what is so already: %v", changes)
+	}
+	a.Seen = policy.Pin{} // the runtime did not take it after all
+	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 1 {
+		t.Errorf("%v", changes)
 	}
 }
 
@@ -221,7 +240,61 @@ func TestDryRunAndForeignCPUsetsChangeNothing(t *testing.T) {
 	e, _ = start(t, "cores=8", Settings{})
 	foreign := arrival("b", policy.Guaranteed, 2000)
 	foreign.Seen.CPUs = cpuset.Of(7)
-	if pin, _ := e.Create(foreign); !pin.CPUs.Empty() || e.Status().Seats[0].Foreign != "7" || e.Status().Counters.Foreign != 1 {
+	if pin, _ := e.Create(foreign); !pin.CPUs.Empty() || e.Status().Seats[0].Foreign != "CPUs 7 memory " || e.Status().Counters.Foreign != 1 {
 		t.Errorf("a container with CPUs was pinned to %s: %+v", pin.CPUs, e.Status())
+	}
+}
+
+func TestNothingIsChangedUntilThereIsAGoodConfiguration(t *testing.T) {
+	e, r := start(t, "cores=8", Settings{})
+	e.Hold(errors.New("agent.yaml:2: bad"))
+	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.Empty() || !strings.Contains(e.Status().Passive, "agent.yaml:2") {
+		t.Errorf("pinned to %s; passive %q", pin, e.Status().Passive)
+	}
+	if err := e.Configure(config.Default(), nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "not pinned with a good configuration", func() bool { return r.has("a") == "0-1" })
+}
+
+// An empty cpuset means "no change" to a runtime: everybody has to be told all CPUs and nodes.
+func TestReleaseGivesEverythingBack(t *testing.T) {
+	e, r := start(t, "sockets=2,cores=4", Settings{})
+	e.Create(arrival("owner", policy.Guaranteed, 2000))
+	e.Create(arrival("sharer", "Burstable", 100))
+	e.Release()
+	eventually(t, "not given everything back", func() bool { return r.has("owner") == "0-7" && r.has("sharer") == "0-7" })
+	r.mu.Lock()
+	memory := r.memory["owner"]
+	r.mu.Unlock()
+	if memory != "0-1" {
+		t.Errorf("memory nodes %q", memory)
+	}
+	if err := e.Configure(config.Default(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if pin, changes := e.Create(arrival("late", policy.Guaranteed, 2000)); !pin.Empty() || len(changes) > 0 {
+		t.Errorf("pinned after the release: %s %v", pin, changes)
+	}
+}
+
+func TestACpusetOfMemoryAloneIsLeftAloneToo(t *testing.T) {
+	e, _ := start(t, "sockets=2,cores=4", Settings{})
+	a := arrival("a", policy.Guaranteed, 2000)
+	a.Seen.Memory = cpuset.Of(1)
+	if pin, _ := e.Create(a); !pin.Empty() || e.Status().Counters.Foreign != 1 {
+		t.Errorf("pinned to %s", pin)
+	}
+}
+
+func TestPlacesAreNotRememberedForEver(t *testing.T) {
+	e, _ := start(t, "cores=4", Settings{})
+	e.Create(arrival("a", policy.Guaranteed, 2000))
+	e.Stop("a")
+	if next, any := e.forgetGone(time.Now().Add(comeBack / 2)); !any || next > comeBack {
+		t.Errorf("forgotten too early, or looked at again after %s", next)
+	}
+	if _, any := e.forgetGone(time.Now().Add(2 * comeBack)); any || len(e.state.Gone) != 0 {
+		t.Errorf("still remembered: %v", e.state.Gone)
 	}
 }

@@ -12,7 +12,11 @@ import (
 // Times of the repair. What a runtime was not told is told within 10 s at the latest.
 const (
 	retryAfter = 2 * time.Second
-	batch      = 50 // updates in one call, so that a call stays well below a runtime's time-out
+	retryLast  = 5 * time.Minute // what fails again and again is tried less and less often, up to this
+	batch      = 50              // updates in one call, so that a call stays well below a runtime's time-out
+	// comeBack is how long a stopped container's place is remembered. Kubelet starts it again within five minutes; that its
+	// pod has gone is not always told (containerd 1.7 does not, of pods that are older than itself).
+	comeBack = 15 * time.Minute
 )
 
 // tell returns what the runtime has to be told about containers other than one with the answer to a call, and notes it as
@@ -69,21 +73,50 @@ func (e *Engine) Attach(u Updater) {
 
 // Run repairs and saves until the context ends. It sleeps while nothing happens.
 func (e *Engine) Run(ctx context.Context) {
-	var again <-chan time.Time
-	saved := -1
+	var again, expiry <-chan time.Time
+	saved, delay := -1, retryAfter
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-e.kick:
 		case <-again:
+		case <-expiry:
 		}
-		again = nil
+		again, expiry = nil, nil
+		if next, any := e.forgetGone(time.Now()); any {
+			expiry = time.After(next)
+		}
 		e.placeUnplaced()
-		if !e.repair(ctx) || !e.persist(&saved) {
-			again = time.After(retryAfter)
+		if repaired, kept := e.repair(ctx), e.persist(&saved); repaired && kept {
+			delay = retryAfter
+		} else {
+			again = time.After(delay)
+			delay = min(2*delay, retryLast)
 		}
 	}
+}
+
+// forgetGone forgets the places of those who have not come back in time, and tells when it has to look again.
+func (e *Engine) forgetGone(now time.Time) (next time.Duration, any bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	since := map[string]time.Time{}
+	next = comeBack
+	for key := range e.state.Gone {
+		when, known := e.goneSince[key]
+		if !known {
+			when = now
+		}
+		if left := when.Add(comeBack).Sub(now); left > 0 {
+			since[key], next = when, min(next, left)
+		} else {
+			e.state = e.policy.ForgetGone(e.state, key)
+			e.version++
+		}
+	}
+	e.goneSince = since
+	return next, len(since) > 0
 }
 
 func (e *Engine) placeUnplaced() {

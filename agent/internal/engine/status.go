@@ -37,7 +37,7 @@ type Seat struct {
 	Nodes     []int                `json:"nodes"` // NUMA nodes of its CPUs
 	Reason    string               `json:"reason,omitempty"`
 	Findings  []annotation.Finding `json:"findings,omitempty"`
-	Foreign   string               `json:"foreignCPUs,omitempty"`
+	Foreign   string               `json:"foreign,omitempty"` // the cpuset with which it came
 }
 
 // PoolStatus is one pool and what is free in it.
@@ -49,12 +49,15 @@ type PoolStatus struct {
 	Memory    string `json:"memoryNodes"`
 	Exclusive int    `json:"freeExclusive"` // CPUs that could still become exclusive
 	Milli     int    `json:"freeMilli"`     // thousandths of shared CPUs that could still be promised
+	Bytes     int64  `json:"memoryBytes"`
+	FreeBytes int64  `json:"freeMemoryBytes"` // not promised to anybody
 }
 
 // Status is everything there is to see of an engine at one moment.
 type Status struct {
 	Passive   string         `json:"passive,omitempty"`
 	Connected bool           `json:"connected"`
+	Released  bool           `json:"released,omitempty"`
 	Others    []others.Found `json:"others,omitempty"`
 	Notes     []string       `json:"notes,omitempty"` // on the configuration and the machine
 	Pools     []PoolStatus   `json:"pools"`
@@ -68,12 +71,12 @@ func (e *Engine) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := Status{
-		Passive: e.passive, Connected: e.updater != nil, Others: e.others, Counters: e.counters,
+		Passive: e.passive, Connected: e.updater != nil, Released: e.released, Others: e.others, Counters: e.counters,
 		Notes:   append(slices.Clone(e.options.Notes), e.machine.Warnings...),
 		Pending: len(e.pending("")) + len(e.unplaced),
 	}
-	for i := range e.policy.Tree.Pools {
-		s.Pools = append(s.Pools, e.poolStatus(&e.policy.Tree.Pools[i]))
+	for i, room := range e.policy.Room(e.state) {
+		s.Pools = append(s.Pools, e.poolStatus(&e.policy.Tree.Pools[i], room))
 	}
 	pins := e.policy.Pins(e.state)
 	for _, c := range e.state.InOrder() {
@@ -86,10 +89,14 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-func (e *Engine) poolStatus(p *pool.Pool) PoolStatus {
-	exclusive, milli := e.policy.Free(e.state, p)
+func (e *Engine) poolStatus(p *pool.Pool, room policy.Room) PoolStatus {
 	status := PoolStatus{Name: p.Name, Level: p.Level.String(), CPUs: p.CPUs.String(), Memory: p.Memory.String(),
-		Exclusive: exclusive, Milli: milli}
+		Exclusive: room.Exclusive, Milli: room.Milli, FreeBytes: room.Bytes}
+	for _, id := range p.Memory.IDs() {
+		if node, ok := e.machine.Node(id); ok {
+			status.Bytes += node.Memory
+		}
+	}
 	if p.Parent >= 0 {
 		status.Parent = e.policy.Tree.Pools[p.Parent].Name
 	}

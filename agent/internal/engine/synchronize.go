@@ -7,9 +7,9 @@ import (
 )
 
 // Synchronize takes over what a runtime says is running: it knows best who is there, we know where each was put. Who was
-// there before keeps its place, who came meanwhile is placed, who went is taken off. What has to change is told afterwards
-// by the repair, in batches: a runtime does not wait long for the answer to this.
-func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) {
+// there before keeps its place, who came meanwhile is placed, who went is taken off. It returns what has to change, if that
+// can ride on the answer.
+func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes []policy.Change) {
 	e.guard("synchronize", nil, func() {
 		known := e.state
 		next := policy.State{Placed: map[string]*policy.Placed{}, Gone: map[string]policy.Placement{}, Next: known.Next}
@@ -51,8 +51,11 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) {
 				e.forget(id)
 			}
 		}
-		e.log.Info("synchronized", "containers", len(running), "pods", len(pods))
+		changes = e.tell("")
+		e.counters.Repaired += len(changes)
+		e.log.Info("synchronized", "containers", len(running), "pods", len(pods), "changes", len(changes))
 	})
+	return changes
 }
 
 // podsOf lists the pods of which places are remembered.

@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,6 +20,7 @@ type Pod struct {
 	client *Client
 	config raw.Message
 	parent string
+	logs   string
 	ID     string
 }
 
@@ -34,35 +37,111 @@ func num(m raw.Message, number protowire.Number, value int64) raw.Message {
 func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod {
 	c.t.Helper()
 	below := map[string]string{"Guaranteed": "", "Burstable": "burstable/", "BestEffort": "besteffort/"}[class]
-	p := &Pod{client: c, parent: fmt.Sprintf("/%s/%spod-%s", cgroup(), below, name)}
+	p := &Pod{client: c, parent: fmt.Sprintf("/%s/%spod-%s", cgroup(), below, name), logs: c.t.TempDir()}
 	metadata := raw.Message(nil).With(name, 1).With("uid-"+name, 2).With("default", 3)
 	p.config = sub(nil, 1, metadata)
 	p.config = sub(p.config, 6, raw.Message(nil).With("app", 1).With(name, 2))
 	for key, value := range annotations {
 		p.config = sub(p.config, 7, raw.Message(nil).With(key, 1).With(value, 2))
 	}
+	p.config = p.config.With(p.logs, 3)
 	hostNetwork := sub(nil, 1, num(num(nil, 1, 2), 3, 2)) // network and IPC of the node
 	p.config = sub(p.config, 8, sub(raw.Message(nil).With(p.parent, 1), 2, hostNetwork))
 	p.ID = c.Call("RunPodSandbox", sub(nil, 1, p.config)).Text(1)
 	return p
 }
 
-// Run creates and starts a container with so many thousandths of a CPU (as request and, if limited, as limit too), and
-// returns its id.
+// Container is what a container is made from.
+type Container struct {
+	Name    string
+	Image   string // default: one that sleeps
+	Command []string
+	Args    []string
+	Env     map[string]string
+	Mounts  []Mount
+	Milli   int64 // thousandths of a CPU
+	Memory  int64 // limit in MiB, default 64
+	Limited bool  // the request is the limit too
+	// ReadOnly is a root file system that cannot be written, NoPrivileges no capability and none to be had.
+	ReadOnly, NoPrivileges bool
+}
+
+// Mount is a directory of the node in a container.
+type Mount struct {
+	Host, Container string
+	ReadOnly        bool
+}
+
+// Run creates and starts a container that sleeps, with so many thousandths of a CPU (as request and, if limited, as limit
+// too), and returns its id.
 func (p *Pod) Run(name string, milli int64, limited bool) string {
 	p.client.t.Helper()
-	resources := num(nil, 3, max(2, milli*1024/1000))
-	if limited {
-		resources = num(num(num(resources, 1, 100_000), 2, milli*100), 4, 64<<20)
-	}
-	config := sub(nil, 1, raw.Message(nil).With(name, 1))
-	config = sub(config, 2, raw.Message(nil).With(image, 1))
-	config = sub(config, 9, raw.Message(nil).With("io.kubernetes.container.name", 1).With(name, 2))
-	config = sub(config, 15, sub(nil, 1, resources))
-	request := sub(sub(raw.Message(nil).With(p.ID, 1), 2, config), 3, p.config)
-	id := p.client.Call("CreateContainer", request).Text(1)
+	return p.Start(Container{Name: name, Milli: milli, Limited: limited})
+}
+
+// Start creates and starts a container, and returns its id.
+func (p *Pod) Start(c Container) string {
+	p.client.t.Helper()
+	id := p.client.Call("CreateContainer", p.request(c)).Text(1)
 	p.client.Call("StartContainer", raw.Message(nil).With(id, 1))
 	return id
+}
+
+func (p *Pod) request(c Container) raw.Message {
+	resources := num(nil, 3, max(2, c.Milli*1024/1000))
+	if c.Limited {
+		resources = num(num(num(resources, 1, 100_000), 2, c.Milli*100), 4, max(64, c.Memory)<<20)
+	}
+	config := sub(nil, 1, raw.Message(nil).With(c.Name, 1))
+	config = sub(config, 2, raw.Message(nil).With(cmp.Or(c.Image, sleeper), 1))
+	for _, word := range c.Command {
+		config = config.With(word, 3)
+	}
+	for _, word := range c.Args {
+		config = protowire.AppendString(protowire.AppendTag(config, 4, protowire.BytesType), word)
+	}
+	for key, value := range c.Env {
+		config = sub(config, 6, raw.Message(nil).With(key, 1).With(value, 2))
+	}
+	for _, m := range c.Mounts {
+		mount := raw.Message(nil).With(m.Container, 1).With(m.Host, 2)
+		if m.ReadOnly {
+			mount = num(mount, 3, 1)
+		}
+		config = sub(config, 7, mount)
+	}
+	config = sub(config, 9, raw.Message(nil).With("io.kubernetes.container.name", 1).With(c.Name, 2))
+	config = config.With(c.Name+".log", 11)
+	security := raw.Message(nil)
+	if c.ReadOnly {
+		security = num(security, 7, 1)
+	}
+	if c.NoPrivileges {
+		security = num(sub(security, 1, raw.Message(nil).With("ALL", 2)), 11, 1)
+	}
+	config = sub(config, 15, sub(sub(nil, 1, resources), 2, security))
+	return sub(sub(raw.Message(nil).With(p.ID, 1), 2, config), 3, p.config)
+}
+
+// Log returns what a container has written.
+func (p *Pod) Log(name string) string {
+	text, err := os.ReadFile(filepath.Join(p.logs, name+".log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Process returns the id of a container's first process.
+func (p *Pod) Process(id string) (int, error) {
+	for _, dir := range []string{"/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"} {
+		text, err := os.ReadFile(dir + p.parent + "/" + id + "/cgroup.procs")
+		if err == nil {
+			first, _, _ := strings.Cut(string(text), "\n")
+			return strconv.Atoi(first)
+		}
+	}
+	return 0, fmt.Errorf("container %s has no cgroup", id)
 }
 
 // Stop stops a container and removes it, as kubelet does before it starts the next one of that name.

@@ -4,8 +4,6 @@ package lab
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,17 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"proxima.io/agent/internal/raw"
 )
 
 const (
-	image = "localhost/lab:1"
+	// sleeper is an image that sleeps. It serves as the pods' pause image too.
+	sleeper = "localhost/sleeper:1"
+	// RedisImage has Debian's redis-server and redis-tools; see ImportRedis.
+	RedisImage = "localhost/redis:1"
 	// cache is where the packages are unpacked; a second run finds them there.
 	cache = "/var/cache/proxima-agent-lab"
 )
+
+var sleep = []string{"/bin/busybox", "sleep", "100000"}
 
 // Runtime is one containerd.
 type Runtime struct {
@@ -39,27 +39,15 @@ type Runtime struct {
 // Start starts containerd of a version (1.6 or 1.7). It skips the test, and says so, where it cannot: not root, no apt.
 func Start(t testing.TB, version string) *Runtime {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("skipped: -short leaves out the lanes with a real runtime")
-	}
-	if os.Getuid() != 0 {
-		t.Skip("skipped: a real container runtime needs root")
-	}
-	script, err := filepath.Abs("../../testdata/fetch-containerd.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(script, cache).CombinedOutput(); err != nil {
-		t.Skipf("skipped: Debian's containerd could not be fetched: %v\n%s", err, out)
-	}
+	prepare(t)
 	dir, err := os.MkdirTemp("/run", "agent-lab-") // not t.TempDir: the path of a Unix socket must be short
 	if err != nil {
 		t.Skipf("skipped: %v", err)
 	}
-	r := &Runtime{t: t, version: version, dir: dir, CRI: dir + "/c.sock", NRI: dir + "/nri.sock"}
+	r := &Runtime{t: t, version: version, dir: dir, CRI: dir + "/c.sock", NRI: dir + "/nri/nri.sock"}
 	t.Cleanup(r.remove)
 	r.Launch()
-	r.importImage()
+	r.importDirectory(sleeper, "busybox", sleep)
 	return r
 }
 
@@ -83,15 +71,20 @@ state = "DIR/state"
       BinaryName = "CACHE/bin/runc"
 [plugins."io.containerd.nri.v1.nri"]
   disable = false
-  socket_path = "DIR/nri.sock"
+  socket_path = "DIR/nri/nri.sock"
   plugin_path = "DIR/plugins"
   plugin_config_path = "DIR/plugins.d"
+  plugin_request_timeout = "PATIENCE"
 `
 
 // Launch starts the process, for the first time or again after Kill.
 func (r *Runtime) Launch() {
 	r.t.Helper()
-	text := strings.NewReplacer("DIR", r.dir, "IMAGE", image, "CACHE", cache).Replace(config)
+	patience := "2s" // as it is by default
+	if InGuest() {
+		patience = "30s" // an emulated machine is slower than any real one
+	}
+	text := strings.NewReplacer("PATIENCE", patience, "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(config)
 	if err := os.WriteFile(r.dir+"/config.toml", []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -123,6 +116,9 @@ func (r *Runtime) Kill() {
 	r.log.Close()
 }
 
+// Process returns the id of the process.
+func (r *Runtime) Process() int { return r.process.Process.Pid }
+
 // Log returns what containerd has logged.
 func (r *Runtime) Log() string {
 	text, err := os.ReadFile(r.dir + "/log")
@@ -152,12 +148,24 @@ func (r *Runtime) remove() {
 	}
 }
 
-func (r *Runtime) importImage() {
+// ImportRedis makes RedisImage known to the runtime.
+func (r *Runtime) ImportRedis() {
 	r.t.Helper()
-	archive, err := imageArchive(filepath.Join(cache, "bin/busybox"))
+	r.importDirectory(RedisImage, "redis", []string{"/usr/bin/redis-server"})
+}
+
+func (r *Runtime) importDirectory(name, dir string, entrypoint []string) {
+	r.t.Helper()
+	archive, err := imageArchive(name, filepath.Join(cache, dir), entrypoint)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.Import(archive)
+}
+
+// Import makes an image known that is packed as `docker save` does.
+func (r *Runtime) Import(archive []byte) {
+	r.t.Helper()
 	ctr := exec.Command(filepath.Join(cache, r.version, "usr/bin/ctr"), "-a", r.CRI, "-n", "k8s.io",
 		"images", "import", "--snapshotter", "native", "-")
 	ctr.Stdin = bytes.NewReader(archive)
@@ -177,42 +185,4 @@ func Eventually(t testing.TB, what string, condition func() error) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Fatalf("%s: %v", what, err)
-}
-
-// Client speaks the CRI in raw messages.
-type Client struct {
-	t      testing.TB
-	conn   *grpc.ClientConn
-	prefix string
-}
-
-// NewClient makes a client for a socket and a version of the CRI.
-func NewClient(t testing.TB, socket, version string) *Client {
-	t.Helper()
-	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(raw.Codec{})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return &Client{t, conn, "/runtime." + version + "."}
-}
-
-// Try calls a method of RuntimeService.
-func (c *Client) Try(method string, request raw.Message) (raw.Message, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	reply := &raw.Frame{}
-	err := c.conn.Invoke(ctx, c.prefix+"RuntimeService/"+method, &raw.Frame{Bytes: request}, reply)
-	return reply.Bytes, err
-}
-
-// Call is Try, and ends the test on an error.
-func (c *Client) Call(method string, request raw.Message) raw.Message {
-	c.t.Helper()
-	reply, err := c.Try(method, request)
-	if err != nil {
-		c.t.Fatal(fmt.Errorf("%s: %w", method, err))
-	}
-	return reply
 }

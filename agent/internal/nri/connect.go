@@ -2,6 +2,7 @@ package nri
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/containerd/nri/pkg/stub"
@@ -25,6 +26,9 @@ func (d *Door) Serve(ctx context.Context, socket string) error {
 		err := d.serveOnce(ctx, socket)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if err == nil {
+			continue
 		}
 		d.Log.Warn("not connected to the runtime; trying again", "socket", socket, "error", err)
 		select {
@@ -50,25 +54,33 @@ func (d *Door) serveOnce(ctx context.Context, socket string) error {
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
+	defer s.Stop()
 	d.Log.Info("connected to the runtime", "socket", socket, "version", s.RuntimeNRIVersion())
-	d.Engine.Attach(updater{s})
 	defer d.Engine.Attach(nil)
 	select {
 	case <-ctx.Done():
 	case <-closed:
+		return errClosed
+	case <-d.again:
 	}
-	s.Stop()
-	return ctx.Err()
+	return nil
 }
 
-// updater changes containers outside of a request.
-type updater struct{ stub stub.Stub }
+var errClosed = errors.New("the runtime has closed the connection")
+
+// updater changes containers outside of a request, by connecting again: the runtime then asks for everything, and what must
+// change rides on the answer. NRI has a call for it too, but a runtime whose NRI is from before July 2026 can lock up for good
+// in it, when a container starts or stops at the same moment (containerd issue 13733).
+type updater chan struct{}
 
 func (u updater) Update(_ context.Context, changes []policy.Change) ([]string, error) {
-	failed, err := u.stub.UpdateContainers(updates(changes))
-	var ids []string
-	for _, f := range failed {
-		ids = append(ids, f.GetContainerId())
+	select {
+	case u <- struct{}{}:
+	default: // asked for already
 	}
-	return ids, err
+	ids := make([]string, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ID
+	}
+	return ids, nil
 }

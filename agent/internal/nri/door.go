@@ -24,18 +24,19 @@ type Door struct {
 	Machine *topology.Topology
 	Log     *slog.Logger
 	memory  int64 // memory of the machine in bytes
+	again   updater
 }
 
 // New makes a door.
 func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger) *Door {
-	d := &Door{Engine: e, Machine: machine, Log: log}
+	d := &Door{Engine: e, Machine: machine, Log: log, again: make(updater, 1)}
 	for _, n := range machine.Nodes {
 		d.memory += n.Memory
 	}
 	return d
 }
 
-// Synchronize takes over what is running. It answers at once; what must change follows in batches.
+// Synchronize takes over what is running, and answers with what must change.
 func (d *Door) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
 	byID := map[string]*api.PodSandbox{}
 	present := map[string]bool{}
@@ -51,8 +52,9 @@ func (d *Door) Synchronize(_ context.Context, pods []*api.PodSandbox, containers
 		}
 		running = append(running, d.arrival(pod, c))
 	}
-	d.Engine.Synchronize(running, present)
-	return nil, nil
+	changes := d.Engine.Synchronize(running, present)
+	d.Engine.Attach(d.again)
+	return riding(changes), nil
 }
 
 // CreateContainer pins the newcomer, and re-pins whom it displaces.

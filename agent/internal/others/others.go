@@ -20,8 +20,11 @@ type Found struct {
 	Leaves *cpuset.Set `json:"leaves,omitempty"`
 }
 
-// KubeletState is kubelet's record of its CPU manager, below the node's root.
-const KubeletState = "var/lib/kubelet/cpu_manager_state"
+// Where they are known by, below the node's root.
+const (
+	kubeletState = "var/lib/kubelet/cpu_manager_state" // kubelet's record of its CPU manager
+	pluginDir    = "opt/nri/plugins"
+)
 
 // criRMSockets are where CRI-RM listens; ours listens elsewhere even when it takes CRI-RM's place.
 var criRMSockets = []string{"var/run/cri-resmgr/cri-resmgr.sock", "run/cri-resmgr/cri-resmgr.sock"}
@@ -30,10 +33,19 @@ var criRMSockets = []string{"var/run/cri-resmgr/cri-resmgr.sock", "run/cri-resmg
 // and one that is started as a pod leaves no file: what such a plugin has pinned is found container by container.
 var policyPlugins = []string{"topology-aware", "balloons", "cri-resource-manager", "koordlet", "dra-driver-cpu"}
 
+// Paths are the files whose change is worth another look.
+func Paths(root string) []string {
+	var paths []string
+	for _, path := range append([]string{kubeletState, pluginDir}, criRMSockets...) {
+		paths = append(paths, filepath.Join(root, path))
+	}
+	return paths
+}
+
 // Find looks below the node's root directory. ownSocket is the CRI socket that this agent itself listens on, if any.
 func Find(root, ownSocket string) []Found {
 	var found []Found
-	if f := kubelet(filepath.Join(root, KubeletState)); f != nil {
+	if f := kubelet(filepath.Join(root, kubeletState)); f != nil {
 		found = append(found, *f)
 	}
 	for _, socket := range criRMSockets {
@@ -43,7 +55,7 @@ func Find(root, ownSocket string) []Found {
 			break
 		}
 	}
-	plugins, err := os.ReadDir(filepath.Join(root, "opt/nri/plugins"))
+	plugins, err := os.ReadDir(filepath.Join(root, pluginDir))
 	if err != nil {
 		plugins = nil // no directory, no plugins
 	}

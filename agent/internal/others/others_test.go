@@ -23,12 +23,12 @@ func root(t *testing.T, files map[string]string) string {
 }
 
 func TestKubeletsStaticPolicy(t *testing.T) {
-	found := Find(root(t, map[string]string{KubeletState: `{"policyName":"static","defaultCpuSet":"0-3,8","entries":{}}`}), "")
+	found := Find(root(t, map[string]string{kubeletState: `{"policyName":"static","defaultCpuSet":"0-3,8","entries":{}}`}), "")
 	if len(found) != 1 || found[0].Leaves == nil || found[0].Leaves.String() != "0-3,8" {
 		t.Errorf("%+v", found)
 	}
 	for _, harmless := range []string{`{"policyName":"none","defaultCpuSet":""}`, `{"policyName":"sta`, ""} {
-		if found := Find(root(t, map[string]string{KubeletState: harmless}), ""); len(found) != 0 {
+		if found := Find(root(t, map[string]string{kubeletState: harmless}), ""); len(found) != 0 {
 			t.Errorf("%q: %+v", harmless, found)
 		}
 	}

@@ -20,14 +20,21 @@ type Decision struct {
 
 // Place finds a place for a container that comes, comes back after a stop, or (under the same ID) is resized.
 func (p *Policy) Place(s State, c Container) (State, Decision) {
-	next, d := p.place(s, c)
-	d.Pin, d.Changes = p.PinOf(next, c.ID), p.changes(s, next, c.ID)
+	was := p.ledger(s, "")
+	books := was
+	if _, resized := s.Placed[c.ID]; resized {
+		books = p.ledger(s, c.ID)
+	}
+	next, d := p.place(s, c, books)
+	is := p.ledger(next, "")
+	d.Pin, d.Changes = p.pin(is, next.Placed[c.ID]), p.changes(s, next, was, is, c.ID)
 	return next, d
 }
 
-func (p *Policy) place(s State, c Container) (State, Decision) {
+// place does it with the books of the state without the container.
+func (p *Policy) place(s State, c Container, books *ledger) (State, Decision) {
 	next := s.clone()
-	r := &request{policy: p, ledger: p.ledger(s, c.ID), who: &c, demand: p.demand(&c)}
+	r := &request{policy: p, ledger: books, who: &c, demand: p.demand(&c)}
 	key, order := goneKey(c.PodID, c.Name), s.Next
 	if old, ok := s.Placed[c.ID]; ok {
 		r.had, order = &old.Placement, old.Order
@@ -186,13 +193,24 @@ func (p *Policy) Explain(s State, c Container) Decision {
 // Nodes returns the NUMA nodes on which a placed container's CPUs are.
 func (p *Policy) Nodes(pin Pin) []int { return p.Tree.Topology.NodesOf(pin.CPUs).IDs() }
 
-// Free returns what is left in a pool: CPUs that could become exclusive, and thousandths of shared ones.
-func (p *Policy) Free(s State, at *pool.Pool) (exclusive, milli int) {
+// Room is what is left in a pool.
+type Room struct {
+	Exclusive int   // CPUs that could become exclusive
+	Milli     int   // thousandths of shared CPUs
+	Bytes     int64 // of memory
+}
+
+// Room returns what is left in each pool, by its id.
+func (p *Policy) Room(s State) []Room {
 	l := p.ledger(s, "")
-	room := l.removable[at.ID]
-	p.Tree.Ancestors(at.ID, func(a *pool.Pool) bool {
-		room = min(room, l.removable[a.ID])
-		return true
-	})
-	return room, max(0, p.freeShared(l, at.ID))
+	rooms := make([]Room, len(p.Tree.Pools))
+	for i := range rooms {
+		at := &p.Tree.Pools[i]
+		rooms[i] = Room{Exclusive: l.removable[i], Milli: max(0, p.freeShared(l, i)), Bytes: max(0, p.left(l, at.Memory))}
+		p.Tree.Ancestors(i, func(a *pool.Pool) bool {
+			rooms[i].Exclusive = min(rooms[i].Exclusive, l.removable[a.ID])
+			return true
+		})
+	}
+	return rooms
 }

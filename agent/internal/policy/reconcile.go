@@ -13,7 +13,7 @@ func (p *Policy) Reconcile(s State) State {
 		}
 	}
 	for _, c := range homeless {
-		placed, _ := p.place(next, c.Container)
+		placed, _ := p.place(next, c.Container, p.ledger(next, c.ID))
 		moved := *placed.Placed[c.ID]
 		moved.Order = c.Order
 		placed.Placed[c.ID], placed.Next = &moved, s.Next

@@ -15,7 +15,7 @@ func (p *Policy) Release(s State, id string) (State, []Change) {
 		next.Gone[goneKey(old.PodID, old.Name)] = old.Placement
 	}
 	next = p.retry(next)
-	return next, p.changes(s, next, "")
+	return next, p.changes(s, next, p.ledger(s, ""), p.ledger(next, ""), "")
 }
 
 // maxGone bounds what is remembered, should a runtime never tell that pods go.
@@ -32,6 +32,13 @@ func (p *Policy) ForgetPod(s State, podID string) State {
 	return next
 }
 
+// ForgetGone drops one place that is remembered of a stopped container.
+func (p *Policy) ForgetGone(s State, key string) State {
+	next := s.clone()
+	delete(next.Gone, key)
+	return next
+}
+
 // retry places those again who got less than they were due, first come first served; a place that is no better is not
 // worth the move.
 func (p *Policy) retry(s State) State {
@@ -39,7 +46,7 @@ func (p *Policy) retry(s State) State {
 		if c.Short == "" {
 			continue
 		}
-		if next, d := p.place(s, c.Container); d.Place.Short == "" {
+		if next, d := p.place(s, c.Container, p.ledger(s, c.ID)); d.Place.Short == "" {
 			s = next
 		}
 	}

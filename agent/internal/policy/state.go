@@ -66,6 +66,11 @@ type Pin struct {
 // Equal tells whether both pin to the same.
 func (a Pin) Equal(b Pin) bool { return a.CPUs.Equal(b.CPUs) && a.Memory.Equal(b.Memory) }
 
+// Empty tells whether the pin leaves everything as it is.
+func (a Pin) Empty() bool { return a.CPUs.Empty() && a.Memory.Empty() }
+
+func (a Pin) String() string { return "CPUs " + a.CPUs.String() + " memory " + a.Memory.String() }
+
 // Change is a new pin for a container.
 type Change struct {
 	ID string `json:"id"`
@@ -101,10 +106,9 @@ func (p *Policy) pin(l *ledger, c *Placed) Pin {
 	return pin
 }
 
-// changes returns the pins that differ between two states, in order of id, but for the one container that is told apart.
-// Only who moved, or shares a pool whose shared set changed, is looked at closely.
-func (p *Policy) changes(before, after State, except string) []Change {
-	was, is := p.ledger(before, ""), p.ledger(after, "")
+// changes returns the pins that differ between two states, whose books are was and is, in order of id, but for the one
+// container that is told apart. Only who moved, or shares a pool whose shared set changed, is looked at closely.
+func (p *Policy) changes(before, after State, was, is *ledger, except string) []Change {
 	changed := map[string]bool{}
 	for i := range p.Tree.Pools {
 		if !was.shared[i].Equal(is.shared[i]) {

@@ -4,7 +4,7 @@
 //	/status      everything, as JSON              /metrics   for Prometheus
 //	/explain     ?pod=NAME[&namespace=NAME]       /live      the process runs
 //	/containers  which NUMA nodes each sits on    /ready     the runtime is connected
-//	/zones       the NodeResourceTopology object
+//	/zones       the NodeResourceTopology object  /release   (POST, Unix socket only) pin nobody any more
 package status
 
 import (
@@ -27,8 +27,8 @@ type Server struct {
 	Node   string // the node's name, for NodeResourceTopology
 }
 
-// Handler returns the routes.
-func (s *Server) Handler() http.Handler {
+// Handler returns the routes that only look.
+func (s *Server) Handler() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { reply(w, s.Engine.Status()) })
 	mux.HandleFunc("GET /containers", func(w http.ResponseWriter, _ *http.Request) { reply(w, Containers(s.Engine.Status())) })
@@ -83,9 +83,16 @@ func Listen(address string) (net.Listener, error) {
 	return net.Listen("unix", address)
 }
 
-// Serve answers until the context ends.
+// Serve answers until the context ends. Who reaches the Unix socket is root on this node, and may do more than look.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	handler := s.Handler()
+	if l.Addr().Network() == "unix" {
+		handler.HandleFunc("POST /release", func(w http.ResponseWriter, _ *http.Request) {
+			s.Engine.Release()
+			reply(w, map[string]bool{"released": true})
+		})
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(l); ctx.Err() == nil {
@@ -96,13 +103,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // Get asks an agent's Unix socket.
 func Get(ctx context.Context, socket, path string, into any) error {
+	return ask(ctx, http.MethodGet, socket, path, into)
+}
+
+// Release tells the agent behind a Unix socket to pin nobody any more.
+func Release(ctx context.Context, socket string) error {
+	var answer map[string]bool
+	return ask(ctx, http.MethodPost, socket, "/release", &answer)
+}
+
+func ask(ctx context.Context, method, socket, path string, into any) error {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}}
 	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/status"
+)
+
+var releaseVerb = verb{"release", "give all containers all CPUs and memory back, before the agent is removed", runRelease}
+
+func runRelease(args []string, out io.Writer) error {
+	set := flags("release", "[--socket PATH] [--timeout DURATION]",
+		"Tells the agent of this node to pin nobody any more, and waits until the runtime has been told for every container.\nThe agent pins again when it is started again.")
+	socket := set.String("socket", defaultSocket, "the agent's Unix `socket`")
+	timeout := set.Duration("timeout", time.Minute, "how long to wait")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
+	defer cancel()
+	if err := status.Release(ctx, *socket); err != nil {
+		return err
+	}
+	for {
+		var s engine.Status
+		if err := status.Get(ctx, *socket, "/status", &s); err != nil {
+			return err
+		}
+		if s.Pending == 0 && s.Connected {
+			fmt.Fprintf(out, "released: %d containers have all CPUs and memory nodes\n", len(s.Seats))
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d containers are still pinned, runtime connected: %t; it is tried further, see status", s.Pending, s.Connected)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

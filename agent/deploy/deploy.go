@@ -1,0 +1,9 @@
+// Package deploy holds what is needed to install the agent on a node, beside the manifests for the cluster.
+package deploy
+
+import _ "embed" // for Unit
+
+// Unit is the systemd unit of the CRI proxy.
+//
+//go:embed proxima-agent.service
+var Unit []byte

@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// guest is set in the emulated machine.
+const guest = "PROXIMA_AGENT_GUEST"
+
+// InGuest tells whether the test runs in the emulated machine.
+func InGuest() bool { return os.Getenv(guest) != "" }
+
+// Two sockets with two NUMA nodes each; a node has two cores. Nodes of one socket are near.
+var machine = strings.Fields(`-accel tcg -cpu Icelake-Server -M q35 -smp 8,sockets=2,cores=4,threads=1 -m 4096
+	-nodefaults -display none -serial stdio -no-reboot
+	-object memory-backend-ram,id=m0,size=1024M -object memory-backend-ram,id=m1,size=1024M
+	-object memory-backend-ram,id=m2,size=1024M -object memory-backend-ram,id=m3,size=1024M
+	-numa node,memdev=m0,cpus=0-1 -numa node,memdev=m1,cpus=2-3 -numa node,memdev=m2,cpus=4-5 -numa node,memdev=m3,cpus=6-7
+	-numa dist,src=0,dst=1,val=11 -numa dist,src=0,dst=2,val=21 -numa dist,src=0,dst=3,val=21
+	-numa dist,src=1,dst=2,val=21 -numa dist,src=1,dst=3,val=21 -numa dist,src=2,dst=3,val=11`)
+
+// The first process. A container's root cannot be pivoted away from the initramfs, so everything moves to a tmpfs first.
+const start = `#!/bin/busybox sh
+/bin/busybox mount -t tmpfs -o size=80% none /new
+/bin/busybox cp -a /agent /bin /etc /examples /lib /lib64 /usr /var /run.sh /new/
+exec /bin/busybox switch_root /new /run.sh
+`
+
+const run = `#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin:/usr/bin HOME=/ GOMAXPROCS=2 ` + guest + `=1
+mkdir -p /proc /sys /dev /run /tmp
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+mount -t cgroup2 none /sys/fs/cgroup
+mount -t tmpfs none /run
+mount -t tmpfs none /tmp
+mkdir /dev/shm
+mount -t tmpfs none /dev/shm
+ip link set lo up
+cd /agent/cmd/proxima-agent
+./agent.test -test.v -test.run "$(sed 's/.*proxima.test=\([^ ]*\).*/\1/' /proc/cmdline)"
+poweroff -f
+`
+
+// Emulate runs a test of the calling package in an emulated machine and returns what it printed. The machine has
+// containerd 1.7, runc and the packages that the other lanes have.
+func Emulate(t *testing.T, test string) string {
+	t.Helper()
+	prepare(t)
+	root := t.TempDir()
+	build := exec.Command("go", "test", "-c", "-o", root+"/agent/cmd/proxima-agent/agent.test", ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	must(t, build)
+	in := cache + "/"
+	for from, to := range map[string]string{
+		in + "busybox": "", in + "libs/lib": "lib", in + "libs/lib64": "lib64", in + "libs/usr/lib": "usr/lib",
+		in + "1.7/usr/bin": in + "1.7/usr/bin", in + "bin": in + "bin", in + "busybox/bin": in + "busybox/bin", in + "redis": in + "redis",
+		"../../testdata/prepare.sh": "agent/testdata/prepare.sh", "../../../examples/numa-pair": "examples/numa-pair",
+	} {
+		to = filepath.Join(root, to)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		must(t, exec.Command("cp", "-aT", from, to))
+	}
+	for path, text := range map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "",
+		"/etc/passwd": "root:x:0:0::/:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n", "/etc/resolv.conf": ""} {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(root+"/new", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(t.TempDir(), "initramfs")
+	must(t, exec.Command("sh", "-c", `cd "$1" && find . | "$2" cpio -o -H newc >"$3"`, "sh", root, in+"busybox/bin/busybox", image))
+	qemu := exec.CommandContext(t.Context(), "qemu-system-x86_64", append(machine, "-kernel", in+"vmlinuz", "-initrd", image,
+		"-append", "console=ttyS0 quiet panic=-1 proxima.test="+test)...)
+	var printed, complaints strings.Builder // of these it has many: what it cannot emulate of the processor
+	qemu.Stdout, qemu.Stderr = io.MultiWriter(&printed, t.Output()), &complaints
+	if err := qemu.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, complaints.String())
+	}
+	return strings.ReplaceAll(printed.String(), "\r", "")
+}
+
+func must(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", c.Args, err, out)
+	}
+}

@@ -1,0 +1,32 @@
+package lab
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// fetch runs the script once for all tests of a process.
+var fetch = sync.OnceValues(func() ([]byte, error) {
+	script, err := filepath.Abs("../../testdata/prepare.sh")
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command("sh", script, cache).CombinedOutput()
+})
+
+// prepare sees to it that the packages are there. It skips the test, and says so, where it cannot.
+func prepare(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: -short leaves out the lanes with real runtimes and machines")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("skipped: a real container runtime needs root")
+	}
+	if out, err := fetch(); err != nil {
+		t.Skipf("skipped: what it needs could not be fetched: %v\n%s", err, out)
+	}
+}
