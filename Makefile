@@ -24,6 +24,7 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 	@sh scripts/prepare.sh
 	@cargo build --release --locked -p proxima -p proxima-bench
 	@target/release/proxima-bench compare $(ARGS)
+	@bash bench/reload.sh
 
 demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins
 	@bash examples/node-local-memcached/demo.sh
@@ -31,7 +32,7 @@ demo: ## three nodes on this machine: local reads, writes to all, a fourth that 
 image: ## write a container image into target/image, for docker load and all that reads OCI's form
 	@sh scripts/image.sh
 
-fuzz: ## fuzz the codecs, FUZZ_SECONDS (60) for each target
+fuzz: ## fuzz the codecs and the readers of configurations, FUZZ_SECONDS (60) for each target
 	@sh scripts/fuzz.sh
 
 soak: ## the long runs: SOAK_ROUNDS (10) of the end-to-end tests, then 30 minutes of each fuzz target
@@ -42,4 +43,4 @@ docs: ## write docs/options.md, docs/routes.md and the JSON Schema anew
 	@sh scripts/docs.sh
 
 clean: ## remove what was built and installed here
-	@rm -rf target wire/fuzz/target .venv .cache .pytest_cache
+	@rm -rf target wire/fuzz/target proxy/fuzz/target .venv .cache .pytest_cache

@@ -1,0 +1,68 @@
+#!/bin/bash
+# How late are replies while 1,000 members change? Open loop at a fixed rate: a reply counts from when its request was due.
+# Two runs on each back end, without and with changes: four times a second 500 of the 1,000 members (one memcached on 1,000
+# ports) are exchanged. Usage: reload.sh [SECONDS of each run, 10] [requests a second, 5000]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-10}
+rate=${2:-5000}
+first=30001
+port=29999
+PATH="$PATH:/usr/sbin:/sbin"
+place=$(mktemp -d)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null || true; wait 2>/dev/null; rm -r "$place"' EXIT
+
+[[ -x target/release/proxima && -x target/release/proxima-bench ]] || cargo build --release --locked -p proxima -p proxima-bench
+ulimit -n "$(ulimit -Hn)"
+addresses=$(seq -f '127.0.0.1:%.0f' $first $((first + 999)))
+user=()
+((EUID != 0)) || user=(-u nobody)
+memcached "${user[@]}" -c 8192 -U 0 -m 64 -l "$(paste -sd, <<<"$addresses")" 2>"$place/memcached.log" &
+pids+=($!)
+
+# names SUFFIX: the servers, each of the second half under a name that is new: as many members go and come.
+names() {
+    head -n 500 <<<"$addresses"
+    tail -n 500 <<<"$addresses" | awk -v suffix="$1" '{ print $1, 1, $1 "-" suffix }'
+}
+
+change() {
+    local number=0
+    while sleep 0.25; do
+        number=$((number + 1))
+        names $number >"$place/servers.new"
+        mv "$place/servers.new" "$place/servers"
+    done
+}
+
+measure() {
+    target/release/proxima-bench load --address 127.0.0.1:$port --rate "$rate" --duration "${seconds}s" --connections 50 \
+        --quiet --json "$place/load.json" >"$place/load.log" 2>&1 || { cat "$place/load.log" >&2; exit 1; }
+    python3 - "$place/load.json" "$1" <<'PYTHON'
+import json, sys
+latency = json.load(open(sys.argv[1]))["latency_us"]["all"]
+columns = "  ".join(f"{name} {latency[name] / 1000:6.2f} ms" for name in ("p50", "p99", "p999", "max"))
+print(f"{sys.argv[2]:<54}{columns}", flush=True)
+PYTHON
+}
+
+for io in io_uring epoll; do
+    names 0 >"$place/servers"
+    printf 'workers: 1\nlisteners:\n  - {address: 127.0.0.1:%s, route: cache}\nadmin: 127.0.0.1:%s\npools:\n  cache: {file: servers}\n' \
+        $port $((port - 1)) >"$place/proxima.yaml"
+    target/release/proxima run --config "$place/proxima.yaml" --io $io >"$place/proxima.log" 2>&1 &
+    proxy=$!
+    pids+=($proxy)
+    sleep 1
+    measure "$io, nothing changes"
+    change &
+    changes=$!
+    pids+=($changes)
+    measure "$io, 500 of 1,000 members change 4 times a second"
+    kill $changes
+    echo "    $(grep -c 'configuration in effect' "$place/proxima.log") configurations took effect"
+    kill $proxy
+    wait $proxy 2>/dev/null || true
+done
