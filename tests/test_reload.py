@@ -225,3 +225,12 @@ def test_limits_change_with_the_configuration(servers, proxima):
         assert proxy.reload()[0] == 200
         answer = client.ask(b"set k 0 0 2000\r\n%b\r\n" % (b"x" * 2000))
         assert answer == b"SERVER_ERROR object too large for cache\r\n"
+
+
+def test_what_is_read_at_the_start_only_is_said(servers, proxima):
+    first = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(first)
+    assert "read at the start only" not in proxy.log()
+    proxy.write({**first, "embedded": {"memory": "1MiB"}})
+    assert proxy.reload()[0] == 200
+    assert "`embedded.memory` has changed, and is read at the start only" in proxy.log()

@@ -142,6 +142,20 @@ fn version(loaded: &Loaded, servers: &BTreeMap<String, Vec<Server>>) -> String {
     format!("{}-{:08x}", loaded.version_hash, lists as u32)
 }
 
+/// Keys that differ, and that a reload does not change.
+fn read_at_start(running: &Config, wanted: &Config) -> Vec<&'static str> {
+    let differ = [
+        ("workers", running.workers != wanted.workers),
+        ("admin", running.admin != wanted.admin),
+        ("embedded.memory", running.embedded != wanted.embedded),
+        ("state", running.state != wanted.state),
+    ];
+    differ
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+}
+
 impl Proxy {
     /// Reads the configuration again; the running one stays if it is refused. Returns whether anything changed.
     ///
@@ -280,6 +294,11 @@ impl Proxy {
     fn install(self: &Arc<Self>, state: &mut State, mut made: Made) {
         for warning in &made.warnings {
             tracing::warn!("{warning}");
+        }
+        for key in read_at_start(&state.loaded.config, &made.loaded.config) {
+            tracing::warn!(
+                "`{key}` has changed, and is read at the start only: it takes effect with a restart"
+            );
         }
         let Some(own) = made.trees.pop() else { return };
         let members = own.members();

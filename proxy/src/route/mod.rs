@@ -2,9 +2,11 @@
 //!
 //! A tree of four shapes: *choose* names one child and keeps nothing, *gather* sends to several and waits by a rule,
 //! *attempt* lets a reply decide whether to go on, *wrap* changes or holds a request around one child. The shapes' machinery
-//! is in `step`, once; a handle (folder `handle`, one file each) is only its decision.
+//! is in `step` (down) and `combine` (up), once; a handle (folder `handle`, one file each) is only its decision. `copies` is
+//! the node of a replicated pool.
 
 mod build;
+mod combine;
 mod copies;
 mod explain;
 mod flight;

@@ -1,0 +1,231 @@
+//! From replies up the tree: what the flights do with what their children have answered.
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Outcome, Reply};
+
+use super::{Children, Node, Query, ReplyTo, Tree, Wait, flight::is_good, step::Origin};
+use crate::engine::Engine;
+
+impl Engine {
+    /// A reply for child `child` of a flight.
+    pub(crate) fn arrived(&mut self, index: u32, generation: u32, child: u32, reply: &Reply, bytes: &[u8]) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        flight.pending = flight.pending.saturating_sub(1);
+        let tree = Rc::clone(&flight.tree);
+        match tree.node(flight.node) {
+            Node::Gather { wait, children, .. } => {
+                self.gathered(index, generation, *wait, children.len(), reply, bytes)
+            }
+            Node::Attempt { .. } => self.attempted(&tree, index, generation, child as usize, reply, bytes),
+            Node::Copies(copies) => self.copied(copies, index, generation, child as usize, reply, bytes),
+            Node::Wrap { .. } => self.unwrapped(&tree, index, generation, reply, bytes),
+            Node::Choose { .. } | Node::Leaf(_) => self.flights.close(index),
+        }
+    }
+
+    fn gathered(
+        &mut self,
+        index: u32,
+        generation: u32,
+        wait: Wait,
+        children: usize,
+        reply: &Reply,
+        bytes: &[u8],
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let last = flight.pending == 0;
+        if flight.done {
+            if last {
+                self.flights.close(index);
+            }
+            return;
+        }
+        let count = flight.keep(reply, bytes);
+        let ready = match wait {
+            Wait::Fastest => is_good(reply.outcome),
+            Wait::Majority => count as usize > children / 2,
+            _ => false,
+        };
+        let chosen = match wait {
+            _ if !ready && !last => return,
+            Wait::Fastest | Wait::Majority if ready => flight.pick(|a, _| a.reply.outcome == reply.outcome),
+            Wait::Fastest => flight.pick(|a, _| a.reply.outcome == reply.outcome),
+            Wait::Majority => flight.most_frequent(),
+            _ => flight.worst(),
+        };
+        flight.done = true;
+        let parent = flight.parent;
+        let kept = std::mem::take(&mut flight.kept);
+        if let Some(chosen) = chosen {
+            self.deliver(
+                parent,
+                &chosen.reply,
+                kept.get(chosen.start..chosen.end).unwrap_or_default(),
+            );
+        }
+        match self.flights.get(index, generation) {
+            Some(flight) if !last => flight.kept = kept,
+            Some(flight) => {
+                flight.kept = kept;
+                self.flights.close(index);
+            }
+            None => {}
+        }
+    }
+
+    fn attempted(
+        &mut self,
+        tree: &Rc<Tree>,
+        index: u32,
+        generation: u32,
+        tried: usize,
+        reply: &Reply,
+        bytes: &[u8],
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let Node::Attempt { handle, children } = tree.node(flight.node) else {
+            return;
+        };
+        let (request, node, listener) = (flight.request, flight.node, flight.listener);
+        // What has begun to stream cannot be sent again.
+        let whole = flight.message.len() as u64 >= request.len();
+        let mut scratch = [0; 250];
+        let key = tree.dialect.key(&request, &flight.message, &mut scratch);
+        let query = Query {
+            command: request.command,
+            class: request.class,
+            key,
+            dialect: tree.dialect,
+        };
+        let choices = Children {
+            tree,
+            ids: children,
+            views: &self.views,
+            class: request.class,
+        };
+        let mut next = handle
+            .next(&query, tried, children.len(), reply.outcome)
+            .filter(|_| whole);
+        while let Some(child) = next
+            && !choices.is_up(child)
+            && let Some(after) = handle.next(&query, child, children.len(), Outcome::Ejected)
+        {
+            next = Some(after);
+        }
+        if handle.best_on_failure() {
+            flight.keep(reply, bytes);
+        }
+        if let Some(child) = next {
+            flight.pending = 1;
+            // A copy: the reply may come within the walk, and the flight needs its message for it.
+            let mut message = std::mem::take(&mut self.resend);
+            message.extend_from_slice(&flight.message);
+            let origin = Origin {
+                listener,
+                dialect: tree.dialect,
+            };
+            self.figures.failovers += 1;
+            self.try_child(tree, node, index, child, origin, &request, &message);
+            message.clear();
+            self.resend = message;
+            return;
+        }
+        let best = if handle.best_on_failure() {
+            flight.best()
+        } else {
+            None
+        };
+        let (parent, kept) = (flight.parent, std::mem::take(&mut flight.kept));
+        self.flights.close(index);
+        match best {
+            Some(best) => self.deliver(
+                parent,
+                &best.reply,
+                kept.get(best.start..best.end).unwrap_or_default(),
+            ),
+            None => self.deliver(parent, reply, bytes),
+        }
+    }
+
+    fn unwrapped(&mut self, tree: &Rc<Tree>, index: u32, generation: u32, reply: &Reply, bytes: &[u8]) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let Node::Wrap { handle, .. } = tree.node(flight.node) else {
+            return;
+        };
+        let (parent, request) = (flight.parent, flight.request);
+        let message = std::mem::take(&mut flight.message);
+        let dialect = tree.dialect;
+        let mut scratch = [0; 250];
+        let key = dialect.key(&request, &message, &mut scratch);
+        handle.reply(key, dialect.command_name(request.command), reply.outcome);
+        self.flights.close(index);
+        if !handle.changes_key() {
+            return self.deliver(parent, reply, bytes);
+        }
+        // The key as the client wrote it, encoded or not.
+        let mut renamed = Vec::with_capacity(bytes.len() + 16);
+        dialect.rewrite_reply_key(request.command, request.key.of(&message), bytes, &mut renamed);
+        let head = (i64::from(reply.head) + renamed.len() as i64 - bytes.len() as i64).max(0) as u32;
+        self.deliver(parent, &Reply { head, ..*reply }, &renamed);
+    }
+
+    /// Who gets a large reply as it comes? Ends the flights between. `head` is its first line, which a wrap may change.
+    pub(crate) fn claim(&mut self, mut to: ReplyTo, head: &mut Vec<u8>) -> Option<(u32, u32, u32)> {
+        loop {
+            let (index, generation) = match to {
+                ReplyTo::Client {
+                    index,
+                    generation,
+                    seq,
+                } => return Some((index, generation, seq)),
+                ReplyTo::Nobody => return None,
+                ReplyTo::Flight {
+                    index, generation, ..
+                } => (index, generation),
+            };
+            let flight = self.flights.get(index, generation)?;
+            let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
+            flight.pending = flight.pending.saturating_sub(1);
+            let last = flight.pending == 0;
+            if std::mem::replace(&mut flight.done, true) {
+                if last {
+                    self.flights.close(index);
+                }
+                return None;
+            }
+            match tree.node(flight.node) {
+                // Fastest takes it; other rules would have to hold it, so the first large reply stands for all.
+                Node::Gather { .. } => {
+                    if last {
+                        self.flights.close(index);
+                    }
+                }
+                Node::Copies(copies) => match self.claim_decided(&tree, copies, index, generation) {
+                    Some(parent) => {
+                        to = parent;
+                        continue;
+                    }
+                    None => return None,
+                },
+                Node::Wrap { handle, .. } if handle.changes_key() => {
+                    let message = std::mem::take(&mut flight.message);
+                    let line = std::mem::take(head);
+                    tree.dialect
+                        .rewrite_reply_key(request.command, request.key.of(&message), &line, head);
+                    self.flights.close(index);
+                }
+                _ => self.flights.close(index),
+            }
+            to = parent;
+        }
+    }
+}
