@@ -62,6 +62,9 @@ pub struct MemberFigures {
     pub errors: u64,
     /// Lanes that broke or were late.
     pub failures: u64,
+    /// Gauges, filled in when a copy is handed out: lanes, and requests on them that are not answered.
+    pub lanes: u64,
+    pub waiting: u64,
 }
 
 impl MemberFigures {
@@ -171,6 +174,8 @@ impl Figures {
             mine.latency.add(&theirs.latency);
             mine.errors += theirs.errors;
             mine.failures += theirs.failures;
+            mine.lanes += theirs.lanes;
+            mine.waiting += theirs.waiting;
         }
         self.lanes_opened += other.lanes_opened;
         self.failovers += other.failovers;

@@ -1,14 +1,20 @@
 //! `/members`: every server, its state and distance.
 
-use std::time::Instant;
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Instant,
+};
 
 use axum::{Json, extract::State};
 use serde::Serialize;
 
 use super::Shared;
-use crate::members::{
-    Distance, State as Health,
-    copies::{Snapshot, Standing},
+use crate::{
+    control::Proxy,
+    members::{
+        Distance, Member, State as Health,
+        copies::{Snapshot, Standing},
+    },
 };
 
 #[derive(Debug, Serialize)]
@@ -22,6 +28,9 @@ pub(super) struct Row {
     weight: f64,
     failures_in_a_row: u32,
     ejections: u64,
+    /// Connections to it, and requests on them that it has not answered.
+    lanes: u64,
+    waiting: u64,
     fail_open: bool,
     /// Of a copy in a replicated pool: what it may be used for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,20 +69,34 @@ impl Copy {
 }
 
 pub(super) async fn members(State(proxy): Shared) -> Json<Vec<Row>> {
-    #[allow(clippy::disallowed_methods, reason = "the control thread owns the clock")]
-    let now = Instant::now();
-    let rows = proxy.members().into_iter().map(|member| Row {
-        pool: member.pool.to_string(),
-        name: member.name.clone(),
-        address: member.address.clone(),
-        state: member.health.state(),
-        distance: member.distance,
-        zone: member.zone.clone(),
-        weight: member.weight,
-        failures_in_a_row: member.health.failures(),
-        ejections: member.health.ejections(),
-        copy: member.is_copy.then(|| Copy::of(proxy.copy(&member), now)),
-        fail_open: member.fail_open.load(std::sync::atomic::Ordering::Relaxed),
-    });
-    Json(rows.collect())
+    // The workers are asked for their figures: not on this thread.
+    let rows = tokio::task::spawn_blocking(move || rows(&proxy)).await;
+    Json(rows.unwrap_or_default())
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "beside the control thread, which owns the clock"
+)]
+fn rows(proxy: &Proxy) -> Vec<Row> {
+    let (figures, now) = (proxy.figures(), Instant::now());
+    let row = |member: Arc<Member>| {
+        let counted = figures.members.get(member.id.0 as usize);
+        Row {
+            pool: member.pool.to_string(),
+            name: member.name.clone(),
+            address: member.address.clone(),
+            state: member.health.state(),
+            distance: member.distance,
+            zone: member.zone.clone(),
+            weight: member.weight,
+            failures_in_a_row: member.health.failures(),
+            ejections: member.health.ejections(),
+            lanes: counted.map_or(0, |figures| figures.lanes),
+            waiting: counted.map_or(0, |figures| figures.waiting),
+            copy: member.is_copy.then(|| Copy::of(proxy.copy(&member), now)),
+            fail_open: member.fail_open.load(Relaxed),
+        }
+    };
+    proxy.members().into_iter().map(row).collect()
 }

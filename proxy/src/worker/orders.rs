@@ -126,6 +126,11 @@ impl<R: Reactor> Worker<R> {
                     figures.open_clients = self.engine.clients.len() as u64;
                     figures.open_lanes = self.engine.lanes.len() as u64;
                     figures.in_flight = self.engine.in_flight() as u64;
+                    for (_, lane) in &self.engine.lanes {
+                        let member = figures.member(lane.member.id);
+                        member.lanes += 1;
+                        member.waiting += lane.waiters.len() as u64;
+                    }
                     let _ = to.send(figures);
                 }
                 Order::Drain => {

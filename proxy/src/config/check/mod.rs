@@ -1,10 +1,12 @@
 //! What only the whole configuration can tell, for every front door.
 
+mod copies;
 mod hashes;
 mod listeners;
 mod names;
 mod nesting;
 
+pub(super) use copies::warn_of_two;
 pub(super) use hashes::shared_out;
 
 use super::{Complaint, reading::Index, schema::Config};
@@ -15,6 +17,7 @@ pub(super) fn check(config: &Config, index: &Index) -> Vec<Complaint> {
     complaints.extend(names::unknown(config, index));
     complaints.extend(nesting::circles(config, index));
     complaints.extend(hashes::lengths(config, index));
+    complaints.extend(copies::unkept(config, index));
     complaints.extend(listeners::taken(config, index));
     // What follows walks the tree along its names, which must be good for that.
     if complaints.is_empty() {

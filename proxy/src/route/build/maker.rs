@@ -257,12 +257,6 @@ impl<'a> Maker<'_, 'a> {
             false => None,
         };
         let min_acks = replicated.acks_of(children.len());
-        if replicated.min_acks.is_none() && children.len() == 2 {
-            self.warnings.push(format!(
-                "pool `{name}` has two copies, and a majority of two is two: while one is down, writes are refused. With \
-                 `replicated: {{min_acks: 1}}` they go on"
-            ));
-        }
         Ok(self.push(Node::Copies(Copies {
             children,
             nearest,
