@@ -73,6 +73,10 @@ pub trait Reactor: Sized {
     fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>);
     /// Bytes given to `send` that the kernel has not taken yet; `Sent` tells when it becomes 0.
     fn backlog(&self, conn: Conn) -> usize;
+    /// Of the backlog, what the socket was offered and did not take: without a piece that `pass` was given in this turn.
+    fn refused(&self, conn: Conn) -> usize {
+        self.backlog(conn)
+    }
     /// Stops receiving. Data that is already on its way may still be delivered.
     fn pause(&mut self, conn: Conn);
     /// Receives again.
