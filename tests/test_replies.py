@@ -1,6 +1,5 @@
 """Replies reach their clients whole, once and in order, in whatever pieces they come and however slowly they are taken."""
 
-import pathlib
 import random
 import signal
 import socket
@@ -10,7 +9,7 @@ import time
 
 import pytest
 
-from harness import until
+from harness import freeze, until
 from harness.proxy import config
 from harness.raw import Raw
 
@@ -76,13 +75,6 @@ def narrow(proxy):
     return client
 
 
-def stop(proxy):
-    """It stands still until SIGCONT: what happens meanwhile it finds in one turn."""
-    proxy.signal(signal.SIGSTOP)
-    state = pathlib.Path(f"/proc/{proxy.process.pid}/stat")
-    until(lambda: state.read_text().rsplit(")", 1)[1].split()[0] == "T", "it stands still")
-
-
 SIZES = {
     "one byte": [1],
     "two": [2],
@@ -109,6 +101,55 @@ def test_replies_in_pieces(scripted, proxima, sizes):
                 assert two.line().startswith(b"VERSION ")
                 assert two.exactly(len(reply_of(other))) == reply_of(other)
         assert one.ask(b"") == two.ask(b"") == b""
+
+
+def test_many_clients_take_large_replies_slowly(scripted, proxima):
+    """Some of them ask no more before they have read anything."""
+    proxy = proxima(behind(scripted(in_pieces(SIZES["random"]))))
+    dice = random.Random(11)
+    due = {}
+    for number in range(16):
+        client = narrow(proxy)
+        keys = [b"n%d.%d-%d" % (number, at, dice.randrange(200 << 10)) for at in range(3)]
+        due[client] = b"".join(map(reply_of, keys))
+        for key in keys:
+            client.send(b"get %b\r\n" % key)
+        if number % 2:
+            client.finish()
+    got = {client: b"" for client in due}
+    while due != got:
+        for client in due:
+            missing = len(due[client]) - len(got[client])
+            if missing:
+                got[client] += client.sock.recv(min(missing, dice.randrange(1, 30_000)))
+                assert due[client].startswith(got[client])
+    for number, client in enumerate(due):
+        if number % 2:
+            assert client.rest() == b""
+        else:
+            assert client.ask(b"") == b""
+        client.close()
+    until(lambda: proxy.metric("clients") == 0, "all have left")
+
+
+def test_pipelines_of_what_is_answered_here_and_there(scripted, proxima):
+    proxy = proxima(behind(scripted(in_pieces(SIZES["odd"]))))
+    dice = random.Random(13)
+    with proxy.raw() as client:
+        client.send(b"version\r\n")
+        version = client.line()
+        for round in range(30):
+            asked, due = b"", b""
+            for at in range(dice.randrange(1, 30)):
+                key = b"p%d.%d-%d" % (round, at, dice.choice([0, 10, 1000, 60_000, 100_000]))
+                here = dice.random() < 0.5
+                asked += b"version\r\n" if here else b"get %b\r\n" % key
+                due += version if here else reply_of(key)
+            sender = threading.Thread(target=client.send, args=(asked,))
+            sender.start()
+            assert client.exactly(len(due)) == due
+            sender.join()
+        assert client.ask(b"") == b""
 
 
 class Prompted:
@@ -144,7 +185,7 @@ def test_clients_that_leave_while_their_reply_comes(scripted, proxima, tmp_path,
         for client, key in zip(clients, keys):
             client.send(b"get %b\r\n" % key)
             prompted.wait(1)
-        stop(proxy)
+        freeze(proxy.process)
         for client, key in zip(clients, keys):
             prompted.reply(key)
             getattr(client, leave)()
@@ -180,7 +221,7 @@ def test_a_client_that_takes_its_replies_is_neither_slow_nor_idle(scripted, prox
             key = b"k%d-1000" % round
             client.send(b"get %b\r\n" % key)
             prompted.wait(1)
-            stop(proxy)
+            freeze(proxy.process)
             # Clients are looked at once a second: now in the very turn in which the reply comes.
             time.sleep(1.1)
             prompted.reply(key)
@@ -206,7 +247,7 @@ def test_a_reply_that_comes_before_its_request_is_not_forgotten(scripted, proxim
             assert client.exactly(len(reply_of(second))) == reply_of(second)
             client.send(b"get %b\r\n" % first)
             prompted.wait(1)
-            stop(proxy)
+            freeze(proxy.process)
             prompted.reply(first)
             client.send(b"get %b\r\n" % early)
             hasty.sendall(reply_of(early))
@@ -214,3 +255,24 @@ def test_a_reply_that_comes_before_its_request_is_not_forgotten(scripted, proxim
             both = reply_of(first) + reply_of(early)
             assert client.exactly(len(both)) == both
             prompted.wait(1)
+
+
+def test_a_client_that_ends_in_the_middle_of_a_value_before_its_turn_is_closed(scripted, proxima):
+    def talk(sock):
+        while sock.recv(65536):
+            pass
+
+    proxy = proxima(behind(scripted(talk)))
+    uploads = [proxy.raw() for _ in range(4)]
+    for upload in uploads:
+        upload.send(b"set k 0 0 100000\r\nhalf")
+    until(lambda: proxy.metric("requests_in_flight") == 4, "all that may upload at once do")
+    with proxy.raw() as late:
+        freeze(proxy.process)
+        late.send(b"set k 0 0 100000\r\nhalf")
+        late.finish()
+        proxy.signal(signal.SIGCONT)
+        until(lambda: proxy.metric("clients") == 5, "it waits")
+        for upload in uploads:
+            upload.close()
+        until(lambda: proxy.metric("clients") == 0, "it is closed")
