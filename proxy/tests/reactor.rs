@@ -130,6 +130,23 @@ fn break_while_sending<R: Reactor>(mut reactor: R) {
     });
 }
 
+/// One peer that always has more to say takes one buffer a turn.
+#[test]
+fn epoll_is_fair() {
+    let mut reactor = Epoll::new().unwrap();
+    let (_, mut busy) = pair(&mut reactor, FROM);
+    for _ in 0..5 {
+        while busy.write(&[0; 10_000]).is_ok() {}
+        reactor.wait(Some(Duration::ZERO)).unwrap();
+        let mut buffers = 0;
+        while let Some(event) = reactor.next() {
+            reactor.recycle(data(event).unwrap());
+            buffers += 1;
+        }
+        assert_eq!(buffers, 1);
+    }
+}
+
 macro_rules! on_both {
     ($($what:ident),*) => {
         mod epoll {
