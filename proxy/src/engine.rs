@@ -235,14 +235,14 @@ impl Engine {
         }
     }
 
-    /// Ends what clients have waited too long for. Called once a second; `backlog` tells what a socket has not taken.
-    pub fn check_clients(&mut self, backlog: &dyn Fn(Conn) -> usize) {
+    /// Ends what clients have waited too long for. Called once a second; `refused` tells what a socket has not taken.
+    pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
         let patience = self.limits.write_timeout.as_micros() as u64;
         let mut gone = Vec::new();
         let mut buffered = 0;
         for (index, client) in &mut self.clients {
-            let waiting = client.stream.conn.map_or(0, backlog);
+            let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
             buffered += due + client.stream.stash.len() + client.slots.held();
             if waiting == 0 || waiting != client.stuck_backlog {

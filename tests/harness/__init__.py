@@ -1,5 +1,7 @@
 """What the tests are made of: real servers, the proxy as a process, clients that check every byte."""
 
+import pathlib
+import signal
 import time
 
 PATIENCE = 60.0
@@ -15,3 +17,15 @@ def until(condition, what):
             return result
         assert time.monotonic() < end, f"never happened: {what}"
         time.sleep(0.01)
+
+
+def freeze(process):
+    """Stops a process until SIGCONT: what happens meanwhile it finds all at once."""
+    process.send_signal(signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{process.pid}/task")
+
+    def stands_still():
+        states = [(task / "stat").read_text().rsplit(")", 1)[1].split()[0] for task in tasks.iterdir()]
+        return set(states) == {"T"}
+
+    until(stands_still, "every thread has stopped")

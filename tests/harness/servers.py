@@ -1,7 +1,6 @@
 """Servers behind the proxy: real memcached, and one that says what a test wants."""
 
 import os
-import pathlib
 import pwd
 import shutil
 import signal
@@ -9,7 +8,7 @@ import socket
 import subprocess
 import threading
 
-from . import PATIENCE, ports, until
+from . import PATIENCE, freeze, ports, until
 from .raw import Raw, connect
 
 MEMCACHED = os.environ.get("MEMCACHED", shutil.which("memcached") or "/usr/bin/memcached")
@@ -46,14 +45,7 @@ class Memcached:
 
     def freeze(self):
         """It accepts and answers nothing until `thaw`; its kernel still takes connections."""
-        self.process.send_signal(signal.SIGSTOP)
-        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-
-        def stands_still():
-            states = [(task / "stat").read_text().rsplit(")", 1)[1].split()[0] for task in tasks.iterdir()]
-            return set(states) == {"T"}
-
-        until(stands_still, "every thread has stopped")
+        freeze(self.process)
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)

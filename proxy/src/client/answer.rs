@@ -41,6 +41,7 @@ impl Engine {
         self.figures
             .replied(reply.outcome, self.now - slot.started, client.listener);
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 8);
+        client.active = self.now;
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
         let at = bytes.as_ptr() as usize;
         if self.lent.contains(&at)

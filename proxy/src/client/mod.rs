@@ -50,7 +50,7 @@ pub struct Client {
     pub stalled: bool,
     /// On the list of clients to be served again.
     pub queued: bool,
-    /// Microseconds: the last time it sent anything, and since when it takes nothing of what it is due (0 = it does).
+    /// Microseconds: the last time it sent anything or was answered, and since when it takes nothing of what it is due (0 = it does).
     pub active: u64,
     pub stuck: u64,
     /// What the socket had not taken when `stuck` was set.

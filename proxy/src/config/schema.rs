@@ -442,7 +442,7 @@ pub struct Limits {
     pub total_bytes: usize,
     /// The largest value.
     pub value_bytes: usize,
-    /// A client that sends nothing for this long is closed; 0 = never.
+    /// A client that neither sends nor is answered for this long is closed; 0 = never.
     pub idle: Duration,
     /// A client that takes nothing of what it is due for this long is closed.
     pub write_timeout: Duration,

@@ -57,6 +57,8 @@ struct Source {
     paused: bool,
     /// An edge came while paused.
     readable: bool,
+    /// On the `again` list.
+    again: bool,
     /// The peer has closed its side: after the data there is an end of file and no further edge.
     hangup: bool,
     backlog: Vec<u8>,
@@ -111,6 +113,7 @@ impl Epoll {
             state,
             paused: false,
             readable: false,
+            again: false,
             hangup: false,
             backlog: Vec::new(),
             sent: 0,
@@ -169,8 +172,9 @@ impl Epoll {
             self.scratch = Some(scratch);
             return None;
         };
-        if source.paused {
-            source.readable = true;
+        if source.paused || source.again {
+            // It is read when it is resumed, or in the next turn.
+            source.readable = source.paused;
             self.scratch = Some(scratch);
             return None;
         }
@@ -183,6 +187,7 @@ impl Epoll {
                 }
                 Ok(n) => {
                     if n == scratch.len() || source.hangup {
+                        source.again = true;
                         self.again.push(conn);
                     }
                     Some(Event::Data {
@@ -395,6 +400,7 @@ impl Reactor for Epoll {
         if let Some(source) = self.source(conn)
             && std::mem::take(&mut source.paused)
             && std::mem::take(&mut source.readable)
+            && !std::mem::replace(&mut source.again, true)
         {
             self.again.push(conn);
         }
@@ -427,6 +433,13 @@ impl Reactor for Epoll {
         self.fetches = FETCHES;
         self.fetch(if at_once { Some(Duration::ZERO) } else { timeout })?;
         for conn in self.again.drain(..) {
+            if let Some(source) = self
+                .sources
+                .get_mut(conn.index as usize)
+                .filter(|source| source.generation == conn.generation)
+            {
+                source.again = false;
+            }
             self.ready.push(Ready {
                 conn,
                 read: true,

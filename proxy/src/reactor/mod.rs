@@ -75,6 +75,10 @@ pub trait Reactor: Sized {
     fn backlog(&self, conn: Conn) -> usize;
     /// Our end's address; none on a Unix socket.
     fn local(&self, conn: Conn) -> Option<SocketAddr>;
+    /// Of the backlog, what the socket was offered and did not take: without a piece that `pass` was given in this turn.
+    fn refused(&self, conn: Conn) -> usize {
+        self.backlog(conn)
+    }
     /// Stops receiving. Data that is already on its way may still be delivered.
     fn pause(&mut self, conn: Conn);
     /// Receives again.

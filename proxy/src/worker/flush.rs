@@ -20,31 +20,28 @@ impl<R: Reactor> Worker<R> {
 
     /// Sends the replies that may leave straight from the buffer in which they came.
     pub(super) fn pass(&mut self, buffer: &Buffer) {
+        let mut pass = std::mem::take(&mut self.engine.wishes.pass);
         for Passed {
-            client,
+            client: index,
             generation,
             range,
-        } in self.engine.wishes.pass.drain(..)
+        } in pass.drain(..)
         {
-            let Some(client) = self
-                .engine
-                .clients
-                .get_mut(client as usize)
-                .filter(|client| client.generation == generation)
-            else {
+            let peer = Peer::Client { index, generation };
+            let Some(stream) = self.engine.stream(peer) else {
                 continue;
             };
-            let Some(conn) = client.stream.conn else { continue };
+            let Some(conn) = stream.conn else { continue };
             if self.reactor.backlog(conn) == 0 {
                 self.reactor.pass(conn, buffer, range);
             } else {
-                client
-                    .stream
+                stream
                     .out
                     .extend_from_slice(buffer.get(range).unwrap_or_default());
-                // `Sent` will flush it.
+                self.engine.flush_later(peer);
             }
         }
+        self.engine.wishes.pass = pass;
     }
 
     pub(super) fn flush(&mut self, peer: Peer) {

@@ -60,7 +60,7 @@ section! {
         total_bytes: Size = Limits::DEFAULT.total_bytes,
         /// The largest value; a larger one is refused as memcached does.
         value_size: Size = Limits::DEFAULT.value_bytes,
-        /// A client that sends nothing for this long is closed; 0s = never.
+        /// A client that neither sends nor is answered for this long is closed; 0s = never.
         idle: Time = Limits::DEFAULT.idle,
         /// A client that takes nothing of what it is due for this long is closed.
         write_timeout: PositiveTime = Limits::DEFAULT.write_timeout,

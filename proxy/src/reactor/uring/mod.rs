@@ -74,7 +74,7 @@ pub struct Uring {
     events: VecDeque<Event>,
     /// Links with a quick send in this turn's submission.
     quick: Vec<Conn>,
-    /// Pieces that this turn's submission sends from their pools' buffers: their links are in `quick` too.
+    /// Pieces that this turn's submission sends from their pools' buffers.
     passed: Vec<Passed>,
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
@@ -337,17 +337,16 @@ impl Uring {
 
     fn quick_failed(&mut self, conn: Conn, result: i32) {
         let passed = self.passed.iter().position(|passed| passed.conn == conn);
-        let mut rest = passed.map(|at| self.passed[at].piece.to_vec());
-        let Some(link) = self.open(conn) else { return };
-        if let Some(rest) = &mut rest {
-            mem::swap(&mut link.sending, rest);
-        }
-        if result >= 0 {
-            link.sent = result as usize;
-        } else if result != -libc::EAGAIN && result != -libc::EINTR {
-            // Broken: the receive side reports it.
+        if result < 0 && result != -libc::EAGAIN && result != -libc::EINTR {
+            // Broken: the receive side reports it; here its bytes are merely gone.
             return;
         }
+        let rest = passed.map(|at| self.passed[at].piece.to_vec());
+        let Some(link) = self.open(conn) else { return };
+        if let Some(rest) = rest {
+            link.sending = rest;
+        }
+        link.sent = result.max(0) as usize;
         self.send_slowly(conn);
     }
 
@@ -400,8 +399,12 @@ impl Uring {
                     return None;
                 }
                 if result < 0 && result != -libc::EINTR && result != -libc::EAGAIN {
-                    // Broken: the receive side reports it.
-                    return None;
+                    // Broken: the receive side reports it, unless that has ended; the bytes are merely gone.
+                    (link.slow, link.sent, link.sending) = (false, 0, Vec::new());
+                    return (!link.receiving).then(|| Event::Failed {
+                        tag: link.tag,
+                        error: io::Error::from_raw_os_error(-result),
+                    });
                 }
                 link.sent += result.max(0) as usize;
                 if link.sent < link.sending.len() {
@@ -585,6 +588,13 @@ impl Reactor for Uring {
         link.socket.local_addr().ok()?.as_socket()
     }
 
+    fn refused(&self, conn: Conn) -> usize {
+        self.links
+            .get(conn.index as usize)
+            .filter(|link| link.generation == conn.generation)
+            .map_or(0, |link| link.sending.len() - link.sent)
+    }
+
     fn pause(&mut self, conn: Conn) {
         let Some(link) = self.open(conn) else { return };
         if mem::replace(&mut link.paused, true) || !link.receiving {
@@ -615,7 +625,7 @@ impl Reactor for Uring {
                 .user_data(user_data(Op::Cancel, conn));
             return self.push(&entry);
         }
-        if link.sending.is_empty() {
+        if link.sending.is_empty() && link.passing == 0 {
             return self.finish(conn);
         }
         self.closing.push(conn);

@@ -1,0 +1,165 @@
+//! What both back ends promise of bytes that are passed on from the buffer in which they came.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    time::Duration,
+};
+
+use proxima::reactor::{Buffer, Conn, Epoll, Event, Expect, Reactor, Uring};
+use socket2::Socket;
+
+const FROM: u64 = 1;
+const TO: u64 = 2;
+
+/// A connection of the reactor, and its other end.
+fn pair<R: Reactor>(reactor: &mut R, tag: u64) -> (Conn, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let expect = if tag == FROM { Expect::Large } else { Expect::Small };
+    (
+        reactor
+            .add(tag, Socket::from(OwnedFd::from(ours)), expect)
+            .unwrap(),
+        theirs,
+    )
+}
+
+/// The first event from which `wanted` picks something.
+fn until<R: Reactor, T>(reactor: &mut R, wanted: impl Fn(Event) -> Option<T>) -> T {
+    for _ in 0..10 {
+        while let Some(event) = reactor.next() {
+            if let Some(found) = wanted(event) {
+                return found;
+            }
+        }
+        reactor.wait(Some(Duration::from_secs(6))).unwrap();
+    }
+    panic!("it never came");
+}
+
+fn data(event: Event) -> Option<Buffer> {
+    match event {
+        Event::Data { tag: FROM, buffer } => Some(buffer),
+        _ => None,
+    }
+}
+
+/// What comes to `socket` while the reactor works; nothing else is to come to the reactor.
+fn read<R: Reactor>(reactor: &mut R, socket: &mut UnixStream, len: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut chunk = [0; 10_000];
+    while all.len() < len {
+        match socket.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => all.extend_from_slice(&chunk[..read]),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        reactor.wait(Some(Duration::from_millis(1))).unwrap();
+        while let Some(event) = reactor.next() {
+            assert!(matches!(event, Event::Sent { tag: TO }), "{event:?}");
+        }
+    }
+    all
+}
+
+/// The connection is closed in the turn in which it was passed something, and its descriptor is given to somebody else.
+fn close_in_the_same_turn<R: Reactor>(mut reactor: R) {
+    let (_, mut server) = pair(&mut reactor, FROM);
+    let (to, mut client) = pair(&mut reactor, TO);
+    // Nothing is received from it any more: nothing but the piece keeps it open.
+    client.shutdown(Shutdown::Write).unwrap();
+    until(&mut reactor, |event| {
+        matches!(event, Event::Eof { tag: TO }).then_some(())
+    });
+    server.write_all(b"for the client").unwrap();
+    let buffer = until(&mut reactor, data);
+    reactor.pass(to, &buffer, 4..14);
+    reactor.recycle(buffer);
+    reactor.close(to);
+    let (_ours, mut stranger) = UnixStream::pair().unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    assert_eq!(read(&mut reactor, &mut client, 20), b"the client");
+    assert_eq!(
+        stranger.read(&mut [0; 100]).unwrap_err().kind(),
+        ErrorKind::WouldBlock
+    );
+}
+
+/// The reader takes a part of a piece, and the rest when much else has come through the buffers.
+fn take_slowly<R: Reactor>(mut reactor: R) {
+    let (_, mut server) = pair(&mut reactor, FROM);
+    let (to, mut client) = pair(&mut reactor, TO);
+    let (mut passed, mut others) = (Vec::new(), 0);
+    for round in 0..200_u8 {
+        server.write_all(&[round; 30_000]).unwrap();
+        let mut left = 30_000;
+        while left > 0 {
+            let buffer = until(&mut reactor, data);
+            left -= buffer.len();
+            if reactor.backlog(to) == 0 {
+                reactor.pass(to, &buffer, 1..buffer.len());
+                passed.extend_from_slice(&buffer[1..]);
+            } else {
+                others += buffer.len();
+            }
+            reactor.recycle(buffer);
+        }
+    }
+    assert!(others > 4 << 20, "the socket has taken nearly all");
+    assert!(reactor.backlog(to) > 0 && reactor.refused(to) == reactor.backlog(to));
+    assert!(read(&mut reactor, &mut client, passed.len()) == passed);
+    assert_eq!(reactor.backlog(to), 0);
+}
+
+/// A peer that reads nothing any more is told of, although nothing is received from it.
+fn break_while_sending<R: Reactor>(mut reactor: R) {
+    let (to, client) = pair(&mut reactor, TO);
+    client.shutdown(Shutdown::Write).unwrap();
+    until(&mut reactor, |event| {
+        matches!(event, Event::Eof { tag: TO }).then_some(())
+    });
+    reactor.send(to, &mut vec![0; 1 << 20]);
+    reactor.wait(Some(Duration::ZERO)).unwrap();
+    assert!(reactor.next().is_none() && reactor.refused(to) > 0);
+    drop(client);
+    until(&mut reactor, |event| {
+        matches!(event, Event::Failed { tag: TO, .. }).then_some(())
+    });
+}
+
+/// One peer that always has more to say takes one buffer a turn.
+#[test]
+fn epoll_is_fair() {
+    let mut reactor = Epoll::new().unwrap();
+    let (_, mut busy) = pair(&mut reactor, FROM);
+    for _ in 0..5 {
+        while busy.write(&[0; 10_000]).is_ok() {}
+        reactor.wait(Some(Duration::ZERO)).unwrap();
+        let mut buffers = 0;
+        while let Some(event) = reactor.next() {
+            reactor.recycle(data(event).unwrap());
+            buffers += 1;
+        }
+        assert_eq!(buffers, 1);
+    }
+}
+
+macro_rules! on_both {
+    ($($what:ident),*) => {
+        mod epoll {
+            use super::*;
+            $(#[test] fn $what() { super::$what(Epoll::new().unwrap()) })*
+        }
+
+        mod uring {
+            use super::*;
+            // Where the kernel forbids io_uring there is nothing to test.
+            $(#[test] fn $what() { if Uring::probe().is_ok() { super::$what(Uring::new().unwrap()) } })*
+        }
+    };
+}
+
+on_both!(close_in_the_same_turn, take_slowly, break_while_sending);
