@@ -6,6 +6,7 @@ mod register;
 mod session;
 mod slots;
 mod stats;
+mod upload;
 
 use std::rc::Rc;
 

@@ -312,9 +312,13 @@ impl<R: Reactor> Worker<R> {
                 self.connect(index);
             }
         }
+        // A flush that fails may wish for others.
         let mut flush = std::mem::take(&mut self.engine.wishes.flush);
-        for peer in flush.drain(..) {
-            self.flush(peer);
+        while !flush.is_empty() {
+            for peer in flush.drain(..) {
+                self.flush(peer);
+            }
+            std::mem::swap(&mut flush, &mut self.engine.wishes.flush);
         }
         self.engine.wishes.flush = flush;
         for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {

@@ -11,23 +11,21 @@
 //! freed before the operation that uses it has ended; a link's slot is reused only when `operations` is 0.
 #![allow(unsafe_code)]
 
+mod complete;
+mod link;
 mod pool;
+mod settle;
 
-use std::{
-    collections::VecDeque,
-    io, mem,
-    net::SocketAddr,
-    ops::Range,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-    time::Duration,
-};
+use std::{collections::VecDeque, io, mem, net::SocketAddr, ops::Range, os::fd::AsRawFd, time::Duration};
 
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
-use rustix::net::{SocketFlags, accept_with};
+use io_uring::{IoUring, opcode, squeue, types};
 use slab::Slab;
 use socket2::{SockAddr, Socket};
 
-use self::pool::{Pool, Shape};
+use self::{
+    link::{Kind, Link, Op, Passed, quick, user_data},
+    pool::{Pool, Shape},
+};
 use super::{Buffer, Conn, Event, Expect, Reactor, buffer::Memory, epoll::stream_socket};
 
 const ENTRIES: u32 = 1024;
@@ -81,51 +79,6 @@ pub struct Uring {
     spare: Vec<Vec<u8>>,
     /// Listeners that had no descriptor for the next client.
     starved: Vec<Conn>,
-}
-
-#[derive(Debug)]
-struct Link {
-    generation: u32,
-    tag: u64,
-    socket: Socket,
-    kind: Kind,
-    expect: Expect,
-    paused: bool,
-    receiving: bool,
-    closed: bool,
-    connecting: bool,
-    /// Operations whose completion is still to come.
-    operations: u8,
-    sending: Vec<u8>,
-    sent: usize,
-    slow: bool,
-    /// Bytes of a passed piece in this turn's submission.
-    passing: usize,
-    address: Option<Box<SockAddr>>,
-}
-
-/// A piece of a pool's buffer on its way out; the piece holds its buffer.
-#[derive(Debug)]
-struct Passed {
-    conn: Conn,
-    piece: Buffer,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Listener,
-    Stream,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-enum Op {
-    Accept = 1,
-    Receive = 2,
-    Connect = 3,
-    Quick = 4,
-    Slow = 5,
-    Cancel = 6,
 }
 
 impl Uring {
@@ -270,240 +223,6 @@ impl Uring {
         if bytes.capacity() <= SPARE.1 && bytes.capacity() > 0 && self.spare.len() < SPARE.0 {
             bytes.clear();
             self.spare.push(bytes);
-        }
-    }
-
-    /// Lets the kernel finish what has arrived meanwhile. After a wake-up it completes one operation, and then some twenty
-    /// a call (`IO_LOCAL_TW_DEFAULT_MAX`); served in such portions, one batch of clients would reach the servers in many
-    /// small writes.
-    fn gather(&mut self) {
-        for _ in 0..GATHERS {
-            // An error here shows again in the next wait, which reports it.
-            if !self.ring.submission().taskrun() || self.ring.submit_and_wait(0).is_err() {
-                return;
-            }
-        }
-    }
-
-    /// After a submission: quick sends without a completion are done.
-    fn settle(&mut self) {
-        loop {
-            let mut queue = self.ring.completion();
-            queue.sync();
-            self.completions
-                .extend(queue.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
-            if !self.ring.submission().cq_overflow() {
-                break;
-            }
-            // The kernel keeps what did not fit; this call makes it hand over.
-            let _ = self
-                .ring
-                .submitter()
-                .submit_with_args(0, &types::SubmitArgs::new());
-        }
-        if !(self.quick.is_empty() && self.passed.is_empty()) {
-            for at in 0..self.completions.len() {
-                let (data, result, _) = self.completions[at];
-                if op(data) == Some(Op::Quick) {
-                    self.quick_failed(conn(data), result);
-                }
-            }
-        }
-        let mut quick = mem::take(&mut self.quick);
-        for conn in quick.drain(..) {
-            if let Some(link) = self.link(conn)
-                && !link.slow
-            {
-                link.sent = 0;
-                let bytes = mem::take(&mut link.sending);
-                self.keep(bytes);
-            }
-        }
-        self.quick = quick;
-        let mut passed = mem::take(&mut self.passed);
-        for Passed { conn, piece } in passed.drain(..) {
-            if let Some(link) = self.link(conn) {
-                link.passing = 0;
-            }
-            self.recycle(piece);
-        }
-        self.passed = passed;
-        let mut closing = mem::take(&mut self.closing);
-        for conn in closing.drain(..) {
-            self.finish(conn);
-        }
-        self.closing = closing;
-    }
-
-    fn quick_failed(&mut self, conn: Conn, result: i32) {
-        let passed = self.passed.iter().position(|passed| passed.conn == conn);
-        if result < 0 && result != -libc::EAGAIN && result != -libc::EINTR {
-            // Broken: the receive side reports it; here its bytes are merely gone.
-            return;
-        }
-        let rest = passed.map(|at| self.passed[at].piece.to_vec());
-        let Some(link) = self.open(conn) else { return };
-        if let Some(rest) = rest {
-            link.sending = rest;
-        }
-        link.sent = result.max(0) as usize;
-        self.send_slowly(conn);
-    }
-
-    /// Frees a closed link when nothing of it is with the kernel any more.
-    fn finish(&mut self, conn: Conn) {
-        let Some(link) = self.link(conn).filter(|link| link.closed) else {
-            return;
-        };
-        if link.operations > 0 {
-            // Ends a pending receive and send, which then complete; what was sent before is still delivered.
-            let _ = link.socket.shutdown(std::net::Shutdown::Both);
-            return;
-        }
-        self.links.remove(conn.index as usize);
-    }
-
-    fn complete(&mut self, data: u64, result: i32, flags: u32) -> Option<Event> {
-        let (op, conn) = (op(data)?, conn(data));
-        match op {
-            Op::Cancel | Op::Quick => None,
-            Op::Accept => self.accepted(conn, result, flags),
-            Op::Receive => self.received(conn, result, flags),
-            Op::Connect => {
-                let link = self.link(conn)?;
-                link.operations -= 1;
-                link.connecting = false;
-                link.address = None;
-                let tag = link.tag;
-                if link.closed {
-                    self.finish(conn);
-                    return None;
-                }
-                if result < 0 {
-                    return Some(Event::Failed {
-                        tag,
-                        error: io::Error::from_raw_os_error(-result),
-                    });
-                }
-                if !link.sending.is_empty() {
-                    self.send_slowly(conn);
-                }
-                self.receive(conn);
-                Some(Event::Connected { tag })
-            }
-            Op::Slow => {
-                let link = self.link(conn)?;
-                link.operations -= 1;
-                if link.closed {
-                    self.finish(conn);
-                    return None;
-                }
-                if result < 0 && result != -libc::EINTR && result != -libc::EAGAIN {
-                    // Broken: the receive side reports it, unless that has ended; the bytes are merely gone.
-                    (link.slow, link.sent, link.sending) = (false, 0, Vec::new());
-                    return (!link.receiving).then(|| Event::Failed {
-                        tag: link.tag,
-                        error: io::Error::from_raw_os_error(-result),
-                    });
-                }
-                link.sent += result.max(0) as usize;
-                if link.sent < link.sending.len() {
-                    self.send_slowly(conn);
-                    return None;
-                }
-                link.slow = false;
-                link.sent = 0;
-                let (tag, bytes) = (link.tag, mem::take(&mut link.sending));
-                self.keep(bytes);
-                Some(Event::Sent { tag })
-            }
-        }
-    }
-
-    fn accepted(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
-        // SAFETY: the kernel made this descriptor for us and nobody else knows it.
-        let fd = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
-        let link = self.link(conn)?;
-        let tag = link.tag;
-        if !cqueue::more(flags) {
-            link.receiving = false;
-            link.operations -= 1;
-            if link.closed {
-                self.drain(conn);
-                self.finish(conn);
-            } else if result < 0 {
-                // Out of files or memory: the clients stay in the queue until something else has happened.
-                self.starved.push(conn);
-            } else {
-                self.receive(conn);
-            }
-        }
-        fd.map(|fd| Event::Accepted {
-            tag,
-            socket: fd.into(),
-        })
-    }
-
-    /// A closed listener's queue is answered before it is gone.
-    fn drain(&mut self, conn: Conn) {
-        let Some(link) = self.links.get(conn.index as usize) else {
-            return;
-        };
-        while let Ok(fd) = accept_with(&link.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-            self.events.push_back(Event::Accepted {
-                tag: link.tag,
-                socket: fd.into(),
-            });
-        }
-    }
-
-    fn received(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
-        while let Some(listener) = self.starved.pop() {
-            self.receive(listener);
-        }
-        let link = self
-            .links
-            .get_mut(conn.index as usize)
-            .filter(|l| l.generation == conn.generation)?;
-        let group = usize::from(link.expect == Expect::Large);
-        let (tag, closed, paused) = (link.tag, link.closed, link.paused);
-        let more = cqueue::more(flags);
-        if !more {
-            link.receiving = false;
-            link.operations -= 1;
-        }
-        let buffer = cqueue::buffer_select(flags)
-            .map(|id| self.pools[group].take(id, result.max(0) as usize, cqueue::buffer_more(flags)));
-        let buffer = match buffer {
-            Some(buffer) if closed || result <= 0 => {
-                self.recycle(buffer);
-                None
-            }
-            other => other,
-        };
-        if closed {
-            if !more {
-                self.finish(conn);
-            }
-            return None;
-        }
-        match result {
-            0 => Some(Event::Eof { tag }),
-            1.. => {
-                if !more && !paused {
-                    self.receive(conn);
-                }
-                buffer.map(|buffer| Event::Data { tag, buffer })
-            }
-            // All buffers are in use, or we asked for it: nothing is lost, receive again (when not paused).
-            _ if [libc::ENOBUFS, libc::ECANCELED, libc::EINTR, libc::EAGAIN].contains(&-result) => {
-                self.receive(conn);
-                None
-            }
-            _ => Some(Event::Failed {
-                tag,
-                error: io::Error::from_raw_os_error(-result),
-            }),
         }
     }
 }
@@ -678,37 +397,5 @@ impl Reactor for Uring {
         {
             pool.recycle(id);
         }
-    }
-}
-
-/// A send that must not block, and posts no completion when it sent everything.
-fn quick(fd: RawFd, pointer: *const u8, len: usize, conn: Conn) -> squeue::Entry {
-    opcode::Send::new(types::Fd(fd), pointer, len as u32)
-        .flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
-        .build()
-        .flags(squeue::Flags::SKIP_SUCCESS)
-        .user_data(user_data(Op::Quick, conn))
-}
-
-fn user_data(op: Op, conn: Conn) -> u64 {
-    (op as u64) << 60 | u64::from(conn.generation) << 32 | u64::from(conn.index)
-}
-
-fn op(data: u64) -> Option<Op> {
-    Some(match data >> 60 {
-        1 => Op::Accept,
-        2 => Op::Receive,
-        3 => Op::Connect,
-        4 => Op::Quick,
-        5 => Op::Slow,
-        6 => Op::Cancel,
-        _ => return None,
-    })
-}
-
-fn conn(data: u64) -> Conn {
-    Conn {
-        index: data as u32,
-        generation: (data >> 32) as u32 & 0x0fff_ffff,
     }
 }

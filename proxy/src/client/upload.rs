@@ -1,0 +1,122 @@
+//! Requests too large for a shared lane: passed on as they come.
+
+use std::rc::Rc;
+
+use proxima_wire::message::Request;
+
+use super::{
+    Client, Upload,
+    session::{BULK_LANES, HIGH_WATER, REMOVED},
+};
+use crate::{
+    engine::{Engine, Peer},
+    route::{ReplyTo, Tree},
+};
+
+impl Engine {
+    /// A request too large for a shared lane: its head is dispatched, its body follows as it comes. False: not now.
+    pub(super) fn begin_upload(
+        &mut self,
+        index: u32,
+        tree: &Rc<Tree>,
+        request: &Request,
+        rest: &[u8],
+    ) -> bool {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
+        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let Some(root) = tree.root(usize::from(listener)) else {
+            client.swallow = request.body;
+            self.refuse(index, request, REMOVED);
+            return true;
+        };
+        let reach = tree.reach(usize::from(listener));
+        let busy = reach.iter().any(|member| {
+            self.by_member
+                .get(member.id.0 as usize)
+                .is_some_and(|lanes| lanes.bulk as usize >= BULK_LANES)
+        });
+        let (Some(head), false) = (rest.get(..request.head as usize), busy) else {
+            return false;
+        };
+        self.figures.requests[usize::from(request.command)] += 1;
+        self.figures.clients.uploads += 1;
+        let seq = client
+            .slots
+            .push(request.command, request.is_quiet, false, self.now);
+        self.uploads.clear();
+        self.dispatch(
+            tree,
+            root,
+            listener,
+            dialect,
+            request,
+            head,
+            ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            },
+        );
+        let lanes = std::mem::take(&mut self.uploads);
+        if let Some(client) = self.clients.get_mut(index as usize) {
+            client.upload = Some(Box::new(Upload {
+                remaining: request.body,
+                lanes,
+                tree: Rc::clone(tree),
+            }));
+        }
+        true
+    }
+
+    /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.
+    pub(super) fn pass_on(&mut self, index: u32, bytes: &[u8]) -> usize {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return bytes.len();
+        };
+        let Some(upload) = &mut client.upload else {
+            return 0;
+        };
+        let lanes = &mut self.lanes;
+        upload.lanes.retain(|&(lane, generation)| {
+            lanes
+                .get(lane as usize)
+                .is_some_and(|lane| lane.generation == generation)
+        });
+        let full = upload
+            .lanes
+            .iter()
+            .any(|&(lane, _)| lanes[lane as usize].requests().len() >= HIGH_WATER);
+        if full {
+            client.stalled = true;
+            return 0;
+        }
+        let used = upload.remaining.min(bytes.len() as u64) as usize;
+        upload.remaining -= used as u64;
+        let done = upload.remaining == 0;
+        let targets = upload.lanes.clone();
+        for (lane, generation) in targets {
+            if let Some(target) = self.lanes.get_mut(lane as usize) {
+                if target.requests().is_empty() {
+                    // It has taken all so far: only from now on can it be late.
+                    target.active = self.now;
+                }
+                target.requests().extend_from_slice(&bytes[..used]);
+                target.uploading = (!done).then_some((index, client_generation(&self.clients, index)));
+            }
+            self.flush_later(Peer::Lane {
+                index: lane,
+                generation,
+            });
+            if done {
+                self.settle_lane(lane);
+            }
+        }
+        used
+    }
+}
+
+fn client_generation(clients: &slab::Slab<Client>, index: u32) -> u32 {
+    clients.get(index as usize).map_or(0, |client| client.generation)
+}

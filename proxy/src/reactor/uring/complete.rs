@@ -1,0 +1,174 @@
+//! From completions to events.
+
+use std::{
+    io, mem,
+    os::fd::{FromRawFd, OwnedFd},
+};
+
+use io_uring::cqueue;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::{
+    Uring,
+    link::{Op, conn, op},
+};
+use crate::reactor::{Conn, Event, Expect, Reactor};
+
+impl Uring {
+    /// Frees a closed link when nothing of it is with the kernel any more.
+    pub(super) fn finish(&mut self, conn: Conn) {
+        let Some(link) = self.link(conn).filter(|link| link.closed) else {
+            return;
+        };
+        if link.operations > 0 {
+            // Ends a pending receive and send, which then complete; what was sent before is still delivered.
+            let _ = link.socket.shutdown(std::net::Shutdown::Both);
+            return;
+        }
+        self.links.remove(conn.index as usize);
+    }
+
+    pub(super) fn complete(&mut self, data: u64, result: i32, flags: u32) -> Option<Event> {
+        let (op, conn) = (op(data)?, conn(data));
+        match op {
+            Op::Cancel | Op::Quick => None,
+            Op::Accept => self.accepted(conn, result, flags),
+            Op::Receive => self.received(conn, result, flags),
+            Op::Connect => {
+                let link = self.link(conn)?;
+                link.operations -= 1;
+                link.connecting = false;
+                link.address = None;
+                let tag = link.tag;
+                if link.closed {
+                    self.finish(conn);
+                    return None;
+                }
+                if result < 0 {
+                    return Some(Event::Failed {
+                        tag,
+                        error: io::Error::from_raw_os_error(-result),
+                    });
+                }
+                if !link.sending.is_empty() {
+                    self.send_slowly(conn);
+                }
+                self.receive(conn);
+                Some(Event::Connected { tag })
+            }
+            Op::Slow => {
+                let link = self.link(conn)?;
+                link.operations -= 1;
+                if link.closed {
+                    self.finish(conn);
+                    return None;
+                }
+                if result < 0 && result != -libc::EINTR && result != -libc::EAGAIN {
+                    // Broken: the receive side reports it, unless that has ended; the bytes are merely gone.
+                    (link.slow, link.sent, link.sending) = (false, 0, Vec::new());
+                    return (!link.receiving).then(|| Event::Failed {
+                        tag: link.tag,
+                        error: io::Error::from_raw_os_error(-result),
+                    });
+                }
+                link.sent += result.max(0) as usize;
+                if link.sent < link.sending.len() {
+                    self.send_slowly(conn);
+                    return None;
+                }
+                link.slow = false;
+                link.sent = 0;
+                let (tag, bytes) = (link.tag, mem::take(&mut link.sending));
+                self.keep(bytes);
+                Some(Event::Sent { tag })
+            }
+        }
+    }
+
+    pub(super) fn accepted(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
+        // SAFETY: the kernel made this descriptor for us and nobody else knows it.
+        let fd = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
+        let link = self.link(conn)?;
+        let tag = link.tag;
+        if !cqueue::more(flags) {
+            link.receiving = false;
+            link.operations -= 1;
+            if link.closed {
+                self.drain(conn);
+                self.finish(conn);
+            } else if result < 0 {
+                // Out of files or memory: the clients stay in the queue until something else has happened.
+                self.starved.push(conn);
+            } else {
+                self.receive(conn);
+            }
+        }
+        fd.map(|fd| Event::Accepted {
+            tag,
+            socket: fd.into(),
+        })
+    }
+
+    /// A closed listener's queue is answered before it is gone.
+    pub(super) fn drain(&mut self, conn: Conn) {
+        let Some(link) = self.links.get(conn.index as usize) else {
+            return;
+        };
+        while let Ok(fd) = accept_with(&link.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            self.events.push_back(Event::Accepted {
+                tag: link.tag,
+                socket: fd.into(),
+            });
+        }
+    }
+
+    pub(super) fn received(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
+        while let Some(listener) = self.starved.pop() {
+            self.receive(listener);
+        }
+        let link = self
+            .links
+            .get_mut(conn.index as usize)
+            .filter(|l| l.generation == conn.generation)?;
+        let group = usize::from(link.expect == Expect::Large);
+        let (tag, closed, paused) = (link.tag, link.closed, link.paused);
+        let more = cqueue::more(flags);
+        if !more {
+            link.receiving = false;
+            link.operations -= 1;
+        }
+        let buffer = cqueue::buffer_select(flags)
+            .map(|id| self.pools[group].take(id, result.max(0) as usize, cqueue::buffer_more(flags)));
+        let buffer = match buffer {
+            Some(buffer) if closed || result <= 0 => {
+                self.recycle(buffer);
+                None
+            }
+            other => other,
+        };
+        if closed {
+            if !more {
+                self.finish(conn);
+            }
+            return None;
+        }
+        match result {
+            0 => Some(Event::Eof { tag }),
+            1.. => {
+                if !more && !paused {
+                    self.receive(conn);
+                }
+                buffer.map(|buffer| Event::Data { tag, buffer })
+            }
+            // All buffers are in use, or we asked for it: nothing is lost, receive again (when not paused).
+            _ if [libc::ENOBUFS, libc::ECANCELED, libc::EINTR, libc::EAGAIN].contains(&-result) => {
+                self.receive(conn);
+                None
+            }
+            _ => Some(Event::Failed {
+                tag,
+                error: io::Error::from_raw_os_error(-result),
+            }),
+        }
+    }
+}

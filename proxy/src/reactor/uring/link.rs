@@ -1,0 +1,85 @@
+//! One socket of the ring, and how its operations are told apart.
+
+use std::os::fd::RawFd;
+
+use io_uring::{opcode, squeue, types};
+use socket2::{SockAddr, Socket};
+
+use crate::reactor::{Buffer, Conn, Expect};
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) generation: u32,
+    pub(super) tag: u64,
+    pub(super) socket: Socket,
+    pub(super) kind: Kind,
+    pub(super) expect: Expect,
+    pub(super) paused: bool,
+    pub(super) receiving: bool,
+    pub(super) closed: bool,
+    pub(super) connecting: bool,
+    /// Operations whose completion is still to come.
+    pub(super) operations: u8,
+    pub(super) sending: Vec<u8>,
+    pub(super) sent: usize,
+    pub(super) slow: bool,
+    /// Bytes of a passed piece in this turn's submission.
+    pub(super) passing: usize,
+    pub(super) address: Option<Box<SockAddr>>,
+}
+
+/// A piece of a pool's buffer on its way out; the piece holds its buffer.
+#[derive(Debug)]
+pub(super) struct Passed {
+    pub(super) conn: Conn,
+    pub(super) piece: Buffer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Listener,
+    Stream,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Op {
+    Accept = 1,
+    Receive = 2,
+    Connect = 3,
+    Quick = 4,
+    Slow = 5,
+    Cancel = 6,
+}
+
+/// A send that must not block, and posts no completion when it sent everything.
+pub(super) fn quick(fd: RawFd, pointer: *const u8, len: usize, conn: Conn) -> squeue::Entry {
+    opcode::Send::new(types::Fd(fd), pointer, len as u32)
+        .flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
+        .build()
+        .flags(squeue::Flags::SKIP_SUCCESS)
+        .user_data(user_data(Op::Quick, conn))
+}
+
+pub(super) fn user_data(op: Op, conn: Conn) -> u64 {
+    (op as u64) << 60 | u64::from(conn.generation) << 32 | u64::from(conn.index)
+}
+
+pub(super) fn op(data: u64) -> Option<Op> {
+    Some(match data >> 60 {
+        1 => Op::Accept,
+        2 => Op::Receive,
+        3 => Op::Connect,
+        4 => Op::Quick,
+        5 => Op::Slow,
+        6 => Op::Cancel,
+        _ => return None,
+    })
+}
+
+pub(super) fn conn(data: u64) -> Conn {
+    Conn {
+        index: data as u32,
+        generation: (data >> 32) as u32 & 0x0fff_ffff,
+    }
+}
