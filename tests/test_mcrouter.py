@@ -256,3 +256,26 @@ def test_routing_prefixes_choose_the_route(memcached, mcrouter):
         assert (here.get("k"), there.get("k")) == (b"default", b"there")
         assert client.get("/b/b/k") == b"there"
         assert client.get("/a/a/k") == b"default"
+
+
+def test_keep_writing_goes_on_without_a_lost_node_and_repairs_it(servers, mcrouter):
+    router = mcrouter(node_local(servers), "--keep-writing")
+    assert "with --keep-writing neither happens" not in router.log()
+    own = servers[0]
+    with router.raw() as client:
+        assert client.ask(b"set k 0 0 3\r\nold\r\n") == b"STORED\r\n"
+        own.freeze()
+        # It waits for the frozen one once, then nobody does; and nobody reads it.
+        assert client.ask(b"set k 0 0 3\r\nnew\r\n") == b"STORED\r\n"
+        assert client.ask(b"set other 0 0 1\r\nx\r\n") == b"STORED\r\n"
+        client.send(b"get k\r\n")
+        assert [client.line() for _ in range(3)] == [b"VALUE k 0 3\r\n", b"new\r\n", b"END\r\n"]
+        own.thaw()
+        until(lambda: f"member={own.address} standing=current" in router.log(), "the copy comes back")
+        assert own.get("k") != b"old"
+        client.send(b"get k\r\n")
+        assert client.line() in (b"END\r\n", b"VALUE k 0 3\r\n")
+
+
+def test_without_keep_writing_the_start_says_what_would_help(servers, mcrouter):
+    assert "with --keep-writing neither happens" in mcrouter(node_local(servers)).log()
