@@ -66,6 +66,9 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
     }
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);
+    if let Some(state) = &mut config.state {
+        *state = path.parent().unwrap_or(Path::new("")).join(&*state);
+    }
     let mut files_watched = vec![path.to_owned()];
     for pool in config.pools.values_mut() {
         if let Source::File(file) = &mut pool.source {

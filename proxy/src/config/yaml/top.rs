@@ -31,8 +31,8 @@ section! {
         embedded: EmbeddedKeys,
         /// Worker threads. Without it one for each processor that this process may use.
         workers: Optional<Count<1, 1024>>,
-        /// A file in which is kept which copies of replicated pools owe writes, so that a restart does not forget it. Without
-        /// it a start takes every copy that answers as good.
+        /// A file in which is kept which copies of replicated pools owe writes, so that a restart does not forget it; relative
+        /// to this file. Without it a start takes every copy that answers as good.
         state: Optional<PathText>,
     }
 }
