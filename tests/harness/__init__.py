@@ -1,8 +1,15 @@
 """What the tests are made of: real servers, the proxy as a process, clients that check every byte."""
 
+import os
 import pathlib
 import signal
 import time
+
+SOAK = bool(os.environ.get("PROXIMA_SOAK"))
+"""The long runs: `make soak` sets it."""
+
+TRIES = 200 if SOAK else 20
+"""How often what depends on luck is tried."""
 
 PATIENCE = 60.0
 """Seconds after which something that ought to happen is taken not to. A hang guard: nothing normally comes near it."""

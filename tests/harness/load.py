@@ -20,15 +20,19 @@ class Load:
     A value is `key|sequence|padding`. So a reply that belongs to another client, another key or an older write is told
     from a good one. Each round is one pipeline: a set, a get of the same key, and a get of two other keys.
 
-    `tolerant`: errors and misses are counted, not complained of (a server has died); wrong replies always are.
+    `tolerant`: errors and misses are counted, not complained of (a server has died); wrong replies always are. `refused`
+    are those errors that writes got. `forgiving`: and values that were replaced before, as `stale`.
     """
 
-    def __init__(self, addresses, clients=10, rate=500, keys=4, padding=100, tolerant=False):
+    def __init__(self, addresses, clients=10, rate=500, keys=4, padding=100, tolerant=False, forgiving=False):
         self.addresses = [addresses] if isinstance(addresses, str) else list(addresses)
-        self.clients, self.rate, self.keys, self.tolerant = clients, rate, keys, tolerant
+        self.clients, self.rate, self.keys = clients, rate, keys
+        self.tolerant, self.forgiving = tolerant or forgiving, forgiving
         self._padding = b"x" * padding
         self.replies = 0
-        self.errors, self.wrong, self.misses = [], [], 0
+        self.errors, self.wrong, self.misses, self.refused = [], [], 0, 0
+        self.stale, self.failed = 0, 0.0
+        self.known = {}
         self.slowest = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
@@ -68,12 +72,14 @@ class Load:
         address = self.addresses[number % len(self.addresses)]
         # For each key the sequence that was acknowledged last, and the last that was sent.
         known = [[0, 0] for _ in range(self.keys)]
+        self.known |= {b"%b:%d" % (name, key): each for key, each in enumerate(known)}
         pause = 4 * self.clients / self.rate
         streams = None
         for sequence in itertools.count(1):
             if self._stop.is_set():
                 break
             begun = time.monotonic()
+            errors = len(self.errors)
             try:
                 streams = streams or await _open(address)
                 async with asyncio.timeout(PATIENCE * 0.9):
@@ -85,6 +91,8 @@ class Load:
                 self.errors.append((name, sequence, repr(error)))
                 streams = _close(streams)
             took = time.monotonic() - begun
+            if len(self.errors) > errors:
+                self.failed = time.monotonic()
             self.slowest = max(self.slowest, took)
             await asyncio.sleep(max(pause - took, 0.001))
         _close(streams)
@@ -104,6 +112,7 @@ class Load:
             known[own][0] = sequence
         elif stored.startswith(b"SERVER_ERROR "):
             self.errors.append((name, sequence, stored))
+            self.refused += 1
         else:
             raise Wrong(f"to a set: {stored!r}")
         self.replies += 1
@@ -129,7 +138,9 @@ class Load:
             body = await reader.readexactly(int(words[3]) + 2)
             key, found, padding = body.removesuffix(b"\r\n").split(b"|")
             acknowledged, sent = wanted[words[1]]
-            if key != words[1] or padding != self._padding or not acknowledged <= int(found) <= sent:
+            stale = int(found) < acknowledged
+            self.stale += stale
+            if key != words[1] or padding != self._padding or int(found) > sent or stale and not self.forgiving:
                 raise Wrong(f"{words[1]!r}, written {acknowledged} to {sent}, is {body!r}")
         self._missed(left, wanted)
 

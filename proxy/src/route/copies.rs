@@ -267,6 +267,8 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
+        // However long this copy was waited for: that it is out is settled soon.
+        flight.since = self.now;
         let key = match flight.stage {
             // Only the key was kept.
             Stage::Everywhere => Cow::Borrowed(&flight.message[..]),
@@ -438,7 +440,10 @@ impl Engine {
         if (flight.landed as usize) < copies.min_acks {
             return self.refuse_lost(&tree, copies, index, generation);
         }
+        let refused = flight.replies.iter().any(|kept| kept.reply.outcome.is_error());
         let chosen = match flight.stage {
+            // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says the worst.
+            Stage::Everywhere if copies.home.is_some() && !refused => flight.best(),
             Stage::Everywhere => flight.worst(),
             // What the home has answered, unless another copy has refused it.
             _ => flight.pick(|a, b| a.reply.outcome.is_error() && !b.reply.outcome.is_error()),

@@ -29,9 +29,10 @@ impl Engine {
         self.end_lane(index, outcome, text);
     }
 
-    /// The lane is of no more use, through no fault of its server.
+    /// The lane is of no more use, through no fault of its server. Who waits on it has left: no copy is said to have missed
+    /// its half of a value, and no other server is asked.
     pub(crate) fn drop_lane(&mut self, index: u32, text: &str) {
-        self.end_lane(index, Outcome::ConnectError, text);
+        self.end_lane(index, Outcome::ClientError, text);
     }
 
     fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
@@ -64,10 +65,9 @@ impl Engine {
             self.wake_uploads();
         }
         self.in_flight -= lane.waiters.len();
-        if lane.member.is_copy && !lane.waiters.is_empty() {
-            self.wishes
-                .news
-                .push(News::Broken(lane.member.clone(), lane.local));
+        let broken = (lane.member.is_copy && !lane.waiters.is_empty())
+            .then(|| News::Broken(lane.member.clone(), lane.local));
+        if broken.is_some() {
             let unseen = lane.waiters.iter().any(|waiter| waiter.to == ReplyTo::Nobody);
             if unseen && self.views.standing(lane.member.id).is_written() {
                 self.views.owe_everything(lane.member.id);
@@ -81,6 +81,8 @@ impl Engine {
         for waiter in lane.waiters {
             self.deliver_error(waiter.to, lane.member.dialect, outcome, text);
         }
+        // Behind the news of what was missed, as only the connections of who owes are noted.
+        self.wishes.news.extend(broken);
     }
 
     /// The server closed or broke the connection.

@@ -1,0 +1,24 @@
+"""Pools whose servers all hold a copy of everything."""
+
+from . import until
+from .proxy import config
+
+
+def replicated(servers, keep=True, timeout="200ms", **keys):
+    """The configuration of one replicated pool. `keep` is what stands behind `replicated`."""
+    pool = {"servers": [server.address for server in servers], "timeout": timeout, "replicated": keep}
+    return config("cache", {"cache": pool}, **keys)
+
+
+def standing(proxy, server):
+    """What this copy may be used for: current, leaving, out, joining or opening."""
+    return proxy.member(server.address)["copy"]["standing"]
+
+
+def until_out(proxy, server):
+    until(lambda: standing(proxy, server) != "current", f"{server.address} is not read")
+
+
+def until_current(proxy, *servers):
+    for server in servers:
+        until(lambda: standing(proxy, server) == "current", f"{server.address} is read again")

@@ -1,0 +1,558 @@
+"""Replicated pools: writes go on without a lost copy, and no read brings what was replaced before."""
+
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness import TRIES, until
+from harness.copies import replicated, standing, until_current, until_out
+from harness.load import Load
+from harness.proxy import config
+from harness.relay import Relay
+
+
+@pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])
+def servers(request, memcached):
+    """Three memcached, the first of which is read; with one thread each, and with four."""
+    return memcached.several(3, threads=request.param)
+
+
+def copies_of(servers, key):
+    """What each copy holds."""
+    return [server.get(key) for server in servers]
+
+
+def test_a_write_reaches_every_copy_and_a_read_asks_one(servers, proxima):
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("k", "v")
+        assert copies_of(servers, "k") == [b"v"] * 3
+        before = [server.stat("cmd_get") for server in servers]
+        for _ in range(10):
+            assert client.get("k") == b"v"
+        assert [server.stat("cmd_get") - had for server, had in zip(servers, before)] == [10, 0, 0]
+        assert client.ask(b"delete k\r\n") == b"DELETED\r\n"
+        assert copies_of(servers, "k") == [None] * 3
+
+
+@pytest.mark.parametrize("loss", ["killed", "frozen", "refusing"])
+def test_a_lost_copy_stops_no_write(memcached, proxima, cleanup, loss):
+    servers = memcached.several(3)
+    relay = Relay(servers[0].address)
+    cleanup.callback(relay.stop)
+    copies = [relay, *servers[1:]]
+    proxy = proxima(replicated(copies, timeout="1s"))
+    with proxy.raw() as client:
+        client.set("k", "0")
+        {"killed": servers[0].kill, "frozen": servers[0].freeze, "refusing": relay.refuse}[loss]()
+        # Were each of them to wait for a time-out, this would take longer than a test may.
+        for number in range(1, 101):
+            client.set("k", str(number))
+            assert client.get("k") == b"%d" % number
+        assert copies_of(servers[1:], "k") == [b"100"] * 2
+    assert standing(proxy, relay) in ("leaving", "out")
+
+
+def test_too_few_copies_refuse_a_write_and_undo_it(servers, proxima):
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        for server in servers[:2]:
+            server.kill()
+        assert b"min_acks" in client.ask(b"set k 0 0 3\r\nnew\r\n")
+        until(lambda: servers[2].get("k") is None, "it is undone where it landed")
+        assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR ")
+        for server in servers[:2]:
+            server.start()
+        until_current(proxy, *servers)
+        assert client.get("k") is None
+        client.set("k", "newer")
+        assert copies_of(servers, "k") == [b"newer"] * 3
+
+
+def test_min_acks_1_goes_on_with_the_last_copy(servers, proxima):
+    proxy = proxima(replicated(servers, {"min_acks": 1}))
+    with proxy.raw() as client:
+        for server in servers[:2]:
+            server.kill()
+        for number in range(10):
+            client.set("k", str(number))
+            assert client.get("k") == b"%d" % number
+
+
+@pytest.mark.parametrize("rejoin, owed, other", [("repair", None, b"v"), ("flush", None, None), ("trust", b"new", b"v")])
+def test_a_copy_that_returns_holds_nothing_old(servers, proxima, rejoin, owed, other):
+    proxy = proxima(replicated(servers, {"rejoin": rejoin}))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        client.set("other", "v")
+        servers[0].freeze()
+        client.set("k", "new")
+        assert client.get("k") == b"new"
+        assert copies_of(servers[1:], "k") == [b"new"] * 2
+        servers[0].thaw()
+        until_current(proxy, servers[0])
+        # The write that it was sent while it was frozen it has executed.
+        assert copies_of(servers[:1], "k") == [owed]
+        assert copies_of(servers[:1], "other") == [other]
+        assert client.get("k") == owed
+
+
+def test_a_copy_that_is_to_be_restarted_waits_for_that(servers, proxima):
+    proxy = proxima(replicated(servers, {"rejoin": "wait"}))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        servers[0].freeze()
+        client.set("k", "new")
+        servers[0].thaw()
+        until(lambda: "rejoin: wait" in proxy.member(servers[0].address)["copy"]["why"], "it says what it waits for")
+        assert client.get("k") == b"new"
+        servers[0].kill()
+        servers[0].start()
+        until_current(proxy, servers[0])
+        assert client.get("k") is None
+
+
+@pytest.mark.parametrize("rejoin", ["repair", "flush"])
+def test_a_copy_that_restarted_empty_is_not_flushed(memcached, proxima, rejoin):
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers, {"rejoin": rejoin}))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        servers[0].kill()
+        client.set("k", "new")
+        # A server tells its age in seconds.
+        missed = servers[1].stat("time")
+        until(lambda: servers[1].stat("time") > missed + 4, "its life begins clearly after what it missed")
+        servers[0].start()
+        until_current(proxy, servers[0])
+        assert client.get("k") is None
+    assert servers[0].stat("cmd_flush") == 0
+
+
+@pytest.mark.parametrize("writes", [100, 1])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_no_old_value_is_read_when_a_frozen_copy_goes_on(memcached, proxima, cleanup, threads, writes):
+    """What was sent to it while it was frozen it executes when it goes on, after newer writes have gone elsewhere.
+
+    A copy that fails often is looked at more and more rarely, so each try has a first copy of its own.
+    """
+    others = memcached.several(2, threads=threads)
+    for _ in range(TRIES // 20):
+        firsts = memcached.several(20, threads=threads)
+        names = [f"pool{number}" for number in range(20)]
+        pools = {
+            name: {"servers": [each.address for each in (first, *others)], "timeout": "100ms", "replicated": True}
+            for name, first in zip(names, firsts)
+        }
+        proxy = proxima(config(*names[:1], pools, *names[1:]))
+        for number, first in enumerate(firsts):
+            key = f"k{number}"
+            with proxy.raw(number) as writer, proxy.raw(number) as reader:
+                writer.set(key, "old")
+                first.freeze()
+                last = b"%d" % writes
+                for version in range(1, writes + 1):
+                    value = b"%d" % version
+                    writer.send(b"set %b 0 0 %d\r\n%b\r\n" % (key.encode(), len(value), value))
+                for _ in range(writes):
+                    assert writer.line() == b"STORED\r\n"
+                assert reader.get(key) == last
+                first.thaw()
+                while standing(proxy, first) != "current":
+                    assert reader.get(key) in (last, None)
+                assert first.get(key) is None
+                for _ in range(20):
+                    assert reader.get(key) is None
+        for first in firsts:
+            first.stop()
+        proxy.kill()
+
+
+def test_what_new_connections_brought_to_a_frozen_copy_is_not_read(servers, proxima):
+    """Its kernel takes connections and bytes while it stands still."""
+    proxy = proxima(replicated(servers, workers=4))
+    keys = [f"k{number}" for number in range(16)]
+    for server in servers:
+        for key in keys:
+            server.set(key, "0")
+    servers[0].freeze()
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(proxy.raw()) for _ in keys]
+        for version in ("1", "2", "3"):
+            for client, key in zip(clients, keys):
+                client.send(f"set {key} 0 0 1\r\n{version}\r\n".encode())
+            for client in clients:
+                assert client.line() == b"STORED\r\n"
+        servers[0].thaw()
+        while standing(proxy, servers[0]) != "current":
+            assert all(client.get(key) in (b"3", None) for client, key in zip(clients, keys))
+        assert copies_of(servers[1:], "k0") == [b"3"] * 2
+        assert {servers[0].get(key) for key in keys} <= {b"3", None}
+        assert all(client.get(key) in (b"3", None) for client in clients for key in keys)
+
+
+def test_no_old_value_under_load_while_a_copy_comes_and_goes(servers, proxima):
+    proxy = proxima(replicated(servers, timeout="500ms"))
+    with Load(proxy.address, clients=50, rate=1000, tolerant=True) as load:
+        for leave, come in ((servers[0].freeze, servers[0].thaw), (servers[1].kill, servers[1].start)):
+            load.after(300)
+            leave()
+            load.after(300)
+            come()
+            until_current(proxy, *servers)
+            load.after(300)
+    # Reads that the frozen copy had been asked ended with a time-out. Two of three go on: no write is refused.
+    assert load.refused == 0
+
+
+def test_a_copy_that_refuses_the_flush_stays_out_and_says_so(memcached, proxima):
+    servers = [memcached(options=["-F"]), *memcached.several(2)]
+    proxy = proxima(replicated(servers, {"rejoin": "flush"}))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        servers[0].freeze()
+        client.set("k", "new")
+        servers[0].thaw()
+        until(lambda: "flush" in proxy.member(servers[0].address)["copy"]["why"], "/members says why")
+        assert standing(proxy, servers[0]) != "current"
+        assert client.get("k") == b"new"
+
+
+def test_debts_outlive_a_killed_proxy(servers, proxima, tmp_path):
+    made = replicated(servers, state=str(tmp_path / "state.json"))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    with proxy.raw() as client:
+        client.set("k", "old")
+        servers[0].freeze()
+        client.set("k", "new")
+        client.set("k", "newer")
+    proxy.kill()
+    servers[0].thaw()
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        until(lambda: client.get("k") != b"newer", "the nearest is read again")
+        assert client.get("k") is None
+        until_current(proxy, servers[0])
+        assert client.get("k") is None
+    assert copies_of(servers, "k") == [None, b"newer", b"newer"]
+
+
+def test_what_a_killed_proxy_had_under_way_is_not_read_later(memcached, proxima, tmp_path):
+    """The next process does not know which connections the last one had."""
+    others = memcached.several(2, threads=4)
+    for round_ in range(TRIES // 4):
+        first = memcached(threads=4)
+        made = replicated([first, *others], timeout="1s", workers=4, state=str(tmp_path / f"state{round_}.json"))
+        keys = [f"k{round_}-{number}" for number in range(16)]
+        proxy = proxima(made)
+        until_current(proxy, first, *others)
+        clients = [proxy.raw() for _ in keys]
+        for client, key in zip(clients, keys):
+            client.set(key, "0")
+        first.freeze()
+        for client, key in zip(clients, keys):
+            client.send(f"set {key} 0 0 1\r\n1\r\n".encode())
+        until(lambda: proxy.metric("requests_in_flight") == len(keys), "all wait for the frozen copy")
+        proxy.kill()
+        proxy = proxima(made)
+        until_out(proxy, first)
+        with proxy.raw() as client:
+            for key in keys:
+                client.set(key, "2")
+            first.thaw()
+            until_current(proxy, first)
+            for _ in range(10):
+                assert {client.get(key) for key in keys} == {None}
+        proxy.kill()
+
+
+def test_without_the_state_file_where_one_is_expected_nobody_is_trusted(servers, proxima, tmp_path):
+    state = tmp_path / "state.json"
+    made = replicated(servers, state=str(state))
+    for server in servers:
+        server.set("k", "old")
+    first = proxima(made)
+    until_current(first, *servers)
+    assert copies_of(servers, "k") == [None] * 3
+    with first.raw() as client:
+        client.set("k", "v")
+    first.kill()
+    # It is there now, and nobody owes: all are trusted.
+    second = proxima(made)
+    with second.raw() as client:
+        assert client.get("k") == b"v"
+    second.kill()
+    state.unlink()
+    third = proxima(made)
+    until_current(third, *servers)
+    assert copies_of(servers, "k") == [None] * 3
+
+
+def test_a_copy_that_is_silent_at_the_start_is_repaired_first(servers, proxima):
+    for server, value in zip(servers, ("old", "new", "new")):
+        server.set("k", value)
+    servers[0].freeze()
+    proxy = proxima(replicated(servers))
+    until_out(proxy, servers[0])
+    with proxy.raw() as client:
+        assert client.get("k") == b"new"
+        servers[0].thaw()
+        while standing(proxy, servers[0]) != "current":
+            assert client.get("k") in (b"new", None)
+        assert client.get("k") is None
+
+
+def test_a_new_copy_is_read_and_brings_nothing_old(memcached, proxima, tmp_path):
+    """The one that comes is the nearest, and holds old values."""
+    hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    nearest, *servers = [memcached(host=host) for host in ("127.0.0.4", *hosts)]
+    file = tmp_path / "servers"
+
+    def list_servers(*listed):
+        new = tmp_path / "servers.new"
+        new.write_text("".join(f"{server.address}\n" for server in listed))
+        new.rename(file)
+
+    list_servers(*servers)
+    pools = {"cache": {"file": str(file), "timeout": "200ms", "replicated": True}}
+    proxy = proxima(config("cache", pools), "--node-address", "127.0.0.4")
+    with Load(proxy.address, rate=300, tolerant=True) as load, proxy.raw() as client:
+        for value in ("first", "second"):
+            nearest.set("k", "old")
+            client.set("k", value)
+            list_servers(*servers, nearest)
+            until(lambda: any(row["member"] == nearest.address for row in rows(proxy)), "it is known")
+            while standing(proxy, nearest) != "current":
+                assert client.get("k") in (value.encode(), None)
+            assert client.get("k") is None
+            load.after(200)
+            reads = nearest.stat("cmd_get")
+            client.set("k", "last")
+            assert client.get("k") == b"last"
+            assert nearest.stat("cmd_get") > reads
+            # Gone, and added again in the next round: what it holds is old by then.
+            list_servers(*servers)
+            until(lambda: all(row["member"] != nearest.address for row in rows(proxy)), "it is let go")
+            load.after(200)
+    assert load.errors == []
+
+
+def rows(proxy):
+    return [labels for labels, _ in proxy.metrics()["proxima_member_up"]]
+
+
+CLIENTS = 6
+
+
+def together(proxy, work):
+    """`work(client, number)` for several clients at the same time; what each returns."""
+    barrier = threading.Barrier(CLIENTS)
+
+    def run(number):
+        with proxy.raw() as client:
+            barrier.wait()
+            return work(client, number)
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        return list(pool.map(run, range(CLIENTS)))
+
+
+def test_only_one_of_many_adds_the_same_key(servers, proxima):
+    proxy = proxima(replicated(servers, workers=4))
+
+    def add(client, number):
+        return [client.ask(b"add k%d 0 0 1\r\n%d\r\n" % (key, number)) for key in range(100)]
+
+    answers = together(proxy, add)
+    for key in range(100):
+        stored = [number for number in range(CLIENTS) if answers[number][key] == b"STORED\r\n"]
+        assert len(stored) == 1, [answer[key] for answer in answers]
+        assert copies_of(servers, f"k{key}") == [b"%d" % stored[0]] * 3
+
+
+def test_counters_count_every_increment_once(servers, proxima):
+    proxy = proxima(replicated(servers, workers=4))
+    with proxy.raw() as client:
+        client.set("n", "0")
+    answers = together(proxy, lambda client, _: [int(client.ask(b"incr n 1\r\n")) for _ in range(100)])
+    assert sorted(number for each in answers for number in each) == list(range(1, 100 * CLIENTS + 1))
+    with proxy.raw() as client:
+        assert client.ask(b"gets n\r\n").splitlines()[1] == b"%d" % (100 * CLIENTS)
+
+
+def test_compare_and_swap_loses_no_change(servers, proxima):
+    proxy = proxima(replicated(servers, workers=4))
+    with proxy.raw() as client:
+        client.set("n", "0")
+
+    def count(client, _):
+        done = 0
+        while done < 30:
+            head, value, end = client.ask(b"gets n\r\n").splitlines()
+            assert end == b"END"
+            value = b"%d" % (int(value) + 1)
+            answer = client.ask(b"cas n 0 0 %d %b\r\n%b\r\n" % (len(value), head.split()[4], value))
+            assert answer in (b"STORED\r\n", b"EXISTS\r\n"), answer
+            done += answer == b"STORED\r\n"
+
+    together(proxy, count)
+    assert copies_of(servers, "n") == [b"%d" % (30 * CLIENTS)] * 3
+
+
+@pytest.mark.parametrize("nearest", [0, 1, 2])
+def test_the_version_for_a_swap_comes_from_the_home_whichever_copy_is_near(memcached, proxima, nearest):
+    hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    servers = [memcached(host=host) for host in hosts]
+    # So that their versions differ.
+    for server in servers[1:]:
+        for number in range(100):
+            server.set("k", str(number))
+    proxy = proxima(replicated(servers), "--node-address", hosts[nearest])
+    with proxy.raw() as client:
+        for key in (b"a", b"b", b"c", b"d", b"e", b"f"):
+            client.set(key, "1")
+            version = client.ask(b"gets %b\r\n" % key).split()[4]
+            assert client.ask(b"mg %b c\r\n" % key) == b"HD c%b\r\n" % version
+            assert client.ask(b"cas %b 0 0 1 %b\r\n2\r\n" % (key, version)) == b"STORED\r\n"
+            assert client.ask(b"cas %b 0 0 1 %b\r\n3\r\n" % (key, version)) == b"EXISTS\r\n"
+            assert copies_of(servers, key) == [b"2"] * 3
+
+
+def test_at_most_one_adds_while_the_homes_of_keys_are_lost(memcached, proxima):
+    """What a lost home had taken is known to the next; what it had not passed on was never acknowledged."""
+    servers = memcached.several(3, threads=4)
+    proxy = proxima(replicated(servers, workers=4))
+    for lost, server in enumerate(servers):
+
+        def add(client, number):
+            answers = []
+            for key in range(200):
+                if (number, key) == (0, 100):
+                    server.freeze()
+                answers.append(client.ask(b"add k%d-%d 0 0 1\r\n%d\r\n" % (lost, key, number)))
+            return answers
+
+        for key, said in enumerate(zip(*together(proxy, add))):
+            assert said.count(b"STORED\r\n") <= 1, (key, said)
+        server.thaw()
+        until_current(proxy, *servers)
+
+
+def test_a_pipeline_sees_what_it_has_changed(servers, proxima):
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        for number in range(50):
+            key = b"n%d" % number
+            client.set(key, "10")
+            answer = client.ask(b"incr %b 5\r\nget %b\r\n" % (key, key))
+            assert answer in (b"15\r\nVALUE %b 0 2\r\n15\r\nEND\r\n" % key, b"15\r\nEND\r\n"), answer
+            answer = client.ask(b"append %b 0 0 1\r\n0\r\nget %b\r\n" % (key, key))
+            stored = b"STORED\r\nVALUE %b 0 3\r\n150\r\nEND\r\n" % key
+            assert answer in (stored, b"STORED\r\nEND\r\n"), answer
+            # Where it was not known what it had become, it was deleted before; there is one answer all the same.
+            answer = client.ask(b"delete %b\r\nadd %b 0 0 1\r\n7\r\nget %b\r\n" % (key, key, key))
+            assert answer == b"DELETED\r\nSTORED\r\nVALUE %b 0 1\r\n7\r\nEND\r\n" % key
+
+
+META = [
+    (b"ms k 1 ME\r\nx\r\n", b"NS\r\n", b"old"),
+    (b"ms new 1 ME T60\r\nx\r\n", b"HD\r\n", None),
+    (b"ms k 1 MR\r\nx\r\n", b"HD\r\n", b"x"),
+    (b"ms none 1 MR\r\nx\r\n", b"NS\r\n", b"old"),
+    (b"ms k 1 MA\r\nx\r\n", b"HD\r\n", b"oldx"),
+    (b"ms k 1 MP\r\nx\r\n", b"HD\r\n", b"xold"),
+    (b"ms k 1 C999999\r\nx\r\n", b"EX\r\n", b"old"),
+    (b"ma k\r\n", b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n", b"old"),
+    (b"ma fresh N60 J5 v\r\n", b"VA 1\r\n5\r\n", None),
+    (b"mg k v N60\r\n", b"VA 3\r\nold\r\n", b"old"),
+    (b"mg k v T60\r\n", b"VA 3\r\nold\r\n", b"old"),
+    (b"md k I T30\r\n", b"HD\r\n", b"old"),
+    (b"md k\r\n", b"HD\r\n", None),
+    (b"md k q\r\n", b"", None),
+    (b"ms k 1 q\r\nx\r\n", b"", b"x"),
+    (b"ms k 1 ME q\r\nx\r\n", b"NS\r\n", b"old"),
+    (b"set k 0 0 1 noreply\r\nx\r\n", b"", b"x"),
+    (b"replace k 0 0 1 noreply\r\nx\r\n", b"", b"x"),
+    (b"append k 0 0 1 noreply\r\nx\r\n", b"", b"oldx"),
+    (b"delete k noreply\r\n", b"", None),
+    (b"touch k 60\r\n", b"TOUCHED\r\n", b"old"),
+    (b"gat 60 k\r\n", b"VALUE k 0 3\r\nold\r\nEND\r\n", b"old"),
+]
+
+
+@pytest.mark.parametrize("request_, answer, value", META, ids=[request[:14].decode().strip() for request, _, _ in META])
+def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, request_, answer, value):
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        assert client.ask(request_) == answer
+        held = copies_of(servers, "k") if value else []
+        assert set(held) <= {value, None}
+        assert value in held or not value
+        assert client.get("k") in (value, None) or not value
+    assert all(standing(proxy, server) == "current" for server in servers)
+
+
+def test_a_quiet_write_that_a_copy_misses_is_a_debt_too(servers, proxima):
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        servers[0].freeze()
+        client.send(b"set k 0 0 3 noreply\r\nnew\r\nms k 5 q\r\nnewer\r\n")
+        until_out(proxy, servers[0])
+        assert client.get("k") == b"newer"
+        servers[0].thaw()
+        while standing(proxy, servers[0]) != "current":
+            assert client.get("k") in (b"newer", None)
+        assert client.get("k") is None
+
+
+BIG = 1 << 20
+
+
+def test_large_values_are_copied_as_small_ones(memcached, proxima):
+    servers = memcached.several(3, item="8m", memory=256)
+    proxy = proxima(replicated(servers, timeout="5s", limits={"value_size": "8MiB"}))
+    old, more = b"o" * BIG, b"m" * BIG
+    with proxy.raw() as client, proxy.raw() as bystander:
+        client.set("set", old)
+        assert copies_of(servers, "set") == [old] * 3
+        assert client.ask(b"add add 0 0 %d\r\n%b\r\n" % (BIG, old)) == b"STORED\r\n"
+        assert client.ask(b"add add 0 0 %d\r\n%b\r\n" % (BIG, more)) == b"NOT_STORED\r\n"
+        assert client.ask(b"append set 0 0 %d\r\n%b\r\n" % (BIG, more)) == b"STORED\r\n"
+        for key, value in (("add", old), ("set", old + more)):
+            held = copies_of(servers, key)
+            assert set(held) <= {value, None} and value in held
+            assert bystander.get(key) in (value, None)
+        servers[0].freeze()
+        client.set("set", more)
+        assert bystander.get("set") == more
+        servers[0].thaw()
+        until_current(proxy, servers[0])
+        assert bystander.get("set") in (more, None)
+        assert servers[0].get("set") in (more, None)
+
+
+def test_a_client_that_leaves_in_the_middle_leaves_nothing_half_done(memcached, proxima):
+    servers = memcached.several(3, item="8m", memory=256)
+    proxy = proxima(replicated(servers, limits={"value_size": "8MiB"}))
+    with proxy.raw() as staying:
+        for number in range(20):
+            staying.set("k", f"old{number}")
+            staying.set("n", "10")
+            leaving = proxy.raw()
+            leaving.send(b"incr n 1\r\n" + b"set k 0 0 %d\r\n" % BIG + b"x" * (BIG // 2))
+            leaving.abort()
+            until(lambda: proxy.metric("clients") == 1, "it has left")
+            until(lambda: proxy.metric("requests_in_flight") == 0, "nothing is under way")
+            assert len({copy for copy in copies_of(servers, "k") if copy is not None}) <= 1
+            assert {copy for copy in copies_of(servers, "n") if copy is not None} <= {b"10", b"11"}
+            assert staying.get("k") in (f"old{number}".encode(), None)
+        until_current(proxy, *servers)
+        staying.set("k", "new")
+        assert copies_of(servers, "k") == [b"new"] * 3
