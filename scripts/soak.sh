@@ -8,7 +8,7 @@ cargo build --release --locked -p proxima
 round=1
 while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
     echo "soak: round $round of ${SOAK_ROUNDS:-10}"
-    .venv/bin/python -m pytest tests
+    PROXIMA_SOAK=1 .venv/bin/python -m pytest tests
     round=$((round + 1))
 done
 FUZZ_SECONDS="${FUZZ_SECONDS:-1800}" sh scripts/fuzz.sh
