@@ -1,0 +1,203 @@
+//! Values that a command computes: one copy, the key's home, decides; the others are told.
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Outcome, Parsed, Reply};
+
+use super::{PATIENCE, member};
+use crate::{
+    engine::Engine,
+    members::copies::Standing,
+    route::{Node, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
+    timer::Timer,
+};
+
+/// A key whose home changes hands is asked again after this long: microseconds.
+const MOVING: u64 = 500;
+
+impl Engine {
+    /// What this client asks next waits for the answer: it may be about the same key.
+    pub(super) fn hold_back_client(&mut self, mut to: ReplyTo) {
+        while let ReplyTo::Flight {
+            index, generation, ..
+        } = to
+        {
+            let Some(flight) = self.flights.get(index, generation) else {
+                return;
+            };
+            to = flight.parent;
+        }
+        if let ReplyTo::Client {
+            index,
+            generation,
+            seq,
+        } = to
+            && let Some(client) = self
+                .clients
+                .get_mut(index as usize)
+                .filter(|client| client.generation == generation)
+        {
+            client.awaits = Some(seq);
+        }
+    }
+
+    /// Asks the copy that decides this key's value; waits while that is changing.
+    pub(in crate::route) fn find_home(&mut self, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let (tree, node, listener, request) = (
+            Rc::clone(&flight.tree),
+            flight.node,
+            flight.listener,
+            flight.request,
+        );
+        let (since, parent) = (flight.since, flight.parent);
+        let mut message = std::mem::take(&mut self.resend);
+        message.extend_from_slice(&flight.message);
+        let Node::Copies(copies) = tree.node(node) else {
+            return;
+        };
+        let key = self.key(&tree, &request, &message);
+        let standing = |engine: &Self, child: usize| {
+            member(&tree, copies, child).map_or(Standing::Out, |member| engine.views.standing(member.id))
+        };
+        let home = copies
+            .home
+            .as_ref()
+            .and_then(|home| home.pick_live(&key, |child| standing(self, child).is_required()));
+        self.key = key;
+        let streamed = (message.len() as u64) < request.len();
+        match home.map(|child| (child, standing(self, child))) {
+            Some((child, Standing::Current)) => {
+                if let Some(flight) = self.flights.get(index, generation) {
+                    flight.stage = Stage::Home(child as u32);
+                    flight.pending = 1;
+                }
+                let to = self.flights.child(index, child);
+                let origin = Origin {
+                    listener,
+                    dialect: tree.dialect,
+                };
+                self.walk(&tree, copies.children[child], origin, &request, &message, to);
+            }
+            Some(_) if !streamed && self.now.saturating_sub(since) < PATIENCE => {
+                self.timers.push(Timer {
+                    due: self.now + MOVING,
+                    flight: index,
+                    generation,
+                });
+            }
+            _ => {
+                self.flights.close(index);
+                let text = "no copy may decide this key's value";
+                self.deliver_error(parent, tree.dialect, Outcome::Ejected, text);
+            }
+        }
+        message.clear();
+        self.resend = message;
+    }
+
+    /// A home's reply is too large to be held (the value that a `gat` reads): it is passed on at once, and so is what the
+    /// others are told. None: it is no home's, and short answers are due.
+    pub(in crate::route) fn claim_decided(
+        &mut self,
+        tree: &Rc<Tree>,
+        copies: &Copies,
+        index: u32,
+        generation: u32,
+    ) -> Option<ReplyTo> {
+        let flight = self.flights.get(index, generation)?;
+        let (parent, request, listener) = (flight.parent, flight.request, flight.listener);
+        let Stage::Home(home) = flight.stage else {
+            // Nobody can tell what it means: as if it had not answered.
+            self.conclude(index, generation);
+            return None;
+        };
+        let message = std::mem::take(&mut flight.message);
+        self.flights.close(index);
+        let mut told = Vec::new();
+        tree.dialect.follow_up(&request, &message, &mut told);
+        let origin = Origin {
+            listener,
+            dialect: tree.dialect,
+        };
+        let key = self.key(tree, &request, &message);
+        for child in (0..copies.children.len()).filter(|&child| child != home as usize) {
+            let Some(member) = member(tree, copies, child) else {
+                continue;
+            };
+            self.views.owe_if_out(member.id, &key);
+            if self.views.standing(member.id).is_written()
+                && let Parsed::Head(request) = tree.dialect.request(&told, u64::MAX)
+            {
+                self.walk(
+                    tree,
+                    copies.children[child],
+                    origin,
+                    &request,
+                    &told,
+                    ReplyTo::Nobody,
+                );
+            }
+        }
+        self.key = key;
+        Some(parent)
+    }
+
+    /// The home has answered: what it did is told to the others.
+    #[allow(clippy::too_many_arguments)] // as for every step of a walk
+    pub(super) fn decided(
+        &mut self,
+        copies: &Copies,
+        index: u32,
+        generation: u32,
+        home: u32,
+        missed: bool,
+        reply: &Reply,
+        bytes: &[u8],
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let (tree, parent) = (Rc::clone(&flight.tree), flight.parent);
+        let decided = matches!(
+            reply.outcome,
+            Outcome::Ok | Outcome::Stored | Outcome::Found | Outcome::Touched | Outcome::Deleted
+        );
+        if missed || !decided {
+            self.flights.close(index);
+            return self.deliver(parent, reply, bytes);
+        }
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        flight.stage = Stage::Elsewhere(home);
+        let (request, listener) = (flight.request, flight.listener);
+        let mut told = Vec::with_capacity(flight.message.len() + 16);
+        if flight.message.len() as u64 == request.len() {
+            tree.dialect.follow_up(&request, &flight.message, &mut told);
+        } else {
+            // The value went through and was not kept.
+            let mut scratch = [0; 250];
+            let key = tree.dialect.key(&request, &flight.message, &mut scratch);
+            tree.dialect.removal(key, &mut told);
+        }
+        let origin = Origin {
+            listener,
+            dialect: tree.dialect,
+        };
+        if let Parsed::Head(request) = tree.dialect.request(&told, u64::MAX) {
+            self.spread(
+                &tree,
+                copies,
+                index,
+                generation,
+                Some(home as usize),
+                origin,
+                &request,
+                &told,
+            );
+        }
+    }
+}

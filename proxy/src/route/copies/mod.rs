@@ -1,0 +1,129 @@
+//! Requests to a pool of copies: read at the nearest one that may be read, changed at all of them.
+//!
+//! ```text
+//!  look ──▶ the nearest current copy                                          (no state at all)
+//!  change ─▶ every copy that is written ─▶ a copy missed it? wait until it is out ─▶ enough have it? ─▶ the answer
+//!  decide ─▶ the key's home ─▶ what it decided, to every other copy ─▶ as above
+//! ```
+//!
+//! What a copy missed is noted *before* the answer leaves, and the answer waits until nobody reads that copy any more.
+
+mod home;
+mod lost;
+mod spread;
+
+use std::{rc::Rc, sync::Arc};
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::{
+    Node, NodeId, ReplyTo, Tree,
+    flight::Stage,
+    step::Origin,
+    tree::{Copies, Leaf},
+};
+use crate::{dialect::Effect, engine::Engine, members::Member};
+
+/// What waits for the others longer than this is answered with an error: microseconds.
+const PATIENCE: u64 = 2_000_000;
+
+/// The member of child `child`.
+fn member<'a>(tree: &'a Tree, copies: &Copies, child: usize) -> Option<&'a Arc<Member>> {
+    match tree.node(*copies.children.get(child)?) {
+        Node::Leaf(Leaf::Member(member)) => Some(member),
+        _ => None,
+    }
+}
+
+impl Engine {
+    /// May this copy be asked this?
+    pub(crate) fn may_ask(&self, member: &Member, request: &Request) -> bool {
+        self.views.admits(member.id, request.class)
+    }
+
+    /// A request has come to a pool of copies.
+    #[allow(clippy::too_many_arguments)] // as for every step of a walk
+    pub(super) fn copies(
+        &mut self,
+        tree: &Rc<Tree>,
+        node: NodeId,
+        copies: &Copies,
+        listener: u16,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        let origin = Origin {
+            listener,
+            dialect: tree.dialect,
+        };
+        match (tree.dialect.effect(request, message), &copies.home) {
+            (Effect::Look, _) | (Effect::LookAtHome, None) => {
+                let chosen = copies
+                    .nearest
+                    .iter()
+                    .copied()
+                    .find(|&child| self.is_readable(tree, copies, child));
+                self.look(tree, copies, chosen, origin, request, message, to);
+            }
+            (Effect::LookAtHome, Some(home)) => {
+                let key = self.key(tree, request, message);
+                let chosen = home.pick_live(&key, |child| self.is_readable(tree, copies, child));
+                self.key = key;
+                self.look(tree, copies, chosen, origin, request, message, to);
+            }
+            (Effect::Decide, Some(_)) => {
+                let (index, flight) = self.flights.open(to, Rc::clone(tree), node, listener, request, 0);
+                flight.message.extend_from_slice(message);
+                flight.stage = Stage::Homeless;
+                flight.since = self.now;
+                let generation = flight.generation();
+                self.hold_back_client(to);
+                self.find_home(index, generation);
+            }
+            (Effect::Everywhere | Effect::Decide, _) => {
+                let key = self.key(tree, request, message);
+                let (index, flight) = self.flights.open(to, Rc::clone(tree), node, listener, request, 0);
+                // All that may be needed again is the key.
+                flight.message.extend_from_slice(&key);
+                flight.since = self.now;
+                let generation = flight.generation();
+                self.key = key;
+                self.spread(tree, copies, index, generation, None, origin, request, message);
+            }
+        }
+    }
+
+    fn key(&mut self, tree: &Tree, request: &Request, message: &[u8]) -> Vec<u8> {
+        let mut key = std::mem::take(&mut self.key);
+        let mut scratch = [0; 250];
+        key.clear();
+        key.extend_from_slice(tree.dialect.key(request, message, &mut scratch));
+        key
+    }
+
+    fn is_readable(&self, tree: &Tree, copies: &Copies, child: usize) -> bool {
+        member(tree, copies, child)
+            .is_some_and(|member| member.is_up() && self.views.standing(member.id).is_read())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn look(
+        &mut self,
+        tree: &Rc<Tree>,
+        copies: &Copies,
+        chosen: Option<usize>,
+        origin: Origin,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        match chosen.and_then(|child| copies.children.get(child)) {
+            Some(&child) => self.walk(tree, child, origin, request, message, to),
+            None => {
+                let text = "no copy may be read: each is down or has missed writes";
+                self.deliver_error(to, origin.dialect, Outcome::Ejected, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! A change goes to every copy, and is answered when each has it or is out.
+
+use std::{borrow::Cow, rc::Rc, sync::Arc};
+
+use proxima_wire::message::{Outcome, Reply, Request};
+
+use super::{PATIENCE, member};
+use crate::{
+    engine::{Engine, News},
+    members::{Member, MemberId, copies::Standing},
+    route::{Node, Tree, flight::Stage, step::Origin, tree::Copies},
+};
+
+/// No answer of the server: whether it did what it was asked is not known.
+fn is_missed(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Timeout
+            | Outcome::ConnectTimeout
+            | Outcome::ConnectError
+            | Outcome::Ejected
+            | Outcome::Deadline
+            | Outcome::Overloaded
+    )
+}
+
+impl Engine {
+    /// Sends a change to all copies but `home`, which has done it.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn spread(
+        &mut self,
+        tree: &Rc<Tree>,
+        copies: &Copies,
+        index: u32,
+        generation: u32,
+        home: Option<usize>,
+        origin: Origin,
+        request: &Request,
+        message: &[u8],
+    ) {
+        // One more than there are, so that replies that come within the walk do not end the flight.
+        if let Some(flight) = self.flights.get(index, generation) {
+            flight.pending = 1;
+        }
+        for child in (0..copies.children.len()).filter(|&child| Some(child) != home) {
+            let Some(member) = member(tree, copies, child) else {
+                continue;
+            };
+            if self.views.standing(member.id).is_written() {
+                if let Some(flight) = self.flights.get(index, generation) {
+                    flight.pending += 1;
+                }
+                let to = self.flights.child(index, child);
+                self.walk(tree, copies.children[child], origin, request, message, to);
+            } else {
+                self.figures.skipped += 1;
+                self.miss(member, index, generation, child, "");
+            }
+        }
+        if let Some(flight) = self.flights.get(index, generation) {
+            flight.pending -= 1;
+        }
+        self.conclude(index, generation);
+    }
+
+    /// This copy does not have, or may not have, the change of this flight.
+    pub(super) fn miss(
+        &mut self,
+        member: &Arc<Member>,
+        index: u32,
+        generation: u32,
+        child: usize,
+        why: &str,
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        // However long this copy was waited for: that it is out is settled soon.
+        flight.since = self.now;
+        let key = match flight.stage {
+            // Only the key was kept.
+            Stage::Everywhere => Cow::Borrowed(&flight.message[..]),
+            _ => {
+                let mut scratch = [0; 250];
+                let key = flight
+                    .tree
+                    .dialect
+                    .key(&flight.request, &flight.message, &mut scratch);
+                Cow::Owned(key.to_vec())
+            }
+        };
+        let outs = self.views.owe(member.id, &key);
+        flight.missed.push((child as u32, outs));
+        if self.views.fall(member.id) {
+            self.wishes
+                .news
+                .push(News::Missed(Arc::clone(member), why.to_owned()));
+        }
+    }
+
+    /// A copy has answered, or will not.
+    pub(in crate::route) fn copied(
+        &mut self,
+        copies: &Copies,
+        index: u32,
+        generation: u32,
+        child: usize,
+        reply: &Reply,
+        bytes: &[u8],
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let (tree, stage) = (Rc::clone(&flight.tree), flight.stage);
+        let missed = is_missed(reply.outcome);
+        if missed {
+            if let Some(member) = member(&tree, copies, child) {
+                let why = String::from_utf8_lossy(bytes);
+                let why = why.trim_end().trim_start_matches("SERVER_ERROR ").to_owned();
+                self.miss(member, index, generation, child, &why);
+            }
+        } else if let Some(flight) = self.flights.get(index, generation) {
+            flight.landed += 1;
+            // Of the others' replies only errors matter to what the home has answered.
+            if !matches!(stage, Stage::Elsewhere(_)) || reply.outcome.is_error() {
+                flight.keep(reply, bytes);
+            }
+        }
+        match stage {
+            Stage::Home(home) => self.decided(copies, index, generation, home, missed, reply, bytes),
+            _ => self.conclude(index, generation),
+        }
+    }
+
+    /// Answers when every copy has the change or is out.
+    pub(super) fn conclude(&mut self, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        if flight.pending > 0 {
+            return;
+        }
+        let (tree, node, parent, late) = (
+            Rc::clone(&flight.tree),
+            flight.node,
+            flight.parent,
+            self.now.saturating_sub(flight.since) > PATIENCE + 1_000_000,
+        );
+        let Node::Copies(copies) = tree.node(node) else {
+            return;
+        };
+        let views = &self.views;
+        let awaited = flight.missed.iter().any(|&(child, outs)| {
+            member(&tree, copies, child as usize).is_some_and(|member| !views.is_settled(member.id, outs))
+        });
+        if awaited && !late {
+            return self.parked.push((index, generation));
+        }
+        if awaited {
+            self.flights.close(index);
+            let text = "a copy missed this write and it could not be settled who still reads it";
+            return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
+        }
+        if (flight.landed as usize) < copies.min_acks {
+            return self.refuse_lost(&tree, copies, index, generation);
+        }
+        let refused = flight.replies.iter().any(|kept| kept.reply.outcome.is_error());
+        let chosen = match flight.stage {
+            // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says the worst.
+            Stage::Everywhere if copies.home.is_some() && !refused => flight.best(),
+            Stage::Everywhere => flight.worst(),
+            // What the home has answered, unless another copy has refused it.
+            _ => flight.pick(|a, b| a.reply.outcome.is_error() && !b.reply.outcome.is_error()),
+        };
+        let kept = std::mem::take(&mut flight.kept);
+        if let Some(chosen) = chosen {
+            let bytes = kept.get(chosen.start..chosen.end).unwrap_or_default();
+            self.deliver(parent, &chosen.reply, bytes);
+        }
+        if let Some(flight) = self.flights.get(index, generation) {
+            flight.kept = kept;
+            self.flights.close(index);
+        }
+    }
+
+    /// Follows what was agreed, and looks again at the writes that waited for it.
+    pub fn follow(&mut self, member: MemberId, epoch: u64, standing: Standing) {
+        if let Some(owed) = self.views.follow(member, standing) {
+            self.wishes.news.push(News::Follows {
+                worker: self.facts.worker,
+                member,
+                epoch,
+                owed,
+            });
+        }
+        self.look_at_parked();
+    }
+
+    /// Writes that wait for a copy to be out: may they be answered now?
+    pub fn look_at_parked(&mut self) {
+        for (index, generation) in std::mem::take(&mut self.parked) {
+            self.conclude(index, generation);
+        }
+    }
+}
