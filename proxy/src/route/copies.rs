@@ -266,7 +266,10 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
-        flight.missed.push(child as u32);
+        // One that was out, or joining, nobody reads: what it owes is paid before anybody does.
+        if self.views.standing(member.id).is_required() {
+            flight.missed.push(child as u32);
+        }
         // However long this copy was waited for: that it is out is settled soon.
         flight.since = self.now;
         let key = match flight.stage {
@@ -498,7 +501,9 @@ impl Engine {
                     ReplyTo::Nobody,
                 );
             }
-            if self.views.fall(member.id) {
+            // One that is joining is not trusted anyway. It must not begin anew with each write: copies that return one after
+            // the other would never be enough.
+            if self.views.standing(member.id) != Standing::Joining && self.views.fall(member.id) {
                 lost = Some(Arc::clone(&member.pool));
             }
         }
