@@ -29,7 +29,6 @@ SAMPLE = [
     ("frozen", "replicated", 4),
     ("frozen shortly", "replicated", 1),
     ("restarted empty", "replicated", 4),
-    ("removed and added", "replicated", 1),
     ("all but one gone", "replicated", 4),
     ("proxy restarted", "replicated", 1),
     ("refusing", "all_sync", 1),
