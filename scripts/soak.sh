@@ -4,11 +4,13 @@ set -eu
 cd "$(dirname "$0")/.."
 
 [ ! -d agent ] || ! command -v go >/dev/null || make -C agent test soak
-cargo build --release --locked -p proxima
+cargo build --release --locked -p proxima -p proxima-bench
 round=1
 while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
     echo "soak: round $round of ${SOAK_ROUNDS:-10}"
-    PROXIMA_SOAK=1 .venv/bin/python -m pytest tests
+    .venv/bin/python -m pytest tests
     round=$((round + 1))
 done
+echo "soak: all cells of the failure matrix"
+PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_copies.py tests/test_home.py tests/test_matrix.py
 FUZZ_SECONDS="${FUZZ_SECONDS:-1800}" sh scripts/fuzz.sh

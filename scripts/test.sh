@@ -13,7 +13,7 @@ elif command -v go >/dev/null; then
 else
     echo "test: skipped, as go is missing: the node agent"
 fi
-cargo build --release --locked -p proxima
+cargo build --release --locked -p proxima -p proxima-bench
 cargo test --locked --workspace
 if [ -x .venv/bin/python ]; then
     .venv/bin/python -m pytest tests "$@"

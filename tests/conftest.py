@@ -55,6 +55,12 @@ def memcached(cleanup):
     return start
 
 
+@pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])
+def servers(request, memcached):
+    """Three memcached, the first of which is read; with one thread each, and with four."""
+    return memcached.several(3, threads=request.param)
+
+
 @pytest.fixture
 def scripted(cleanup):
     """Starts a server that says what a function wants."""

@@ -1,27 +1,14 @@
 """Replicated pools: writes go on without a lost copy, and no read brings what was replaced before."""
 
 import contextlib
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from harness import TRIES, until
-from harness.copies import replicated, standing, until_current, until_out
+from harness.copies import copies_of, replicated, standing, until_current, until_out
 from harness.load import Load
 from harness.proxy import config
 from harness.relay import Relay
-
-
-@pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])
-def servers(request, memcached):
-    """Three memcached, the first of which is read; with one thread each, and with four."""
-    return memcached.several(3, threads=request.param)
-
-
-def copies_of(servers, key):
-    """What each copy holds."""
-    return [server.get(key) for server in servers]
 
 
 def test_a_write_reaches_every_copy_and_a_read_asks_one(servers, proxima):
@@ -244,7 +231,7 @@ def test_debts_outlive_a_killed_proxy(servers, proxima, tmp_path):
 def test_what_a_killed_proxy_had_under_way_is_not_read_later(memcached, proxima, tmp_path):
     """The next process does not know which connections the last one had."""
     others = memcached.several(2, threads=4)
-    for round_ in range(TRIES // 4):
+    for round_ in range(TRIES // 10):
         first = memcached(threads=4)
         made = replicated([first, *others], timeout="1s", workers=4, state=str(tmp_path / f"state{round_}.json"))
         keys = [f"k{round_}-{number}" for number in range(16)]
@@ -256,7 +243,7 @@ def test_what_a_killed_proxy_had_under_way_is_not_read_later(memcached, proxima,
         first.freeze()
         for client, key in zip(clients, keys):
             client.send(f"set {key} 0 0 1\r\n1\r\n".encode())
-        until(lambda: proxy.metric("requests_in_flight") == len(keys), "all wait for the frozen copy")
+        until(lambda: all(others[1].get(key) == b"1" for key in keys), "all have been sent")
         proxy.kill()
         proxy = proxima(made)
         until_out(proxy, first)
@@ -343,159 +330,6 @@ def test_a_new_copy_is_read_and_brings_nothing_old(memcached, proxima, tmp_path)
 
 def rows(proxy):
     return [labels for labels, _ in proxy.metrics()["proxima_member_up"]]
-
-
-CLIENTS = 6
-
-
-def together(proxy, work):
-    """`work(client, number)` for several clients at the same time; what each returns."""
-    barrier = threading.Barrier(CLIENTS)
-
-    def run(number):
-        with proxy.raw() as client:
-            barrier.wait()
-            return work(client, number)
-
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        return list(pool.map(run, range(CLIENTS)))
-
-
-def test_only_one_of_many_adds_the_same_key(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
-
-    def add(client, number):
-        return [client.ask(b"add k%d 0 0 1\r\n%d\r\n" % (key, number)) for key in range(100)]
-
-    answers = together(proxy, add)
-    for key in range(100):
-        stored = [number for number in range(CLIENTS) if answers[number][key] == b"STORED\r\n"]
-        assert len(stored) == 1, [answer[key] for answer in answers]
-        assert copies_of(servers, f"k{key}") == [b"%d" % stored[0]] * 3
-
-
-def test_counters_count_every_increment_once(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
-    with proxy.raw() as client:
-        client.set("n", "0")
-    answers = together(proxy, lambda client, _: [int(client.ask(b"incr n 1\r\n")) for _ in range(100)])
-    assert sorted(number for each in answers for number in each) == list(range(1, 100 * CLIENTS + 1))
-    with proxy.raw() as client:
-        assert client.ask(b"gets n\r\n").splitlines()[1] == b"%d" % (100 * CLIENTS)
-
-
-def test_compare_and_swap_loses_no_change(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
-    with proxy.raw() as client:
-        client.set("n", "0")
-
-    def count(client, _):
-        done = 0
-        while done < 30:
-            head, value, end = client.ask(b"gets n\r\n").splitlines()
-            assert end == b"END"
-            value = b"%d" % (int(value) + 1)
-            answer = client.ask(b"cas n 0 0 %d %b\r\n%b\r\n" % (len(value), head.split()[4], value))
-            assert answer in (b"STORED\r\n", b"EXISTS\r\n"), answer
-            done += answer == b"STORED\r\n"
-
-    together(proxy, count)
-    assert copies_of(servers, "n") == [b"%d" % (30 * CLIENTS)] * 3
-
-
-@pytest.mark.parametrize("nearest", [0, 1, 2])
-def test_the_version_for_a_swap_comes_from_the_home_whichever_copy_is_near(memcached, proxima, nearest):
-    hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
-    servers = [memcached(host=host) for host in hosts]
-    # So that their versions differ.
-    for server in servers[1:]:
-        for number in range(100):
-            server.set("k", str(number))
-    proxy = proxima(replicated(servers), "--node-address", hosts[nearest])
-    with proxy.raw() as client:
-        for key in (b"a", b"b", b"c", b"d", b"e", b"f"):
-            client.set(key, "1")
-            version = client.ask(b"gets %b\r\n" % key).split()[4]
-            assert client.ask(b"mg %b c\r\n" % key) == b"HD c%b\r\n" % version
-            assert client.ask(b"cas %b 0 0 1 %b\r\n2\r\n" % (key, version)) == b"STORED\r\n"
-            assert client.ask(b"cas %b 0 0 1 %b\r\n3\r\n" % (key, version)) == b"EXISTS\r\n"
-            assert copies_of(servers, key) == [b"2"] * 3
-
-
-def test_at_most_one_adds_while_the_homes_of_keys_are_lost(memcached, proxima):
-    """What a lost home had taken is known to the next; what it had not passed on was never acknowledged."""
-    servers = memcached.several(3, threads=4)
-    proxy = proxima(replicated(servers, workers=4))
-    for lost, server in enumerate(servers):
-
-        def add(client, number):
-            answers = []
-            for key in range(200):
-                if (number, key) == (0, 100):
-                    server.freeze()
-                answers.append(client.ask(b"add k%d-%d 0 0 1\r\n%d\r\n" % (lost, key, number)))
-            return answers
-
-        for key, said in enumerate(zip(*together(proxy, add))):
-            assert said.count(b"STORED\r\n") <= 1, (key, said)
-        server.thaw()
-        until_current(proxy, *servers)
-
-
-def test_a_pipeline_sees_what_it_has_changed(servers, proxima):
-    proxy = proxima(replicated(servers))
-    with proxy.raw() as client:
-        for number in range(50):
-            key = b"n%d" % number
-            client.set(key, "10")
-            answer = client.ask(b"incr %b 5\r\nget %b\r\n" % (key, key))
-            assert answer in (b"15\r\nVALUE %b 0 2\r\n15\r\nEND\r\n" % key, b"15\r\nEND\r\n"), answer
-            answer = client.ask(b"append %b 0 0 1\r\n0\r\nget %b\r\n" % (key, key))
-            stored = b"STORED\r\nVALUE %b 0 3\r\n150\r\nEND\r\n" % key
-            assert answer in (stored, b"STORED\r\nEND\r\n"), answer
-            # Where it was not known what it had become, it was deleted before; there is one answer all the same.
-            answer = client.ask(b"delete %b\r\nadd %b 0 0 1\r\n7\r\nget %b\r\n" % (key, key, key))
-            assert answer == b"DELETED\r\nSTORED\r\nVALUE %b 0 1\r\n7\r\nEND\r\n" % key
-
-
-META = [
-    (b"ms k 1 ME\r\nx\r\n", b"NS\r\n", b"old"),
-    (b"ms new 1 ME T60\r\nx\r\n", b"HD\r\n", None),
-    (b"ms k 1 MR\r\nx\r\n", b"HD\r\n", b"x"),
-    (b"ms none 1 MR\r\nx\r\n", b"NS\r\n", b"old"),
-    (b"ms k 1 MA\r\nx\r\n", b"HD\r\n", b"oldx"),
-    (b"ms k 1 MP\r\nx\r\n", b"HD\r\n", b"xold"),
-    (b"ms k 1 C999999\r\nx\r\n", b"EX\r\n", b"old"),
-    (b"ma k\r\n", b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n", b"old"),
-    (b"ma fresh N60 J5 v\r\n", b"VA 1\r\n5\r\n", None),
-    (b"mg k v N60\r\n", b"VA 3\r\nold\r\n", b"old"),
-    (b"mg k v T60\r\n", b"VA 3\r\nold\r\n", b"old"),
-    (b"md k I T30\r\n", b"HD\r\n", b"old"),
-    (b"md k\r\n", b"HD\r\n", None),
-    (b"md k q\r\n", b"", None),
-    (b"ms k 1 q\r\nx\r\n", b"", b"x"),
-    (b"ms k 1 ME q\r\nx\r\n", b"NS\r\n", b"old"),
-    (b"set k 0 0 1 noreply\r\nx\r\n", b"", b"x"),
-    (b"replace k 0 0 1 noreply\r\nx\r\n", b"", b"x"),
-    (b"append k 0 0 1 noreply\r\nx\r\n", b"", b"oldx"),
-    (b"delete k noreply\r\n", b"", None),
-    (b"touch k 60\r\n", b"TOUCHED\r\n", b"old"),
-    (b"gat 60 k\r\n", b"VALUE k 0 3\r\nold\r\nEND\r\n", b"old"),
-]
-
-
-@pytest.mark.parametrize("request_, answer, value", META, ids=[request[:14].decode().strip() for request, _, _ in META])
-def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, request_, answer, value):
-    servers = memcached.several(3)
-    proxy = proxima(replicated(servers))
-    with proxy.raw() as client:
-        client.set("k", "old")
-        assert client.ask(request_) == answer
-        held = copies_of(servers, "k") if value else []
-        assert set(held) <= {value, None}
-        assert value in held or not value
-        assert client.get("k") in (value, None) or not value
-    assert all(standing(proxy, server) == "current" for server in servers)
 
 
 def test_a_quiet_write_that_a_copy_misses_is_a_debt_too(servers, proxima):

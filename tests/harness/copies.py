@@ -22,3 +22,8 @@ def until_out(proxy, server):
 def until_current(proxy, *servers):
     for server in servers:
         until(lambda: standing(proxy, server) == "current", f"{server.address} is read again")
+
+
+def copies_of(servers, key):
+    """What each copy holds."""
+    return [server.get(key) for server in servers]

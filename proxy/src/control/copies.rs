@@ -281,13 +281,17 @@ impl Proxy {
         if gone.is_empty() {
             return;
         }
-        let (done, all) = std::sync::mpsc::channel();
-        self.workers.order(|_| Order::Leave {
-            members: gone.clone(),
-            done: done.clone(),
-        });
-        drop(done);
-        let _ = all.iter().count();
+        // As for one that missed a write: nobody goes on without it before nobody reads it.
+        for standing in [Standing::Leaving, Standing::Out] {
+            let (done, all) = std::sync::mpsc::channel();
+            self.workers.order(|_| Order::Dismiss {
+                members: gone.clone(),
+                standing,
+                done: done.clone(),
+            });
+            drop(done);
+            let _ = all.iter().count();
+        }
     }
 
     /// Who comes is read only when every worker writes to it and nothing older is left there. `before` are the members
@@ -347,6 +351,10 @@ impl Proxy {
                         .agreement
                         .missed(member.id, &member.pool, why, owed, now),
                 );
+                if noted || state.copies.lost_notes {
+                    // The process before this one had connections whose addresses nobody knows.
+                    state.copies.agreement.broken(member.id, None);
+                }
             }
         }
         self.perform(state, acts);

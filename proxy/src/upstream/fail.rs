@@ -65,9 +65,11 @@ impl Engine {
             self.wake_uploads();
         }
         self.in_flight -= lane.waiters.len();
-        let broken = (lane.member.is_copy && !lane.waiters.is_empty())
+        let unanswered = lane.member.is_copy && !lane.waiters.is_empty();
+        // Before that nothing was sent that a server could still execute.
+        let broken = (unanswered && matches!(lane.phase, Phase::Ready))
             .then(|| News::Broken(lane.member.clone(), lane.local));
-        if broken.is_some() {
+        if unanswered {
             let unseen = lane.waiters.iter().any(|waiter| waiter.to == ReplyTo::Nobody);
             if unseen && self.views.standing(lane.member.id).is_written() {
                 self.views.owe_everything(lane.member.id);

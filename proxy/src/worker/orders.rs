@@ -35,9 +35,10 @@ pub enum Order {
         epoch: u64,
         standing: Standing,
     },
-    /// These copies are about to be removed: read them no more.
-    Leave {
+    /// These copies are about to be removed: so they stand from now on.
+    Dismiss {
         members: Vec<MemberId>,
+        standing: Standing,
         done: Sender<()>,
     },
     /// Take over this client, accepted by another worker.
@@ -110,9 +111,13 @@ impl<R: Reactor> Worker<R> {
                     epoch,
                     standing,
                 } => self.engine.follow(member, epoch, standing),
-                Order::Leave { members, done } => {
+                Order::Dismiss {
+                    members,
+                    standing,
+                    done,
+                } => {
                     for member in members {
-                        self.engine.views.show(member, Standing::Out);
+                        self.engine.views.show(member, standing);
                     }
                     self.engine.look_at_parked();
                     let _ = done.send(());

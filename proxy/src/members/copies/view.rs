@@ -82,7 +82,8 @@ impl Views {
     pub fn owe(&mut self, member: MemberId, key: &[u8]) -> u32 {
         let view = self.view(member);
         view.owed.add(key);
-        match view.standing.is_required() || view.standing.is_written() {
+        // One that is out, or joining, nobody reads: what it owes is paid before anybody does.
+        match view.standing.is_required() {
             true => view.outs,
             false => view.outs.wrapping_sub(1),
         }

@@ -7,6 +7,7 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::member;
 use crate::{
     engine::{Engine, News},
+    members::copies::Standing,
     route::{ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
 };
 
@@ -52,7 +53,9 @@ impl Engine {
                     ReplyTo::Nobody,
                 );
             }
-            if self.views.fall(member.id) {
+            // One that is joining is not trusted anyway. It must not begin anew with each write: copies that return one after
+            // the other would never be enough.
+            if self.views.standing(member.id) != Standing::Joining && self.views.fall(member.id) {
                 lost = Some(Arc::clone(&member.pool));
             }
         }

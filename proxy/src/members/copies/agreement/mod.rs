@@ -219,7 +219,18 @@ impl Agreement {
         if !answers || !self.has_quorum(&group) {
             return Vec::new();
         }
-        self.step(member, Standing::Joining)
+        // Together with all others that answer: alone each of them may be too few to take a write, and would fall again.
+        let joining: Vec<MemberId> = self
+            .copies
+            .iter()
+            .filter(|(_, copy)| copy.group == group && copy.standing == Standing::Out)
+            .filter(|(_, copy)| copy.waiting.is_empty() && copy.reachable)
+            .map(|(&id, _)| id)
+            .collect();
+        joining
+            .into_iter()
+            .flat_map(|id| self.step(id, Standing::Joining))
+            .collect()
     }
 
     /// Is a copy in this step still being watched?

@@ -1,0 +1,34 @@
+"""`proxima-bench stale`, which tells whether reads are stale and for how long writes fail."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+from . import PATIENCE, ports
+from .proxy import BINARY, environment
+
+BENCH = os.environ.get("PROXIMA_BENCH", str(pathlib.Path(BINARY).with_name("proxima-bench")))
+
+
+class Judge:
+    """Writes and reads through `address` with so many clients, until `report`."""
+
+    def __init__(self, address, folder, writers=20, readers=40):
+        self._report = pathlib.Path(folder) / f"stale-{ports.free()}.json"
+        command = [BENCH, "stale", "--quiet", "--write", address, "--json", str(self._report), "--duration", "1h"]
+        command += ["--writers", str(writers), "--keys", str(writers), "--readers", str(readers)]
+        command += ["--pause", "40ms", "--timeout", "5s"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment())
+
+    def report(self):
+        """Ends it; what it says, as its JSON has it."""
+        self.process.send_signal(signal.SIGINT)
+        said, _ = self.process.communicate(timeout=PATIENCE)
+        assert self._report.exists(), said.decode()
+        return json.loads(self._report.read_text())
+
+    def stop(self):
+        self.process.kill()
+        self.process.communicate()
