@@ -54,7 +54,15 @@ class Relay:
 
     def stop(self):
         self._do(self._refuse())
+        self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def _end(self):
+        """Lets what is under way come to its end."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader, writer):
         try:

@@ -1,10 +1,10 @@
 //! Listening sockets: one for each worker by `SO_REUSEPORT`, one for all on a Unix path.
 #![allow(
     clippy::disallowed_methods,
-    reason = "looks whether a socket file is alive, before anything is served"
+    reason = "waits for an address, or looks whether a socket file is alive, before it is served"
 )]
 
-use std::{io, net::SocketAddr, os::unix::net::UnixStream, path::Path};
+use std::{io, net::SocketAddr, os::unix::net::UnixStream, path::Path, thread, time::Duration};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -35,8 +35,7 @@ pub fn bind(address: &str, workers: usize) -> io::Result<Bound> {
             "expected ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH",
         )
     })?;
-    let guard = tcp(wanted, false)?;
-    guard.listen(1)?;
+    let guard = guard(wanted)?;
     let port = guard
         .local_addr()?
         .as_socket()
@@ -53,6 +52,24 @@ pub fn bind(address: &str, workers: usize) -> io::Result<Bound> {
         address: wanted.to_string(),
         sockets,
     })
+}
+
+/// A listener that shares with nobody. The kernel takes down the ring of a killed process, and with it its listeners, a little
+/// after the process itself: whoever starts again at once must not fail for that.
+fn guard(address: SocketAddr) -> io::Result<Socket> {
+    const TRIES: u32 = 50;
+    const PAUSE: Duration = Duration::from_millis(20);
+    let mut tries = 0;
+    loop {
+        let bound = tcp(address, false).and_then(|socket| socket.listen(1).map(|()| socket));
+        match bound {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries < TRIES => {
+                tries += 1;
+                thread::sleep(PAUSE);
+            }
+            other => return other,
+        }
+    }
 }
 
 fn tcp(address: SocketAddr, shared: bool) -> io::Result<Socket> {
