@@ -108,8 +108,9 @@ impl Engine {
         self.fail_lane(index, Failure::Connection, Outcome::ConnectError, &text);
     }
 
-    /// Ends lanes whose server is late. Called a few times a second.
+    /// Ends lanes whose server is late, and what waits too long for an agreement. Called a few times a second.
     pub fn check_lanes(&mut self) {
+        self.look_at_parked();
         let now = self.now;
         let late: Vec<(u32, u32, bool)> = self
             .lanes

@@ -1,6 +1,7 @@
 //! The engine between bytes and bytes: no socket, no clock, no thread, so that every order of events can be played.
 
 mod attempts;
+mod copies;
 mod downloads;
 mod gathers;
 mod pipelines;

@@ -169,9 +169,6 @@ impl Engine {
             self.flights.close(index);
             return self.deliver(parent, reply, bytes);
         }
-        let Some(flight) = self.flights.get(index, generation) else {
-            return;
-        };
         flight.stage = Stage::Elsewhere(home);
         let (request, listener) = (flight.request, flight.listener);
         let mut told = Vec::with_capacity(flight.message.len() + 16);

@@ -144,7 +144,7 @@ impl Engine {
             Rc::clone(&flight.tree),
             flight.node,
             flight.parent,
-            self.now.saturating_sub(flight.since) > PATIENCE + 1_000_000,
+            self.now.saturating_sub(flight.since) > PATIENCE,
         );
         let Node::Copies(copies) = tree.node(node) else {
             return;
