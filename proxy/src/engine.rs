@@ -188,6 +188,22 @@ impl Engine {
         self.generation
     }
 
+    /// The client in this place, if it is still the same one.
+    #[inline]
+    pub(crate) fn client(&mut self, index: u32, generation: u32) -> Option<&mut Client> {
+        self.clients
+            .get_mut(index as usize)
+            .filter(|client| client.generation == generation)
+    }
+
+    /// The lane in this place, if it is still the same one.
+    #[inline]
+    pub(crate) fn lane(&mut self, index: u32, generation: u32) -> Option<&mut Lane> {
+        self.lanes
+            .get_mut(index as usize)
+            .filter(|lane| lane.generation == generation)
+    }
+
     /// Does anything wait for a server?
     #[inline]
     pub fn waits(&self) -> bool {

@@ -30,10 +30,11 @@ impl Engine {
 
     #[inline]
     fn answer(&mut self, index: u32, generation: u32, seq: u32, reply: &Reply, bytes: &[u8]) {
+        // Field by field: the rest of the engine is used beside it.
         let Some(client) = self
             .clients
             .get_mut(index as usize)
-            .filter(|c| c.generation == generation)
+            .filter(|client| client.generation == generation)
         else {
             return;
         };
@@ -75,10 +76,7 @@ impl Engine {
             generation,
             seq,
         } = to
-            && let Some(client) = self
-                .clients
-                .get_mut(index as usize)
-                .filter(|c| c.generation == generation)
+            && let Some(client) = self.client(index, generation)
             && !client.slots.forget(seq)
         {
             // A reply that had begun to leave broke off: the client must not take the error for its rest.
@@ -134,11 +132,7 @@ impl Engine {
 
     /// The client has closed its side: what is due is still delivered.
     pub fn client_eof(&mut self, index: u32, generation: u32) {
-        let Some(client) = self
-            .clients
-            .get_mut(index as usize)
-            .filter(|c| c.generation == generation)
-        else {
+        let Some(client) = self.client(index, generation) else {
             return;
         };
         client.eof = true;

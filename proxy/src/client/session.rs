@@ -94,10 +94,11 @@ impl Engine {
 
     /// Plain bytes from a client.
     pub fn client_bytes(&mut self, index: u32, generation: u32, bytes: &[u8]) {
+        // Field by field: the rest of the engine is used beside it.
         let Some(client) = self
             .clients
             .get_mut(index as usize)
-            .filter(|c| c.generation == generation)
+            .filter(|client| client.generation == generation)
         else {
             return;
         };
@@ -118,11 +119,7 @@ impl Engine {
 
     /// Serves a client from what it has already sent; replies have made room, or its turn's budget was used up.
     pub fn serve_again(&mut self, index: u32, generation: u32) {
-        let Some(client) = self
-            .clients
-            .get_mut(index as usize)
-            .filter(|c| c.generation == generation)
-        else {
+        let Some(client) = self.client(index, generation) else {
             return;
         };
         client.queued = false;

@@ -51,11 +51,7 @@ impl Engine {
             });
             Some((client, client_generation, seq))
         });
-        let Some(lane) = self
-            .lanes
-            .get_mut(index as usize)
-            .filter(|l| l.generation == generation)
-        else {
+        let Some(lane) = self.lane(index, generation) else {
             return bytes.len();
         };
         lane.download = Some(Download {
@@ -231,9 +227,7 @@ impl Engine {
                 generation,
                 seq,
             } => self
-                .clients
-                .get_mut(index as usize)
-                .filter(|client| client.generation == generation)
+                .client(index, generation)
                 .map(|client| (Peer::Client { index, generation }, client, seq)),
             _ => None,
         };

@@ -193,11 +193,7 @@ impl Engine {
     /// A server has taken what was sent to it: clients that wait to send it more go on.
     pub fn lane_drained(&mut self, index: u32, generation: u32) {
         let now = self.now;
-        let Some(lane) = self
-            .lanes
-            .get_mut(index as usize)
-            .filter(|l| l.generation == generation)
-        else {
+        let Some(lane) = self.lane(index, generation) else {
             return;
         };
         lane.active = now;

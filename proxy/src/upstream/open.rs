@@ -138,11 +138,7 @@ impl Engine {
     /// The connection is made: log in, if the protocol asks for it.
     pub fn lane_connected(&mut self, index: u32, generation: u32) {
         let now = self.now;
-        let Some(lane) = self
-            .lanes
-            .get_mut(index as usize)
-            .filter(|l| l.generation == generation)
-        else {
+        let Some(lane) = self.lane(index, generation) else {
             return;
         };
         lane.active = now;

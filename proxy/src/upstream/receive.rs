@@ -14,21 +14,13 @@ impl Engine {
     /// Plain bytes from a server.
     pub fn lane_bytes(&mut self, index: u32, generation: u32, bytes: &[u8]) {
         let now = self.now;
-        let Some(lane) = self
-            .lanes
-            .get_mut(index as usize)
-            .filter(|l| l.generation == generation)
-        else {
+        let Some(lane) = self.lane(index, generation) else {
             return;
         };
         lane.active = now;
         if lane.stream.stash.is_empty() {
             let used = self.replies(index, bytes);
-            if let Some(lane) = self
-                .lanes
-                .get_mut(index as usize)
-                .filter(|l| l.generation == generation)
-            {
+            if let Some(lane) = self.lane(index, generation) {
                 lane.stream.keep(&bytes[used..]);
             }
             return;
@@ -56,11 +48,7 @@ impl Engine {
         if lives && stash.is_empty() && at < bytes.len() {
             at += self.replies(index, &bytes[at..]);
         }
-        if let Some(lane) = self
-            .lanes
-            .get_mut(index as usize)
-            .filter(|l| l.generation == generation)
-        {
+        if let Some(lane) = self.lane(index, generation) {
             stash.extend_from_slice(&bytes[at.min(bytes.len())..]);
             lane.stream.stash = stash;
         }

@@ -207,18 +207,8 @@ impl<R: Reactor> Worker<R> {
         let (index, generation) = (number(tag), generation(tag));
         let is_lane = kind(tag) == LANE;
         let stream = match is_lane {
-            true => self
-                .engine
-                .lanes
-                .get_mut(index as usize)
-                .filter(|l| l.generation == generation)
-                .map(|l| &mut l.stream),
-            false => self
-                .engine
-                .clients
-                .get_mut(index as usize)
-                .filter(|c| c.generation == generation)
-                .map(|c| &mut c.stream),
+            true => self.engine.lane(index, generation).map(|l| &mut l.stream),
+            false => self.engine.client(index, generation).map(|c| &mut c.stream),
         };
         let Some(stream) = stream else { return };
         let Some(transform) = &mut stream.transform else {

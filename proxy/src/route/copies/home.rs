@@ -32,10 +32,7 @@ impl Engine {
             generation,
             seq,
         } = to
-            && let Some(client) = self
-                .clients
-                .get_mut(index as usize)
-                .filter(|client| client.generation == generation)
+            && let Some(client) = self.client(index, generation)
         {
             client.awaits = Some(seq);
         }
