@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -15,9 +16,15 @@ const giveBackAfter = time.Second
 type ballast struct{ timer *time.Timer }
 
 func newBallast() ballast {
-	timer := time.AfterFunc(giveBackAfter, debug.FreeOSMemory)
+	timer := time.AfterFunc(giveBackAfter, giveBack)
 	timer.Stop()
 	return ballast{timer}
+}
+
+// giveBack collects twice: gRPC keeps its buffers in a sync.Pool, and what such a pool holds outlives one collection.
+func giveBack() {
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 // saw notes a message that has been passed on.
