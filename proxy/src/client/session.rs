@@ -237,7 +237,7 @@ impl Engine {
                 return at;
             }
             budget -= 1;
-            match client.dialect.request(rest, self.limits.value_bytes as u64) {
+            match &client.dialect.request(rest, self.limits.value_bytes as u64) {
                 Parsed::More => return at,
                 Parsed::Bad(bad) => {
                     client.slots.push_answer(bad.reply, false, &mut client.stream.out);
@@ -259,7 +259,7 @@ impl Engine {
                             .clients
                             .get(index as usize)
                             .is_some_and(|client| client.slots.is_empty());
-                        if !alone || !self.begin_upload(index, &tree, &request, rest) {
+                        if !alone || !self.begin_upload(index, &tree, request, rest) {
                             if let Some(client) = self.clients.get_mut(index as usize) {
                                 client.stalled = true;
                             }
@@ -272,7 +272,7 @@ impl Engine {
                         return at;
                     };
                     at += len as usize;
-                    self.request(index, &tree, &request, message);
+                    self.request(index, &tree, request, message);
                 }
             }
         }

@@ -63,11 +63,12 @@ impl Engine {
             let body = message.get(request.head as usize..).unwrap_or_default();
             lane.requests().extend_from_slice(body);
         }
-        lane.waiters.push_back(Waiter {
+        // Not `push_back`: that is a call, for which the waiter is laid out once more and copied.
+        lane.waiters.extend(Some(Waiter {
             to,
             command: request.command,
             sent: now,
-        });
+        }));
         self.in_flight += 1;
         let generation = lane.generation;
         if streamed {

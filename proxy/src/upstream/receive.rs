@@ -106,7 +106,8 @@ impl Engine {
             }
             let waiter = lane.waiters.front().copied();
             let command = waiter.map_or(UNASKED, |waiter| waiter.command);
-            match (lane.member.dialect.reply(command, rest), waiter) {
+            // By reference: a copy of what was just written in parts makes the processor wait until it has left its store buffer.
+            match (&lane.member.dialect.reply(command, rest), waiter) {
                 (Parsed::More, _) => return at,
                 (Parsed::Head(Message::Push(reply)), _) if reply.len() <= WHOLE => {
                     let Some(_) = rest.get(..reply.len() as usize) else {
@@ -124,13 +125,13 @@ impl Engine {
                 }
                 (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
                     if reply.len() > WHOLE {
-                        at += self.begin_download(index, &reply, rest);
+                        at += self.begin_download(index, reply, rest);
                         continue;
                     }
                     let Some(whole) = rest.get(..reply.len() as usize) else {
                         return at;
                     };
-                    if !lane.member.dialect.is_whole(&reply, whole) {
+                    if !lane.member.dialect.is_whole(reply, whole) {
                         self.fail_lane(
                             index,
                             Failure::Garbage,
@@ -151,9 +152,9 @@ impl Engine {
                         .member(member)
                         .replied(self.now - waiter.sent, failed);
                     if lane.part_bytes == 0 {
-                        self.deliver(waiter.to, &reply, whole);
+                        self.deliver(waiter.to, reply, whole);
                     } else {
-                        self.last_part(index, waiter.to, reply, whole);
+                        self.last_part(index, waiter.to, *reply, whole);
                     }
                     if lane_is_bulk(self, index) {
                         self.settle_lane(index);

@@ -56,16 +56,22 @@ impl Both {
             .expect("memcached listens within five seconds");
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        Self {
+        let mut both = Self {
             process,
             stream,
             embedded: Embedded::start(),
             misses: 0,
             cas: RefCell::default(),
+        };
+        // From here on every item's cas id is above those that placeholders for no item become.
+        for _ in 0..4 {
+            both.same("set start 0 0 0\r\n\r\n");
         }
+        both.same("delete start\r\n");
+        both
     }
 
-    /// Sends one command to both, and compares. `{cas k}` becomes the cas id that the item `k` has at each side (1 if
+    /// Sends one command to both, and compares. `{cas k}` becomes the cas id that the item `k` has at each side (2 if
     /// there is none), `{old k}` the one before, `{new k}` the one after it, `{unix N}` the moment N seconds from now.
     pub(crate) fn same(&mut self, command: &str) {
         let [ours, theirs] = self.replies(command);

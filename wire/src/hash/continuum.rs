@@ -75,10 +75,14 @@ impl Continuum {
         from.iter().chain(before).map(|point| owner(*point))
     }
 
+    /// Two steps without a branch and then, seldom, more: which way a branch goes here is known only after the
+    /// key's hash, and a wrong guess throws away the work that the processor does meanwhile.
     #[inline]
     fn first_from(&self, hash: u32) -> usize {
         let hashed = point(hash, 0);
         let mut index = self.starts[(hash >> self.shift) as usize] as usize;
+        index += usize::from(self.points[index] < hashed);
+        index += usize::from(self.points[index] < hashed);
         while self.points[index] < hashed {
             index += 1;
         }
