@@ -51,6 +51,14 @@ pub struct Waiter {
     pub sent: u64,
 }
 
+impl Waiter {
+    pub const NOBODY: Self = Self {
+        to: ReplyTo::Nobody,
+        command: 0,
+        sent: 0,
+    };
+}
+
 /// A large reply being passed on.
 #[derive(Clone, Copy, Debug)]
 pub struct Download {

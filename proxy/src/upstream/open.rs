@@ -63,12 +63,16 @@ impl Engine {
             let body = message.get(request.head as usize..).unwrap_or_default();
             lane.requests().extend_from_slice(body);
         }
-        // Not `push_back`: that is a call, for which the waiter is laid out once more and copied.
-        lane.waiters.extend(Some(Waiter {
-            to,
-            command: request.command,
-            sent: now,
-        }));
+        // Written in its place: `push_back` is a call, and would copy what has just been written in parts, for which the
+        // processor waits until its store buffer is empty.
+        lane.waiters.push_back(Waiter::NOBODY);
+        if let Some(waiter) = lane.waiters.back_mut() {
+            *waiter = Waiter {
+                to,
+                command: request.command,
+                sent: now,
+            };
+        }
         self.in_flight += 1;
         let generation = lane.generation;
         if streamed {
