@@ -6,6 +6,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from harness import until
+from harness.copies import replicated, until_current, until_out
 from harness.proxy import config
 
 
@@ -75,6 +76,45 @@ def test_metrics_stay_openmetrics_when_pools_change(proxy):
         assert proxy.reload()[0] == 200
         names = [labels["member"] for labels, _ in proxy.metrics()["proxima_member_up"]]
         assert names == ['a"b\\c']
+
+
+def test_members_tell_how_many_requests_wait_on_how_many_lanes(server, proxy):
+    with proxy.raw() as client:
+        client.set("k", "v")
+        row = proxy.member(server.address)
+        assert (row["lanes"], row["waiting"]) == (1, 0)
+        server.freeze()
+        client.send(b"get k\r\n" * 3)
+        until(lambda: proxy.member(server.address)["waiting"] == 3, "three requests wait for the frozen server")
+        server.thaw()
+        until(lambda: proxy.member(server.address)["waiting"] == 0, "none waits any more")
+
+
+@pytest.mark.parametrize("rejoin, paid", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")])
+def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, proxima, rejoin, paid):
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers, {"rejoin": rejoin}))
+
+    def standing(name):
+        return proxy.metric("copies", pool="cache", standing=name)
+
+    assert standing("current") == 3
+    with proxy.raw() as client:
+        servers[2].freeze()
+        client.set("k", "v")
+        until_out(proxy, servers[2])
+        until(lambda: standing("out") == 1, "one is out")
+        assert standing("current") == 2
+        skipped = proxy.metric("skipped_writes_total")
+        for _ in range(5):
+            client.set("k", "v")
+        assert proxy.metric("skipped_writes_total") == skipped + 5
+        assert proxy.member(servers[2].address)["copy"]["owes"] == 1
+        servers[2].thaw()
+        until_current(proxy, servers[2])
+    assert standing("current") == 3
+    assert proxy.metric("copy_debts_total") == 1
+    assert proxy.metric(paid) == 1 == proxy.metric("copy_repairs_total") + proxy.metric("copy_flushes_total")
 
 
 def test_members_tell_state_distance_and_zone(server, proxy):

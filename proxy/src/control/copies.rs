@@ -17,7 +17,10 @@ use crate::{
     engine::News,
     members::{
         Member, MemberId,
-        copies::{Act, Agreement, Owed, Standing, Views, visit},
+        copies::{
+            Act, Agreement, Owed, Standing, Views,
+            visit::{self, Payment},
+        },
         probe,
     },
     route::Random,
@@ -53,7 +56,7 @@ pub(super) struct Copies {
 pub struct CopyFigures {
     /// Times that a copy was found to owe.
     pub debts: u64,
-    /// Debts that were paid by deleting keys, and by a flush (or found empty).
+    /// Debts that were paid by deleting keys, and by a flush.
     pub repairs: u64,
     pub flushes: u64,
     /// Visits that could not pay.
@@ -215,14 +218,21 @@ impl Proxy {
                         let result = visit::pay(&found, &debt, rejoin, known).await;
                         let state = &mut *proxy.state();
                         match &result {
-                            Ok(who) => {
+                            Ok((who, payment)) => {
                                 state.copies.met.insert(member, *who);
                                 let figures = &mut state.copies.figures;
-                                match debt.count() {
-                                    Some(_) => figures.repairs += 1,
-                                    None => figures.flushes += 1,
-                                }
-                                tracing::info!(pool = %found.pool, member = %found.name, keys = ?debt.count(), "its debt is paid");
+                                let how = match payment {
+                                    Payment::None => "nothing had to be done".to_owned(),
+                                    Payment::Keys(keys) => {
+                                        figures.repairs += 1;
+                                        format!("{keys} keys deleted")
+                                    }
+                                    Payment::Flush => {
+                                        figures.flushes += 1;
+                                        "flushed".to_owned()
+                                    }
+                                };
+                                tracing::info!(pool = %found.pool, member = %found.name, %how, "its debt is paid");
                             }
                             Err(why) => {
                                 state.copies.figures.setbacks += 1;

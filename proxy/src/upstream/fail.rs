@@ -219,7 +219,6 @@ impl Lane {
         if self.stream.paused || self.uploading.is_some() && self.stream.out.is_empty() {
             return None;
         }
-        let limit = self.member.timeout.as_micros() as u64;
         let since = match self.waiters.front() {
             // As long as bytes move, a large message is not late.
             _ if self.is_streaming() || self.uploading.is_some() => self.active,
@@ -227,6 +226,8 @@ impl Lane {
             Some(waiter) => waiter.sent.max(self.free),
             None => return None,
         };
+        // The member is looked at last: most lanes of many are idle, and theirs is far memory.
+        let limit = self.member.timeout.as_micros() as u64;
         (now.saturating_sub(since) > limit).then_some(false)
     }
 }

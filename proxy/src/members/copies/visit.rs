@@ -55,6 +55,17 @@ pub async fn meet(member: &Member) -> Result<Incarnation, String> {
     Visit::begin(member).await?.incarnation().await
 }
 
+/// How a debt was paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payment {
+    /// Not at all: it has restarted since, or is trusted.
+    None,
+    /// So many keys were deleted.
+    Keys(usize),
+    /// By one flush.
+    Flush,
+}
+
 /// Pays what a copy owes, if our old connections to it are gone. `known` is the life in which it was last met.
 ///
 /// # Errors
@@ -64,7 +75,7 @@ pub async fn pay(
     debt: &Debt,
     rejoin: Rejoin,
     known: Option<Incarnation>,
-) -> Result<Incarnation, String> {
+) -> Result<(Incarnation, Payment), String> {
     /// A server's clock may lag so much.
     const LAG: Duration = Duration::from_secs(2);
     let mut visit = Visit::begin(member).await?;
@@ -72,10 +83,10 @@ pub async fn pay(
     let restarted = known.is_some_and(|known| who.is_after(known));
     // Its life began after the last write that it missed: it holds nothing older, and has no connection of then.
     if restarted && debt.last.is_some_and(|last| who.uptime + LAG < last.elapsed()) {
-        return Ok(who);
+        return Ok((who, Payment::None));
     }
     match rejoin {
-        Rejoin::Trust => return Ok(who),
+        Rejoin::Trust => return Ok((who, Payment::None)),
         Rejoin::Wait if restarted => {}
         Rejoin::Wait => return Err("it is to be restarted first (rejoin: wait)".into()),
         Rejoin::Repair | Rejoin::Flush => {}
@@ -85,11 +96,14 @@ pub async fn pay(
         .keys()
         .map(Iterator::collect)
         .filter(|keys: &Vec<&[u8]>| rejoin == Rejoin::Repair && keys.iter().all(|key| is_plain(key)));
-    match keys {
-        Some(keys) => visit.delete(&keys).await?,
-        None => visit.flush().await?,
-    }
-    Ok(who)
+    let payment = if let Some(keys) = keys {
+        visit.delete(&keys).await?;
+        Payment::Keys(keys.len())
+    } else {
+        visit.flush().await?;
+        Payment::Flush
+    };
+    Ok((who, payment))
 }
 
 /// May stand in a text command as it is.
