@@ -1,0 +1,147 @@
+//! The command line.
+
+use std::{fs, time::Duration};
+
+use proxima::config::{
+    compat::mcrouter::{Start, start},
+    schema::*,
+};
+
+use crate::run;
+
+#[test]
+fn options_of_the_command_line() {
+    let config = "--config={\"route\": \"NullRoute\"}";
+    let listeners = |arguments: &[&str]| {
+        let front = run(&[&[config], arguments].concat()).unwrap();
+        front
+            .loaded
+            .config
+            .listeners
+            .into_iter()
+            .map(|listener| listener.address)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        listeners(&["-p", "1,2", "--listen-addresses=127.0.0.1,::1"]).join(" "),
+        "127.0.0.1:1 127.0.0.1:2 [::1]:1 [::1]:2"
+    );
+    assert_eq!(listeners(&["--unix-domain-sock", "/run/m"]), ["unix:/run/m"]);
+
+    let front = run(&[
+        config,
+        "-p1",
+        "--rss-limit-mb=100",
+        "--rss-limit-mb",
+        "100",
+        "--proxy-threads=auto",
+        "--timeouts-until-tko",
+        "7",
+        "-r",
+        "500",
+        "--enable-flush-cmd",
+        "--allow-only-gets",
+        "--disable-reload-configs=true",
+        "--max-conns=50",
+        "--max-client-outstanding-reqs=0",
+        "--keepalive-count=3",
+        "--async-dir=/spool",
+    ])
+    .unwrap();
+    assert_eq!(front.loaded.config.workers, None);
+    assert_eq!(front.loaded.config.limits.clients, 50);
+    assert_eq!(front.loaded.config.limits.requests_in_flight, usize::MAX);
+    assert_eq!(front.loaded.config.limits.write_timeout, Duration::from_secs(1));
+    assert!(front.flush_enabled);
+    assert_eq!(front.reload_after, None);
+    assert_eq!(
+        front.warnings,
+        [
+            "unknown option `--rss-limit-mb=100` is ignored",
+            "unknown option `--rss-limit-mb` is ignored",
+            "`100` is ignored",
+            "option `--keepalive-count=3` has no effect here"
+        ]
+    );
+    assert!(front.not_served.contains(&"--async-dir=/spool".to_owned()));
+    let Route::Named(root) = &front.loaded.config.listeners[0].route else {
+        panic!()
+    };
+    let Route::ByOperation {
+        operations,
+        default: None,
+    } = &front.loaded.config.routes[root]
+    else {
+        panic!()
+    };
+    assert_eq!(
+        operations.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["gat", "gats", "read"]
+    );
+}
+
+#[test]
+fn a_flavor_gives_options_that_the_command_line_overrides() {
+    let flavor = std::env::temp_dir().join(format!("proxima-flavor-{}.json", std::process::id()));
+    let options = r#"{"options": {"ports": "5", "server_timeout_ms": "250", "failures_until_tko": 9,
+        "config": "{\"pools\": {\"A\": {\"servers\": [\"a:1\"]}}, \"route\": \"PoolRoute|A\"}", "no_such": "1"}}"#;
+    fs::write(&flavor, options).unwrap();
+    let front = run(&[&format!("file:{}", flavor.display()), "-t", "70"]).unwrap();
+    fs::remove_file(&flavor).unwrap();
+    assert!(front.loaded.config.listeners[0].address.ends_with(":5"));
+    assert_eq!(front.loaded.config.pools["A"].timeout, Duration::from_millis(70));
+    assert_eq!(front.loaded.config.pools["A"].eject.failures, 9);
+    assert_eq!(front.warnings.len(), 1, "{:?}", front.warnings);
+}
+
+#[test]
+fn exit_codes_and_what_is_printed() {
+    let start = |arguments: &[&str]| start(arguments.iter().map(|argument| (*argument).to_owned()));
+    let code = |arguments: &[&str]| start(arguments).unwrap_err().code;
+    assert!(matches!(start(&["--version"]), Ok(Start::Print(text)) if text == "1.0.0 mcrouter\n"));
+    assert!(matches!(start(&["-V"]), Ok(Start::Print(_))));
+    assert!(matches!(start(&["--help"]), Ok(Start::Print(text)) if text.contains("-f, --config-file=VALUE")));
+    let (good, bad) = (
+        "--config={\"route\": \"NullRoute\"}",
+        "--config={\"route\": \"NoSuchRoute\"}",
+    );
+    for validate in ["--validate-config", "--validate-config=exit"] {
+        assert!(matches!(start(&["-p1", good, validate]), Ok(Start::Print(text)) if text.is_empty()));
+        assert_eq!(code(&["-p1", bad, validate]), 3);
+        assert_eq!(code(&[good, validate]), 3, "no port");
+    }
+    assert!(matches!(
+        start(&["-p1", good, "--validate-config=run"]),
+        Ok(Start::Run(_))
+    ));
+    assert_eq!(code(&["-p1", bad, "--validate-config=run"]), 2);
+    assert_eq!(code(&["-p1", bad]), 2);
+    let missing = start(&["-p1", "--config=file:/no/such/file"]).unwrap_err();
+    assert_eq!(missing.code, 2);
+    assert!(
+        missing.message.contains("Can not read config"),
+        "{}",
+        missing.message
+    );
+    for bad in [
+        &["-p1"][..],
+        &["-p", "70000", good],
+        &["-p1", good, "--server-timeout=0"],
+        &["-p1", good, "--server-timeout=x"],
+        &["-p1", good, "--num-proxies=0"],
+        &["-p1", good, "--ssl-port=5"],
+        &["-p1", good, "--group-remote-errors"],
+        &["-p1", good, "--route-prefix=x"],
+        &["-p1", good, "--unix-domain-sock=/x"],
+        &["-p1", good, "--validate-config=maybe"],
+        &["-p1", good, "--enable-flush-cmd=maybe"],
+        &["-p1", good, "-t"],
+    ] {
+        assert_eq!(code(bad), 3, "{bad:?}");
+    }
+    // Refused options that ask for nothing are no reason to refuse.
+    assert!(matches!(
+        start(&["-p1", good, "--group-remote-errors=0", "--ssl-port="]),
+        Ok(Start::Run(_))
+    ));
+}

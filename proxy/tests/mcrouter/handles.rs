@@ -1,0 +1,270 @@
+//! Which of our routes each handle becomes.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proxima::config::schema::*;
+use proxima_wire::message::Outcome;
+
+use crate::{around, failover, parse, pool};
+
+/// What stands for `route` in the tree, names followed.
+fn route(route: &str) -> Route {
+    let text = around(route);
+    let front = parse(&text).unwrap_or_else(|exit| panic!("{}\n{text}", exit.message));
+    let Route::Named(root) = &front.loaded.config.listeners[0].route else {
+        panic!("the root has no name")
+    };
+    let Route::ByRoutingPrefix { routes, default } = &front.loaded.config.routes[root] else {
+        panic!("no prefixes")
+    };
+    match &routes[default] {
+        Route::Named(name) => front.loaded.config.routes[name].clone(),
+        route => route.clone(),
+    }
+}
+
+#[test]
+fn handles_become_the_routes_that_do_the_same() {
+    let member = |name: &str| Route::Member(name.to_owned());
+    let named = |name: &str| Route::Named(name.to_owned());
+    let hashed = |name: &str, hash| Route::Hash {
+        children: pool(name),
+        hash: Some(hash),
+    };
+    let of = Hash::of;
+    let table = [
+        (r#""NullRoute""#, Route::Null),
+        (r#""DevNullRoute""#, Route::Null),
+        (r#""ErrorRoute|gone | away""#, Route::Error("gone | away".into())),
+        (
+            r#"{"type": "ErrorRoute", "response": "x", "result": "mc_res_local_error"}"#,
+            Route::Error("x".into()),
+        ),
+        (r#""PoolRoute|A""#, Route::Pool("A".into())),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "hash": "Crc32"}"#,
+            hashed("A", of(Algorithm::Crc32)),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "hash": {"hash_func": "Ch3", "salt": "s"}}"#,
+            hashed(
+                "A",
+                Hash {
+                    salt: "s".into(),
+                    ..of(Algorithm::Ch3)
+                },
+            ),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": {"name": "N", "servers": ["n:1"]}}"#,
+            Route::Pool("N".into()),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "A", "hash": {"hash_func": "WeightedCh3", "weights": [1]}}"#,
+            hashed(
+                "A",
+                Hash {
+                    weights: Some(vec![1.0, 0.5]),
+                    ..of(Algorithm::WeightedCh3)
+                },
+            ),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "W", "hash": "WeightedCh3"}"#,
+            hashed(
+                "W",
+                Hash {
+                    weights: Some(vec![1.0, 0.25, 0.5]),
+                    ..of(Algorithm::WeightedCh3)
+                },
+            ),
+        ),
+        (
+            r#"{"type": "PoolRoute", "pool": "T", "hash": "Rendezvous"}"#,
+            hashed(
+                "T",
+                Hash {
+                    tags: Some(vec!["x".into(), "y".into()]),
+                    ..of(Algorithm::Rendezvous)
+                },
+            ),
+        ),
+        (
+            r#""PoolRoute|E""#,
+            Route::Error("HashRoute with empty children, name: E".into()),
+        ),
+        (r#""HashRoute|Pool|A""#, hashed("A", of(Algorithm::Ch3))),
+        (
+            r#"{"type": "HashRoute", "children": "Pool|A", "hash_func": "Crc32", "salt": "s"}"#,
+            hashed(
+                "A",
+                Hash {
+                    salt: "s".into(),
+                    ..of(Algorithm::Crc32)
+                },
+            ),
+        ),
+        (
+            r#"{"type": "HashRoute", "children": [], "name": "h"}"#,
+            Route::Error("HashRoute with empty children, name: h".into()),
+        ),
+        (r#""AllSyncRoute|Pool|A""#, Route::AllSync(pool("A"))),
+        (r#""AllSyncRoute|Pool|E""#, Route::Null),
+        (
+            r#"{"type": "AllSyncRoute", "children": ["PoolRoute|A"]}"#,
+            Route::Pool("A".into()),
+        ),
+        (
+            r#"{"type": "AllSyncRoute", "children": ["PoolRoute|B", "Pool|A", ["NullRoute"], ""]}"#,
+            Route::AllSync(Children::List(vec![
+                Route::Pool("B".into()),
+                member("A/a:1"),
+                member("A/a:2"),
+                Route::Null,
+            ])),
+        ),
+        (
+            r#"{"type": "AllSyncRoute", "children": "list"}"#,
+            Route::AllSync(pool("A")),
+        ),
+        (r#""AllFastestRoute|PoolRoute|A""#, Route::Pool("A".into())),
+        (r#""AllFastestRoute|Pool|A""#, Route::AllFastest(pool("A"))),
+        (r#""AllInitialRoute|Pool|A""#, Route::AllInitial(pool("A"))),
+        (r#""AllMajorityRoute|Pool|A""#, Route::AllMajority(pool("A"))),
+        (
+            r#""AllAsyncRoute|PoolRoute|A""#,
+            Route::AllAsync(Children::List(vec![Route::Pool("A".into())])),
+        ),
+        (r#""RandomRoute|Pool|A""#, Route::Random(pool("A"))),
+        (
+            r#"{"type": "HostIdRoute", "children": "Pool|A", "salt": "s"}"#,
+            Route::HostId {
+                children: pool("A"),
+                salt: "s".into(),
+            },
+        ),
+        (
+            r#"{"type": "FailoverRoute", "children": ["near", "all"], "failover_errors": ["tko", "timeout"],
+                "failover_limit": {"rate": 0.1}, "failover_tag": false}"#,
+            Route::Failover {
+                children: Children::List(vec![named("near"), named("all")]),
+                errors: FailoverErrors {
+                    gets: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                    updates: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                    deletes: Some(vec![Outcome::Ejected, Outcome::Timeout]),
+                },
+                limit: Some(FailoverLimit {
+                    rate: 0.1,
+                    burst: 1000.0,
+                }),
+            },
+        ),
+        (
+            r#"{"type": "FailoverWithExptimeRoute", "normal": "near", "failover": "Pool|A", "failover_exptime": 5}"#,
+            Route::FailoverWithTtl {
+                normal: Box::new(named("near")),
+                failover: pool("A"),
+                ttl: 5,
+                errors: FailoverErrors::default(),
+            },
+        ),
+        (
+            r#"{"type": "MissFailoverRoute", "children": "Pool|A", "return_best_on_error": true}"#,
+            Route::MissFailover {
+                children: pool("A"),
+                best_on_error: true,
+            },
+        ),
+        (
+            r#"{"type": "PrefixSelectorRoute", "policies": {"a": "near", "ab": "NullRoute"}, "wildcard": "all"}"#,
+            Route::ByPrefix {
+                prefixes: BTreeMap::from([("a".to_owned(), named("near")), ("ab".to_owned(), Route::Null)]),
+                default: Some(Box::new(named("all"))),
+            },
+        ),
+        (
+            r#""LoggingRoute|PoolRoute|A""#,
+            Route::Log(Box::new(Route::Pool("A".into()))),
+        ),
+        (r#""LoggingRoute|Pool|B""#, Route::Log(Box::new(member("B/b:1")))),
+        (
+            r#"{"type": "ModifyKeyRoute", "target": "near", "ensure_key_prefix": "p", "set_key_suffix": "s"}"#,
+            Route::ModifyKey {
+                child: Box::new(named("near")),
+                ensure_prefix: "p".into(),
+                replace_prefix: None,
+                in_place: false,
+                suffix: "s".into(),
+            },
+        ),
+        (
+            r#"{"type": "ModifyExptimeRoute", "target": "near", "exptime": 60, "action": "min"}"#,
+            Route::ModifyTtl {
+                child: Box::new(named("near")),
+                ttl: 60,
+                action: TtlAction::Min,
+            },
+        ),
+        (
+            r#"{"type": "LatencyInjectionRoute", "child": "near", "before_latency_ms": 20}"#,
+            Route::Fault {
+                child: Box::new(named("near")),
+                fault: Fault {
+                    delay: Duration::from_millis(20),
+                    error_rate: 0.0,
+                },
+            },
+        ),
+        (
+            r#"{"type": "OperationSelectorRoute", "default_policy": "near", "operation_policies":
+                {"touch": "all", "lease-get": "NullRoute"}}"#,
+            Route::ByOperation {
+                operations: [
+                    ("touch", named("all")),
+                    ("gat", named("near")),
+                    ("gats", named("near")),
+                ]
+                .map(|(word, route)| (word.to_owned(), route))
+                .into(),
+                default: Some(Box::new(named("near"))),
+            },
+        ),
+        (
+            r#"{"type": "RoutingGroupRoute", "routing_group_policies": {"get_like": "near", "arithmetic_like": "all"}}"#,
+            Route::ByOperation {
+                operations: [
+                    ("read", named("near")),
+                    ("gat", named("near")),
+                    ("gats", named("near")),
+                    ("arithmetic", named("all")),
+                    ("touch", named("all")),
+                ]
+                .map(|(word, route)| (word.to_owned(), route))
+                .into(),
+                default: None,
+            },
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(route(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_has_a_name_is_built_once() {
+    let text = r#"{"pools": {"A": {"servers": ["a:1", "a:2"]}},
+        "route": {"type": "FailoverRoute", "children": [
+            {"type": "AllSyncRoute", "name": "x:y", "children": "Pool|A"},
+            {"type": "NullRoute", "name": "x:y"},
+            "x:y"]}}"#;
+    let config = parse(text).unwrap().loaded.config;
+    assert_eq!(config.routes["x:y"], Route::AllSync(pool("A")));
+    let twice = failover(Children::List(vec![Route::Named("x:y".into()); 3]));
+    let Route::Named(root) = &config.listeners[0].route else {
+        panic!()
+    };
+    let Route::ByRoutingPrefix { routes, .. } = &config.routes[root] else {
+        panic!()
+    };
+    assert_eq!(routes["/././"], twice);
+}

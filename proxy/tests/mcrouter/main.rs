@@ -1,0 +1,54 @@
+//! mcrouter's command line and configuration file, as its users write them.
+
+mod file;
+mod flags;
+mod handles;
+mod node_local;
+mod refusals;
+
+use proxima::config::{
+    compat::mcrouter::{Exit, Front, Start, start},
+    schema::{Children, FailoverErrors, Route},
+};
+
+pub(crate) fn run(arguments: &[&str]) -> Result<Front, Exit> {
+    match start(arguments.iter().map(|argument| (*argument).to_owned()))? {
+        Start::Run(front) => Ok(*front),
+        Start::Print(text) => panic!("printed {text:?}"),
+    }
+}
+
+/// The configuration of a text.
+pub(crate) fn parse(text: &str) -> Result<Front, Exit> {
+    run(&["--port=0", &format!("--config={text}")])
+}
+
+/// Around a route: pools `A` of two servers, `B` of one, `E` of none, `W` with weights, `T` with tags.
+pub(crate) fn around(route: &str) -> String {
+    format!(
+        r#"{{"pools": {{
+            "A": {{"servers": ["a:1", "a:2"]}},
+            "B": {{"servers": ["b:1"]}},
+            "E": {{"servers": []}},
+            "W": {{"servers": ["w:1", "w:2", "w:3"], "weights": [1, 0.25]}},
+            "T": {{"servers": ["t:1", "t:2"], "tags": ["x", "y"]}}
+        }}, "named_handles": {{"near": "PoolRoute|B", "all": "AllSyncRoute|Pool|A", "list": "Pool|A"}},
+        "route": {route}}}"#
+    )
+}
+
+pub(crate) fn refused(text: &str) -> String {
+    parse(text).expect_err(text).message
+}
+
+pub(crate) fn pool(name: &str) -> Children {
+    Children::Pool(name.to_owned())
+}
+
+pub(crate) fn failover(children: Children) -> Route {
+    Route::Failover {
+        children,
+        errors: FailoverErrors::default(),
+        limit: None,
+    }
+}

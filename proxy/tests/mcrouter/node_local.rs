@@ -1,0 +1,103 @@
+//! The well-known set-up: a memcached on every node, reads from the nearest, writes to all.
+
+use std::{collections::BTreeMap, fs, time::Duration};
+
+use proxima::config::schema::*;
+
+use crate::{failover, pool, run};
+
+/// Reads go to this node's server first, writes to every server.
+const NODE_LOCAL: &str = r#"{
+  "pools": {
+    "A": {
+      "servers": [
+        // this node's first
+        "10.0.0.3:11211", "10.0.0.1:11211", "10.0.0.2:11211", "10.0.0.4:11211",
+        "10.0.0.5:11211", "10.0.0.6:11211", "10.0.0.7:11211", "10.0.0.8:11211",
+      ]
+    }
+  },
+  "route": {
+    "type": "OperationSelectorRoute",
+    "operation_policies": {
+      "add": "AllSyncRoute|Pool|A",
+      "delete": "AllSyncRoute|Pool|A",
+      "get": "FailoverRoute|Pool|A",
+      "set": "AllSyncRoute|Pool|A"
+    }
+  }
+}
+"#;
+
+#[test]
+fn the_node_local_set_up_runs_unchanged_and_is_followed() {
+    let folder = std::env::temp_dir().join(format!("proxima-mcrouter-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("mcrouter.json");
+    fs::write(&file, NODE_LOCAL).unwrap();
+    let front = run(&[
+        "--listen-addresses=127.0.0.1",
+        "--port=31213",
+        &format!("--config-file={}", file.display()),
+        &format!("--stats-root={}", folder.display()),
+    ])
+    .unwrap();
+
+    let config = &front.loaded.config;
+    assert_eq!(config.listeners.len(), 1);
+    assert_eq!(config.listeners[0].address, "127.0.0.1:31213");
+    assert_eq!(config.workers, Some(1));
+    assert_eq!(front.warnings, Vec::<String>::new());
+    assert_eq!(front.loaded.warnings, Vec::<String>::new());
+    assert!(
+        front
+            .not_served
+            .contains(&format!("--stats-root={}", folder.display())),
+        "{:?}",
+        front.not_served
+    );
+    assert_eq!(front.loaded.files_watched, std::slice::from_ref(&file));
+    assert_eq!(front.reload_after, Some(Duration::from_millis(100)));
+
+    let Source::Static(servers) = &config.pools["A"].source else {
+        panic!()
+    };
+    assert_eq!(servers.len(), 8);
+    assert_eq!(servers[0].address, "10.0.0.3:11211");
+    assert_eq!(config.pools["A"].hash, Hash::of(Algorithm::Ch3));
+    assert_eq!(config.pools["A"].timeout, Duration::from_secs(1));
+    assert_eq!(config.pools["A"].eject.probe_initial, Duration::from_secs(10));
+
+    let write = || Route::AllSync(pool("A"));
+    let operations = [
+        ("add", write()),
+        ("delete", write()),
+        ("get", failover(pool("A"))),
+        ("set", write()),
+    ];
+    let selector = Route::ByOperation {
+        operations: operations.map(|(name, route)| (name.to_owned(), route)).into(),
+        default: None,
+    };
+    let Route::Named(root) = &config.listeners[0].route else {
+        panic!()
+    };
+    assert_eq!(
+        config.routes[root],
+        Route::ByRoutingPrefix {
+            routes: BTreeMap::from([("/././".to_owned(), selector)]),
+            default: "/././".into()
+        }
+    );
+
+    fs::write(&file, NODE_LOCAL.replace("10.0.0.3", "10.0.0.9")).unwrap();
+    let again = front.load().unwrap();
+    assert_ne!(again.version_hash, front.loaded.version_hash);
+    fs::write(&file, "{").unwrap();
+    let message = front.load().unwrap_err().to_string();
+    assert!(
+        message.starts_with(&format!("{}:1:1: not JSON: ", file.display())),
+        "{message}"
+    );
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,141 @@
+//! What is refused, and what is only said.
+
+use crate::{around, parse, refused};
+
+#[test]
+fn what_is_not_served_is_refused_by_name_and_line() {
+    let table = [
+        (
+            around("\"NoSuchRoute\""),
+            "Unknown RouteHandle: NoSuchRoute line: 8",
+        ),
+        (
+            around("{\n\"type\": \"NoSuchRoute\"}"),
+            "Unknown RouteHandle: NoSuchRoute line: 9",
+        ),
+        (
+            around("{\"type\": \"WarmUpRoute\"}"),
+            "WarmUpRoute is not served yet, line: 8",
+        ),
+        (
+            around("\"AllSyncRoute|ShadowRoute|x\""),
+            "ShadowRoute is not served yet, line: 8",
+        ),
+        (
+            around(r#"{"type": "PoolRoute", "pool": "A", "shadows": [{}]}"#),
+            "`shadows` is not served yet, line: 8",
+        ),
+        (
+            around(r#"{"type": "PoolRoute", "pool": "A", "rates": {"gets_rate": 1}}"#),
+            "`rates` is not served yet, line: 8",
+        ),
+        (
+            around(r#"{"type": "PoolRoute", "pool": "A", "shard_splits": {"x": 2}}"#),
+            "`shard_splits` is not served yet",
+        ),
+        (
+            around(r#"{"type": "PoolRoute", "pool": "A", "max_outstanding": 5}"#),
+            "`max_outstanding` is not served yet",
+        ),
+        (
+            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "Latest"}"#),
+            "the hash function `Latest` is not served yet",
+        ),
+        (
+            around(r#"{"type": "PoolRoute", "pool": "A", "hash": "Ch4"}"#),
+            "Unknown hash function: Ch4 line: 8; did you mean `Ch3`?",
+        ),
+        (
+            around(
+                r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_policy": {"type": "LeastFailuresPolicy"}}"#,
+            ),
+            "LeastFailuresPolicy is not served yet, line: 8",
+        ),
+        (
+            around(r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_tag": true}"#),
+            "`failover_tag` is not served yet, line: 8",
+        ),
+        (
+            around(r#"{"type": "FailoverRoute", "children": "Pool|A", "failover_errors": ["x"]}"#),
+            "`x` is no result",
+        ),
+        (
+            around(r#"{"type": "ErrorRoute", "result": "mc_res_busy"}"#),
+            "the result `mc_res_busy` is not served yet",
+        ),
+        (
+            around(r#"{"type": "ModifyKeyRoute", "target": "near", "set_routing_prefix": ""}"#),
+            "`set_routing_prefix` is not",
+        ),
+        (
+            around("\"LoggingRoute|Pool|A\""),
+            "a list stands where one route handle is asked, line: 8",
+        ),
+        (
+            around("\"PoolRoute|a\""),
+            "there is no pool `a`, line: 8; did you mean `A`?",
+        ),
+        (around("\"@x\""), "macros are not served yet"),
+        (
+            around("{\"type\": \"NullRoute\", \"vars\": {\"a\": 1}}"),
+            "`vars` is not served yet, line: 8",
+        ),
+        (
+            "{\"route\": \"NullRoute\",\n \"macros\": {\"a\": {}}}".to_owned(),
+            "2:2: `macros` is not served yet, line: 2",
+        ),
+        (
+            "{\"route\": \"NullRoute\", \"routes\": []}".to_owned(),
+            "both `route` and `routes` are there",
+        ),
+        ("{}".to_owned(), "neither `route` nor `routes` is there"),
+        (
+            "{\"routes\": {\"/a/\": \"NullRoute\"}}".to_owned(),
+            "`/a/` is no `/region/cluster/`",
+        ),
+        (
+            r#"{"pools": {"A": {"servers": ["a"]}}, "route": "NullRoute"}"#.to_owned(),
+            "invalid server address `a` (there is no port)",
+        ),
+        (
+            r#"{"pools": {"A": {"servers": ["a:1:caret"]}}, "route": "NullRoute"}"#.to_owned(),
+            "`caret` is not served yet",
+        ),
+        (
+            r#"{"pools": {"A": {"servers": ["a:1"], "use_ssl": true}}, "route": "NullRoute"}"#.to_owned(),
+            "`use_ssl` is not",
+        ),
+        (
+            r#"{"pools": {"A": {"inherit": "A"}}, "route": "NullRoute"}"#.to_owned(),
+            "pools.A: ",
+        ),
+        (
+            r#"{"named_handles": {"a": "LoggingRoute|b", "b": "LoggingRoute|a"}, "route": "a"}"#.to_owned(),
+            "the named handle `a` leads back to itself",
+        ),
+    ];
+    for (text, expected) in table {
+        let message = refused(&text);
+        assert!(message.contains(expected), "{text}\n{message}");
+    }
+}
+
+#[test]
+fn what_means_nothing_is_said() {
+    let text =
+        around(r#"{"type": "PoolRoute", "pool": "A", "asynclog": false, "no_such_key": 1, "shadows": []}"#);
+    let warnings = parse(&text).unwrap().loaded.warnings;
+    let route: Vec<&String> = warnings
+        .iter()
+        .filter(|warning| warning.contains("route: "))
+        .collect();
+    assert_eq!(route.len(), 2, "{warnings:?}");
+    assert!(
+        route[0].ends_with("`asynclog` has no effect here"),
+        "{warnings:?}"
+    );
+    assert!(
+        route[1].ends_with("`no_such_key` is no key of this object and is ignored"),
+        "{warnings:?}"
+    );
+}
