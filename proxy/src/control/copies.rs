@@ -2,16 +2,18 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs, io,
-    path::{Path, PathBuf},
+    io,
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use super::{Proxy, State};
+use super::{
+    Proxy, State,
+    notes::{Note, Notes},
+};
 use crate::{
     config::schema::{Config, Rejoin},
     engine::News,
@@ -35,19 +37,20 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 const SETBACK: Duration = Duration::from_millis(250);
 const LONGEST_SETBACK: Duration = Duration::from_secs(30);
 
+/// So many addresses are remembered; with more, whoever comes may be one of them.
+const STRAYS: usize = 10_000;
+
 /// What the control thread remembers of copies.
 pub(super) struct Copies {
     pub(super) agreement: Agreement,
     /// In which life a server was last met.
     met: HashMap<MemberId, visit::Incarnation>,
     /// Where it is noted who owes.
-    notes: Option<PathBuf>,
-    /// Who was noted to owe before this process began: pool and address.
-    noted: HashSet<(String, String)>,
-    /// Notes were expected and not there: nobody can be trusted.
-    lost_notes: bool,
+    notes: Option<Notes>,
     /// Pools that have had members: who comes later is new.
     begun: HashSet<Arc<str>>,
+    /// By address of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
+    strays: HashMap<String, Vec<Option<SocketAddr>>>,
     pub(super) figures: CopyFigures,
 }
 
@@ -63,55 +66,23 @@ pub struct CopyFigures {
     pub setbacks: u64,
 }
 
-/// The state file.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Notes {
-    /// Copies that owe writes.
-    owing: Vec<Owing>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Owing {
-    pool: String,
-    address: String,
-    why: String,
-}
-
 impl Copies {
     pub(super) fn new(participants: usize, config: &Config) -> io::Result<Self> {
-        let mut copies = Self {
+        Ok(Self {
             agreement: Agreement::new(participants),
             met: HashMap::new(),
-            notes: config.state.clone(),
-            noted: HashSet::new(),
-            lost_notes: false,
+            notes: config.state.as_deref().map(Notes::open).transpose()?,
             begun: HashSet::new(),
+            strays: HashMap::new(),
             figures: CopyFigures::default(),
-        };
-        if let Some(path) = &copies.notes {
-            match fs::read(path) {
-                Ok(bytes) => {
-                    let notes: Notes = serde_json::from_slice(&bytes).map_err(|error| {
-                        let text = format!(
-                            "{}: {error}; remove it, and every copy is repaired before it is read",
-                            path.display()
-                        );
-                        io::Error::new(io::ErrorKind::InvalidData, text)
-                    })?;
-                    copies.noted = notes
-                        .owing
-                        .into_iter()
-                        .map(|owing| (owing.pool, owing.address))
-                        .collect();
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => copies.lost_notes = true,
-                Err(error) => {
-                    let text = format!("{}: {error}", path.display());
-                    return Err(io::Error::new(error.kind(), text));
-                }
-            }
+        })
+    }
+
+    /// This member is gone, and its server may still execute what came by a connection of ours with this end.
+    fn stray(&mut self, member: &Member, end: Option<SocketAddr>) {
+        if self.strays.len() < STRAYS {
+            self.strays.entry(member.address.clone()).or_default().push(end);
         }
-        Ok(copies)
     }
 
     /// The standings, for `explain`.
@@ -146,7 +117,11 @@ impl Proxy {
                     .missed(member.id, &member.pool, &why, Owed::default(), now)
             }
             News::Broken(member, address) => {
-                state.copies.agreement.broken(member.id, address);
+                if state.members.iter().any(|known| known.id == member.id) {
+                    state.copies.agreement.broken(member.id, address);
+                } else {
+                    state.copies.stray(&member, address);
+                }
                 return;
             }
             News::Lost(pool) => {
@@ -215,7 +190,17 @@ impl Proxy {
                     };
                     let rejoin = rejoin_of(&state.loaded.config, &found.pool);
                     self.runtime.spawn(async move {
-                        let result = visit::pay(&found, &debt, rejoin, known).await;
+                        let known = match known {
+                            Some(known) => Ok(known),
+                            // Once met, a restart can be told.
+                            None => visit::meet(&found).await.inspect(|who| {
+                                proxy.state().copies.met.insert(member, *who);
+                            }),
+                        };
+                        let result = match known {
+                            Ok(known) => visit::pay(&found, &debt, rejoin, known).await,
+                            Err(why) => Err(why),
+                        };
                         let state = &mut *proxy.state();
                         match &result {
                             Ok((who, payment)) => {
@@ -311,14 +296,22 @@ impl Proxy {
         let members = state.members.clone();
         for member in copies_of(before) {
             if !members.iter().any(|other| other.id == member.id) {
-                state.copies.agreement.removed(member.id);
-                state.copies.met.remove(&member.id);
+                let copies = &mut state.copies;
+                let debt = copies.agreement.removed(member.id);
+                debt.ends().for_each(|end| copies.stray(member, end));
+                copies.met.remove(&member.id);
             }
         }
         let config = &state.loaded.config;
         for (name, pool) in &config.pools {
             if let Some(replicated) = &pool.replicated {
-                let size = members.iter().filter(|member| *member.pool == **name).count();
+                let size = copies_of(&members)
+                    .filter(|member| *member.pool == **name)
+                    .count();
+                let had = copies_of(before).filter(|member| *member.pool == **name).count();
+                if size == 2 && had != 2 && replicated.min_acks.is_none() {
+                    tracing::warn!(pool = %name, "has two copies, and a majority of two is two: while one is down, writes are refused; with min_acks 1 they go on");
+                }
                 state
                     .copies
                     .agreement
@@ -332,39 +325,32 @@ impl Proxy {
             if before.iter().any(|other| other.id == member.id) {
                 continue;
             }
+            let copies = &mut state.copies;
             let first = !begun.contains(&member.pool);
-            state.copies.begun.insert(Arc::clone(&member.pool));
-            // Known under other settings (a time-out was changed): what it holds is as good as it was.
-            let same = before
-                .iter()
-                .find(|other| other.is_copy && other.pool == member.pool && other.address == member.address);
-            let noted = state
-                .copies
-                .noted
-                .contains(&(member.pool.to_string(), member.address.clone()));
-            let why = match same {
-                Some(other) if state.copies.agreement.standing(other.id) == Standing::Current => None,
-                Some(_) => Some("it missed writes before the configuration changed"),
-                None if first && noted => Some("it missed writes before this process began"),
-                None if first && state.copies.lost_notes => Some("the state file is missing"),
-                None if first => {
+            copies.begun.insert(Arc::clone(&member.pool));
+            let note = copies.notes.as_ref().map(|notes| notes.of(member));
+            if let Some(met) = note.flatten().and_then(Note::met) {
+                copies.met.insert(member.id, met);
+            }
+            let why = match note {
+                _ if !first => "it is new: what it holds is not known",
+                Some(Some(note)) if note.owes.is_some() => "it missed writes before this process began",
+                Some(None) => "the state file does not know it",
+                None | Some(Some(_)) => {
                     unknown.push(Arc::clone(member));
-                    None
+                    continue;
                 }
-                None => Some("it is new: what it holds is not known"),
             };
-            if let Some(why) = why {
-                let owed = Owed::everything();
-                acts.extend(
-                    state
-                        .copies
-                        .agreement
-                        .missed(member.id, &member.pool, why, owed, now),
-                );
-                if noted || state.copies.lost_notes {
-                    // The process before this one had connections whose addresses nobody knows.
-                    state.copies.agreement.broken(member.id, None);
-                }
+            let owed = Owed::everything();
+            acts.extend(copies.agreement.missed(member.id, &member.pool, why, owed, now));
+            // Connections whose addresses nobody knows may still bring it something: of the process before this one, or
+            // of a member that it was before.
+            let unknown = first || copies.strays.len() == STRAYS;
+            if unknown || before.iter().any(|other| other.address == member.address) {
+                copies.agreement.broken(member.id, None);
+            }
+            for end in copies.strays.remove(&member.address).unwrap_or_default() {
+                copies.agreement.broken(member.id, end);
             }
         }
         self.perform(state, acts);
@@ -392,34 +378,30 @@ impl Proxy {
                     Owed::everything(),
                     Instant::now(),
                 );
+                // The process before this one may have had a request on its way there.
+                state.copies.agreement.broken(member.id, None);
                 self.perform(state, acts);
             }
         }
+        self.note(state);
     }
 
     /// Writes down who owes, so that it outlives this process.
     fn note(&self, state: &State) {
-        let Some(path) = &state.copies.notes else { return };
-        let owing = state
-            .copies
-            .agreement
-            .owing()
-            .filter_map(|id| {
-                let member = state.members.iter().find(|member| member.id == id)?;
-                let why = state
-                    .copies
-                    .agreement
-                    .snapshot(id)
-                    .map_or_else(String::new, |copy| copy.why);
-                Some(Owing {
-                    pool: member.pool.to_string(),
-                    address: member.address.clone(),
-                    why,
-                })
+        let copies = &state.copies;
+        let Some(notes) = &copies.notes else { return };
+        let mut rows: Vec<Note> = copies_of(&state.members)
+            .map(|member| {
+                let owes = copies.agreement.snapshot(member.id).map(|copy| copy.why);
+                Note::new(member, copies.met.get(&member.id).copied(), owes)
             })
             .collect();
-        if let Err(error) = write(path, &Notes { owing }) {
-            tracing::error!(path = %path.display(), %error, "cannot note which copies owe writes: a restart would forget it");
+        let configured = &state.loaded.config.pools;
+        let unnamed = notes.of_pools(|pool| copies.begun.contains(pool) || !configured.contains_key(pool));
+        rows.extend(unnamed.cloned());
+        if let Err(error) = notes.write(rows) {
+            let path = notes.path().display();
+            tracing::error!(%path, %error, "cannot note which copies owe writes: a restart would forget it");
         }
     }
 }
@@ -430,16 +412,4 @@ fn rejoin_of(config: &Config, pool: &str) -> Rejoin {
         .get(pool)
         .and_then(|pool| pool.replicated)
         .map_or(Rejoin::Repair, |replicated| replicated.rejoin)
-}
-
-/// Whole or not at all.
-fn write(path: &Path, notes: &Notes) -> io::Result<()> {
-    use std::io::Write as _;
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let mut file = fs::File::create(&new)?;
-    serde_json::to_writer_pretty(&mut file, notes)?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&new, path)
 }

@@ -34,7 +34,7 @@ pub struct Flight {
     /// Replies still to come.
     pub pending: u32,
     /// Children whose answer is missing for good, and how often they had been out by then.
-    pub missed: Vec<(u32, u32)>,
+    pub missed: Vec<(u32, Option<u32>)>,
     /// Of a value that is decided at one copy: which child that is, and how far it is.
     pub stage: Stage,
     /// How many copies have answered.

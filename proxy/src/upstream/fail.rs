@@ -1,11 +1,13 @@
 //! When a lane breaks, is late, or has nothing more to do.
 
+use std::sync::Arc;
+
 use proxima_wire::message::Outcome;
 
 use super::{Lane, Phase};
 use crate::{
     engine::{Engine, News, Peer},
-    members::Failure,
+    members::{Failure, MemberId},
     route::ReplyTo,
 };
 
@@ -71,7 +73,8 @@ impl Engine {
             .then(|| News::Broken(lane.member.clone(), lane.local));
         if unanswered {
             let unseen = lane.waiters.iter().any(|waiter| waiter.to == ReplyTo::Nobody);
-            if unseen && self.views.standing(lane.member.id).is_written() {
+            let served = self.tree.names(lane.member.id) && self.views.standing(lane.member.id).is_written();
+            if unseen && served {
                 self.views.owe_everything(lane.member.id);
                 if self.views.fall(lane.member.id) {
                     self.wishes
@@ -135,6 +138,34 @@ impl Engine {
                 );
             } else {
                 self.fail_lane(index, Failure::Timeout, Outcome::Timeout, "timeout");
+            }
+        }
+    }
+
+    /// Ends the lanes on which this copy may still be given a change: what it owes must not be paid before that is known.
+    pub(crate) fn cut_changes(&mut self, member: MemberId) {
+        let changing: Vec<(u32, u32)> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.member.id == member && lane.waiters.iter().any(|waiter| waiter.changes))
+            .map(|(index, lane)| (index as u32, lane.generation))
+            .collect();
+        for (index, generation) in changing {
+            // The end of one can end another.
+            if self.lane(index, generation).is_some() {
+                self.end_lane(index, Outcome::ConnectError, "another worker saw it miss a write");
+            }
+        }
+    }
+
+    /// Lanes follow the settings that their members have now.
+    pub fn renew_lanes(&mut self) {
+        let members = self.tree.members();
+        for (_, lane) in &mut self.lanes {
+            if let Ok(at) = members.binary_search_by_key(&lane.member.id, |member| member.id)
+                && !Arc::ptr_eq(&members[at], &lane.member)
+            {
+                lane.member = Arc::clone(&members[at]);
             }
         }
     }

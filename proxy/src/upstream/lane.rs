@@ -47,6 +47,8 @@ pub enum Phase {
 pub struct Waiter {
     pub to: ReplyTo,
     pub command: u8,
+    /// It may change what the server holds.
+    pub changes: bool,
     /// Microseconds.
     pub sent: u64,
 }
@@ -55,6 +57,7 @@ impl Waiter {
     pub const NOBODY: Self = Self {
         to: ReplyTo::Nobody,
         command: 0,
+        changes: false,
         sent: 0,
     };
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{Lane, Lanes, Phase, Waiter};
 use crate::{
@@ -70,6 +70,7 @@ impl Engine {
             *waiter = Waiter {
                 to,
                 command: request.command,
+                changes: request.class != Class::Read,
                 sent: now,
             };
         }

@@ -91,6 +91,7 @@ impl<R: Reactor> Worker<R> {
                     }
                     self.engine.limits = limits;
                     self.engine.share_memory();
+                    self.engine.renew_lanes();
                     self.engine.retire_lanes();
                     for (number, socket) in open {
                         if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use proxima::{
     engine::News,
-    members::{MemberId, copies::Standing},
+    members::{
+        MemberId,
+        copies::{Owed, Standing},
+    },
 };
 
 use crate::world::{World, world_of};
@@ -60,6 +63,34 @@ fn a_missed_write_is_answered_when_the_copy_is_out() {
     world.engine.follow(c, 1, Standing::Leaving);
     world.turn();
     assert_eq!(world.heard(client), "");
+    world.engine.follow(c, 2, Standing::Out);
+    world.turn();
+    assert_eq!(world.heard(client), "STORED\r\n");
+}
+
+#[test]
+fn before_it_follows_a_copy_out_it_gives_up_what_may_still_change_it() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, SET);
+    greet(&mut world, &["a", "b", "c"]);
+    for name in ["a", "b"] {
+        world.reply(name, "STORED\r\n");
+    }
+    let c = id(&world, "c");
+    // Another worker has seen it miss a write; here a write is still on its way.
+    world.engine.follow(c, 1, Standing::Leaving);
+    let news: Vec<&News> = world.engine.wishes.news.iter().collect();
+    let broken = news
+        .iter()
+        .position(|news| matches!(news, News::Broken(member, _) if member.id == c));
+    let follows = news.iter().position(
+        |news| matches!(news, News::Follows { member, owed, .. } if *member == c && *owed != Owed::default()),
+    );
+    assert!(
+        broken.is_some() && broken < follows,
+        "the connection first, then what it owes: {news:?}"
+    );
     world.engine.follow(c, 2, Standing::Out);
     world.turn();
     assert_eq!(world.heard(client), "STORED\r\n");

@@ -71,6 +71,12 @@ impl Debt {
         }
     }
 
+    /// Our ends of all broken connections; none: one that is not known.
+    pub fn ends(&self) -> impl Iterator<Item = Option<SocketAddr>> {
+        let known = self.connections.iter().copied().map(Some);
+        known.chain(self.unknown_connection.then_some(None))
+    }
+
     /// The keys, where all of them are known.
     pub fn keys(&self) -> Option<impl Iterator<Item = &[u8]>> {
         (!self.owed.everything).then(|| self.owed.keys.iter().map(|key| &**key))

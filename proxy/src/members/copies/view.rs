@@ -114,8 +114,12 @@ impl Views {
         self.view(member).stand(standing);
     }
 
-    /// A number that is given to another member: nothing is left of the one before.
+    /// The member is gone: whatever it missed is settled, and nothing is left for the next one of this number.
     pub fn forget(&mut self, member: MemberId) {
-        *self.view(member) = View::default();
+        let view = self.view(member);
+        *view = View {
+            outs: view.outs.wrapping_add(1),
+            ..View::default()
+        };
     }
 }

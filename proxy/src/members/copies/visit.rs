@@ -20,7 +20,8 @@ use tokio::{
 use super::Debt;
 use crate::{config::schema::Rejoin, members::Member};
 
-/// Where addresses prove nothing: so long after the last broken connection its bytes have been executed, or never will be.
+/// Where addresses prove nothing: so long after a server answers again, what its other connections held is executed, or
+/// never will be.
 const UNPROVEN: Duration = Duration::from_secs(10);
 /// Old connections are given so long to go away.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,7 +53,8 @@ impl Incarnation {
 /// # Errors
 /// In words: it does not answer, or not as memcached does.
 pub async fn meet(member: &Member) -> Result<Incarnation, String> {
-    Visit::begin(member).await?.incarnation().await
+    let (who, _) = Visit::begin(member).await?.life().await?;
+    Ok(who)
 }
 
 /// How a debt was paid.
@@ -74,20 +76,20 @@ pub async fn pay(
     member: &Member,
     debt: &Debt,
     rejoin: Rejoin,
-    known: Option<Incarnation>,
+    known: Incarnation,
 ) -> Result<(Incarnation, Payment), String> {
     /// A server's clock may lag so much.
     const LAG: Duration = Duration::from_secs(2);
     let mut visit = Visit::begin(member).await?;
-    let who = visit.incarnation().await?;
-    let restarted = known.is_some_and(|known| who.is_after(known));
+    let (who, stored) = visit.life().await?;
+    let restarted = who.is_after(known);
     // Its life began after the last write that it missed: it holds nothing older, and has no connection of then.
     if restarted && debt.last.is_some_and(|last| who.uptime + LAG < last.elapsed()) {
         return Ok((who, Payment::None));
     }
     match rejoin {
         Rejoin::Trust => return Ok((who, Payment::None)),
-        Rejoin::Wait if restarted => {}
+        Rejoin::Wait if restarted || stored == 0 => {}
         Rejoin::Wait => return Err("it is to be restarted first (rejoin: wait)".into()),
         Rejoin::Repair | Rejoin::Flush => {}
     }
@@ -191,7 +193,8 @@ impl Visit {
         }
     }
 
-    async fn incarnation(&mut self) -> Result<Incarnation, String> {
+    /// Which life this is, and how many values have been stored in it.
+    async fn life(&mut self) -> Result<(Incarnation, u64), String> {
         let rows = self.stats("stats\r\n").await?;
         let number = |wanted: &str| {
             rows.iter()
@@ -199,10 +202,11 @@ impl Visit {
                 .and_then(|(_, value)| value.parse().ok())
                 .ok_or_else(|| format!("its `stats` have no {wanted}"))
         };
-        Ok(Incarnation {
+        let who = Incarnation {
             pid: number("pid")?,
             uptime: Duration::from_secs(number("uptime")?),
-        })
+        };
+        Ok((who, number("total_items")?))
     }
 
     async fn wait_for_old_connections(&mut self, debt: &Debt) -> Result<(), String> {
@@ -217,8 +221,8 @@ impl Visit {
                 Err(_) => HashSet::new(),
             };
             if debt.unknown_connection || self.own.is_none_or(|own| !listed.contains(&own)) {
-                let gone = debt.last.map_or(Duration::ZERO, |last| last.elapsed());
-                sleep(UNPROVEN.saturating_sub(gone)).await;
+                // From this answer on: a frozen server has executed nothing until it gave it.
+                sleep(UNPROVEN).await;
                 return Ok(());
             }
             let left = old.intersection(&listed).count();

@@ -75,6 +75,10 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
+        if !self.tree.names(member.id) {
+            // It has left the pool meanwhile: nobody reads it, and if it comes back it owes everything.
+            return flight.missed.push((child as u32, None));
+        }
         // However long this copy was waited for: that it is out is settled soon.
         flight.since = self.now;
         let key = match flight.stage {
@@ -90,7 +94,7 @@ impl Engine {
             }
         };
         let outs = self.views.owe(member.id, &key);
-        flight.missed.push((child as u32, outs));
+        flight.missed.push((child as u32, Some(outs)));
         if self.views.fall(member.id) {
             self.wishes
                 .news
@@ -151,7 +155,9 @@ impl Engine {
         };
         let views = &self.views;
         let awaited = flight.missed.iter().any(|&(child, outs)| {
-            member(&tree, copies, child as usize).is_some_and(|member| !views.is_settled(member.id, outs))
+            let member = member(&tree, copies, child as usize);
+            outs.zip(member)
+                .is_some_and(|(outs, member)| !views.is_settled(member.id, outs))
         });
         if awaited && !late {
             return self.parked.push((index, generation));
@@ -185,6 +191,9 @@ impl Engine {
 
     /// Follows what was agreed, and looks again at the writes that waited for it.
     pub fn follow(&mut self, member: MemberId, epoch: u64, standing: Standing) {
+        if standing == Standing::Leaving {
+            self.cut_changes(member);
+        }
         if let Some(owed) = self.views.follow(member, standing) {
             self.wishes.news.push(News::Follows {
                 worker: self.facts.worker,

@@ -278,10 +278,12 @@ impl Agreement {
         }
     }
 
-    /// The member is gone from the configuration.
-    pub fn removed(&mut self, member: MemberId) {
-        self.copies.remove(&member);
+    /// The member is gone from the configuration; returns what it owed.
+    pub fn removed(&mut self, member: MemberId) -> Debt {
         self.recovered.remove(&member);
+        self.copies
+            .remove(&member)
+            .map_or_else(Debt::default, |copy| copy.debt)
     }
 
     fn step(&mut self, member: MemberId, standing: Standing) -> Vec<Act> {

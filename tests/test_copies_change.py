@@ -1,0 +1,148 @@
+"""Replicated pools whose configuration changes, or whose proxy is started again: what a copy missed is not forgotten."""
+
+import copy
+import json
+import time
+
+import pytest
+
+from harness import until
+from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.load import Load
+
+
+@pytest.fixture
+def servers(memcached):
+    return memcached.several(3, threads=4)
+
+
+def change(proxy, **keys):
+    """Other settings for the pool."""
+    made = copy.deepcopy(proxy.config)
+    made["pools"]["cache"].update(keys)
+    proxy.write(made)
+    assert proxy.reload()[0] == 200
+
+
+@pytest.mark.parametrize("keys", [{"timeout": "300ms"}, {"eject": {"failures": 9}}, "weight"])
+def test_other_settings_forgive_no_debt(servers, proxima, keys):
+    proxy = proxima(replicated(servers))
+    if keys == "weight":
+        keys = {"servers": [{"address": server.address, "weight": 2} for server in servers]}
+    with proxy.raw() as client:
+        client.set("k", "old")
+        client.set("other", "v")
+        servers[0].freeze()
+        client.set("k", "new")
+        change(proxy, **keys)
+        assert standing(proxy, servers[0]) != "current"
+        servers[0].thaw()
+        while standing(proxy, servers[0]) != "current":
+            assert client.get("k") in (b"new", None)
+        assert client.get("k") is None
+    # It is the same copy: what it did not miss it still has.
+    assert servers[0].get("other") == b"v"
+
+
+def test_settings_change_under_load_without_an_error(servers, proxima):
+    proxy = proxima(replicated(servers, timeout="1s", workers=2))
+    with Load(proxy.address, clients=20, rate=1000) as load:
+        for round_ in range(6):
+            change(proxy, timeout=f"{900 + round_}ms")
+            load.after(200)
+    assert proxy.metric("copy_debts_total") == 0
+
+
+def test_a_copy_that_is_frozen_while_settings_change_is_repaired_each_time(servers, proxima):
+    proxy = proxima(replicated(servers, workers=2))
+    with Load(proxy.address, clients=20, rate=500, tolerant=True) as load:
+        for round_ in range(3):
+            servers[0].freeze()
+            change(proxy, timeout=f"{200 + round_}ms")
+            until_out(proxy, servers[0])
+            servers[0].thaw()
+            until_current(proxy, servers[0])
+            load.after(100)
+        refused = load.refused
+        load.after(300)
+        assert load.refused == refused, load.errors[-5:]
+
+
+def test_a_write_goes_on_when_the_copy_it_waits_for_is_removed(servers, proxima, tmp_path):
+    file = tmp_path / "servers"
+    file.write_text("".join(f"{server.address}\n" for server in servers))
+    made = replicated(servers, timeout="2s")
+    del made["pools"]["cache"]["servers"]
+    made["pools"]["cache"]["file"] = str(file)
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        client.set("k", "old")
+        servers[2].freeze()
+        client.send(b"set k 0 0 3\r\nnew\r\n")
+        until(lambda: copies_of(servers[:2], "k") == [b"new"] * 2, "the others have it")
+        file.write_text("".join(f"{server.address}\n" for server in servers[:2]))
+        assert client.line() == b"STORED\r\n"
+
+
+def test_one_that_left_frozen_and_returned_brings_nothing_old(servers, proxima, tmp_path):
+    """What was on its way to it when it left is still there when it comes back."""
+    file = tmp_path / "servers"
+
+    def name(members):
+        file.write_text("".join(f"{server.address}\n" for server in members))
+
+    name(servers)
+    made = replicated(servers)
+    del made["pools"]["cache"]["servers"]
+    made["pools"]["cache"]["file"] = str(file)
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        client.set("k", "v0")
+        servers[0].freeze()
+        client.set("k", "v1")
+        name(servers[1:])
+        until(lambda: len(json.loads(proxy.http("/members")[1])) == 2, "it has left")
+        client.set("k", "v2")
+        name(servers)
+        until(lambda: len(json.loads(proxy.http("/members")[1])) == 3, "it is back")
+        assert standing(proxy, servers[0]) != "current"
+        servers[0].thaw()
+        while standing(proxy, servers[0]) != "current":
+            assert client.get("k") in (b"v2", None)
+        assert client.get("k") is None
+
+
+def test_one_that_was_silent_at_the_start_rejoins_once_it_is_restarted(servers, proxima):
+    servers[0].set("k", "old")
+    servers[0].freeze()
+    proxy = proxima(replicated(servers, {"rejoin": "wait"}))
+    until_out(proxy, servers[0])
+    servers[0].thaw()
+    until(lambda: "rejoin: wait" in proxy.member(servers[0].address)["copy"]["why"], "it says what it waits for")
+    # A server tells its age in seconds.
+    met = time.monotonic() + 2
+    until(lambda: time.monotonic() > met, "a life that begins now is another one")
+    servers[0].kill()
+    servers[0].start()
+    until_current(proxy, servers[0])
+
+
+def test_a_server_that_was_added_while_the_proxy_was_away_is_repaired(servers, proxima, tmp_path):
+    state = str(tmp_path / "state.json")
+    proxy = proxima(replicated(servers[1:], state=state))
+    until_current(proxy, *servers[1:])
+    with proxy.raw() as client:
+        client.set("k", "new")
+    proxy.kill()
+    servers[0].set("k", "old")
+    proxy = proxima(replicated(servers, state=state))
+    with proxy.raw() as client:
+        assert client.get("k") == b"new"
+        until_current(proxy, servers[0])
+        assert client.get("k") is None
+
+
+def test_a_state_file_that_cannot_be_written_is_told_at_the_start(servers, proxima, tmp_path):
+    made = replicated(servers, state=str(tmp_path / "missing" / "state.json"))
+    with pytest.raises(AssertionError, match="cannot be written"):
+        proxima(made)
