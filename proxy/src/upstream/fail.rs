@@ -153,7 +153,11 @@ impl Engine {
         for (index, generation) in changing {
             // The end of one can end another.
             if self.lane(index, generation).is_some() {
-                self.end_lane(index, Outcome::ConnectError, "another worker saw it miss a write");
+                self.end_lane(
+                    index,
+                    Outcome::ConnectError,
+                    "the server missed a write and is not asked before it was repaired",
+                );
             }
         }
     }
