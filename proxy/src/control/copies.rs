@@ -15,7 +15,7 @@ use super::{
     notes::{Note, Notes},
 };
 use crate::{
-    config::schema::{Config, Rejoin},
+    config::schema::{Config, Rejoin, Source},
     engine::News,
     members::{
         Member, MemberId,
@@ -309,7 +309,8 @@ impl Proxy {
                     .filter(|member| *member.pool == **name)
                     .count();
                 let had = copies_of(before).filter(|member| *member.pool == **name).count();
-                if size == 2 && had != 2 && replicated.min_acks.is_none() {
+                let told = matches!(pool.source, Source::Static(_)); // when it was read
+                if size == 2 && had != 2 && replicated.min_acks.is_none() && !told {
                     tracing::warn!(pool = %name, "has two copies, and a majority of two is two: while one is down, writes are refused; with min_acks 1 they go on");
                 }
                 state
