@@ -293,6 +293,14 @@ def test_a_noop_is_answered_in_its_turn(pair):
         assert client.until(b"STORED\r\nMN\r\n") == b"EN\r\nMN\r\nSTORED\r\nMN\r\n"
 
 
+def test_a_key_named_noreply_is_refused_aloud(pair, embedded):
+    """Not every memcached answers a `delete` of it, and its client waits for an answer."""
+    for client in (pair[1], embedded().raw()):
+        client.set("noreply", "1")
+        assert client.ask(b"delete noreply\r\n").startswith(b"CLIENT_ERROR ")
+        assert client.ask(b"delete noreply 0\r\n") == b"DELETED\r\n"
+
+
 def test_version_is_the_proxys_own(pair):
     _, proxied = pair
     answer = proxied.ask(b"version\r\n")

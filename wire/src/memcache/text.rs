@@ -108,14 +108,17 @@ pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
 }
 
 /// `delete KEY [0] [noreply]`; the `0` is a delay of old times. A key `noreply` needs one: where it is the last word, newer
-/// servers delete it and do not answer.
+/// servers delete it and do not answer. Whoever sends that waits for an answer, and is told.
 #[inline]
 pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     let mut after = words.clone();
     let is_delay = |word: Span| word.of(line.text) == b"0";
     let good = match (after.next(), after.next(), after.next()) {
-        (None, ..) => request.key.of(line.text) != b"noreply",
+        (None, ..) if request.key.of(line.text) == b"noreply" => {
+            return Err(refuse(line.head, error::DELETE_USAGE));
+        }
+        (None, ..) => true,
         (Some(only), None, _) => {
             let is_delay = is_delay(only);
             request.quiet = quiet(line, if is_delay { after } else { words })?;
