@@ -288,8 +288,17 @@ def test_failover_with_ttl_keeps_what_stands_in_for_a_short_time(three, proxima)
     with proxima(config(route)).raw() as client:
         client.set("k", "v", ttl=0)
         assert client.get("k") == b"v"
+        client.set("touched", "v")
+        assert client.ask(b"touch touched 100\r\n") == b"TOUCHED\r\n"
+        client.set("read", "v")
+        assert client.ask(b"gat 100 read\r\n").startswith(b"VALUE ")
+        assert client.ask(b"ma made N0 v\r\n") == b"VA 1\r\n0\r\n"
+        assert client.ask(b"mg stub N100 v\r\n").startswith(b"VA 0 W")
+        client.set("gone", "v", ttl=-1)
+        assert client.get("gone") is None
     with three[1].raw() as direct:
-        assert 0 < int(direct.ask(b"mg k t\r\n").split()[1][1:]) <= 7
+        for key in (b"k", b"touched", b"read", b"made", b"stub"):
+            assert 0 < int(direct.ask(b"mg %b t\r\n" % key).split()[1][1:]) <= 7, key
 
 
 def test_modify_key_is_unseen_by_the_client(three, proxima):

@@ -109,7 +109,8 @@ handles! {
         children: keys.children,
         best_on_error: keys.best_on_error,
     };
-    /// `failover` in which what is stored in the children that stand in does not live long.
+    /// `failover` in which nothing is stored for long in the children that stand in: they get each expiry time as by
+    /// `modify_ttl` with `min`, also those of `touch`, `gat` and the meta commands' flags.
     failover_with_ttl: FailoverWithTtlKeys => |keys: FailoverWithTtlKeys| Route::FailoverWithTtl {
         normal: Box::new(keys.normal),
         failover: keys.failover,

@@ -110,7 +110,7 @@ section! {
         normal: RouteForm,
         /// Those that stand in: a pool's name for all its servers, or a list of routes.
         failover: ChildrenForm,
-        /// Seconds that values stored in them live.
+        /// Seconds that values in them live at most from when they are stored or touched.
         ttl: Count<1, { i32::MAX as u32 }> = 60,
         /// The errors that make it go on.
         errors: ErrorsForm,

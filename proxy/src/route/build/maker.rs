@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Build, BuildError};
 use crate::{
-    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, Source},
+    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, Source, TtlAction},
     members::Registry,
     route::{
         handle::{
@@ -156,7 +156,6 @@ impl<'a> Maker<'_, 'a> {
                     Failover {
                         errors: errors.clone(),
                         limit,
-                        ttl: None,
                     },
                     nodes,
                 )
@@ -168,12 +167,17 @@ impl<'a> Maker<'_, 'a> {
                 errors,
             } => {
                 let mut nodes = vec![self.node(normal)?];
-                nodes.extend(self.children(failover)?);
+                for stand_in in self.children(failover)? {
+                    let bound = ModifyTtl {
+                        ttl: i64::from(*ttl),
+                        action: TtlAction::Min,
+                    };
+                    nodes.push(self.wrap(bound, stand_in));
+                }
                 self.attempt(
                     Failover {
                         errors: errors.clone(),
                         limit: None,
-                        ttl: Some(*ttl),
                     },
                     nodes,
                 )

@@ -1,4 +1,4 @@
-//! failover (and failover_with_ttl, mcrouter's gutter): the children in order while the reply is a failover error.
+//! failover: the children in order while the reply is a failover error.
 
 use std::cell::Cell;
 
@@ -13,8 +13,6 @@ use crate::{
 pub(in crate::route) struct Failover {
     pub(in crate::route) errors: FailoverErrors,
     pub(in crate::route) limit: Option<Tokens>,
-    /// Expiry of what is stored in children other than the first.
-    pub(in crate::route) ttl: Option<u32>,
 }
 
 /// mcrouter's failover_limit: a bucket, full at the start; each request earns, each failover costs one.
@@ -62,11 +60,7 @@ impl Failover {
 
 impl Attempt for Failover {
     fn name(&self) -> &'static str {
-        if self.ttl.is_some() {
-            "failover_with_ttl"
-        } else {
-            "failover"
-        }
+        "failover"
     }
 
     fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
@@ -87,15 +81,8 @@ impl Attempt for Failover {
         allowed.then_some(tried + 1)
     }
 
-    fn ttl(&self, index: usize, class: Class) -> Option<i64> {
-        (index > 0 && class == Class::Write).then_some(self.ttl?.into())
-    }
-
     fn why(&self) -> String {
-        match self.ttl {
-            Some(ttl) => format!("the next after an error; what is stored there expires after {ttl} s"),
-            None => "the next after an error".into(),
-        }
+        "the next after an error".into()
     }
 }
 
@@ -118,7 +105,6 @@ mod tests {
         let failover = Failover {
             errors: FailoverErrors::default(),
             limit: None,
-            ttl: None,
         };
         let read = query(Class::Read);
         for outcome in [
@@ -153,7 +139,6 @@ mod tests {
         let failover = Failover {
             errors,
             limit: None,
-            ttl: None,
         };
         assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Timeout), None);
         assert_eq!(
@@ -175,7 +160,6 @@ mod tests {
         let failover = Failover {
             errors: FailoverErrors::default(),
             limit,
-            ttl: None,
         };
         let read = query(Class::Read);
         let tries: Vec<_> = (0..4)
