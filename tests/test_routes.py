@@ -257,9 +257,12 @@ def test_failover_goes_on_after_an_error_and_not_after_a_miss(three, proxima):
 def test_failover_only_for_the_errors_that_are_named(three, proxima):
     three[0].kill()
     route = {"failover": {"children": "cache", "errors": {"updates": []}}}
-    with proxima(config(route, {"cache": addresses(three)})).raw() as client:
+    proxy = proxima(config(route, {"cache": addresses(three)}))
+    with proxy.raw() as client:
         assert client.get("k") is None
         assert client.ask(b"set k 0 0 1\r\nv\r\n").startswith(b"SERVER_ERROR ")
+    assert members(proxy.explain("k", "set")) == addresses(three)[:1]
+    assert members(proxy.explain("k")) == addresses(three)
 
 
 def test_failover_no_more_often_than_its_limit(three, scripted, proxima):
@@ -273,8 +276,13 @@ def test_failover_no_more_often_than_its_limit(three, scripted, proxima):
 
 def test_miss_failover_asks_on_until_one_has_it(three, proxima):
     three[2].set("k", "third")
-    with proxima(config({"miss_failover": "cache"}, {"cache": addresses(three)})).raw() as client:
+    proxy = proxima(config({"miss_failover": "cache"}, {"cache": addresses(three)}))
+    for command, asked in (("get", 3), ("gat", 3), ("delete", 3), ("set", 1), ("touch", 1), ("incr", 1)):
+        assert members(proxy.explain("k", command)) == addresses(three)[:asked], command
+    with proxy.raw() as client:
         assert client.get("k") == b"third"
+        assert client.ask(b"gat 0 k\r\n").startswith(b"VALUE ")
+        assert client.ask(b"touch k 0\r\n") == b"NOT_FOUND\r\n"
         assert client.get("absent") is None
         client.set("w", "v")
         assert holders("w", three) == [0]

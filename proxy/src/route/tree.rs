@@ -48,6 +48,8 @@ pub trait Attempt: Send {
     fn best_on_failure(&self) -> bool {
         false
     }
+    /// May another child than the first be asked for this, whatever the first one answers?
+    fn goes_on(&self, query: &Query<'_>) -> bool;
     /// What it goes on after, for people.
     fn why(&self) -> String;
 }

@@ -99,10 +99,7 @@ const TABLE: &[Case] = &[
     Case {
         route: "{failover_with_ttl: {normal: {member: p/a}, failover: [{member: p/b}], ttl: 60}}",
         request: "gat 100 k\r\n",
-        steps: &[
-            ("a", "gat 100 k\r\n", None),
-            ("b", "gat 60 k\r\n", Some(HIT)),
-        ],
+        steps: &[("a", "gat 100 k\r\n", None), ("b", "gat 60 k\r\n", Some(HIT))],
         answer: HIT,
     },
     // misses

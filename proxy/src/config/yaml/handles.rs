@@ -104,7 +104,8 @@ handles! {
         errors: keys.errors,
         limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
     };
-    /// Reads and deletes: the children in turn until one has the key. Everything else: the first child.
+    /// Reads (`gat` is one, `touch` is not) and deletes: the children in turn until one has the key. Everything else: the
+    /// first child.
     miss_failover: MissFailoverKeys => |keys: MissFailoverKeys| Route::MissFailover {
         children: keys.children,
         best_on_error: keys.best_on_error,

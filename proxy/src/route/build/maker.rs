@@ -190,6 +190,7 @@ impl<'a> Maker<'_, 'a> {
                 self.attempt(
                     MissFailover {
                         best_on_error: *best_on_error,
+                        touch: self.build.dialect.command("touch"),
                     },
                     nodes,
                 )

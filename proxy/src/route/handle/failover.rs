@@ -45,16 +45,14 @@ impl Tokens {
 }
 
 impl Failover {
-    fn goes_on(&self, class: Class, outcome: Outcome) -> bool {
-        let listed = match class {
+    /// The errors that count for this class; none = the defaults.
+    const fn listed(&self, class: Class) -> Option<&Vec<Outcome>> {
+        match class {
             Class::Read | Class::Touch => &self.errors.gets,
             Class::Delete => &self.errors.deletes,
             _ => &self.errors.updates,
-        };
-        match listed {
-            Some(list) => list.contains(&outcome),
-            None => outcome.is_failover(),
         }
+        .as_ref()
     }
 }
 
@@ -69,7 +67,11 @@ impl Attempt for Failover {
         {
             tokens.earn();
         }
-        if !self.goes_on(query.class, outcome) || tried + 1 >= children {
+        let counts = match self.listed(query.class) {
+            Some(list) => list.contains(&outcome),
+            None => outcome.is_failover(),
+        };
+        if !counts || tried + 1 >= children {
             return None;
         }
         // Nobody was there to be loaded: such failovers are free.
@@ -79,6 +81,10 @@ impl Attempt for Failover {
         );
         let allowed = free || self.limit.as_ref().is_none_or(Tokens::spend);
         allowed.then_some(tried + 1)
+    }
+
+    fn goes_on(&self, query: &Query<'_>) -> bool {
+        self.listed(query.class).is_none_or(|list| !list.is_empty())
     }
 
     fn why(&self) -> String {
@@ -136,10 +142,7 @@ mod tests {
             gets: Some(vec![Outcome::Ejected]),
             ..Default::default()
         };
-        let failover = Failover {
-            errors,
-            limit: None,
-        };
+        let failover = Failover { errors, limit: None };
         assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Timeout), None);
         assert_eq!(
             failover.next(&query(Class::Read), 0, 2, Outcome::Ejected),
