@@ -139,6 +139,25 @@ def test_by_operation_sends_each_command_its_way(three, proxima):
         assert members(proxy.explain("k", command)) == [three[server].address], command
 
 
+def test_by_operation_takes_an_mg_for_what_it_does(three, proxima):
+    first, second, third = ({"member": address} for address in addresses(three))
+    groups = {"by_operation": {"read": first, "write": second, "touch": third}}
+    own = {"by_operation": {"mg": first, "write": second, "touch": third}}
+    proxy = proxima(config(groups, None, own))
+    distinct(three)
+    with proxy.raw() as client:
+        assert client.ask(b"mg k v\r\n") == b"VA 1\r\n0\r\n"
+        assert client.ask(b"mg k v T70\r\n") == b"VA 1\r\n2\r\n"
+        assert client.ask(b"mg k v N70\r\n") == b"VA 1\r\n1\r\n"
+        assert client.ask(b"mg stub N70 T30 v\r\n").startswith(b"VA 0 W")
+        assert holders("stub", three) == [1]
+    with proxy.raw(1) as client:
+        for flags in (b"", b" T70", b" N70"):
+            assert client.ask(b"mg k v%b\r\n" % flags) == b"VA 1\r\n0\r\n"
+    assert "by_operation: operation mg (read)" in proxy.explain("k", "mg")
+    assert "by_operation: operation gat (touch)" in proxy.explain("k", "gat")
+
+
 def test_by_operation_without_a_default_answers_the_rest_as_null(three, proxima):
     with proxima(config({"by_operation": {"get": {"member": three[0].address}}})).raw() as client:
         assert client.ask(b"set k 0 0 1\r\nx\r\n") == b"NOT_STORED\r\n"

@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Bad, Class, Outcome, Parsed, Reply, Request, Span},
+    message::{Bad, Outcome, Parsed, Reply, Request, Span},
 };
 
 use super::{Change, Dialect, Effect, Message, Plan};
@@ -43,12 +43,6 @@ impl Dialect for Memcache {
 
     fn command(&self, name: &str) -> Option<u8> {
         Command::by_name(name).map(|command| command as u8)
-    }
-
-    fn commands(&self, each: &mut dyn FnMut(u8, Class)) {
-        Command::ALL
-            .iter()
-            .for_each(|&command| each(command as u8, command.class()));
     }
 
     fn command_name(&self, command: u8) -> &'static str {

@@ -106,9 +106,6 @@ pub trait Dialect: Send + Sync {
     /// The number of a command by its name in configurations.
     fn command(&self, name: &str) -> Option<u8>;
 
-    /// Calls `each` with every command and its class.
-    fn commands(&self, each: &mut dyn FnMut(u8, Class));
-
     fn command_name(&self, command: u8) -> &'static str;
 
     /// What stands between a new connection to `side` and its bytes; none: nothing does.

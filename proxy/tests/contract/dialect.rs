@@ -61,12 +61,6 @@ impl Dialect for Lines {
             .map(|command| command.1)
     }
 
-    fn commands(&self, each: &mut dyn FnMut(u8, Class)) {
-        COMMANDS
-            .iter()
-            .for_each(|&(_, command, class)| each(command, class));
-    }
-
     fn command_name(&self, command: u8) -> &'static str {
         COMMANDS
             .get(usize::from(command))

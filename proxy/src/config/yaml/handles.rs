@@ -70,7 +70,8 @@ handles! {
     /// The nearest child that is up: same process, same host, same zone, elsewhere.
     nearest: ChildrenForm => Route::Nearest;
     /// A child for each command or group of commands. A command's own entry wins over its group's; what has neither
-    /// goes to `default`, and without one is answered as by `null`.
+    /// goes to `default`, and without one is answered as by `null`. An `mg` belongs to the group of what it does: with `N`
+    /// it may store and is a write, with `T` it is a touch, otherwise a read.
     by_operation: OperationsForm => |(operations, default)| Route::ByOperation { operations, default };
     /// The child whose prefix the key begins with; of several the longest prefix.
     by_prefix: ByPrefixKeys => |keys: ByPrefixKeys| Route::ByPrefix {

@@ -1,4 +1,5 @@
-//! miss_failover, with mcrouter's rules: reads and deletes try the children in turn until one has the key; everything else asks the first only.
+//! miss_failover, with mcrouter's rules: reads and deletes try the children in turn until one has the key; everything
+//! else asks the first only.
 
 use proxima_wire::message::{Class, Outcome};
 
