@@ -168,6 +168,19 @@ def test_without_a_configuration_it_serves_the_store_inside(embedded):
     assert program.address in program.log()
 
 
+def test_stats_conns_names_listeners_and_clients_as_memcached_does(proxima, tmp_path):
+    made = config("embedded")
+    made["listeners"].append({"address": f"unix:{tmp_path}/sock", "route": "embedded"})
+    program = proxima(made)
+    tcp, unix = f"tcp:{program.addresses[0]}", program.addresses[1]
+    with program.raw(0) as first, program.raw(1) as second:
+        second.ask(b"")
+        own = f"tcp:127.0.0.1:{first.sock.getsockname()[1]}"
+        rows = first.stats("conns").items()
+    assert sorted(value for key, value in rows if key.endswith(":addr")) == sorted([tcp, unix, own, "unix:"])
+    assert sorted(value for key, value in rows if key.endswith(":listen_addr")) == sorted([tcp, unix])
+
+
 def test_the_node_address_may_come_from_the_environment(memcached, io, tmp_path, cleanup, monkeypatch):
     server = memcached(host="127.0.0.7")
     made = config({"nearest": "cache"}, {"cache": [server.address]}, admin=ports.address())
