@@ -150,9 +150,9 @@ section! {
     pub(super) struct FaultKeys {
         /// Where requests go on.
         child: RouteForm,
-        /// Hold each request this long.
+        /// Hold each request this long, but not values of more than 64 KiB, which pass through as they come.
         delay: Time = Duration::ZERO,
-        /// Answer this share of them with an error.
+        /// Answer this share of them with an error, after the delay.
         error_rate: Share = 0.0,
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     members::Registry,
     route::{
         handle::{
-            Failover, FaultRoute, HostId, Log, MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild,
+            Fail, Failover, Hold, HostId, Log, MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild,
             RoundRobin, Tokens, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
@@ -226,8 +226,15 @@ impl<'a> Maker<'_, 'a> {
                 self.wrap(Log, child)
             }
             Route::Fault { child, fault } => {
-                let child = self.node(child)?;
-                self.wrap(FaultRoute(fault.clone()), child)
+                let mut node = self.node(child)?;
+                if fault.error_rate > 0.0 {
+                    node = self.wrap(Fail(fault.error_rate), node);
+                }
+                // Around the errors: those that will fail are held as well.
+                if !fault.delay.is_zero() {
+                    node = self.wrap(Hold(fault.delay), node);
+                }
+                node
             }
             Route::ByRoutingPrefix { routes, default } => self.by_routing_prefix(routes, default)?,
         })

@@ -25,7 +25,7 @@ pub(super) use self::{
     by_prefix::ByPrefix,
     by_routing_prefix::ByRoutingPrefix,
     failover::{Failover, Tokens},
-    fault::FaultRoute,
+    fault::{Fail, Hold},
     hash::HashRoute,
     host_id::HostId,
     log::Log,
