@@ -168,6 +168,12 @@ def test_without_a_configuration_it_serves_the_store_inside(embedded):
     assert program.address in program.log()
 
 
+def test_without_a_configuration_explain_knows_the_store_inside(command):
+    done = command("explain", "k")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "embedded: the store in this process" in done.stdout
+
+
 def test_stats_conns_names_listeners_and_clients_as_memcached_does(proxima, tmp_path):
     made = config("embedded")
     made["listeners"].append({"address": f"unix:{tmp_path}/sock", "route": "embedded"})

@@ -52,6 +52,7 @@ def test_pool_spreads_keys_and_explain_names_the_server_that_is_used(three, prox
             assert client.get(key) == key.encode()
             used.add(holder)
     assert used == {0, 1, 2}
+    assert f"hash: {algorithm} of " in proxy.explain("k")
 
 
 def test_member_is_one_server_by_address_or_by_name(three, proxima):
