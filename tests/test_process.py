@@ -166,6 +166,7 @@ def test_without_a_configuration_it_serves_the_store_inside(embedded):
         client.set("k", "v")
         assert client.get("k") == b"v"
     assert program.address in program.log()
+    assert "connections_to_each_server" not in program.log()
 
 
 def test_without_a_configuration_explain_knows_the_store_inside(command):

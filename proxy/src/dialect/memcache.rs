@@ -174,16 +174,17 @@ impl Dialect for Memcache {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn example(&self, command: &str, key: &str) -> String {
-        match command {
-            "set" | "add" | "replace" | "append" | "prepend" => format!("{command} {key} 0 0 0\r\n\r\n"),
-            "cas" => format!("cas {key} 0 0 0 1\r\n\r\n"),
-            "ms" => format!("ms {key} 0\r\n\r\n"),
-            "incr" | "decr" => format!("{command} {key} 1\r\n"),
-            "touch" => format!("touch {key} 0\r\n"),
-            "gat" | "gats" => format!("{command} 0 {key}\r\n"),
-            _ => format!("{command} {key}\r\n"),
-        }
+    fn example(&self, command: &str, key: &[u8]) -> Vec<u8> {
+        let (before, after) = match command {
+            "set" | "add" | "replace" | "append" | "prepend" => (" ", " 0 0 0\r\n\r\n"),
+            "cas" => (" ", " 0 0 0 1\r\n\r\n"),
+            "ms" => (" ", " 0\r\n\r\n"),
+            "incr" | "decr" => (" ", " 1\r\n"),
+            "touch" => (" ", " 0\r\n"),
+            "gat" | "gats" => (" 0 ", "\r\n"),
+            _ => (" ", "\r\n"),
+        };
+        [command.as_bytes(), before.as_bytes(), key, after.as_bytes()].concat()
     }
 
     fn probe(&self) -> (u8, &'static [u8]) {

@@ -181,7 +181,7 @@ pub trait Dialect: Send + Sync {
     fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
 
     /// A request of this command for this key, as short as can be: what `explain` walks with.
-    fn example(&self, command: &str, key: &str) -> String;
+    fn example(&self, command: &str, key: &[u8]) -> Vec<u8>;
 
     /// A request that every healthy server answers and that changes nothing, with its command.
     fn probe(&self) -> (u8, &'static [u8]);

@@ -210,8 +210,8 @@ impl Dialect for Lines {
         out.extend_from_slice(format!("? proxy: {text}\n").as_bytes());
     }
 
-    fn example(&self, command: &str, key: &str) -> String {
-        format!("{command} {key} 1\n")
+    fn example(&self, command: &str, key: &[u8]) -> Vec<u8> {
+        [command.as_bytes(), b" ", key, b" 1\n"].concat()
     }
 
     fn probe(&self) -> (u8, &'static [u8]) {
