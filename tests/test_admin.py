@@ -132,6 +132,18 @@ def test_explain_walks_the_tree_and_refuses_what_is_no_key(proxy, server):
         assert status == 400, (bad, text)
 
 
+def test_explain_takes_keys_of_any_bytes_and_hashes_them_as_serving_does(memcached, proxima):
+    servers = memcached.several(3)
+    proxy = proxima(config("cache", {"cache": [server.address for server in servers]}))
+    with proxy.raw() as client:
+        for byte in range(128, 256, 8):
+            key = bytes([byte, 255])
+            client.set(key, "v")
+            [holder] = [server for server in servers if server.get(key) is not None]
+            text = proxy.explain(f"%{byte:02x}%ff")
+            assert text.startswith(f"get \\x{byte:02x}\\xff ") and f"({holder.address})" in text, text
+
+
 def test_explain_changes_nothing(proxy, server):
     for command in ("get", "set", "delete", "incr", "touch", "mg", "ms"):
         proxy.explain("k", command)

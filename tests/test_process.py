@@ -166,6 +166,26 @@ def test_without_a_configuration_it_serves_the_store_inside(embedded):
         client.set("k", "v")
         assert client.get("k") == b"v"
     assert program.address in program.log()
+    assert "connections_to_each_server" not in program.log()
+
+
+def test_without_a_configuration_explain_knows_the_store_inside(command):
+    done = command("explain", "k")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "embedded: the store in this process" in done.stdout
+
+
+def test_stats_conns_names_listeners_and_clients_as_memcached_does(proxima, tmp_path):
+    made = config("embedded")
+    made["listeners"].append({"address": f"unix:{tmp_path}/sock", "route": "embedded"})
+    program = proxima(made)
+    tcp, unix = f"tcp:{program.addresses[0]}", program.addresses[1]
+    with program.raw(0) as first, program.raw(1) as second:
+        second.ask(b"")
+        own = f"tcp:127.0.0.1:{first.sock.getsockname()[1]}"
+        rows = first.stats("conns").items()
+    assert sorted(value for key, value in rows if key.endswith(":addr")) == sorted([tcp, unix, own, "unix:"])
+    assert sorted(value for key, value in rows if key.endswith(":listen_addr")) == sorted([tcp, unix])
 
 
 def test_the_node_address_may_come_from_the_environment(memcached, io, tmp_path, cleanup, monkeypatch):

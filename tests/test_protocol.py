@@ -27,6 +27,19 @@ REQUESTS = [
     b"set  k  0  0  1\r\nx\r\n",
     b"set k 0 0 1 \r\nx\r\n",
     b"set k 0 0 1 noreply\r\nx\r\n",
+    b"set k +7 +30 1\r\nx\r\n",
+    b"get k\r\n",
+    b"mg k t\r\n",
+    b"set k 0 4294967396 1\r\nx\r\n",
+    b"mg k t\r\n",
+    b"set k 0 99999999999 1\r\nx\r\n",
+    b"get k\r\n",
+    b"set k 0 4294967295 1\r\nx\r\n",
+    b"get k\r\n",
+    b"set k 0 0 1\r\nx\r\n",
+    b"touch k +1000\r\n",
+    b"mg k t\r\n",
+    b"cas k +0 +0 1 +1\r\nx\r\n",
     b"add k 0 0 1\r\ny\r\n",
     b"add fresh 0 0 1\r\ny\r\n",
     b"replace k 0 0 1\r\nz\r\n",
@@ -91,6 +104,12 @@ REQUESTS = [
     # Changing.
     b"set n 0 0 2\r\n10\r\n",
     b"incr n 1\r\n",
+    b"incr n +1\r\n",
+    b"ma n D+1 v\r\n",
+    b"mg n T+50 t\r\n",
+    b"ms n 1 T4294967295\r\nx\r\n",
+    b"get n\r\n",
+    b"set n 0 0 2\r\n10\r\n",
     b"incr n 18446744073709551615\r\n",
     b"decr n 100\r\n",
     b"decr n 1 noreply\r\n",
@@ -185,6 +204,9 @@ REQUESTS = [
     b"b" * 1500 + b"\r\n",
     b"flush_all 0 noreply\r\n",
     b"flush_all abc\r\n",
+    b"set a 0 0 1\r\nA\r\n",
+    b"flush_all +100\r\n",
+    b"get a\r\n",
     b"flush_all\r\n",
     b"get a k m\r\n",
 ]
@@ -269,6 +291,14 @@ def test_a_noop_is_answered_in_its_turn(pair):
     for client in pair:
         client.send(b"mg absent v\r\nmn\r\nset a 0 0 1\r\n1\r\nmn x\r\n")
         assert client.until(b"STORED\r\nMN\r\n") == b"EN\r\nMN\r\nSTORED\r\nMN\r\n"
+
+
+def test_a_key_named_noreply_is_refused_aloud(pair, embedded):
+    """Not every memcached answers a `delete` of it, and its client waits for an answer."""
+    for client in (pair[1], embedded().raw()):
+        client.set("noreply", "1")
+        assert client.ask(b"delete noreply\r\n").startswith(b"CLIENT_ERROR ")
+        assert client.ask(b"delete noreply 0\r\n") == b"DELETED\r\n"
 
 
 def test_version_is_the_proxys_own(pair):

@@ -52,6 +52,7 @@ def test_pool_spreads_keys_and_explain_names_the_server_that_is_used(three, prox
             assert client.get(key) == key.encode()
             used.add(holder)
     assert used == {0, 1, 2}
+    assert f"hash: {algorithm} of " in proxy.explain("k")
 
 
 def test_member_is_one_server_by_address_or_by_name(three, proxima):
@@ -137,6 +138,25 @@ def test_by_operation_sends_each_command_its_way(three, proxima):
         assert client.ask(b"delete k\r\n") == b"NOT_FOUND\r\n"
     for command, server in (("get", 0), ("gets", 1), ("set", 1), ("add", 2), ("delete", 2)):
         assert members(proxy.explain("k", command)) == [three[server].address], command
+
+
+def test_by_operation_takes_an_mg_for_what_it_does(three, proxima):
+    first, second, third = ({"member": address} for address in addresses(three))
+    groups = {"by_operation": {"read": first, "write": second, "touch": third}}
+    own = {"by_operation": {"mg": first, "write": second, "touch": third}}
+    proxy = proxima(config(groups, None, own))
+    distinct(three)
+    with proxy.raw() as client:
+        assert client.ask(b"mg k v\r\n") == b"VA 1\r\n0\r\n"
+        assert client.ask(b"mg k v T70\r\n") == b"VA 1\r\n2\r\n"
+        assert client.ask(b"mg k v N70\r\n") == b"VA 1\r\n1\r\n"
+        assert client.ask(b"mg stub N70 T30 v\r\n").startswith(b"VA 0 W")
+        assert holders("stub", three) == [1]
+    with proxy.raw(1) as client:
+        for flags in (b"", b" T70", b" N70"):
+            assert client.ask(b"mg k v%b\r\n" % flags) == b"VA 1\r\n0\r\n"
+    assert "by_operation: operation mg (read)" in proxy.explain("k", "mg")
+    assert "by_operation: operation gat (touch)" in proxy.explain("k", "gat")
 
 
 def test_by_operation_without_a_default_answers_the_rest_as_null(three, proxima):
@@ -257,9 +277,12 @@ def test_failover_goes_on_after_an_error_and_not_after_a_miss(three, proxima):
 def test_failover_only_for_the_errors_that_are_named(three, proxima):
     three[0].kill()
     route = {"failover": {"children": "cache", "errors": {"updates": []}}}
-    with proxima(config(route, {"cache": addresses(three)})).raw() as client:
+    proxy = proxima(config(route, {"cache": addresses(three)}))
+    with proxy.raw() as client:
         assert client.get("k") is None
         assert client.ask(b"set k 0 0 1\r\nv\r\n").startswith(b"SERVER_ERROR ")
+    assert members(proxy.explain("k", "set")) == addresses(three)[:1]
+    assert members(proxy.explain("k")) == addresses(three)
 
 
 def test_failover_no_more_often_than_its_limit(three, scripted, proxima):
@@ -273,8 +296,13 @@ def test_failover_no_more_often_than_its_limit(three, scripted, proxima):
 
 def test_miss_failover_asks_on_until_one_has_it(three, proxima):
     three[2].set("k", "third")
-    with proxima(config({"miss_failover": "cache"}, {"cache": addresses(three)})).raw() as client:
+    proxy = proxima(config({"miss_failover": "cache"}, {"cache": addresses(three)}))
+    for command, asked in (("get", 3), ("gat", 3), ("delete", 3), ("set", 1), ("touch", 1), ("incr", 1)):
+        assert members(proxy.explain("k", command)) == addresses(three)[:asked], command
+    with proxy.raw() as client:
         assert client.get("k") == b"third"
+        assert client.ask(b"gat 0 k\r\n").startswith(b"VALUE ")
+        assert client.ask(b"touch k 0\r\n") == b"NOT_FOUND\r\n"
         assert client.get("absent") is None
         client.set("w", "v")
         assert holders("w", three) == [0]
@@ -288,8 +316,17 @@ def test_failover_with_ttl_keeps_what_stands_in_for_a_short_time(three, proxima)
     with proxima(config(route)).raw() as client:
         client.set("k", "v", ttl=0)
         assert client.get("k") == b"v"
+        client.set("touched", "v")
+        assert client.ask(b"touch touched 100\r\n") == b"TOUCHED\r\n"
+        client.set("read", "v")
+        assert client.ask(b"gat 100 read\r\n").startswith(b"VALUE ")
+        assert client.ask(b"ma made N0 v\r\n") == b"VA 1\r\n0\r\n"
+        assert client.ask(b"mg stub N100 v\r\n").startswith(b"VA 0 W")
+        client.set("gone", "v", ttl=-1)
+        assert client.get("gone") is None
     with three[1].raw() as direct:
-        assert 0 < int(direct.ask(b"mg k t\r\n").split()[1][1:]) <= 7
+        for key in (b"k", b"touched", b"read", b"made", b"stub"):
+            assert 0 < int(direct.ask(b"mg %b t\r\n" % key).split()[1][1:]) <= 7, key
 
 
 def test_modify_key_is_unseen_by_the_client(three, proxima):

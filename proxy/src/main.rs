@@ -95,9 +95,10 @@ fn end(result: Result<(), control::StartError>) -> ExitCode {
 
 fn explain(asked: &Explain) -> Result<String, String> {
     let loaded: Loaded = match &asked.config {
-        Some(path) => proxima::config::load(path).map_err(|error| error.to_string())?,
-        None => return Err("which configuration? give --config FILE".into()),
-    };
+        Some(path) => proxima::config::load(path),
+        None => proxima::config::built_in(),
+    }
+    .map_err(|error| error.to_string())?;
     control::explain(
         &loaded,
         &asked.here.node_address,

@@ -191,7 +191,7 @@ Examples:
 pub struct Explain {
     /// The key
     pub key: String,
-    /// The configuration file
+    /// The configuration file; without one what `run` serves without one
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// The command of the request

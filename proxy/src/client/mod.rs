@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 pub use self::{
     listen::{Bound, bind},
-    register::Register,
+    register::{Register, shown},
     session::{BULK_LANES, HIGH_WATER, WHOLE},
     slots::{Slot, Slots},
 };

@@ -30,6 +30,15 @@ struct Part {
     open: Mutex<HashMap<u32, (String, Arc<str>)>>,
 }
 
+/// An address as memcached shows it: `tcp:127.0.0.1:11211`, `tcp6:[::1]:11211`, `unix:/path`.
+pub fn shown(address: &str) -> String {
+    match address.as_bytes() {
+        [b'u', ..] => address.to_owned(),
+        [b'[', ..] => format!("tcp6:{address}"),
+        _ => format!("tcp:{address}"),
+    }
+}
+
 impl Register {
     pub fn new(workers: usize) -> Self {
         Self {
@@ -39,7 +48,8 @@ impl Register {
     }
 
     /// The addresses where clients are accepted.
-    pub fn listening(&self, addresses: Vec<String>) {
+    pub fn listening<'a>(&self, addresses: impl Iterator<Item = &'a String>) {
+        let addresses = addresses.map(|address| shown(address)).collect();
         *self.listening.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
     }
 

@@ -18,6 +18,9 @@ use super::{
 /// Bytes that a configuration file, or a file that it names, may have.
 const FILE_LIMIT: u64 = 16 << 20;
 
+/// What stands for a path where there is no file.
+pub const BUILT_IN: &str = "(built in)";
+
 /// A configuration that was found good.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -47,6 +50,18 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
             check::shared_out(&pool.hash, &servers).map_err(unusable)?;
         }
     }
+    Ok(loaded)
+}
+
+/// What runs when nothing is configured: the store inside this process.
+///
+/// # Errors
+/// None; it is checked as any other.
+pub fn built_in() -> Result<Loaded, ConfigError> {
+    const TEXT: &str =
+        "listeners: [{address: \"127.0.0.1:11211\", route: embedded}]\nadmin: \"127.0.0.1:9150\"\n";
+    let mut loaded = parse(TEXT, Path::new(BUILT_IN))?;
+    loaded.files_watched.clear();
     Ok(loaded)
 }
 

@@ -36,4 +36,4 @@ pub use distribution::distribution;
 pub use document::Place;
 pub use error::{Complaint, ConfigError};
 pub use form::listen_address;
-pub use load::{Loaded, load, parse};
+pub use load::{BUILT_IN, Loaded, built_in, load, parse};

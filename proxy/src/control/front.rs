@@ -61,12 +61,8 @@ pub struct Embedded {
 
 impl Front for Embedded {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        const TEXT: &str =
-            "listeners: [{address: \"127.0.0.1:11211\", route: embedded}]\nadmin: \"127.0.0.1:9150\"\n";
-        let path = Path::new("(built in)");
-        let mut loaded = config::parse(TEXT, path)?;
-        apply(&self.run, &mut loaded, path)?;
-        loaded.files_watched.clear();
+        let mut loaded = config::built_in()?;
+        apply(&self.run, &mut loaded, Path::new(config::BUILT_IN))?;
         Ok(loaded)
     }
 

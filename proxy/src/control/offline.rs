@@ -51,7 +51,7 @@ pub fn explain(
     let built = build
         .and_then(|mut build| build.tree(&mut registry, &listeners))
         .map_err(|error| ReloadError::from(error).to_string())?;
-    let request = Memcache::PLAIN.example(command, key);
+    let request = Memcache::PLAIN.example(command, key.as_bytes());
     let mut text = String::new();
     for (number, address) in listeners.iter().enumerate() {
         text.push_str(&format!("listener {address}: "));
@@ -59,7 +59,7 @@ pub fn explain(
             &built.tree,
             &Views::default(),
             number,
-            request.as_bytes(),
+            &request,
             &mut Random(0),
         )?);
     }

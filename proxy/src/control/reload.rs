@@ -350,8 +350,7 @@ impl Proxy {
         state.tree = own;
         state.changed = SystemTime::now();
         state.registry.purge();
-        self.register
-            .listening(state.bound.iter().flatten().cloned().collect());
+        self.register.listening(state.bound.iter().flatten());
         self.recount(&state.members, &state.loaded.config);
         tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");
     }

@@ -195,14 +195,16 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
 
 fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
     let addresses: Vec<String> = proxy.listeners().into_iter().flatten().collect();
+    let members = proxy.members().len();
+    let connections = proxy.workers.len() * (1 + crate::client::BULK_LANES);
     tracing::info!(
         configuration = %proxy.front.name(),
         version = %proxy.version(),
         io = %proxy.io,
         why,
         workers = proxy.workers.len(),
-        connections_to_each_server = proxy.workers.len() * (1 + crate::client::BULK_LANES),
-        members = proxy.members().len(),
+        connections_to_each_server = (members > 0).then_some(connections),
+        members,
         "proxima {} serves {}",
         env!("CARGO_PKG_VERSION"),
         addresses.join(", "),

@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Bad, Class, Outcome, Parsed, Reply, Request, Span},
+    message::{Bad, Outcome, Parsed, Reply, Request, Span},
 };
 
 use super::{Change, Dialect, Effect, Message, Plan};
@@ -43,12 +43,6 @@ impl Dialect for Memcache {
 
     fn command(&self, name: &str) -> Option<u8> {
         Command::by_name(name).map(|command| command as u8)
-    }
-
-    fn commands(&self, each: &mut dyn FnMut(u8, Class)) {
-        Command::ALL
-            .iter()
-            .for_each(|&command| each(command as u8, command.class()));
     }
 
     fn command_name(&self, command: u8) -> &'static str {
@@ -180,16 +174,17 @@ impl Dialect for Memcache {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn example(&self, command: &str, key: &str) -> String {
-        match command {
-            "set" | "add" | "replace" | "append" | "prepend" => format!("{command} {key} 0 0 0\r\n\r\n"),
-            "cas" => format!("cas {key} 0 0 0 1\r\n\r\n"),
-            "ms" => format!("ms {key} 0\r\n\r\n"),
-            "incr" | "decr" => format!("{command} {key} 1\r\n"),
-            "touch" => format!("touch {key} 0\r\n"),
-            "gat" | "gats" => format!("{command} 0 {key}\r\n"),
-            _ => format!("{command} {key}\r\n"),
-        }
+    fn example(&self, command: &str, key: &[u8]) -> Vec<u8> {
+        let (before, after) = match command {
+            "set" | "add" | "replace" | "append" | "prepend" => (" ", " 0 0 0\r\n\r\n"),
+            "cas" => (" ", " 0 0 0 1\r\n\r\n"),
+            "ms" => (" ", " 0\r\n\r\n"),
+            "incr" | "decr" => (" ", " 1\r\n"),
+            "touch" => (" ", " 0\r\n"),
+            "gat" | "gats" => (" 0 ", "\r\n"),
+            _ => (" ", "\r\n"),
+        };
+        [command.as_bytes(), before.as_bytes(), key, after.as_bytes()].concat()
     }
 
     fn probe(&self) -> (u8, &'static [u8]) {

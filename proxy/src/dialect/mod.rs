@@ -106,9 +106,6 @@ pub trait Dialect: Send + Sync {
     /// The number of a command by its name in configurations.
     fn command(&self, name: &str) -> Option<u8>;
 
-    /// Calls `each` with every command and its class.
-    fn commands(&self, each: &mut dyn FnMut(u8, Class));
-
     fn command_name(&self, command: u8) -> &'static str;
 
     /// What stands between a new connection to `side` and its bytes; none: nothing does.
@@ -184,7 +181,7 @@ pub trait Dialect: Send + Sync {
     fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
 
     /// A request of this command for this key, as short as can be: what `explain` walks with.
-    fn example(&self, command: &str, key: &str) -> String;
+    fn example(&self, command: &str, key: &[u8]) -> Vec<u8>;
 
     /// A request that every healthy server answers and that changes nothing, with its command.
     fn probe(&self) -> (u8, &'static [u8]);

@@ -159,8 +159,12 @@ impl Recorder<'_> {
                 }
             }
             Node::Attempt { handle, children } => {
-                self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
-                for (number, &child) in children.iter().enumerate() {
+                let (why, shown) = match handle.goes_on(&query) {
+                    true => (handle.why(), children.len()),
+                    false => ("for this command only the first".into(), 1),
+                };
+                self.line(depth, note, &format!("{}: {why}", handle.name()));
+                for (number, &child) in children.iter().take(shown).enumerate() {
                     let note = if number == 0 { "first " } else { "then " };
                     self.step(child, message, depth + 1, note);
                 }

@@ -221,26 +221,12 @@ impl Engine {
         request: &Request,
         message: &[u8],
     ) {
-        let Node::Attempt { handle, children } = tree.node(node) else {
+        let Node::Attempt { children, .. } = tree.node(node) else {
             return;
         };
         let Some(&next) = children.get(child) else { return };
         let to = self.flights.child(flight, child);
-        match handle.ttl(child, request.class) {
-            Some(ttl) => self.walk_changed(
-                tree,
-                next,
-                Change {
-                    key: None,
-                    ttl: Some(ttl),
-                },
-                origin,
-                request,
-                message,
-                to,
-            ),
-            None => self.walk(tree, next, origin, request, message, to),
-        }
+        self.walk(tree, next, origin, request, message, to);
     }
 
     /// Goes on with a changed request.

@@ -44,14 +44,12 @@ pub trait Attempt: Send {
     fn name(&self) -> &'static str;
     /// The child to ask after child `tried` answered with `outcome`; none = that reply is the answer.
     fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize>;
-    /// The expiry that requests to child `index` get, if not their own.
-    fn ttl(&self, _index: usize, _class: Class) -> Option<i64> {
-        None
-    }
     /// When nobody gave a final answer: the best reply rather than the last one?
     fn best_on_failure(&self) -> bool {
         false
     }
+    /// May another child than the first be asked for this, whatever the first one answers?
+    fn goes_on(&self, query: &Query<'_>) -> bool;
     /// What it goes on after, for people.
     fn why(&self) -> String;
 }
@@ -260,11 +258,15 @@ impl<'a> Children<'a> {
         })
     }
 
-    /// The child, where it is a member itself.
+    /// The child, where it is a member itself, maybe with changes on the way.
     pub fn member(&self, index: usize) -> Option<&'a Arc<Member>> {
-        match self.tree.node(*self.ids.get(index)?) {
-            Node::Leaf(Leaf::Member(member)) => Some(member),
-            _ => None,
+        let mut id = *self.ids.get(index)?;
+        loop {
+            match self.tree.node(id) {
+                Node::Leaf(Leaf::Member(member)) => return Some(member),
+                Node::Wrap { child, .. } => id = *child,
+                _ => return None,
+            }
         }
     }
 }

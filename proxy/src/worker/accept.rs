@@ -1,12 +1,13 @@
 //! New clients.
 
-use std::{io::Write, net::SocketAddr};
+use std::io::{self, Write};
 
 use proxima_wire::message::Outcome;
-use socket2::Socket;
+use socket2::{SockAddr, Socket};
 
 use super::{Order, Worker, tag};
 use crate::{
+    client::shown,
     engine::Peer,
     near::embedded::Connections,
     reactor::{Expect, Reactor},
@@ -57,14 +58,15 @@ impl<R: Reactor> Worker<R> {
         let Peer::Client { index, .. } = peer else { return };
         let listed = self.engine.serves_store(listener);
         let address = listed.then(|| {
-            let peer = socket.peer_addr().ok().and_then(|address| address.as_socket());
-            let own = socket.local_addr().ok().and_then(|address| address.as_socket());
-            let text = |address: Option<SocketAddr>| match address {
-                Some(address) if address.is_ipv6() => format!("tcp6:{address}"),
-                Some(address) => format!("tcp:{address}"),
-                None => "unix:".into(),
+            let text = |address: io::Result<SockAddr>| {
+                let address = address.ok();
+                let path = address.as_ref().and_then(SockAddr::as_pathname);
+                match address.as_ref().and_then(SockAddr::as_socket) {
+                    Some(tcp) => shown(&tcp.to_string()),
+                    None => format!("unix:{}", path.unwrap_or("".as_ref()).display()),
+                }
             };
-            (text(peer), text(own).into())
+            (text(socket.peer_addr()), text(socket.local_addr()).into())
         });
         if let Some(client) = self.engine.clients.get_mut(index as usize) {
             client.listed = listed;

@@ -61,12 +61,6 @@ impl Dialect for Lines {
             .map(|command| command.1)
     }
 
-    fn commands(&self, each: &mut dyn FnMut(u8, Class)) {
-        COMMANDS
-            .iter()
-            .for_each(|&(_, command, class)| each(command, class));
-    }
-
     fn command_name(&self, command: u8) -> &'static str {
         COMMANDS
             .get(usize::from(command))
@@ -216,8 +210,8 @@ impl Dialect for Lines {
         out.extend_from_slice(format!("? proxy: {text}\n").as_bytes());
     }
 
-    fn example(&self, command: &str, key: &str) -> String {
-        format!("{command} {key} 1\n")
+    fn example(&self, command: &str, key: &[u8]) -> Vec<u8> {
+        [command.as_bytes(), b" ", key, b" 1\n"].concat()
     }
 
     fn probe(&self) -> (u8, &'static [u8]) {

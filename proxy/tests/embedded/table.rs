@@ -29,6 +29,17 @@ const SEQUENCES: &[&[&str]] = &[
     &["set a 0 {unix 100} 1|1", "mg a t", "set a 0 {unix -100} 1|1", "get a", "set a 0 2147483647 1|1",
       "get a"],
     &["set a 0 0 1|1", "set a 0 {unix -1} 1|2", "get a", "add a 0 0 1|3", "get a"],
+    // Numbers with a plus, and times of more than 32 bits
+    &["set a +7 +30 1|5", "get a", "mg a t", "incr a +1", "decr a +2", "touch a +100", "mg a t", "gat +50 a",
+      "mg a t", "set a 4294967303 0 1|5", "get a", "cas a +7 +0 1 +18446744073709551615|6"],
+    &["set a 0 99999999999 1|1", "get a", "set a 0 4294967295 1|1", "get a", "set a 0 4294967296 1|1", "mg a t",
+      "set a 0 4294967396 1|1", "mg a t", "set a 0 -4294967297 1|1", "get a", "set a 0 9223372036854775808 1|1"],
+    &["set a 0 0 1|1", "touch a 4294967396", "mg a t", "touch a 4294967295", "get a", "flush_all 4294967396",
+      "flush_all -1"],
+    &["set a 0 0 1|1", "flush_all +100", "get a", "flush_all -1", "get a"],
+    &["ms a 1 T+30 F+7|5", "mg a t f v", "ma a D+1 v", "ma a T4294967396 t", "mg a T+40 t", "mg a R+50",
+      "ma b N+30 J+5 t v", "mg c N4294967396 t", "ms a 1 T4294967295|5", "mg a", "ms a 1 C+5|1",
+      "ms a 1 F4294967303|1", "mg a f", "ms a 1 F18446744073709551616|1", "ms a 1 F-1|1", "ma a D++1", "ma a D-1"],
     // cas
     &["cas a 0 0 1 1|1", "set a 0 0 1|1", "gets a", "cas a 1 0 1 {cas a}|2", "gets a",
       "cas a 0 0 1 {old a}|3", "get a"],

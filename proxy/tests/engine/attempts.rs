@@ -78,6 +78,30 @@ const TABLE: &[Case] = &[
         ],
         answer: "STORED\r\n",
     },
+    Case {
+        route: "{failover_with_ttl: {normal: {member: p/a}, failover: [{member: p/b}], ttl: 60}}",
+        request: "set k 0 5 1\r\nx\r\n",
+        steps: &[
+            ("a", "set k 0 5 1\r\nx\r\n", None),
+            ("b", "set k 0 5 1\r\nx\r\n", Some("STORED\r\n")),
+        ],
+        answer: "STORED\r\n",
+    },
+    Case {
+        route: "{failover_with_ttl: {normal: {member: p/a}, failover: [{member: p/b}], ttl: 60}}",
+        request: "ma k N0 v\r\n",
+        steps: &[
+            ("a", "ma k N0 v\r\n", None),
+            ("b", "ma k N60 v\r\n", Some("VA 1\r\n0\r\n")),
+        ],
+        answer: "VA 1\r\n0\r\n",
+    },
+    Case {
+        route: "{failover_with_ttl: {normal: {member: p/a}, failover: [{member: p/b}], ttl: 60}}",
+        request: "gat 100 k\r\n",
+        steps: &[("a", "gat 100 k\r\n", None), ("b", "gat 60 k\r\n", Some(HIT))],
+        answer: HIT,
+    },
     // misses
     Case {
         route: "{miss_failover: p}",

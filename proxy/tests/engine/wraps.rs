@@ -108,6 +108,21 @@ fn a_delayed_request_may_be_answered_within_the_walk() {
 }
 
 #[test]
+fn a_request_that_will_fail_is_held_too() {
+    let mut world = world("{fault: {child: {member: p/a}, delay: 300ms, error_rate: 1}}");
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    world.pass(Duration::from_millis(250));
+    assert_eq!(world.heard(client), "");
+    world.pass(Duration::from_millis(100));
+    assert_eq!(
+        world.heard(client),
+        "SERVER_ERROR fault injected by the route\r\n"
+    );
+    assert!(world.engine.flights.is_empty() && world.lanes("a").is_empty());
+}
+
+#[test]
 fn a_streamed_request_is_not_held_back() {
     let mut world = world("{fault: {child: {member: p/a}, delay: 100ms}}");
     let client = world.client();

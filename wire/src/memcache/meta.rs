@@ -5,7 +5,7 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, is_signed};
+use super::number::{self, time};
 use super::request::refuse;
 use super::{Command, Limits, base64, error};
 use crate::message::{Bad, Class, Request, Span};
@@ -141,7 +141,7 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, key: Span) -> Result<Fl
             b'q' => flags.quiet = Span::new(blank, word.end()),
             b'b' => flags.base64 = true,
             b'N' | b'T' => {
-                if !is_signed(argument) {
+                if time(argument).is_none() {
                     return fault(Fault::Number);
                 }
                 if *flag == b'T' || flags.ttl.is_empty() {

@@ -8,7 +8,7 @@ pub(super) const LENGTH: u64 = i32::MAX as u64 - 2;
 /// for a number, and here that matters.
 #[inline]
 pub(super) fn length(word: &[u8]) -> Option<u64> {
-    unsigned(word).filter(|&length| length <= LENGTH && word.len() <= 10)
+    digits(word).filter(|&length| length <= LENGTH && word.len() <= 10)
 }
 
 /// The number at the beginning of `bytes` and how many digits it has; none if there are none, or it exceeds 64 bits.
@@ -37,47 +37,66 @@ fn checked(digits: &[u8]) -> Option<u64> {
 
 /// A number of up to 64 bits: digits and nothing else.
 #[inline]
-pub(super) fn unsigned(word: &[u8]) -> Option<u64> {
+pub(super) fn digits(word: &[u8]) -> Option<u64> {
     leading(word)
         .filter(|&(_, len)| len == word.len())
         .map(|(number, _)| number)
 }
 
-/// Is this a number of up to 64 bits, maybe with a plus?
+/// A number of up to 64 bits, maybe with a plus.
 #[inline]
-pub(super) fn is_unsigned(word: &[u8]) -> bool {
-    unsigned(word.strip_prefix(b"+").unwrap_or(word)).is_some()
+pub fn number(word: &[u8]) -> Option<u64> {
+    digits(word.strip_prefix(b"+").unwrap_or(word))
 }
 
-/// Is this a number of up to 64 bits with its sign, if any? Expiry times are 32 bits wide, but memcached drops the higher
-/// ones of a larger number instead of refusing it.
+/// An expiry time: a number of up to 64 bits with its sign, if any. Times are 32 bits wide, and memcached drops the
+/// higher ones of a larger number instead of refusing it.
 #[inline]
-pub(super) fn is_signed(word: &[u8]) -> bool {
-    let (digits, limit) = match word {
-        [b'-', digits @ ..] => (digits, i64::MIN.unsigned_abs()),
-        [b'+', digits @ ..] => (digits, i64::MAX as u64),
-        digits => (digits, i64::MAX as u64),
+pub fn time(word: &[u8]) -> Option<i32> {
+    let seconds = match word {
+        [b'-', rest @ ..] => 0_i64.checked_sub_unsigned(digits(rest)?)?,
+        _ => i64::try_from(number(word)?).ok()?,
     };
-    unsigned(digits).is_some_and(|number| number <= limit)
+    Some(seconds as i32)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{LENGTH, is_signed, is_unsigned, length, unsigned};
+    use super::{LENGTH, digits, length, number, time};
 
     #[test]
     fn edges() {
-        assert_eq!(unsigned(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(unsigned(b"18446744073709551616"), None);
-        assert_eq!(unsigned(b"00000000000000000000000000007"), Some(7));
+        assert_eq!(digits(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(digits(b"18446744073709551616"), None);
+        assert_eq!(digits(b"00000000000000000000000000007"), Some(7));
         assert_eq!(
             (length(b"2147483645"), length(b"2147483646")),
             (Some(LENGTH), None)
         );
         assert_eq!((length(b"0000000007"), length(b"00000000007")), (Some(7), None));
-        assert!(is_unsigned(b"+18446744073709551615") && !is_unsigned(b"+18446744073709551616"));
-        assert!(is_signed(b"-9223372036854775808") && !is_signed(b"-9223372036854775809"));
-        assert!(is_signed(b"9223372036854775807") && !is_signed(b"+9223372036854775808"));
+        assert_eq!(number(b"+18446744073709551615"), Some(u64::MAX));
+        assert_eq!(number(b"+18446744073709551616"), None);
+        assert_eq!(
+            (time(b"-9223372036854775808"), time(b"-9223372036854775809")),
+            (Some(0), None)
+        );
+        assert_eq!(
+            (time(b"9223372036854775807"), time(b"+9223372036854775808")),
+            (Some(-1), None)
+        );
+    }
+
+    #[test]
+    fn a_time_has_a_sign_and_32_bits() {
+        for (word, seconds) in [
+            (&b"30"[..], 30),
+            (b"+30", 30),
+            (b"-1", -1),
+            (b"4294967295", -1),
+            (b"99999999999", 1_215_752_191),
+        ] {
+            assert_eq!(time(word), Some(seconds), "{word:?}");
+        }
     }
 
     #[test]
@@ -95,10 +114,10 @@ mod tests {
             b"1e3",
             b"\xb21",
         ] {
-            assert_eq!((length(word), unsigned(word)), (None, None), "{word:?}");
-            assert!(!is_unsigned(word) && !is_signed(word), "{word:?}");
+            assert_eq!((length(word), digits(word)), (None, None), "{word:?}");
+            assert_eq!((number(word), time(word)), (None, None), "{word:?}");
         }
         assert_eq!(length(b"+1"), None);
-        assert!(!is_unsigned(b"-1"));
+        assert_eq!(number(b"-1"), None);
     }
 }

@@ -131,7 +131,7 @@ fn status(command: Command, line: &[u8]) -> Option<Outcome> {
         [b'M', b'E', b' ', ..] => (command == MetaDebug, Outcome::Found),
         [b'V', b'E', b'R', b'S', b'I', b'O', b'N', b' ', ..] => (command == Version, Outcome::Ok),
         number => (
-            matches!(command, Incr | Decr) && number::unsigned(number).is_some(),
+            matches!(command, Incr | Decr) && number::digits(number).is_some(),
             Outcome::Found,
         ),
     };

@@ -5,7 +5,7 @@
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, is_signed, is_unsigned};
+use super::number::{self, number, time};
 use super::request::refuse;
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
@@ -20,7 +20,7 @@ pub(super) fn get(
 ) -> Result<(), Bad> {
     if has_ttl {
         request.ttl = required(line, &mut words)?;
-        if !is_signed(request.ttl.of(line.text)) {
+        if time(request.ttl.of(line.text)).is_none() {
             return Err(refuse(line.head, error::BAD_TTL));
         }
     }
@@ -68,9 +68,9 @@ pub(super) fn store(
     };
     request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
-    let good = is_unsigned(flags.of(line.text))
-        && is_signed(request.ttl.of(line.text))
-        && id.is_none_or(|id| is_unsigned(id.of(line.text)));
+    let good = number(flags.of(line.text)).is_some()
+        && time(request.ttl.of(line.text)).is_some()
+        && id.is_none_or(|id| number(id.of(line.text)).is_some());
     let length = number::length(length.of(line.text)).filter(|_| good);
     let Some(length) = length else {
         return Err(refuse_unless_quiet(line, error::BAD_FORMAT));
@@ -92,7 +92,7 @@ pub(super) fn arithmetic(line: Line<'_>, mut words: Words<'_>, request: &mut Req
     let delta = required(line, &mut words)?;
     request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
-    check(line, is_unsigned(delta.of(line.text)), error::BAD_DELTA)?;
+    check(line, number(delta.of(line.text)).is_some(), error::BAD_DELTA)?;
     Ok(())
 }
 
@@ -103,19 +103,22 @@ pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
     request.ttl = required(line, &mut words)?;
     request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
-    check(line, is_signed(request.ttl.of(line.text)), error::BAD_TTL)?;
+    check(line, time(request.ttl.of(line.text)).is_some(), error::BAD_TTL)?;
     Ok(())
 }
 
 /// `delete KEY [0] [noreply]`; the `0` is a delay of old times. A key `noreply` needs one: where it is the last word, newer
-/// servers delete it and do not answer.
+/// servers delete it and do not answer. Whoever sends that waits for an answer, and is told.
 #[inline]
 pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     let mut after = words.clone();
     let is_delay = |word: Span| word.of(line.text) == b"0";
     let good = match (after.next(), after.next(), after.next()) {
-        (None, ..) => request.key.of(line.text) != b"noreply",
+        (None, ..) if request.key.of(line.text) == b"noreply" => {
+            return Err(refuse(line.head, error::DELETE_USAGE));
+        }
+        (None, ..) => true,
         (Some(only), None, _) => {
             let is_delay = is_delay(only);
             request.quiet = quiet(line, if is_delay { after } else { words })?;
@@ -145,7 +148,7 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
         return Ok(());
     }
     request.quiet = quiet(line, words)?;
-    check(line, is_signed(delay.of(line.text)), error::BAD_TTL)?;
+    check(line, time(delay.of(line.text)).is_some(), error::BAD_TTL)?;
     Ok(())
 }
 
@@ -154,7 +157,7 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let level = required(line, &mut words)?;
     request.quiet = quiet(line, words)?;
-    check(line, is_unsigned(level.of(line.text)), error::BAD_FORMAT)?;
+    check(line, number(level.of(line.text)).is_some(), error::BAD_FORMAT)?;
     Ok(())
 }
 

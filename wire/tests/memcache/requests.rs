@@ -82,6 +82,11 @@ fn what_stands_on_a_line() {
         ),
         ("delete noreply 0\r\n", r#"Delete Delete key="noreply""#),
         (
+            "delete noreply\r\n",
+            r#""CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\\r\\n""#,
+        ),
+        ("delete noreply noreply\r\n", r#""""#),
+        (
             "delete noreply 0 noreply\r\n",
             r#"Delete Delete key="noreply" quiet=" noreply""#,
         ),

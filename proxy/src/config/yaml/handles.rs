@@ -70,7 +70,8 @@ handles! {
     /// The nearest child that is up: same process, same host, same zone, elsewhere.
     nearest: ChildrenForm => Route::Nearest;
     /// A child for each command or group of commands. A command's own entry wins over its group's; what has neither
-    /// goes to `default`, and without one is answered as by `null`.
+    /// goes to `default`, and without one is answered as by `null`. An `mg` belongs to the group of what it does: with `N`
+    /// it may store and is a write, with `T` it is a touch, otherwise a read.
     by_operation: OperationsForm => |(operations, default)| Route::ByOperation { operations, default };
     /// The child whose prefix the key begins with; of several the longest prefix.
     by_prefix: ByPrefixKeys => |keys: ByPrefixKeys| Route::ByPrefix {
@@ -104,12 +105,14 @@ handles! {
         errors: keys.errors,
         limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
     };
-    /// Reads and deletes: the children in turn until one has the key. Everything else: the first child.
+    /// Reads (`gat` is one, `touch` is not) and deletes: the children in turn until one has the key. Everything else: the
+    /// first child.
     miss_failover: MissFailoverKeys => |keys: MissFailoverKeys| Route::MissFailover {
         children: keys.children,
         best_on_error: keys.best_on_error,
     };
-    /// `failover` in which what is stored in the children that stand in does not live long.
+    /// `failover` in which nothing is stored for long in the children that stand in: they get each expiry time as by
+    /// `modify_ttl` with `min`, also those of `touch`, `gat` and the meta commands' flags.
     failover_with_ttl: FailoverWithTtlKeys => |keys: FailoverWithTtlKeys| Route::FailoverWithTtl {
         normal: Box::new(keys.normal),
         failover: keys.failover,

@@ -1,5 +1,7 @@
 //! How a key chooses one of several children.
 
+use std::{fmt, mem::discriminant};
+
 use crate::config::{
     Complaint,
     document::Node,
@@ -79,6 +81,16 @@ impl Choice for Algorithm {
         ),
         ("random", Self::Random, "any that is up"),
     ];
+}
+
+impl fmt::Display for Algorithm {
+    /// The word for it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::WORDS
+            .iter()
+            .find(|(_, algorithm, _)| discriminant(algorithm) == discriminant(self));
+        f.write_str(found.map_or("", |(word, ..)| word))
+    }
 }
 
 impl Choice for KeyHash {

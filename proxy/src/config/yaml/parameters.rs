@@ -110,7 +110,7 @@ section! {
         normal: RouteForm,
         /// Those that stand in: a pool's name for all its servers, or a list of routes.
         failover: ChildrenForm,
-        /// Seconds that values stored in them live.
+        /// Seconds that values in them live at most from when they are stored or touched.
         ttl: Count<1, { i32::MAX as u32 }> = 60,
         /// The errors that make it go on.
         errors: ErrorsForm,
@@ -150,9 +150,9 @@ section! {
     pub(super) struct FaultKeys {
         /// Where requests go on.
         child: RouteForm,
-        /// Hold each request this long.
+        /// Hold each request this long, but not values of more than 64 KiB, which pass through as they come.
         delay: Time = Duration::ZERO,
-        /// Answer this share of them with an error.
+        /// Answer this share of them with an error, after the delay.
         error_rate: Share = 0.0,
     }
 }

@@ -1,8 +1,8 @@
 //! flush_all, version.
 
-use proxima_wire::message::Outcome;
+use proxima_wire::{memcache::time, message::Outcome};
 
-use super::{VERSION, call::Call, line::time, say};
+use super::{VERSION, call::Call, say};
 
 /// `flush_all [DELAY]`
 pub(super) fn flush_all(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {

@@ -1,12 +1,8 @@
 //! incr, decr: the value as a number.
 
-use proxima_wire::message::Outcome;
+use proxima_wire::{memcache::number, message::Outcome};
 
-use super::{
-    call::Call,
-    line::{number, push},
-    refuse, say,
-};
+use super::{call::Call, line::push, refuse, say};
 use crate::near::store::{Counter, Entry, Marks, Meta};
 
 /// The value is no number.

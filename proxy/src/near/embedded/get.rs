@@ -1,12 +1,11 @@
 //! get, gets, gat, gats: the values of keys. touch: another expiry time.
 
-use proxima_wire::{memcache::keys, message::Outcome};
-
-use super::{
-    call::Call,
-    line::{push, time},
-    say,
+use proxima_wire::{
+    memcache::{keys, time},
+    message::Outcome,
 };
+
+use super::{call::Call, line::push, say};
 use crate::near::store::{Counter, Entry, Item, Miss};
 
 const END: &[u8] = b"END\r\n";

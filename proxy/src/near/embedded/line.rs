@@ -1,4 +1,4 @@
-//! Numbers and times of a command line.
+//! Numbers on a line, and the times they mean.
 
 /// Longer times than this are moments since 1970: 30 days in seconds.
 const LONGEST_TTL: i64 = 60 * 60 * 24 * 30;
@@ -20,8 +20,8 @@ impl Clock {
 
     /// memcached's expiry time as the store's: 0 is never, a negative one long ago, up to 30 days from now on, beyond
     /// that since 1970.
-    pub(super) fn expires(self, ttl: i64) -> u64 {
-        let (second, unix) = (self.second() as i64, self.unix as i64);
+    pub(super) fn expires(self, ttl: i32) -> u64 {
+        let (second, unix, ttl) = (self.second() as i64, self.unix as i64, i64::from(ttl));
         let at = match ttl {
             0 => return 0,
             ..0 => 0,
@@ -36,22 +36,6 @@ impl Clock {
     pub(super) fn ttl(self, expires: u64) -> Option<u32> {
         (expires != 0).then(|| (expires / 1000).wrapping_sub(self.second()) as u32)
     }
-}
-
-/// A decimal number without a sign.
-pub(super) fn number(word: &[u8]) -> Option<u64> {
-    let is_digits = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
-    let text = str::from_utf8(word).ok().filter(|_| is_digits)?;
-    text.parse().ok()
-}
-
-/// A time: a decimal number, maybe negative.
-pub(super) fn time(word: &[u8]) -> Option<i64> {
-    let seconds = match word.strip_prefix(b"-") {
-        Some(digits) => 0_i64.checked_sub_unsigned(number(digits)?)?,
-        None => i64::try_from(number(word)?).ok()?,
-    };
-    i32::try_from(seconds).is_ok().then_some(seconds)
 }
 
 /// Appends a number.

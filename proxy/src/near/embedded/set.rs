@@ -1,12 +1,11 @@
 //! set, add, replace, append, prepend, cas: a value, under a condition.
 
-use proxima_wire::{memcache::error, message::Outcome};
-
-use super::{
-    call::Call,
-    line::{number, time},
-    refuse, say, too_large,
+use proxima_wire::{
+    memcache::{error, number, time},
+    message::Outcome,
 };
+
+use super::{call::Call, refuse, say, too_large};
 use crate::near::store::{Counter, Entry, Marks, Meta};
 
 /// When a value is stored, and how.

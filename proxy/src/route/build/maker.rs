@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::{Build, BuildError};
 use crate::{
-    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, Source},
+    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, Source, TtlAction},
     members::Registry,
     route::{
         handle::{
-            Failover, FaultRoute, HostId, Log, MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild,
+            Fail, Failover, Hold, HostId, Log, MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild,
             RoundRobin, Tokens, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
@@ -156,7 +156,6 @@ impl<'a> Maker<'_, 'a> {
                     Failover {
                         errors: errors.clone(),
                         limit,
-                        ttl: None,
                     },
                     nodes,
                 )
@@ -168,12 +167,17 @@ impl<'a> Maker<'_, 'a> {
                 errors,
             } => {
                 let mut nodes = vec![self.node(normal)?];
-                nodes.extend(self.children(failover)?);
+                for stand_in in self.children(failover)? {
+                    let bound = ModifyTtl {
+                        ttl: i64::from(*ttl),
+                        action: TtlAction::Min,
+                    };
+                    nodes.push(self.wrap(bound, stand_in));
+                }
                 self.attempt(
                     Failover {
                         errors: errors.clone(),
                         limit: None,
-                        ttl: Some(*ttl),
                     },
                     nodes,
                 )
@@ -186,6 +190,7 @@ impl<'a> Maker<'_, 'a> {
                 self.attempt(
                     MissFailover {
                         best_on_error: *best_on_error,
+                        touch: self.build.dialect.command("touch"),
                     },
                     nodes,
                 )
@@ -221,8 +226,15 @@ impl<'a> Maker<'_, 'a> {
                 self.wrap(Log, child)
             }
             Route::Fault { child, fault } => {
-                let child = self.node(child)?;
-                self.wrap(FaultRoute(fault.clone()), child)
+                let mut node = self.node(child)?;
+                if fault.error_rate > 0.0 {
+                    node = self.wrap(Fail(fault.error_rate), node);
+                }
+                // Around the errors: those that will fail are held as well.
+                if !fault.delay.is_zero() {
+                    node = self.wrap(Hold(fault.delay), node);
+                }
+                node
             }
             Route::ByRoutingPrefix { routes, default } => self.by_routing_prefix(routes, default)?,
         })

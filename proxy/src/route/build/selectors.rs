@@ -8,7 +8,7 @@ use super::{BuildError, maker::Maker};
 use crate::{
     config::schema::Route,
     route::{
-        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, ModifyKey},
+        handle::{ByKeyPattern, ByOperation, ByPrefix, ByRoutingPrefix, CLASSES, ModifyKey},
         tree::{Leaf, Node, NodeId},
     },
 };
@@ -24,24 +24,22 @@ impl<'a> Maker<'_, 'a> {
             Some(route) => self.node(route)?,
             None => self.push(Node::Leaf(Leaf::Null)),
         }];
-        let mut table = Box::new([0; 256]);
+        let mut table = Box::new([[0; 256]; CLASSES]);
         let mut named = Vec::new();
         for (name, route) in operations {
             nodes.push(self.node(route)?);
             let child = nodes.len() as u16 - 1;
             match (group(name), self.build.dialect.command(name)) {
-                (Some(classes), _) => self.build.dialect.commands(&mut |command, class| {
-                    if classes.contains(&class) {
-                        table[usize::from(command)] = child;
-                    }
-                }),
+                (Some(class), _) => table[class as usize].fill(child),
                 // Single commands are set last: they win over their group.
                 (None, Some(command)) => named.push((command, child)),
                 (None, None) => return Err(BuildError::Operation(name.clone())),
             }
         }
         for (command, child) in named {
-            table[usize::from(command)] = child;
+            for class in table.iter_mut() {
+                class[usize::from(command)] = child;
+            }
         }
         Ok(self.choose(ByOperation { table }, nodes))
     }
@@ -113,13 +111,13 @@ impl<'a> Maker<'_, 'a> {
 }
 
 /// The words that stand for several commands.
-fn group(name: &str) -> Option<&'static [Class]> {
+fn group(name: &str) -> Option<Class> {
     Some(match name {
-        "read" => &[Class::Read],
-        "write" => &[Class::Write],
-        "delete" => &[Class::Delete],
-        "arithmetic" => &[Class::Arithmetic],
-        "touch" => &[Class::Touch],
+        "read" => Class::Read,
+        "write" => Class::Write,
+        "delete" => Class::Delete,
+        "arithmetic" => Class::Arithmetic,
+        "touch" => Class::Touch,
         _ => return None,
     })
 }

@@ -1,13 +1,18 @@
-//! by_operation: by the command. Resolved to a table of command numbers when the tree is built.
+//! by_operation: by the command, and by what the request does. Resolved to a table when the tree is built.
+
+use proxima_wire::message::Class;
 
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
 
 #[derive(Debug)]
 pub(in crate::route) struct ByOperation {
-    /// Child by command number.
-    pub(in crate::route) table: Box<[u16; 256]>,
+    /// Child by class and command number: an `mg` may read, write or touch.
+    pub(in crate::route) table: Box<[[u16; 256]; CLASSES]>,
 }
+
+/// Classes there are.
+pub(in crate::route) const CLASSES: usize = Class::Session as usize + 1;
 
 impl Choose for ByOperation {
     fn name(&self) -> &'static str {
@@ -16,10 +21,11 @@ impl Choose for ByOperation {
 
     #[inline]
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
-        usize::from(self.table[usize::from(query.command)])
+        usize::from(self.table[query.class as usize][usize::from(query.command)])
     }
 
     fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {
-        format!("operation {}", query.dialect.command_name(query.command))
+        let name = query.dialect.command_name(query.command);
+        format!("operation {name} ({:?})", query.class).to_lowercase()
     }
 }

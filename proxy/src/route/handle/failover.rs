@@ -1,4 +1,4 @@
-//! failover (and failover_with_ttl, mcrouter's gutter): the children in order while the reply is a failover error.
+//! failover: the children in order while the reply is a failover error.
 
 use std::cell::Cell;
 
@@ -13,8 +13,6 @@ use crate::{
 pub(in crate::route) struct Failover {
     pub(in crate::route) errors: FailoverErrors,
     pub(in crate::route) limit: Option<Tokens>,
-    /// Expiry of what is stored in children other than the first.
-    pub(in crate::route) ttl: Option<u32>,
 }
 
 /// mcrouter's failover_limit: a bucket, full at the start; each request earns, each failover costs one.
@@ -47,26 +45,20 @@ impl Tokens {
 }
 
 impl Failover {
-    fn goes_on(&self, class: Class, outcome: Outcome) -> bool {
-        let listed = match class {
+    /// The errors that count for this class; none = the defaults.
+    const fn listed(&self, class: Class) -> Option<&Vec<Outcome>> {
+        match class {
             Class::Read | Class::Touch => &self.errors.gets,
             Class::Delete => &self.errors.deletes,
             _ => &self.errors.updates,
-        };
-        match listed {
-            Some(list) => list.contains(&outcome),
-            None => outcome.is_failover(),
         }
+        .as_ref()
     }
 }
 
 impl Attempt for Failover {
     fn name(&self) -> &'static str {
-        if self.ttl.is_some() {
-            "failover_with_ttl"
-        } else {
-            "failover"
-        }
+        "failover"
     }
 
     fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
@@ -75,7 +67,11 @@ impl Attempt for Failover {
         {
             tokens.earn();
         }
-        if !self.goes_on(query.class, outcome) || tried + 1 >= children {
+        let counts = match self.listed(query.class) {
+            Some(list) => list.contains(&outcome),
+            None => outcome.is_failover(),
+        };
+        if !counts || tried + 1 >= children {
             return None;
         }
         // Nobody was there to be loaded: such failovers are free.
@@ -87,15 +83,12 @@ impl Attempt for Failover {
         allowed.then_some(tried + 1)
     }
 
-    fn ttl(&self, index: usize, class: Class) -> Option<i64> {
-        (index > 0 && class == Class::Write).then_some(self.ttl?.into())
+    fn goes_on(&self, query: &Query<'_>) -> bool {
+        self.listed(query.class).is_none_or(|list| !list.is_empty())
     }
 
     fn why(&self) -> String {
-        match self.ttl {
-            Some(ttl) => format!("the next after an error; what is stored there expires after {ttl} s"),
-            None => "the next after an error".into(),
-        }
+        "the next after an error".into()
     }
 }
 
@@ -118,7 +111,6 @@ mod tests {
         let failover = Failover {
             errors: FailoverErrors::default(),
             limit: None,
-            ttl: None,
         };
         let read = query(Class::Read);
         for outcome in [
@@ -150,11 +142,7 @@ mod tests {
             gets: Some(vec![Outcome::Ejected]),
             ..Default::default()
         };
-        let failover = Failover {
-            errors,
-            limit: None,
-            ttl: None,
-        };
+        let failover = Failover { errors, limit: None };
         assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Timeout), None);
         assert_eq!(
             failover.next(&query(Class::Read), 0, 2, Outcome::Ejected),
@@ -175,7 +163,6 @@ mod tests {
         let failover = Failover {
             errors: FailoverErrors::default(),
             limit,
-            ttl: None,
         };
         let read = query(Class::Read);
         let tries: Vec<_> = (0..4)

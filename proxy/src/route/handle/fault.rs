@@ -1,32 +1,48 @@
-//! fault: delays requests or answers errors, so that users can try how their clients bear it.
+//! fault: holds requests, then fails some of them, so that users can try how their clients bear it.
+
+use std::time::Duration;
 
 use proxima_wire::message::{Outcome, Request};
 
 use super::Random;
-use crate::{
-    config::schema::Fault,
-    route::tree::{Query, Wrap, Wrapped},
-};
+use crate::route::tree::{Query, Wrap, Wrapped};
 
+/// Holds each request this long.
 #[derive(Debug)]
-pub(in crate::route) struct FaultRoute(pub(in crate::route) Fault);
+pub(in crate::route) struct Hold(pub(in crate::route) Duration);
 
-impl Wrap for FaultRoute {
+impl Wrap for Hold {
+    fn name(&self) -> &'static str {
+        "fault"
+    }
+
+    fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
+        Wrapped::Delay(u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    fn why(&self) -> String {
+        format!("delay {:?}", self.0)
+    }
+}
+
+/// Fails this share of requests.
+#[derive(Debug)]
+pub(in crate::route) struct Fail(pub(in crate::route) f64);
+
+impl Wrap for Fail {
     fn name(&self) -> &'static str {
         "fault"
     }
 
     fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, random: &mut Random) -> Wrapped {
-        if self.0.error_rate > 0.0 && random.fraction() < self.0.error_rate {
-            return Wrapped::Fail(Outcome::LocalError, "fault injected by the route".into());
-        }
-        match self.0.delay.as_micros() {
-            0 => Wrapped::Pass,
-            delay => Wrapped::Delay(u64::try_from(delay).unwrap_or(u64::MAX)),
+        if random.fraction() < self.0 {
+            Wrapped::Fail(Outcome::LocalError, "fault injected by the route".into())
+        } else {
+            Wrapped::Pass
         }
     }
 
     fn why(&self) -> String {
-        format!("delay {:?}, errors {} %", self.0.delay, self.0.error_rate * 100.0)
+        format!("errors {} %", self.0 * 100.0)
     }
 }

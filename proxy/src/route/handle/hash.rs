@@ -60,6 +60,6 @@ impl Choose for HashRoute {
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
         let key = self.hashed(query.key).escape_ascii().to_string();
         let algorithm = self.spec.algorithm;
-        format!("{algorithm:?} of {key:?}: number {chosen} of {}", children.len())
+        format!("{algorithm} of {key:?}: number {chosen} of {}", children.len())
     }
 }

@@ -1,4 +1,5 @@
-//! miss_failover: reads and deletes try the children in turn until one has the key; everything else asks the first only.
+//! miss_failover, with mcrouter's rules: reads and deletes try the children in turn until one has the key; everything
+//! else asks the first only.
 
 use proxima_wire::message::{Class, Outcome};
 
@@ -8,6 +9,8 @@ use crate::route::tree::{Attempt, Query};
 pub(in crate::route) struct MissFailover {
     /// When nobody has it: the best reply, not the last.
     pub(in crate::route) best_on_error: bool,
+    /// `touch`: unlike the others of its class it reads nothing.
+    pub(in crate::route) touch: Option<u8>,
 }
 
 impl Attempt for MissFailover {
@@ -16,17 +19,24 @@ impl Attempt for MissFailover {
     }
 
     fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
-        let looks_on = matches!(query.class, Class::Read | Class::Touch | Class::Delete);
         let found = outcome.is_hit() || outcome == Outcome::Ok;
-        (looks_on && !found && tried + 1 < children).then_some(tried + 1)
+        (self.goes_on(query) && !found && tried + 1 < children).then_some(tried + 1)
     }
 
     fn best_on_failure(&self) -> bool {
         self.best_on_error
     }
 
+    fn goes_on(&self, query: &Query<'_>) -> bool {
+        match query.class {
+            Class::Read | Class::Delete => true,
+            Class::Touch => self.touch != Some(query.command),
+            _ => false,
+        }
+    }
+
     fn why(&self) -> String {
-        "the next after a miss or an error (reads and deletes)".into()
+        "the next after a miss or an error".into()
     }
 }
 
@@ -37,7 +47,10 @@ mod tests {
 
     #[test]
     fn a_miss_goes_on_and_a_write_does_not() {
-        let route = MissFailover { best_on_error: false };
+        let route = MissFailover {
+            best_on_error: false,
+            touch: Some(1),
+        };
         let query = |class| Query {
             command: 0,
             class,
@@ -48,5 +61,14 @@ mod tests {
         assert_eq!(route.next(&query(Class::Read), 1, 2, Outcome::NotFound), None);
         assert_eq!(route.next(&query(Class::Read), 0, 2, Outcome::Found), None);
         assert_eq!(route.next(&query(Class::Write), 0, 2, Outcome::Timeout), None);
+        let (reads_too, only_touches) = (
+            query(Class::Touch),
+            Query {
+                command: 1,
+                ..query(Class::Touch)
+            },
+        );
+        assert_eq!(route.next(&reads_too, 0, 2, Outcome::NotFound), Some(1));
+        assert_eq!(route.next(&only_touches, 0, 2, Outcome::NotFound), None);
     }
 }

@@ -21,11 +21,11 @@ pub use self::random::Random;
 pub(super) use self::{
     all::name as gather_name,
     by_key_pattern::ByKeyPattern,
-    by_operation::ByOperation,
+    by_operation::{ByOperation, CLASSES},
     by_prefix::ByPrefix,
     by_routing_prefix::ByRoutingPrefix,
     failover::{Failover, Tokens},
-    fault::FaultRoute,
+    fault::{Fail, Hold},
     hash::HashRoute,
     host_id::HostId,
     log::Log,

@@ -1,6 +1,9 @@
 //! modify_ttl: changes the expiry of everything but deletes.
 
-use proxima_wire::message::{Class, Request};
+use proxima_wire::{
+    memcache::time,
+    message::{Class, Request},
+};
 
 use super::Random;
 use crate::{
@@ -23,10 +26,7 @@ impl Wrap for ModifyTtl {
         if request.class == Class::Delete || (request.ttl.is_empty() && request.class != Class::Write) {
             return Wrapped::Pass;
         }
-        let own: i64 = std::str::from_utf8(request.ttl.of(message))
-            .ok()
-            .and_then(|t| t.parse().ok())
-            .unwrap_or(0);
+        let own = time(request.ttl.of(message)).map_or(0, i64::from);
         // 0 = never expires: the largest of all.
         let keeps = self.action == TtlAction::Min && own != 0 && (self.ttl == 0 || own <= self.ttl);
         if keeps {

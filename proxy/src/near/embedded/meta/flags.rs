@@ -1,11 +1,8 @@
 //! The flags of a meta command. The codec has made sure that none stands twice and that `T` and `N` carry numbers.
 
-use proxima_wire::memcache::error;
+use proxima_wire::memcache::{error, number, time};
 
-use crate::near::embedded::{
-    call::Call,
-    line::{number, time},
-};
+use crate::near::embedded::call::Call;
 
 /// The longest opaque, its `O` included.
 const OPAQUE: usize = 32;
@@ -21,11 +18,11 @@ pub(super) struct Flags {
     /// `I`: a stale value may be stored, or the item becomes stale.
     pub(super) invalidate: bool,
     /// `N`: make the item, with this expiry time, if it is not there.
-    pub(super) vivify: Option<i64>,
+    pub(super) vivify: Option<i32>,
     /// `R`: who reads with less time left than this is to recache the item.
-    pub(super) recache: Option<i64>,
+    pub(super) recache: Option<i32>,
     /// `T`: another expiry time.
-    pub(super) ttl: Option<i64>,
+    pub(super) ttl: Option<i32>,
     /// `F`: the client's flags.
     pub(super) flags: u32,
     /// `C`: the cas id that the item must have.
@@ -65,8 +62,9 @@ impl Flags {
                     Some(initial) => flags.initial = initial,
                     None => fault = Some(BAD_INITIAL),
                 },
-                b'F' => match number(argument).and_then(|flags| u32::try_from(flags).ok()) {
-                    Some(client_flags) => flags.flags = client_flags,
+                b'F' => match number(argument) {
+                    // 32 bits are kept, as of an expiry time.
+                    Some(client_flags) => flags.flags = client_flags as u32,
                     // memcached has no text of its own for this one.
                     None => fault = fault.or(Some(error::BAD_FORMAT)),
                 },
