@@ -4,6 +4,7 @@ import json
 import pathlib
 
 import pytest
+import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from harness import until
@@ -164,6 +165,17 @@ def test_stats_tell_the_proxys_own_figures(proxy, server):
 def test_unknown_pages_are_404_and_reload_is_not_a_get(proxy):
     assert proxy.http("/nothing")[0] == 404
     assert proxy.http("/reload")[0] == 405
+
+
+def test_the_configuration_shown_is_the_one_that_runs(embedded, proxima):
+    program = embedded("--workers", "1")
+    options = f"--listen {program.address} --admin {program.admin} --workers 1"
+    status, text = program.http("/config")
+    first, *rest = text.splitlines()
+    assert status == 200 and first == f"# {options}: in the place of what is said here"
+    assert yaml.safe_load("\n".join(rest)) == yaml.safe_load(text)
+    unchanged = proxima(config("embedded"))
+    assert unchanged.http("/config")[1] == unchanged.file.read_text()
 
 
 def test_connections_that_ask_nothing_are_few_and_do_not_last(server, proxy):
