@@ -193,7 +193,7 @@ def test_unknown_flags_are_logged_and_ignored(servers, mcrouter):
 
 def test_what_is_not_there_is_said_at_start(servers, mcrouter):
     log = mcrouter(node_local(servers), "--async-dir=/tmp").log()
-    for part in ("asynchronous log", "leases", "--stats-root", "--async-dir"):
+    for part in ("asynchronous log", "leases", "--stats-root", "--async-dir", "/*/*/key"):
         assert part in log, part
 
 
@@ -258,6 +258,9 @@ def test_routing_prefixes_choose_the_route(memcached, mcrouter):
         assert (here.get("k"), there.get("k")) == (b"default", b"there")
         assert client.get("/b/b/k") == b"there"
         assert client.get("/a/a/k") == b"default"
+        for several in (b"/*/*/k", b"/a/*/k", b"/a/fallback/k"):
+            assert client.ask(b"delete %b\r\n" % several) == b"SERVER_ERROR RootRoute: No rh found\r\n"
+        assert (here.get("k"), there.get("k")) == (b"default", b"there")
 
 
 def test_keep_writing_goes_on_without_a_lost_node_and_repairs_it(servers, mcrouter):

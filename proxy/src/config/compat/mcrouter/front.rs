@@ -32,12 +32,13 @@ const ARGUMENT: &str = "<command line>";
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that are not there whatever the options say.
-const NOT_THERE: [&str; 5] = [
+const NOT_THERE: [&str; 6] = [
     "the asynchronous log of failed deletes",
     "leases",
     "`get __mcrouter__.…`",
     "files of statistics, traffic taps and configuration dumps",
     "the preprocessor's macros",
+    "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
 ];
 
 /// What a command line comes to.
