@@ -1,13 +1,16 @@
 """What operators and their tools see on the admin port."""
 
 import json
+import pathlib
 
 import pytest
+import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from harness import until
 from harness.copies import replicated, until_current, until_out
 from harness.proxy import config
+from harness.raw import Raw
 
 
 @pytest.fixture
@@ -174,3 +177,32 @@ def test_stats_tell_the_proxys_own_figures(proxy, server):
 def test_unknown_pages_are_404_and_reload_is_not_a_get(proxy):
     assert proxy.http("/nothing")[0] == 404
     assert proxy.http("/reload")[0] == 405
+
+
+def test_the_configuration_shown_is_the_one_that_runs(embedded, proxima):
+    program = embedded("--workers", "1")
+    options = f"--listen {program.address} --admin {program.admin} --workers 1"
+    status, text = program.http("/config")
+    first, *rest = text.splitlines()
+    assert status == 200 and first == f"# {options}: in the place of what is said here"
+    assert yaml.safe_load("\n".join(rest)) == yaml.safe_load(text)
+    unchanged = proxima(config("embedded"))
+    assert unchanged.http("/config")[1] == unchanged.file.read_text()
+
+
+def test_connections_that_ask_nothing_are_few_and_do_not_last(server, proxy):
+    half = [Raw(proxy.admin) for _ in range(200)]
+    for connection in half:
+        try:
+            connection.send(b"GET /live HTTP/1.1\r\n")
+        except OSError:
+            # One too many, and already closed.
+            pass
+    folder = pathlib.Path(f"/proc/{proxy.process.pid}/fd")
+    until(lambda: len(list(folder.iterdir())) < 150, "one too many is closed at once")
+    with proxy.raw() as client:
+        client.set("k", "v")
+    # Nobody of them leaves.
+    until(lambda: proxy.http("/live") == (200, "live\n"), "operators are served again")
+    for connection in half:
+        connection.close()

@@ -1,6 +1,7 @@
 """Values far larger than anything that is held whole, and clients that make trouble with them: nobody else notices."""
 
 import os
+import time
 
 import pytest
 
@@ -131,6 +132,23 @@ def test_a_client_that_takes_nothing_for_too_long_is_closed(server, proxima, val
         load.after(200)
         with pytest.raises(Closed):
             idler.exactly(LARGE)
+
+
+def test_a_client_that_reads_slowly_all_the_time_is_not_cut_off(server, proxima, value):
+    """Its kernel takes what it reads at once; ours says so only when there is room for megabytes."""
+    pool = {"servers": [server.address], "timeout": "20s"}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"write_timeout": "2s"}))
+    server.set("large", value)
+    reply = b"VALUE large 0 %d\r\n%b\r\nEND\r\n" % (len(value), value)
+    with proxy.raw() as client:
+        client.send(b"get large\r\n")
+        taken = b""
+        for _ in range(80):
+            taken += client.sock.recv(40_000)
+            time.sleep(0.1)
+        assert taken + client.exactly(len(reply) - len(taken)) == reply
+    assert proxy.metric("clients_closed_total", reason="slow") == 0
+
 
 
 def test_half_a_command_and_then_silence_hurts_nobody(proxy):

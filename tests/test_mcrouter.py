@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from harness import ports, until
+from harness.copies import until_current
 from harness.load import Load
 from harness.proxy import BINARY, Program
 
@@ -41,12 +42,13 @@ def node_local(servers):
 class Router(Program):
     """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, by name or as a command."""
 
-    def __init__(self, text, folder, *arguments, program=(BINARY, "mcrouter")):
+    def __init__(self, text, folder, io, *arguments, program=(BINARY, "mcrouter")):
         self.file = pathlib.Path(folder) / f"mcrouter-{ports.free()}.json"
         self.write(text)
-        port = ports.free()
+        port, admin = ports.free(), ports.address()
         command = [*program, "--listen-addresses=127.0.0.1", f"--port={port}", f"--config-file={self.file}"]
-        super().__init__([*command, f"--stats-root={folder}", *arguments], folder, [f"127.0.0.1:{port}"])
+        command += [f"--stats-root={folder}", f"--admin={admin}", f"--io={io}", *arguments]
+        super().__init__(command, folder, [f"127.0.0.1:{port}"], admin)
         self.wait_ready()
 
     def write(self, text):
@@ -55,9 +57,9 @@ class Router(Program):
 
 
 @pytest.fixture
-def mcrouter(cleanup, tmp_path):
+def mcrouter(cleanup, io, tmp_path):
     def start(text, *arguments, **options):
-        router = Router(text, tmp_path, *arguments, **options)
+        router = Router(text, tmp_path, io, *arguments, **options)
         cleanup.callback(router.stop)
         return router
 
@@ -191,7 +193,7 @@ def test_unknown_flags_are_logged_and_ignored(servers, mcrouter):
 
 def test_what_is_not_there_is_said_at_start(servers, mcrouter):
     log = mcrouter(node_local(servers), "--async-dir=/tmp").log()
-    for part in ("asynchronous log", "leases", "--stats-root", "--async-dir"):
+    for part in ("asynchronous log", "leases", "--stats-root", "--async-dir", "/*/*/key"):
         assert part in log, part
 
 
@@ -256,6 +258,9 @@ def test_routing_prefixes_choose_the_route(memcached, mcrouter):
         assert (here.get("k"), there.get("k")) == (b"default", b"there")
         assert client.get("/b/b/k") == b"there"
         assert client.get("/a/a/k") == b"default"
+        for several in (b"/*/*/k", b"/a/*/k", b"/a/fallback/k"):
+            assert client.ask(b"delete %b\r\n" % several) == b"SERVER_ERROR RootRoute: No rh found\r\n"
+        assert (here.get("k"), there.get("k")) == (b"default", b"there")
 
 
 def test_keep_writing_goes_on_without_a_lost_node_and_repairs_it(servers, mcrouter):
@@ -275,6 +280,42 @@ def test_keep_writing_goes_on_without_a_lost_node_and_repairs_it(servers, mcrout
         assert own.get("k") != b"old"
         client.send(b"get k\r\n")
         assert client.line() in (b"END\r\n", b"VALUE k 0 3\r\n")
+
+
+def test_a_pool_of_two_keeps_writing_when_one_copy_is_enough(memcached, mcrouter):
+    own, other = memcached.several(2)
+    router = mcrouter(node_local([own, other]), "--keep-writing=1", "--server-timeout=200")
+    with router.raw() as client:
+        client.set("k", "old")
+        other.kill()
+        until(lambda: client.ask(b"set k 0 0 3\r\nnew\r\n") == b"STORED\r\n", "writes go on")
+        assert client.get("k") == b"new"
+
+
+def test_a_restarted_one_still_knows_which_node_missed_a_write(servers, mcrouter, tmp_path):
+    options = ("--keep-writing", f"--keep-writing-state={tmp_path}/state.json", "--server-timeout=200")
+    first, own = mcrouter(node_local(servers), *options), servers[0]
+    # Without a file yet nothing is known of any copy.
+    until_current(first, *servers)
+    with first.raw() as client:
+        client.set("k", "old")
+        own.freeze()
+        client.set("k", "new")
+    first.kill()
+    own.thaw()
+    second = mcrouter(node_local(servers), *options)
+    with second.raw() as client:
+        for _ in range(50):
+            # Its own node, which held the old value, is repaired before it is read.
+            assert client.get("k") in (b"new", None)
+
+
+def test_operators_look_at_it_as_at_any_proxima(servers, mcrouter, io):
+    router = mcrouter(node_local(servers))
+    assert router.http("/ready")[0] == 200
+    assert router.explain("k").count(servers[0].address) >= 1
+    assert router.metric("clients_accepted_total") >= 0 and router.version()
+    assert f"io={io}" in router.log()
 
 
 def test_without_keep_writing_the_start_says_what_would_help(servers, mcrouter):

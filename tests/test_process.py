@@ -188,6 +188,14 @@ def test_stats_conns_names_listeners_and_clients_as_memcached_does(proxima, tmp_
     assert sorted(value for key, value in rows if key.endswith(":listen_addr")) == sorted([tcp, unix])
 
 
+def test_the_store_inside_takes_as_large_a_value_as_memcached(embedded, memcached):
+    for server in (embedded(), memcached()):
+        with server.raw() as client:
+            for size, answer in ((1_000_000, b"STORED\r\n"), (1 << 20, b"SERVER_ERROR object too large for cache\r\n")):
+                assert client.ask(b"set k 0 0 %d\r\n%b\r\n" % (size, b"v" * size)) == answer
+                assert client.get("k") == (b"v" * 1_000_000 if size == 1_000_000 else None)
+
+
 def test_the_node_address_may_come_from_the_environment(memcached, io, tmp_path, cleanup, monkeypatch):
     server = memcached(host="127.0.0.7")
     made = config({"nearest": "cache"}, {"cache": [server.address]}, admin=ports.address())

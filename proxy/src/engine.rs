@@ -251,8 +251,9 @@ impl Engine {
         }
     }
 
-    /// Ends what clients have waited too long for. Called once a second; `refused` tells what a socket has not taken.
-    pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize) {
+    /// Ends what clients have waited too long for. Called once a second; `refused` tells what a socket has not taken,
+    /// `unacknowledged` what it has and its peer has not.
+    pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
         let patience = self.limits.write_timeout.as_micros() as u64;
         let mut gone = Vec::new();
@@ -261,8 +262,13 @@ impl Engine {
             let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
             buffered += due + client.stream.stash.len() + client.slots.held();
-            if waiting == 0 || waiting != client.stuck_backlog {
-                (client.stuck, client.stuck_backlog) = (now, waiting);
+            // A socket makes room in steps of megabytes: a slow reader's progress shows in what his kernel acknowledges.
+            let ahead = match client.stream.conn {
+                Some(conn) if waiting > 0 => waiting + unacknowledged(conn),
+                _ => 0,
+            };
+            if ahead == 0 || ahead != client.stuck_backlog {
+                (client.stuck, client.stuck_backlog) = (now, ahead);
             }
             // In the middle of a value it holds a lane, and others wait for one.
             let silent = client.is_uploading() && !client.stalled && now - client.active > patience;

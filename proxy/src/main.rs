@@ -77,6 +77,7 @@ fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
         &Memcache::MCROUTER
     };
     let options = Options {
+        io: front.io,
         dialect,
         ..Options::default()
     };

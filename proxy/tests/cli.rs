@@ -111,7 +111,9 @@ fn check_says_all_there_is_to_say() {
     let name = file.to_str().unwrap();
     let write = |text: &str| fs::write(&file, text).unwrap();
 
-    write("listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: [h:1], b: [h:2]}\n");
+    write(
+        "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: [\"127.0.0.1:1\"], b: [\"127.0.0.1:2\"]}\n",
+    );
     let good = said(&["proxima", "check", name]);
     assert_eq!(good.code, 0);
     assert!(
@@ -121,7 +123,20 @@ fn check_says_all_there_is_to_say() {
     );
     assert_eq!(
         good.err,
-        format!("{name}:2:19: pools.b: nothing uses the pool `b` (warning)\n")
+        format!("{name}:2:29: pools.b: nothing uses the pool `b` (warning)\n")
+    );
+
+    // An address needs no name server; this name has no address anywhere.
+    write(
+        "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: [\"[::1]:1\", localhost:1, nowhere.invalid:1]}\n",
+    );
+    let unresolved = said(&["proxima", "check", name]);
+    assert_eq!(unresolved.code, 0);
+    let about = format!("{name}: pools.a: `nowhere.invalid:1` does not resolve here (");
+    assert!(
+        unresolved.err.starts_with(&about) && unresolved.err.lines().count() == 1,
+        "{}",
+        unresolved.err
     );
 
     write("listeners: [{address: 127.0.0.1:1, route: c}]\nroutes: {m: {nearest: d}}\npools: {a: [h:1]}\n");

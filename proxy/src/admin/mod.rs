@@ -1,5 +1,6 @@
 //! The admin port: what operators and their tools look at. HTTP, on the control thread.
 
+mod connections;
 mod explain;
 mod members;
 mod metrics;
@@ -48,11 +49,7 @@ pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
         .route("/explain", get(explain::explain))
         .route("/reload", post(reload))
         .with_state(proxy);
-    tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::error!(%error, "the admin port has ended");
-        }
-    });
+    tokio::spawn(connections::answer(listener, router));
     Ok(bound)
 }
 

@@ -121,7 +121,19 @@ impl Run {
         }
         config.workers = self.workers.map(usize::from).or(config.workers);
         config.admin = self.admin.clone().or(config.admin.take());
+        let given = self.in_place().join(" ");
+        if !given.is_empty() {
+            loaded.text = format!("# {given}: in the place of what is said here\n{}", loaded.text);
+        }
         Ok(())
+    }
+
+    /// The options that were given and take the place of a key.
+    fn in_place(&self) -> Vec<String> {
+        let listen = self.listen.as_ref().map(|address| format!("--listen {address}"));
+        let admin = self.admin.as_ref().map(|address| format!("--admin {address}"));
+        let workers = self.workers.map(|count| format!("--workers {count}"));
+        [listen, admin, workers].into_iter().flatten().collect()
     }
 }
 
@@ -171,7 +183,7 @@ impl From<LogLevel> for tracing::Level {
 /// Say whether a configuration file is good
 ///
 /// Exits with 0 when it is. Otherwise one line for each mistake says file, line, column, the key, what is wrong and what
-/// would be right.
+/// would be right. Names of servers that do not resolve here are warned of.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example:\n  proxima check proxima.yaml && kill -HUP $(pidof proxima)")]
 pub(super) struct Check {

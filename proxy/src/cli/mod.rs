@@ -1,6 +1,7 @@
 //! The command line: what is asked, and the answers that need no data plane.
 
 mod args;
+mod names;
 
 use std::{ffi::OsString, path::Path};
 
@@ -110,15 +111,17 @@ fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
 /// Whether the configuration in `file` is good; warnings do not make it bad.
 fn check(file: &Path) -> Answer {
     match config::load(file) {
-        Ok(loaded) => Answer {
-            out: format!("{}: good, version {}\n", file.display(), loaded.version_hash),
-            err: loaded
-                .warnings
-                .iter()
-                .map(|warning| format!("{warning} (warning)\n"))
-                .collect(),
-            code: 0,
-        },
+        Ok(loaded) => {
+            let unresolved = names::unresolved(&loaded.config).into_iter();
+            let unresolved = unresolved.map(|warning| format!("{}: {warning}", file.display()));
+            Answer {
+                out: format!("{}: good, version {}\n", file.display(), loaded.version_hash),
+                err: (loaded.warnings.into_iter().chain(unresolved))
+                    .map(|warning| format!("{warning} (warning)\n"))
+                    .collect(),
+                code: 0,
+            }
+        }
         Err(error) => Answer::bad(1, error.to_string()),
     }
 }

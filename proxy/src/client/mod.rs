@@ -54,7 +54,7 @@ pub struct Client {
     /// Microseconds: the last time it sent anything or was answered, and since when it takes nothing of what it is due (0 = it does).
     pub active: u64,
     pub stuck: u64,
-    /// What the socket had not taken when `stuck` was set.
+    /// What was on its way to the peer, here and in the kernel, when `stuck` was set.
     pub stuck_backlog: usize,
 }
 

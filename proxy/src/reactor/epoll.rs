@@ -14,7 +14,7 @@ use rustix::{
 use slab::Slab;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Buffer, Conn, Event, Expect, Reactor, buffer::Memory};
+use super::{Buffer, Conn, Event, Expect, Reactor, buffer::Memory, unacknowledged::unacknowledged};
 
 /// One receive brings at most this much: larger than any message that enters a shared lane.
 const SCRATCH: usize = 64 * 1024;
@@ -388,6 +388,13 @@ impl Reactor for Epoll {
     fn local(&self, conn: Conn) -> Option<SocketAddr> {
         let source = self.sources.get(conn.index as usize)?;
         source.socket.local_addr().ok()?.as_socket()
+    }
+
+    fn unacknowledged(&self, conn: Conn) -> usize {
+        self.sources
+            .get(conn.index as usize)
+            .filter(|source| source.generation == conn.generation)
+            .map_or(0, |source| unacknowledged(&source.socket))
     }
 
     fn pause(&mut self, conn: Conn) {

@@ -10,6 +10,7 @@
 
 mod buffer;
 mod epoll;
+mod unacknowledged;
 mod uring;
 
 use std::{fmt, io, net::SocketAddr, ops::Range, str::FromStr, time::Duration};
@@ -79,6 +80,8 @@ pub trait Reactor: Sized {
     fn refused(&self, conn: Conn) -> usize {
         self.backlog(conn)
     }
+    /// Bytes that the kernel has taken and the peer has not acknowledged. A system call.
+    fn unacknowledged(&self, conn: Conn) -> usize;
     /// Stops receiving. Data that is already on its way may still be delivered.
     fn pause(&mut self, conn: Conn);
     /// Receives again.

@@ -263,7 +263,9 @@ impl<R: Reactor> Worker<R> {
         if now >= self.next_client_check {
             self.next_client_check = now + CLIENT_CHECK;
             let reactor = &self.reactor;
-            self.engine.check_clients(&|conn| reactor.refused(conn));
+            self.engine.check_clients(&|conn| reactor.refused(conn), &|conn| {
+                reactor.unacknowledged(conn)
+            });
             self.engine.retire_lanes();
         }
     }

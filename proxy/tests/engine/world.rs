@@ -189,8 +189,10 @@ impl World {
             self.engine.run_timers();
             self.engine.check_lanes();
             let seats = &self.seats;
-            self.engine
-                .check_clients(&|conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len()));
+            self.engine.check_clients(
+                &|conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len()),
+                &|_| 0,
+            );
             self.turn();
         }
     }

@@ -1,10 +1,13 @@
 //! The command line.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
-use proxima::config::{
-    compat::mcrouter::{Start, start},
-    schema::*,
+use proxima::{
+    config::{
+        compat::mcrouter::{Start, start},
+        schema::*,
+    },
+    reactor::Io,
 };
 
 use crate::run;
@@ -144,4 +147,62 @@ fn exit_codes_and_what_is_printed() {
         start(&["-p1", good, "--group-remote-errors=0", "--ssl-port="]),
         Ok(Start::Run(_))
     ));
+}
+
+/// A file whose AllSyncRoute writes to a pool of so many servers.
+fn written_to(servers: &str) -> String {
+    let route = r#"{"type": "OperationSelectorRoute", "operation_policies": {"set": "AllSyncRoute|Pool|A"}}"#;
+    format!(r#"--config={{"pools": {{"A": {{"servers": [{servers}]}}}}, "route": {route}}}"#)
+}
+
+#[test]
+fn options_that_mcrouter_has_not() {
+    let (two, three) = (
+        written_to(r#""a:1", "b:1""#),
+        written_to(r#""a:1", "b:1", "c:1""#),
+    );
+    let front = run(&["-p1", &three, "--admin=127.0.0.1:9150", "--io", "epoll"]).unwrap();
+    assert_eq!(front.loaded.config.admin.as_deref(), Some("127.0.0.1:9150"));
+    assert_eq!((front.io, front.warnings), (Io::Epoll, vec![]));
+    assert_eq!(front.loaded.config.pools["A"].replicated, None);
+
+    let front = run(&["-p1", &three, "--keep-writing", "--keep-writing-state=/state"]).unwrap();
+    assert_eq!(front.loaded.config.state.as_deref(), Some(Path::new("/state")));
+    assert_eq!(
+        (front.io, front.warnings, front.loaded.warnings),
+        (Io::Auto, vec![], vec![])
+    );
+    assert_eq!(front.loaded.config.pools["A"].replicated.unwrap().min_acks, None);
+
+    let acks = |arguments: &[&str]| {
+        let front = run(&[&["-p1"], arguments].concat()).unwrap();
+        front.loaded.config.pools["A"].replicated.map(|how| how.min_acks)
+    };
+    assert_eq!(acks(&[&three, "--keep-writing=2"]), Some(Some(2)));
+    assert_eq!(acks(&[&two, "--keep-writing=1"]), Some(Some(1)));
+    assert_eq!(acks(&[&two, "--keep-writing=true"]), Some(None));
+    assert_eq!(acks(&[&two, "--keep-writing=false"]), None);
+
+    let of_two = run(&["-p1", &two, "--keep-writing"]).unwrap().loaded.warnings;
+    assert!(
+        of_two.len() == 1 && of_two[0].contains("--keep-writing=1"),
+        "{of_two:?}"
+    );
+    let idle = run(&["-p1", &two, "--keep-writing-state=/state"])
+        .unwrap()
+        .warnings;
+    assert_eq!(
+        idle,
+        ["option `--keep-writing-state` has no effect without `--keep-writing`"]
+    );
+
+    for (code, bad) in [
+        (2, "--keep-writing=3"),
+        (3, "--keep-writing=0"),
+        (3, "--keep-writing=-1"),
+        (3, "--admin=9150"),
+        (3, "--io=kqueue"),
+    ] {
+        assert_eq!(run(&["-p1", &two, bad]).unwrap_err().code, code, "{bad}");
+    }
 }

@@ -26,7 +26,10 @@ use self::{
     link::{Kind, Link, Op, Passed, quick, user_data},
     pool::{Pool, Shape},
 };
-use super::{Buffer, Conn, Event, Expect, Reactor, buffer::Memory, epoll::stream_socket};
+use super::{
+    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, epoll::stream_socket,
+    unacknowledged::unacknowledged,
+};
 
 const ENTRIES: u32 = 1024;
 /// Room for a completion from every connection of a crowded turn; more than this overflows into kernel memory and is
@@ -312,6 +315,13 @@ impl Reactor for Uring {
             .get(conn.index as usize)
             .filter(|link| link.generation == conn.generation)
             .map_or(0, |link| link.sending.len() - link.sent)
+    }
+
+    fn unacknowledged(&self, conn: Conn) -> usize {
+        self.links
+            .get(conn.index as usize)
+            .filter(|link| link.generation == conn.generation)
+            .map_or(0, |link| unacknowledged(&link.socket))
     }
 
     fn pause(&mut self, conn: Conn) {

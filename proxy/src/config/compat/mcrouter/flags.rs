@@ -76,6 +76,7 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
         let value = match (option.takes, attached) {
             (_, Some(value)) => value,
             (Takes::Toggle(default), None) => (!default).to_string(),
+            (Takes::Acks, None) => "true".to_owned(),
             (_, None) => arguments
                 .next()
                 .ok_or_else(|| format!("option `--{}` needs a value", option.name))?,
@@ -100,6 +101,7 @@ impl Flags {
             (None, Some(Takes::Text(text))) => text.to_owned(),
             (None, Some(Takes::Number(number))) => number.to_string(),
             (None, Some(Takes::Toggle(flag))) => flag.to_string(),
+            (None, Some(Takes::Acks)) => "false".to_owned(),
             (None, None) => String::new(),
         }
     }
@@ -174,7 +176,7 @@ impl Flags {
                         shortened(value)
                     ));
                 }
-                Status::Served | Status::Missing => {}
+                Status::Served | Status::Ours | Status::Missing => {}
             }
         }
         Ok(())
@@ -227,6 +229,11 @@ fn checked(option: &Opt, value: &str) -> Result<String, String> {
             "false" | "0" => Ok("false".to_owned()),
             _ => wrong("`true` or `false`"),
         },
+        Takes::Acks => match value.parse::<u32>() {
+            Ok(1..) => Ok(value.to_owned()),
+            _ if matches!(value, "true" | "false") => Ok(value.to_owned()),
+            _ => wrong("nothing or a number of copies from 1"),
+        },
     }
 }
 
@@ -235,6 +242,7 @@ fn asks_for_something(option: &Opt, value: &str) -> bool {
         Takes::Text(default) => !value.is_empty() && value != default,
         Takes::Number(default) => value != default.to_string(),
         Takes::Toggle(default) => value != default.to_string(),
+        Takes::Acks => value != "false",
     }
 }
 

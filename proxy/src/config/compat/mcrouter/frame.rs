@@ -2,12 +2,14 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    path::PathBuf,
     time::Duration,
 };
 
 use super::{flags::Flags, settings::NEVER};
 use crate::config::{
     form::check_address,
+    listen_address,
     schema::{Config, Embedded, Limits, Listener, Route},
 };
 
@@ -49,11 +51,29 @@ pub(super) fn frame(flags: &Flags) -> Result<Config, String> {
     Ok(Config {
         workers,
         listeners: listeners(flags)?,
-        admin: None,
+        admin: admin(flags)?,
+        state: path(flags, "keep-writing-state"),
         limits,
         embedded: Embedded::DEFAULT,
         ..Config::default()
     })
+}
+
+/// Where operators look.
+fn admin(flags: &Flags) -> Result<Option<String>, String> {
+    match flags.text("admin") {
+        none if none.is_empty() => Ok(None),
+        address => listen_address(&address)
+            .map(Some)
+            .map_err(|why| format!("option `--admin`: {why}")),
+    }
+}
+
+/// The file that an option names.
+pub(super) fn path(flags: &Flags, option: &str) -> Option<PathBuf> {
+    Some(flags.text(option))
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
 }
 
 /// The addresses to listen on; their route is the root of the tree.

@@ -7,16 +7,19 @@ use std::{
 
 use super::{
     flags::{self, Flags, Validate},
-    frame::frame,
+    frame::{frame, path},
     help::help,
     keep_writing::keep_writing,
     settings::Settings,
     tree,
 };
-use crate::config::{
-    Complaint, ConfigError, Loaded, Place, check, load,
-    reading::Reading,
-    schema::{Config, Listener},
+use crate::{
+    config::{
+        Complaint, ConfigError, Loaded, Place, check, load,
+        reading::Reading,
+        schema::{Config, Listener},
+    },
+    reactor::Io,
 };
 
 /// What `--version` says.
@@ -29,12 +32,13 @@ const ARGUMENT: &str = "<command line>";
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Parts of mcrouter that are not there whatever the options say.
-const NOT_THERE: [&str; 5] = [
+const NOT_THERE: [&str; 6] = [
     "the asynchronous log of failed deletes",
     "leases",
     "`get __mcrouter__.…`",
     "files of statistics, traffic taps and configuration dumps",
     "the preprocessor's macros",
+    "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
 ];
 
 /// What a command line comes to.
@@ -74,6 +78,8 @@ pub struct Front {
     pub log_file: Option<PathBuf>,
     /// How much to log: 0 to 4, 1 without an option.
     pub verbosity: u64,
+    /// How to talk to the kernel.
+    pub io: Io,
     source: Source,
     settings: Settings,
     frame: Config,
@@ -91,7 +97,7 @@ enum Source {
 /// # Errors
 /// Options that are refused, ports that cannot be, a configuration that is missing or refused.
 pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit> {
-    let flags = flags::read(arguments).map_err(never)?;
+    let mut flags = flags::read(arguments).map_err(never)?;
     if flags.asks_help {
         return Ok(Start::Print(help()));
     }
@@ -101,6 +107,12 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit>
     let source = source(&flags).map_err(never)?;
     let settings = Settings::of(&flags).map_err(never)?;
     let frame = frame(&flags).map_err(never)?;
+    let io = flags.text("io").parse();
+    let io = io.map_err(|why| never(format!("option `--io`: {why}")))?;
+    if frame.state.is_some() && settings.keep_writing.is_none() {
+        let idle = "option `--keep-writing-state` has no effect without `--keep-writing`";
+        flags.warnings.push(idle.to_owned());
+    }
     let loaded = load_from(&source, &settings, &frame).map_err(|error| {
         let code = if flags.validate == Validate::Exit { 3 } else { 2 };
         Exit {
@@ -123,10 +135,9 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit>
         not_served: not_served(&flags),
         reload_after: (!flags.flag("disable-reload-configs")).then_some(delay),
         flush_enabled: flags.flag("enable-flush-cmd"),
-        log_file: Some(flags.text("log-path"))
-            .filter(|path| !path.is_empty())
-            .map(PathBuf::from),
+        log_file: path(&flags, "log-path"),
         verbosity: flags.number("verbosity"),
+        io,
         warnings: flags.warnings,
         source,
         settings,
@@ -195,11 +206,12 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
             complaints,
         });
     }
-    if settings.keep_writing && keep_writing(&mut config).is_empty() {
-        cx.warn(
-            Place { line: 1, column: 1 },
-            "--keep-writing has nothing to do: no AllSyncRoute writes to a whole pool",
-        );
+    if let Some(how) = settings.keep_writing {
+        let warnings =
+            keep_writing(&mut config, how).map_err(|complaint| ConfigError::one(path, complaint))?;
+        for warning in warnings {
+            cx.warn(Place { line: 1, column: 1 }, warning);
+        }
     }
     let own = matches!(source, Source::File(_)).then(|| path.to_owned());
     Ok(Loaded {
@@ -228,6 +240,6 @@ fn not_served(flags: &Flags) -> Vec<String> {
     always
         .map(|part| (*part).to_owned())
         .chain(flags.missing())
-        .chain((!flags.flag("keep-writing")).then(|| refuses.to_owned()))
+        .chain((flags.text("keep-writing") == "false").then(|| refuses.to_owned()))
         .collect()
 }

@@ -4,6 +4,16 @@ use std::fmt::Write as _;
 
 use super::options::{OPTIONS, Status, Takes};
 
+/// The options of [`Status::Ours`], which no other manual explains.
+const OURS: &str = "
+What mcrouter has not:
+      --admin=ADDRESS            where operators look: /metrics, /ready, /explain, ... (host:port)
+      --io=auto|io_uring|epoll   how to talk to the kernel (default auto)
+      --keep-writing[=N]         what an AllSyncRoute writes to a whole pool goes on without a lost node, which is
+                                 repaired before it is read; N copies must have a write (default: a majority)
+      --keep-writing-state=FILE  remembers over a restart which copies miss writes
+";
+
 /// The options that are served.
 pub(super) fn help() -> String {
     let mut text = String::from(
@@ -19,13 +29,26 @@ pub(super) fn help() -> String {
             format!("-{}, ", option.short)
         };
         let value = match option.takes {
-            Takes::Toggle(_) => "[=true|false]".to_owned(),
+            Takes::Toggle(_) | Takes::Acks => "[=true|false]".to_owned(),
             Takes::Number(number) => format!("=N (default {number})"),
             Takes::Text("") => "=VALUE".to_owned(),
             Takes::Text(text) => format!("=VALUE (default {text})"),
         };
         let _ = writeln!(text, "  {short}--{}{value}", option.name);
     }
+    text.push_str(OURS);
     text.push_str("\nmcrouter's other options are accepted; those without effect are said at start, those that would\nchange what clients get are refused.\n");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_of_ours_is_explained() {
+        for option in OPTIONS.iter().filter(|option| option.status == Status::Ours) {
+            assert!(OURS.contains(&format!("--{}", option.name)), "{}", option.name);
+        }
+    }
 }

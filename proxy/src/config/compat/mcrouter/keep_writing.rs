@@ -3,10 +3,45 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::schema::{Children, Config, Replicated, Route};
+use crate::config::{
+    Complaint,
+    schema::{Children, Config, Replicated, Route, Source},
+};
 
-/// Makes the pools that are written as a whole replicated ones; returns their names.
-pub(super) fn keep_writing(config: &mut Config) -> BTreeSet<String> {
+/// Makes the pools that are written as a whole replicated ones; returns what is worth saying about that.
+///
+/// # Errors
+/// A pool has fewer servers than must have taken a write.
+pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<String>, Complaint> {
+    let pools = written_as_a_whole(config);
+    let mut warnings = Vec::new();
+    if pools.is_empty() {
+        warnings.push("--keep-writing has nothing to do: no AllSyncRoute writes to a whole pool".to_owned());
+    }
+    for name in pools {
+        let Some(pool) = config.pools.get_mut(&name) else {
+            continue;
+        };
+        let Source::Static(servers) = &pool.source else {
+            continue;
+        };
+        match (servers.len(), how.min_acks) {
+            (servers, Some(acks)) if acks as usize > servers => {
+                let problem = format!("--keep-writing={acks} of pool `{name}` with {servers} servers: every write would be refused");
+                return Err(Complaint::whole(problem).with_remedy("ask for as many as there are, or fewer"));
+            }
+            (2, None) => warnings.push(format!(
+                "pool `{name}` has two copies, and a majority of two is two: while one is down, writes are refused. With \
+                 --keep-writing=1 they go on"
+            )),
+            _ => {}
+        }
+        pool.replicated = Some(how);
+    }
+    Ok(warnings)
+}
+
+fn written_as_a_whole(config: &Config) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let roots = config.listeners.iter().map(|listener| &listener.route);
     let mut pending: Vec<&Route> = roots.chain(config.routes.values()).collect();
@@ -15,15 +50,6 @@ pub(super) fn keep_writing(config: &mut Config) -> BTreeSet<String> {
             found.insert(name.clone());
         }
         pending.extend(route.children());
-    }
-    for name in &found {
-        if let Some(pool) = config.pools.get_mut(name) {
-            // As mcrouter does: each server computes for itself.
-            pool.replicated = Some(Replicated {
-                decide_at_home: false,
-                ..Replicated::DEFAULT
-            });
-        }
     }
     found
 }

@@ -20,6 +20,8 @@ pub(super) enum Takes {
     Number(i64),
     /// Alone it inverts the default; `=true|false|1|0` sets it.
     Toggle(bool),
+    /// Off without it, on alone or with `=true|false`; a number from 1 is on as well, with so many copies.
+    Acks,
 }
 
 /// What becomes of an option that asks for something else than its default.
@@ -27,6 +29,8 @@ pub(super) enum Takes {
 pub(super) enum Status {
     /// It does what it does in mcrouter.
     Served,
+    /// mcrouter has no such option: it asks for what Proxima adds.
+    Ours,
     /// It is about something that mcrouter has and Proxima has not, and that no client sees.
     Idle,
     /// What it asks for is missing; it is said at start.
@@ -35,8 +39,8 @@ pub(super) enum Status {
     Refused,
 }
 
-use Status::{Idle, Missing, Refused, Served};
-use Takes::{Number, Text, Toggle};
+use Status::{Idle, Missing, Ours, Refused, Served};
+use Takes::{Acks, Number, Text, Toggle};
 
 const fn opt(name: &'static str, takes: Takes, status: Status) -> Opt {
     Opt {
@@ -106,8 +110,6 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("config-params", Text(""), Refused),
     opt("additional-config-params", Text(""), Refused),
     opt("runtime-vars-file", Text(""), Missing),
-    // Ours: a pool that an AllSyncRoute writes to is kept in agreement.
-    opt("keep-writing", Toggle(false), Served),
     // Where clients connect.
     opt("port", Text(""), Served).short('p').internal("ports"),
     opt("listen-addresses", Text(""), Served),
@@ -254,4 +256,9 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("thrift-listen-sock-fd", Number(-1), Refused),
     opt("gets", Toggle(false), Idle),
     opt("skip-sanity-checks", Toggle(false), Idle),
+    // What mcrouter has not.
+    opt("admin", Text(""), Ours),
+    opt("io", Text("auto"), Ours),
+    opt("keep-writing", Acks, Ours),
+    opt("keep-writing-state", Text(""), Ours),
 ];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::flags::Flags;
-use crate::config::schema::Eject;
+use crate::config::schema::{Eject, Replicated};
 
 /// "For ever", for sums with a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
@@ -49,8 +49,8 @@ pub(super) struct Settings {
     pub(super) only_gets: bool,
     /// Every request is logged.
     pub(super) log_requests: bool,
-    /// Pools that are written as a whole are kept in agreement.
-    pub(super) keep_writing: bool,
+    /// How pools that are written as a whole are kept in agreement; none: they are not.
+    pub(super) keep_writing: Option<Replicated>,
 }
 
 impl Settings {
@@ -104,7 +104,17 @@ impl Settings {
             default_route,
             only_gets: flags.flag("allow-only-gets"),
             log_requests: flags.flag("enable-logging-route"),
-            keep_writing: flags.flag("keep-writing"),
+            keep_writing: keep_writing(flags),
         })
     }
+}
+
+fn keep_writing(flags: &Flags) -> Option<Replicated> {
+    let asked = flags.text("keep-writing");
+    (asked != "false").then(|| Replicated {
+        min_acks: asked.parse().ok(),
+        // As mcrouter does: each server computes for itself.
+        decide_at_home: false,
+        ..Replicated::DEFAULT
+    })
 }

@@ -167,3 +167,20 @@ fn over(children: Option<Children>, make: impl FnOnce(Children) -> Route) -> Bui
         Some(children) => make(children),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_about_migrating_names_every_handle() {
+        let page = include_str!("../../../../../../docs/migrating-from-mcrouter.md");
+        let named = |name: &&str| {
+            page.split(|c: char| !c.is_alphanumeric())
+                .any(|word| word == *name)
+        };
+        let served = SERVED.iter().map(|(name, _)| *name);
+        let missing: Vec<&str> = served.chain(UNSERVED).filter(|name| !named(name)).collect();
+        assert_eq!(missing, [""; 0]);
+    }
+}

@@ -1,0 +1,13 @@
+//! What a socket still holds for its peer.
+#![allow(unsafe_code)]
+
+use libc::c_int;
+use rustix::ioctl::{Getter, Opcode, ioctl};
+use socket2::Socket;
+
+/// Bytes that this kernel keeps because the peer's has not acknowledged them.
+pub(super) fn unacknowledged(socket: &Socket) -> usize {
+    // SAFETY: for a socket this request, SIOCOUTQ by another name, writes one int.
+    let asked = unsafe { ioctl(socket, Getter::<{ libc::TIOCOUTQ as Opcode }, c_int>::new()) };
+    asked.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(0))
+}
