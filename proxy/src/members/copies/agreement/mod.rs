@@ -308,3 +308,5 @@ impl Agreement {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod world;
