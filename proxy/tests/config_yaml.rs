@@ -371,6 +371,19 @@ fn what_nothing_uses_is_warned_of() {
 }
 
 #[test]
+fn a_route_with_a_pools_name_is_warned_of() {
+    let text =
+        "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: [h:1, h:2]}\nroutes:\n  a: {nearest: a}\n";
+    let warnings = config::parse(text, Path::new("F")).unwrap().warnings;
+    assert_eq!(
+        warnings,
+        [
+            "F:4:3: routes.a: a pool is called `a`, too: as a route the name means this route, as children the pool's servers"
+        ]
+    );
+}
+
+#[test]
 fn a_file_of_servers_is_looked_at_and_found_beside_the_configuration() {
     let folder = std::env::temp_dir().join(format!("proxima-config-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();

@@ -81,6 +81,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
     }
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);
+    check::warn_of_both(&config, &mut cx);
     if let Some(state) = &mut config.state {
         *state = path.parent().unwrap_or(Path::new("")).join(&*state);
     }

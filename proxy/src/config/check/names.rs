@@ -3,7 +3,7 @@
 use crate::config::{
     Complaint,
     document::shortened,
-    reading::{Index, Kind, Mention},
+    reading::{Index, Kind, Mention, Reading},
     schema::{Config, Source},
     suggest,
 };
@@ -15,6 +15,24 @@ pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Complaint> {
         .iter()
         .filter_map(|mention| nothing(config, mention))
         .collect()
+}
+
+/// A route and a pool of one name: which one is meant depends on the place, which few expect.
+pub(in crate::config) fn warn_of_both(config: &Config, cx: &mut Reading) {
+    let both = cx
+        .index
+        .routes
+        .iter()
+        .filter(|(name, _)| config.pools.contains_key(*name));
+    let warnings: Vec<Complaint> = both
+        .map(|(name, site)| {
+            site.refuse(format!(
+                "a pool is called `{}`, too: as a route the name means this route, as children the pool's servers",
+                shortened(name)
+            ))
+        })
+        .collect();
+    cx.warnings.extend(warnings);
 }
 
 fn nothing(config: &Config, mention: &Mention) -> Option<Complaint> {
