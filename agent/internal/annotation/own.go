@@ -15,6 +15,9 @@ var ownPreferences = map[string]setter{
 	"device":       ownDevices,
 }
 
+// ownNames lists every NAME of our dialect.
+func ownNames() []string { return append(sortedKeys(ownPreferences), "far", "near") }
+
 // ownCPUs: which CPUs, in one word.
 func ownCPUs(p *Preferences, value string) error {
 	switch value {

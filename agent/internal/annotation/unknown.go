@@ -14,7 +14,7 @@ func (r *reader) unknownKeys() {
 		domain, name, hasName := strings.Cut(key, "/")
 		base, preference, ours := split(domain)
 		if !ours {
-			if near := nearest(domain, []string{ownDomain, nriDomain, criRMDomain}, 2); near != "" {
+			if near := misspelt(domain); near != "" {
 				r.found(Unknown, key, "unknown domain; did you mean %s?", near)
 			}
 			continue
@@ -39,10 +39,27 @@ func split(domain string) (base, preference string, ours bool) {
 	return "", "", false
 }
 
+// misspelt returns the dialect's domain that one, or what follows a preference in it, nearly is: letters are wrong, or its
+// end was forgotten (proxima/near).
+func misspelt(domain string) string {
+	bases := []string{ownDomain, nriDomain, criRMDomain}
+	for tail, more := domain, true; more; _, tail, more = strings.Cut(tail, ".") {
+		for _, base := range bases {
+			if tail != "" && strings.HasPrefix(base, tail+".") {
+				return base
+			}
+		}
+		if near := nearest(tail, bases, 2); near != "" {
+			return near
+		}
+	}
+	return ""
+}
+
 func (r *reader) unknownKey(key, base, preference, name string) {
 	if base == ownDomain {
 		own, _, _ := strings.Cut(name, ".")
-		known := append(sortedKeys(ownPreferences), "far", "near")
+		known := ownNames()
 		if preference == "" && slices.Contains(known, own) {
 			return // another container's
 		}
@@ -79,7 +96,7 @@ func nearest(word string, known []string, within int) string {
 	best, lowest := "", 2*within+2
 	for _, k := range known {
 		cost := 2 * distance(word, k)
-		if word == "" || k[0] != word[0] {
+		if word == "" || !strings.HasPrefix(k, word[:1]) {
 			cost++
 		}
 		if cost < lowest {

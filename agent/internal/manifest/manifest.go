@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -131,6 +132,11 @@ func (o *object) pods() ([]Pod, error) {
 
 func makePod(meta metadata, spec podSpec) (Pod, error) {
 	pod := Pod{Name: meta.Name}
+	names := make([]string, len(spec.Containers))
+	for i, c := range spec.Containers {
+		names[i] = c.Name
+	}
+	pod.Findings = annotation.Strangers(meta.Annotations, names)
 	guaranteed, bestEffort := true, true
 	for _, from := range spec.Containers {
 		c, exact, err := makeContainer(from)
@@ -157,7 +163,11 @@ func makePod(meta metadata, spec podSpec) (Pod, error) {
 		}
 		var findings []annotation.Finding
 		c.Wishes, findings = annotation.Read(meta.Annotations, c.Name)
-		pod.Findings = append(pod.Findings, findings...)
+		for _, f := range findings {
+			if !slices.Contains(pod.Findings, f) { // what is wrong for the pod is wrong for each of its containers
+				pod.Findings = append(pod.Findings, f)
+			}
+		}
 	}
 	return pod, nil
 }

@@ -59,6 +59,18 @@ func TestTemplatesAndQualityOfService(t *testing.T) {
 	}
 }
 
+// A runtime tells of one container after the other; a manifest has them all.
+func TestAnnotationsOfContainersThatAreNotThere(t *testing.T) {
+	pods, err := Read([]byte(`
+kind: Pod
+metadata: {name: p, annotations: {proxima.io/cpus.redsi: shared, proxima.io/naer: app=db}}
+spec: {containers: [{name: redis}, {name: exporter}]}
+`), 1)
+	if err != nil || len(pods) != 1 || len(pods[0].Findings) != 2 {
+		t.Fatalf("%+v %v; want one finding for each of the two keys", pods, err)
+	}
+}
+
 func TestBadManifests(t *testing.T) {
 	for _, bad := range []string{"a: [", "kind: Pod\nspec: {containers: [{name: a, resources: {limits: {cpu: lots}}}]}",
 		strings.Replace(deployment, "replicas: 3", "replicas: 99999999", 1)} {
