@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -91,6 +92,34 @@ func TestPreferences(t *testing.T) {
 	}, "a")
 	if len(findings) != 0 || w.Isolated != No || len(w.Memory) != 2 || !w.KeepCPUs || w.Shared != Yes || w.HideThreads != Yes || len(w.Devices) != 2 {
 		t.Errorf("%+v %v", w, findings)
+	}
+}
+
+func TestAContainersOwnKeyReplacesItsPods(t *testing.T) {
+	exclusive := Preferences{Shared: No, Reserved: No}
+	for _, c := range []struct {
+		pod, container string
+		want           Preferences
+	}{
+		{"unpinned", "exclusive", exclusive},
+		{"reserved", "exclusive", exclusive},
+		{"isolated", "exclusive", exclusive},
+		{"isolated", "shared", Preferences{Shared: Yes, Reserved: No}},
+		{"shared", "unpinned", Preferences{Reserved: No, KeepCPUs: true, KeepMemory: true}},
+		{"exclusive", "misspelt", exclusive},
+	} {
+		w, _ := Read(map[string]string{"proxima.io/cpus": c.pod, "proxima.io/cpus.a": c.container}, "a")
+		if !reflect.DeepEqual(w.Preferences, c.want) {
+			t.Errorf("%s, and %s for the container: %+v, want %+v", c.pod, c.container, w.Preferences, c.want)
+		}
+	}
+	w, _ := Read(map[string]string{
+		"cpu.preserve.resource-policy.nri.io/pod":    "true",
+		"memory.preserve.resource-policy.nri.io/pod": "true",
+		"proxima.io/cpus":                            "exclusive",
+	}, "a")
+	if w.KeepCPUs || !w.KeepMemory {
+		t.Errorf("our word on CPUs replaces the dialects', and says nothing of memory: %+v", w.Preferences)
 	}
 }
 
