@@ -24,19 +24,20 @@ type Found struct {
 const (
 	kubeletState = "var/lib/kubelet/cpu_manager_state" // kubelet's record of its CPU manager
 	pluginDir    = "opt/nri/plugins"
+	nriPolicy    = "var/lib/nri-resource-policy/cache" // the state of nri-plugins' policies, which their charts run in a pod
 )
 
 // criRMSockets are where CRI-RM listens; ours listens elsewhere even when it takes CRI-RM's place.
 var criRMSockets = []string{"var/run/cri-resmgr/cri-resmgr.sock", "run/cri-resmgr/cri-resmgr.sock"}
 
 // policyPlugins are NRI plugins known to set cpusets, by what their file names contain. NRI itself names no other plugins,
-// and one that is started as a pod leaves no file: what such a plugin has pinned is found container by container.
+// and of one that is started as a pod only nriPolicy is known: what another has pinned is found container by container.
 var policyPlugins = []string{"topology-aware", "balloons", "cri-resource-manager", "koordlet", "dra-driver-cpu"}
 
 // Paths are the files whose change is worth another look.
 func Paths(root string) []string {
 	var paths []string
-	for _, path := range append([]string{kubeletState, pluginDir}, criRMSockets...) {
+	for _, path := range append([]string{kubeletState, pluginDir, nriPolicy}, criRMSockets...) {
 		paths = append(paths, filepath.Join(root, path))
 	}
 	return paths
@@ -65,6 +66,10 @@ func Find(root, ownSocket string) []Found {
 				found = append(found, Found{Name: "NRI plugin " + plugin.Name(), Why: "it is in /opt/nri/plugins"})
 			}
 		}
+	}
+	path := filepath.Join(root, nriPolicy)
+	if _, err := os.Stat(path); err == nil {
+		found = append(found, Found{Name: "nri-plugins' resource policy", Why: path + " exists; remove it where that plugin is gone"})
 	}
 	return found
 }

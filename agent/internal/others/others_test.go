@@ -41,6 +41,18 @@ func TestPluginsBesideUs(t *testing.T) {
 	}
 }
 
+// The charts of nri-plugins run the policy in a pod, of which the node has nothing but its state. Our own pod's mount makes
+// the directory.
+func TestAPolicyPluginInAPod(t *testing.T) {
+	found := Find(root(t, map[string]string{"var/lib/nri-resource-policy/cache": "{}"}), "")
+	if len(found) != 1 || found[0].Name != "nri-plugins' resource policy" {
+		t.Errorf("%+v", found)
+	}
+	if found := Find(root(t, map[string]string{"var/lib/nri-resource-policy/.keep": ""}), ""); len(found) != 0 {
+		t.Errorf("an empty directory pins nobody: %+v", found)
+	}
+}
+
 func TestCRIRMsSocketUnlessItIsOurs(t *testing.T) {
 	dir := root(t, map[string]string{"run/cri-resmgr/x": ""})
 	path := filepath.Join(dir, "run/cri-resmgr/cri-resmgr.sock")
