@@ -185,7 +185,7 @@ func (s *service) watch(ctx context.Context) error {
 			paths = append(paths, path)
 		}
 	}
-	return config.Watch(ctx, func() {
+	config.Watch(ctx, s.log, func() {
 		options, err := s.options()
 		if err == nil {
 			err = s.engine.Configure(options, s.others())
@@ -194,4 +194,5 @@ func (s *service) watch(ctx context.Context) error {
 			s.log.Error("configuration refused; the old one stays", "error", err)
 		}
 	}, paths...)
+	return nil
 }

@@ -1,12 +1,10 @@
 package config
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"proxima.io/agent/internal/topology"
 )
@@ -154,59 +152,6 @@ func TestNothingLeftIsRefused(t *testing.T) {
 		}
 		if p, err := o.Resolve(machine(t, "cores=4")); err == nil {
 			t.Errorf("%s gave %+v", text, p)
-		}
-	}
-}
-
-// Kubernetes swaps a symbolic link to change a mounted ConfigMap.
-func TestWatchSeesAConfigMapSwap(t *testing.T) {
-	dir := t.TempDir()
-	for _, version := range []string{"1", "2"} {
-		if err := os.Mkdir(filepath.Join(dir, "..v"+version), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(dir, "..v"+version, "default"), "colocatePods: "+map[string]string{"1": "false", "2": "true"}[version])
-	}
-	link := func(target, name string) {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	link("..v1", "..data")
-	link("..data/default", "default")
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	seen := make(chan bool, 10)
-	started := make(chan error, 1)
-	go func() {
-		started <- Watch(ctx, func() {
-			o, err := Load(dir, Where{})
-			seen <- err == nil && o.ColocatePods
-		}, dir)
-	}()
-	time.Sleep(100 * time.Millisecond) // until the watch is set; a swap before it would be read at start anyway
-	link("..v2", "..tmp")
-	if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case ok := <-seen:
-		if !ok {
-			t.Error("the old configuration was read after the swap")
-		}
-	case err := <-started:
-		t.Fatal(err)
-	case <-time.After(20 * time.Second):
-		t.Fatal("the swap was not seen")
-	}
-}
-
-func TestOnlyItsOwnFilesWakeTheWatch(t *testing.T) {
-	for changed, want := range map[string]bool{
-		"/etc/a/agent.yaml": true, "/etc/a/..data": true, "/etc/a/agent.yaml/default": true, "/etc/a/state.json": false, "/etc/a/agent.yaml~": false,
-	} {
-		if concerns(changed, "/etc/a/agent.yaml") != want {
-			t.Errorf("%s: want %t", changed, want)
 		}
 	}
 }

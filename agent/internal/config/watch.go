@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,12 +14,40 @@ import (
 // settle is how long a change is left to settle: an editor and a ConfigMap's swap both make several events.
 const settle = 200 * time.Millisecond
 
+// unwatched is how often changed is called where the kernel has nothing left to watch with.
+const unwatched = time.Minute
+
 // Watch calls changed whenever something happens to one of the paths, until the context ends. It sleeps in the kernel in
-// between. It watches directories, not files: editors and Kubernetes replace files by renaming.
-func Watch(ctx context.Context, changed func(), paths ...string) error {
+// between. It watches directories, not files: editors and Kubernetes replace files by renaming. Where other programs have
+// used up what the kernel has for that (inotify), it calls changed now and then, until it can watch.
+func Watch(ctx context.Context, log *slog.Logger, changed func(), paths ...string) {
+	watch(ctx, log, unwatched, changed, paths...)
+}
+
+func watch(ctx context.Context, log *slog.Logger, every time.Duration, changed func(), paths ...string) {
 	for i := range paths {
 		paths[i] = filepath.Clean(paths[i])
 	}
+	for again := false; ; again = true {
+		err := follow(ctx, again, changed, paths)
+		if err == nil {
+			return
+		}
+		if !again {
+			log.Warn("files cannot be watched; they are read now and then", "every", every, "error", err,
+				"remedy", "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+			changed()
+		}
+	}
+}
+
+// follow watches until the context ends, or fails at its begin. Again says that changes may have gone unseen before.
+func follow(ctx context.Context, again bool, changed func(), paths []string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -31,7 +60,9 @@ func Watch(ctx context.Context, changed func(), paths ...string) error {
 		_ = watcher.Add(path) // a directory of layers; for a file its directory is enough
 	}
 	pending := time.NewTimer(settle)
-	pending.Stop()
+	if !again {
+		pending.Stop()
+	}
 	for {
 		select {
 		case <-ctx.Done():
