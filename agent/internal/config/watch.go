@@ -2,10 +2,15 @@ package config
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -46,18 +51,16 @@ func watch(ctx context.Context, log *slog.Logger, every time.Duration, changed f
 	}
 }
 
-// follow watches until the context ends, or fails at its begin. Again says that changes may have gone unseen before.
+// follow watches until the context ends, or the kernel has nothing left to watch with. Again says that changes may have gone
+// unseen before.
 func follow(ctx context.Context, again bool, changed func(), paths []string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
 	}
 	defer watcher.Close()
-	for _, path := range paths {
-		if err := watcher.Add(filepath.Dir(path)); err != nil {
-			return err
-		}
-		_ = watcher.Add(path) // a directory of layers; for a file its directory is enough
+	if err := add(watcher, paths); err != nil {
+		return err
 	}
 	pending := time.NewTimer(settle)
 	if !again {
@@ -80,16 +83,44 @@ func follow(ctx context.Context, again bool, changed func(), paths []string) err
 			}
 			pending.Reset(settle)
 		case <-pending.C:
+			if err := add(watcher, paths); err != nil { // before it is read: what comes then is seen
+				return err
+			}
 			changed()
 		}
 	}
 }
 
-// concerns tells whether what happened to one file is about a path: it is the path, in it, or the link beside it that
-// Kubernetes swaps (..data).
+// add watches each path and its directory; of one that is not there (any more), what there is above it. That tells when the
+// next one below is made, and it is called again.
+func add(watcher *fsnotify.Watcher, paths []string) error {
+	for _, path := range paths {
+		chain := []string{path, filepath.Dir(path)} // from narrow to wide
+		for at := chain[1]; at != filepath.Dir(at); {
+			if _, err := os.Stat(at); err == nil {
+				break
+			}
+			at = filepath.Dir(at)
+			chain = append(chain, at)
+		}
+		for _, at := range slices.Backward(chain) {
+			err := watcher.Add(at)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+		}
+	}
+	return nil
+}
+
+// concerns tells whether what happened to one file is about a path: it is the path, in it, above it, or the link beside it
+// that Kubernetes swaps (..data).
 func concerns(changed, path string) bool {
 	changed = filepath.Clean(changed)
 	dir, name := filepath.Split(changed)
 	dir = filepath.Clean(dir)
-	return changed == path || dir == path || (dir == filepath.Dir(path) && strings.HasPrefix(name, ".."))
+	return changed == path || dir == path || strings.HasPrefix(path, changed+"/") || (dir == filepath.Dir(path) && strings.HasPrefix(name, ".."))
 }

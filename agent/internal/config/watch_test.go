@@ -53,12 +53,75 @@ func TestWatchSeesAConfigMapSwap(t *testing.T) {
 
 func TestOnlyItsOwnFilesWakeTheWatch(t *testing.T) {
 	for changed, want := range map[string]bool{
-		"/etc/a/agent.yaml": true, "/etc/a/..data": true, "/etc/a/agent.yaml/default": true, "/etc/a/state.json": false, "/etc/a/agent.yaml~": false,
+		"/etc/a/agent.yaml": true, "/etc/a/..data": true, "/etc/a/agent.yaml/default": true, "/etc/a/state.json": false, "/etc/a": true, "/etc": true, "/et": false, "/etc/a/agent.yaml~": false,
 	} {
 		if concerns(changed, "/etc/a/agent.yaml") != want {
 			t.Errorf("%s: want %t", changed, want)
 		}
 	}
+}
+
+// A directory of layers that is made, or removed and made again, while the agent runs, and those above it.
+func TestWatchSeesADirectoryThatIsMadeLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etc", "proxima-agent", "config")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	seen := make(chan bool, 100)
+	go Watch(ctx, log(t), func() {
+		o, err := Load(dir, Where{})
+		seen <- err == nil && o.ColocatePods
+	}, dir)
+	time.Sleep(100 * time.Millisecond) // until the watch is set
+	for round := range 2 {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * settle) // the directory has been read, and was empty
+		write(t, filepath.Join(dir, "default"), "colocatePods: true")
+		for taken := false; !taken; {
+			select {
+			case taken = <-seen:
+			case <-time.After(20 * time.Second):
+				t.Fatalf("round %d: the layer was not seen", round)
+			}
+		}
+		if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
+			t.Fatal(err)
+		}
+		for len(seen) > 0 {
+			<-seen
+		}
+	}
+}
+
+// /var/run is a link to /run: two paths, one directory.
+func TestWatchSeesOneDirectoryUnderTwoNames(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("run", filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	seen := make(chan bool, 100)
+	go Watch(ctx, log(t), func() { seen <- true }, filepath.Join(root, "link/cri/socket"), filepath.Join(root, "run/cri/socket"))
+	time.Sleep(100 * time.Millisecond) // until the watch is set
+	if err := os.Mkdir(filepath.Join(root, "run/cri"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	await := func(what string) {
+		t.Helper()
+		select {
+		case <-seen:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s was not seen", what)
+		}
+	}
+	await("the directory")
+	write(t, filepath.Join(root, "run/cri/socket"), "")
+	await("the socket")
 }
 
 // Other programs of the node may have used up what the kernel has for watching. The test runs itself again in a user namespace
