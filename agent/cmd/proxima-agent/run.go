@@ -182,7 +182,9 @@ func (s *service) watch(ctx context.Context) error {
 	paths := slices.DeleteFunc(append(others.Paths(s.root), s.config, s.fallback), func(path string) bool { return path == "" })
 	config.Watch(ctx, s.log, func() {
 		options, err := s.options()
-		if err == nil {
+		if err != nil {
+			s.engine.Refuse(err)
+		} else {
 			err = s.engine.Configure(options, s.others())
 		}
 		if err != nil {

@@ -112,6 +112,8 @@ func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 		"default:\n  pinCPUs: true\n":                  ":2: unknown option \"pinCPUs\"; the options are",
 		"default:\n  pinCPU: maybe\n":                  ":2: pinCPU: \"maybe\" is neither true nor false",
 		"default:\n  reservedResources: {cpu: some}\n": "or write cpuset:0-3",
+		"default:\n  reservedResources: {cpus: 2}\n":   ":2: reservedResources: \"cpus\" is no resource; write {cpu: 2}",
+		"policy:\n  ReservedResources: {CPUs: 2}\n":    ":2: ReservedResources: \"CPUs\" is no resource; write {cpu: 2}",
 		"default:\n  reservedPoolNamespaces: ['[']\n":  "escape [",
 		"default:\n  others: fight\n":                  "none of stand-back, take-rest, ignore",
 		"defualt:\n  pinCPU: true\n":                   ":1: \"defualt\" is not a layer",
@@ -145,13 +147,18 @@ func TestLayersOfOtherNodesLeaveTheDefaults(t *testing.T) {
 }
 
 func TestNothingLeftIsRefused(t *testing.T) {
-	for _, text := range []string{"availableResources: {cpu: \"cpuset:90\"}", "reservedResources: {cpu: \"cpuset:0-3\"}", "reservedResources: {cpu: \"cpuset:77\"}"} {
-		o, err := Load(write(t, filepath.Join(t.TempDir(), "a"), "default: {"+text+"}"), Where{})
+	for text, want := range map[string]string{
+		"availableResources: {cpu: \"cpuset:90\"}":                                                 "agent.yaml:3: availableResources leave no CPU",
+		"reservedResources: {cpu: \"cpuset:0-3\"}":                                                 "agent.yaml:3: reservedResources take all",
+		"reservedResources: {cpu: \"cpuset:77\"}":                                                  "agent.yaml:3: reservedResources name none",
+		"pinCPU: true\n\n  availableResources: {cpu: 2}\n  reservedResources: {cpu: \"cpuset:3\"}": "agent.yaml:6: reservedResources name none",
+	} {
+		o, err := Load(write(t, filepath.Join(t.TempDir(), "agent.yaml"), "default:\n\n  "+text), Where{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := o.Resolve(machine(t, "cores=4")); err == nil {
-			t.Errorf("%s gave %+v", text, p)
+		if p, err := o.Resolve(machine(t, "cores=4")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %+v, %v; want %s", text, p, err, want)
 		}
 	}
 }

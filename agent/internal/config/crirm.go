@@ -55,14 +55,10 @@ func (l layer) policySection(o *Options, body *yaml.Node) error {
 }
 
 func (l layer) foreignOption(o *Options, key, value *yaml.Node) error {
-	for name, read := range options {
-		if !strings.EqualFold(name, key.Value) || name == "others" || name == "newcomerAffinityOnly" {
-			continue
+	for name := range options {
+		if strings.EqualFold(name, key.Value) && name != "others" && name != "newcomerAffinityOnly" {
+			return l.read(o, name, key, value)
 		}
-		if err := read(o, value); err != nil {
-			return l.fault(value, "%s: %v", key.Value, err)
-		}
-		return nil
 	}
 	o.Notes = append(o.Notes, "option "+key.Value+" of CRI-RM's policy has no effect here")
 	return nil
