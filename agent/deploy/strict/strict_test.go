@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -84,6 +85,13 @@ func checkDaemonSet(t *testing.T, file string, d *appsv1.DaemonSet) {
 		for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe} {
 			if probe != nil && !ports[probe.HTTPGet.Port.StrVal] {
 				t.Errorf("%s: a probe of port %s, which %s does not have", file, probe.HTTPGet.Port.StrVal, c.Name)
+			}
+		}
+		for name, path := range map[string]string{"NODE_NAME": "spec.nodeName", "NODE_GROUP": "metadata.labels['proxima.io/group']"} {
+			if !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+				return e.Name == name && e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == path
+			}) {
+				t.Errorf("%s: %s does not have %s of %s: the layers of its node cannot be used", file, c.Name, name, path)
 			}
 		}
 		for _, m := range c.VolumeMounts {
