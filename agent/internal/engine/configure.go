@@ -80,8 +80,7 @@ func (e *Engine) setPassive() {
 		for _, f := range e.others {
 			names = append(names, f.Name+" ("+f.Why+")")
 		}
-		why = "standing back: containers on this node are pinned by " + strings.Join(names, ", ") +
-			"; turn it off, or set others: take-rest"
+		why = "standing back: containers on this node are pinned by " + strings.Join(names, ", ")
 	}
 	if e.options.Others == config.TakeRest {
 		for _, f := range e.others {
