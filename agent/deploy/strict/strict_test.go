@@ -102,7 +102,7 @@ func checkDaemonSet(t *testing.T, file string, d *appsv1.DaemonSet) {
 		}
 		s := c.SecurityContext
 		if s == nil || s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem ||
-			len(s.Capabilities.Add) > 0 || len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" {
+			s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || len(s.Capabilities.Add) > 0 || len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" {
 			t.Errorf("%s: %s has privileges: %+v", file, c.Name, s)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"proxima.io/agent/internal/spelling"
 )
 
 // Strangers reports what a pod's annotations say about containers that it does not have. Only who has the whole pod can ask:
@@ -14,7 +16,7 @@ func Strangers(annotations map[string]string, containers []string) []Finding {
 	for _, key := range sortedKeys(annotations) {
 		for _, name := range named(key, annotations[key]) {
 			if !slices.Contains(containers, name) {
-				r.found(Unknown, key, "the pod has no container %.60s%s", name, hint(nearest(name, containers, 3)))
+				r.found(Unknown, key, "the pod has no container %.60s%s", name, spelling.Hint(spelling.Nearest(name, containers, 3)))
 			}
 		}
 	}

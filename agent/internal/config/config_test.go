@@ -107,6 +107,20 @@ func TestCRIRMsPolicySection(t *testing.T) {
 	}
 }
 
+// CRI-RM has options that mean nothing here, so that a misspelt one is no fault; but it is asked for.
+func TestMisspeltOptionsOfCRIRM(t *testing.T) {
+	for option, want := range map[string]string{
+		"PreferIsolatedCPU": "has no effect here; did you mean preferIsolatedCPUs?",
+		"colocatepod":       "has no effect here; did you mean colocatePods?",
+		"SchedulingClasses": "has no effect here",
+	} {
+		o, err := Load(write(t, filepath.Join(t.TempDir(), "fallback.cfg"), "policy:\n  topology-aware:\n    "+option+": true\n"), Where{})
+		if err != nil || len(o.Notes) != 1 || !strings.HasSuffix(o.Notes[0], want) {
+			t.Errorf("%s: %q %v, want %q", option, o.Notes, err, want)
+		}
+	}
+}
+
 func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 	for text, want := range map[string]string{
 		"default:\n  pinCPUs: true\n":                  ":2: unknown option \"pinCPUs\"; the options are",

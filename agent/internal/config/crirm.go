@@ -1,9 +1,13 @@
 package config
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"proxima.io/agent/internal/spelling"
 )
 
 // applyCRIRM reads a layer in CRI-RM's form: a section policy with the options of the topology-aware policy below it.
@@ -60,6 +64,7 @@ func (l layer) foreignOption(o *Options, key, value *yaml.Node) error {
 			return l.read(o, name, key, value)
 		}
 	}
-	o.Notes = append(o.Notes, "option "+key.Value+" of CRI-RM's policy has no effect here")
+	near := spelling.Nearest(key.Value, slices.Sorted(maps.Keys(options)), 2)
+	o.Notes = append(o.Notes, "option "+key.Value+" of CRI-RM's policy has no effect here"+spelling.Hint(near))
 	return nil
 }
