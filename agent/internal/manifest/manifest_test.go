@@ -50,11 +50,11 @@ func TestTemplatesAndQualityOfService(t *testing.T) {
 		t.Fatalf("%d pods, %v", len(pods), err)
 	}
 	c := pods[2].Containers[0]
-	if pods[2].Name != "web-2" || c.Namespace != "shop" || c.QOS != "Burstable" || c.Request != 500 || len(pods[2].Findings) != 1 {
+	if pods[2].Name != "web-2" || c.Namespace != "shop" || c.QOS != "Burstable" || c.Request != 500 || c.NoMemoryLimit || len(pods[2].Findings) != 1 {
 		t.Errorf("%+v", pods[2])
 	}
 	best, err := Read([]byte("kind: Pod\nspec: {containers: [{name: a}]}"), 1)
-	if err != nil || best[0].Containers[0].QOS != "BestEffort" {
+	if err != nil || best[0].Containers[0].QOS != "BestEffort" || !best[0].Containers[0].NoMemoryLimit {
 		t.Errorf("%+v %v", best, err)
 	}
 }

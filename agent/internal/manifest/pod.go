@@ -103,7 +103,7 @@ func makeContainer(from container) (c policy.Container, exact bool, err error) {
 		}
 	}
 	exact = c.Limit > 0 && c.Memory > 0 && c.Request == c.Limit && request == c.Memory
-	if c.Memory == 0 {
+	if c.NoMemoryLimit = c.Memory == 0; c.NoMemoryLimit {
 		c.Memory = request
 	}
 	return c, exact, nil
