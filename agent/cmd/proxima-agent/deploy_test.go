@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"proxima.io/agent/deploy"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/lab"
 	"proxima.io/agent/internal/status"
@@ -253,6 +254,9 @@ func TestInstallOfTheCRIDoor(t *testing.T) {
 	}
 	if node, err := os.ReadFile(root + "/etc/proxima-agent/node.env"); err != nil || !strings.Contains(string(node), "NODE_NAME=worker-1\n") {
 		t.Errorf("%s %v", node, err)
+	}
+	if !strings.Contains(string(deploy.Unit), "\nRuntimeDirectoryPreserve=yes\n") {
+		t.Error("at its stop the service removes its runtime directories, and CRI-RM's socket with one of them")
 	}
 	program := root + "/usr/local/bin/proxima-agent"
 	if info, err := os.Stat(program); err != nil || info.Mode().Perm() != 0o755 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -57,11 +58,13 @@ func runInstall(args []string, out io.Writer) error {
 		<-ctx.Done()
 		return nil
 	}
-	return config.Watch(ctx, func() {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	config.Watch(ctx, log, func() {
 		if err := copyLayers(*layers, *root); err != nil {
-			fmt.Fprintln(out, "the configuration could not be copied:", err)
+			log.Error("the configuration could not be copied", "error", err)
 		}
 	}, *layers)
+	return nil
 }
 
 // copyLayers makes the node's layers those of the directory. Who this node is goes with them: the service has no downward API.

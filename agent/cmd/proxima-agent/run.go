@@ -9,7 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"slices"
 	"syscall"
 
 	"proxima.io/agent/internal/config"
@@ -179,19 +179,17 @@ func (s *service) others() []others.Found { return others.Find(s.root, s.door.li
 // watch reads the configuration again when it changes, and looks again who else pins when something changes where they are
 // known by. A bad configuration is refused whole; the old one stays.
 func (s *service) watch(ctx context.Context) error {
-	paths := []string{}
-	for _, path := range append(others.Paths(s.root), s.config, s.fallback) {
-		if _, err := os.Stat(filepath.Dir(path)); path != "" && err == nil {
-			paths = append(paths, path)
-		}
-	}
-	return config.Watch(ctx, func() {
+	paths := slices.DeleteFunc(append(others.Paths(s.root), s.config, s.fallback), func(path string) bool { return path == "" })
+	config.Watch(ctx, s.log, func() {
 		options, err := s.options()
-		if err == nil {
+		if err != nil {
+			s.engine.Refuse(err)
+		} else {
 			err = s.engine.Configure(options, s.others())
 		}
 		if err != nil {
 			s.log.Error("configuration refused; the old one stays", "error", err)
 		}
 	}, paths...)
+	return nil
 }

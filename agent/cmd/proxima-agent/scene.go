@@ -61,6 +61,9 @@ func (s *scene) load(files []string) error {
 	if s.pods, err = manifest.Read(text.Bytes(), s.copies); err != nil {
 		return err
 	}
+	if len(s.pods) == 0 {
+		return errors.New("these manifests have no pods")
+	}
 	for _, p := range s.pods {
 		for _, f := range p.Findings {
 			fmt.Fprintf(os.Stderr, "pod %s: %s\n", p.Name, f)

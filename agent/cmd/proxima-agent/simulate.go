@@ -153,7 +153,7 @@ func writeResults(out io.Writer, results []result, orders int) {
 	table.Flush()
 }
 
-// writeDecision shows every pool that was considered, best first.
+// writeDecision shows every pool that was considered, best first, with what decides, in that order.
 func writeDecision(out io.Writer, d policy.Decision) {
 	fmt.Fprintf(out, "%s: %s in %s\n%s\n", d.ID, d.Place.Kind, d.Place.Pool, d.Reason)
 	if d.Place.Short != "" {
@@ -164,14 +164,14 @@ func writeDecision(out io.Writer, d policy.Decision) {
 	}
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "POOL\tFITS\tAFFINITY\tSPLIT CORES\tDEVICES\tMEMORY FITS\tROOM\tMEMORY NODES\tDEPTH\tFREE CPUS\tSHARERS")
+	fmt.Fprintln(table, "POOL\tFITS\tISOLATED\tAFFINITY\tSPLIT CORES\tDEVICES\tMEMORY FITS\tROOM\tMEMORY NODES\tRIGHT CORES\tSPARES HELD\tDEPTH\tFREE CPUS\tSHARERS")
 	for _, c := range policy.BestFirst(d.Candidates) {
 		fits := "yes"
 		if !c.Fits {
 			fits = "no: " + c.Why
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.2f\t%d\t%d\t%t\t%t\t%d\t%d\t%.2f\t%d\n", c.Pool, fits, c.Affinity, c.Splits, c.Devices,
-			c.MemFits, c.Room, c.MemNodes, c.Depth, float64(c.Free)/1000, c.Crowd)
+		fmt.Fprintf(table, "%s\t%s\t%t\t%.2f\t%d\t%d\t%t\t%t\t%d\t%d\t%t\t%d\t%.2f\t%d\n", c.Pool, fits, c.Isolated, c.Affinity, c.Splits,
+			c.Devices, c.MemFits, c.Room, c.MemNodes, c.Right, c.Spares, c.Depth, float64(c.Free)/1000, c.Crowd)
 	}
 	table.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -86,6 +87,13 @@ func checkDaemonSet(t *testing.T, file string, d *appsv1.DaemonSet) {
 				t.Errorf("%s: a probe of port %s, which %s does not have", file, probe.HTTPGet.Port.StrVal, c.Name)
 			}
 		}
+		for name, path := range map[string]string{"NODE_NAME": "spec.nodeName", "NODE_GROUP": "metadata.labels['proxima.io/group']"} {
+			if !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+				return e.Name == name && e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == path
+			}) {
+				t.Errorf("%s: %s does not have %s of %s: the layers of its node cannot be used", file, c.Name, name, path)
+			}
+		}
 		for _, m := range c.VolumeMounts {
 			if !volumes[m.Name] {
 				t.Errorf("%s: volume %s is not there", file, m.Name)
@@ -94,7 +102,7 @@ func checkDaemonSet(t *testing.T, file string, d *appsv1.DaemonSet) {
 		}
 		s := c.SecurityContext
 		if s == nil || s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem ||
-			len(s.Capabilities.Add) > 0 || len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" {
+			s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || len(s.Capabilities.Add) > 0 || len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" {
 			t.Errorf("%s: %s has privileges: %+v", file, c.Name, s)
 		}
 	}

@@ -12,6 +12,7 @@
 //	affinity.go    affinity and its YAML forms
 //	expression.go  the expressions inside it
 //	unknown.go     keys that nobody knows, with the nearest one that somebody does
+//	stranger.go    containers that the pod does not have
 package annotation
 
 import (

@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -94,6 +95,34 @@ func TestPreferences(t *testing.T) {
 	}
 }
 
+func TestAContainersOwnKeyReplacesItsPods(t *testing.T) {
+	exclusive := Preferences{Shared: No, Reserved: No}
+	for _, c := range []struct {
+		pod, container string
+		want           Preferences
+	}{
+		{"unpinned", "exclusive", exclusive},
+		{"reserved", "exclusive", exclusive},
+		{"isolated", "exclusive", exclusive},
+		{"isolated", "shared", Preferences{Shared: Yes, Reserved: No}},
+		{"shared", "unpinned", Preferences{Reserved: No, KeepCPUs: true, KeepMemory: true}},
+		{"exclusive", "misspelt", exclusive},
+	} {
+		w, _ := Read(map[string]string{"proxima.io/cpus": c.pod, "proxima.io/cpus.a": c.container}, "a")
+		if !reflect.DeepEqual(w.Preferences, c.want) {
+			t.Errorf("%s, and %s for the container: %+v, want %+v", c.pod, c.container, w.Preferences, c.want)
+		}
+	}
+	w, _ := Read(map[string]string{
+		"cpu.preserve.resource-policy.nri.io/pod":    "true",
+		"memory.preserve.resource-policy.nri.io/pod": "true",
+		"proxima.io/cpus":                            "exclusive",
+	}, "a")
+	if w.KeepCPUs || !w.KeepMemory {
+		t.Errorf("our word on CPUs replaces the dialects', and says nothing of memory: %+v", w.Preferences)
+	}
+}
+
 func TestNothingIsIgnoredInSilence(t *testing.T) {
 	for key, want := range map[string]struct {
 		problem Problem
@@ -107,12 +136,16 @@ func TestNothingIsIgnoredInSilence(t *testing.T) {
 		"proxima.io/naer":                                        {Unknown, "near"},
 		"proxima.oi/near":                                        {Unknown, "proxima.io"},
 		"resource-policy.nri.org/affinity":                       {Unknown, ""},
-		"something-else.cri-resource-manager.intel.com/pod":      {Unknown, "unknown key"},
-		"hide-hyperthreads.resource-policy.nri.io/pod":           {Malformed, "neither true nor false"},
-		"memory-type.resource-policy.nri.io/pod":                 {Malformed, "none of dram"},
-		"cri-resource-manager.intel.com/anti-affinity":           {Malformed, "YAML"},
-		"proxima.io/near":                                        {Malformed, "not a label"},
-		"proxima.io/cpus":                                        {Malformed, "none of shared"},
+		"topologyhints.cri-resource-manger.intel.com/pod":        {Unknown, "cri-resource-manager.intel.com"},
+		"prefer-shared-cpus.resource-policy.nir.io/pod":          {Unknown, "resource-policy.nri.io"},
+		"cpu.preserve.resource-policy.nri/container.a":           {Unknown, "resource-policy.nri.io"},
+		"proxima/near": {Unknown, "proxima.io"},
+		"something-else.cri-resource-manager.intel.com/pod": {Unknown, "unknown key"},
+		"hide-hyperthreads.resource-policy.nri.io/pod":      {Malformed, "neither true nor false"},
+		"memory-type.resource-policy.nri.io/pod":            {Malformed, "none of dram"},
+		"cri-resource-manager.intel.com/anti-affinity":      {Malformed, "YAML"},
+		"proxima.io/near": {Malformed, "not a label"},
+		"proxima.io/cpus": {Malformed, "none of shared"},
 	} {
 		_, findings := Read(map[string]string{key: "bad"}, "a")
 		if key == "resource-policy.nri.org/affinity" {
@@ -120,6 +153,39 @@ func TestNothingIsIgnoredInSilence(t *testing.T) {
 		}
 		if len(findings) != 1 || findings[0].Problem != want.problem || !strings.Contains(findings[0].Message, want.message) {
 			t.Errorf("%s: %v, want %s with %q", key, findings, want.problem, want.message)
+		}
+	}
+}
+
+// Whose keys they are not: the words of a domain alone are nobody's misspelling.
+func TestOthersAnnotationsAreTheirs(t *testing.T) {
+	for _, key := range []string{"intel.com/x", "nri.io/x", "io/x", "gpu.intel.com/x", "policy.k8s.io/x", "x", "/", "./x", "kubernetes.io/config.seen"} {
+		if _, findings := Read(map[string]string{key: "1"}, "a"); len(findings) != 0 {
+			t.Errorf("%s: %v", key, findings)
+		}
+	}
+}
+
+func TestContainersThatThePodDoesNotHave(t *testing.T) {
+	for key, value := range map[string]string{
+		"proxima.io/cpus.redsi": "shared",
+		"proxima.io/near.redsi": "app=db",
+		"prefer-shared-cpus.resource-policy.nri.io/container.redsi": "true",
+		"cri-resource-manager.intel.com/prefer-shared-cpus":         "redsi: true\nredis: true",
+		"cri-resource-manager.intel.com/affinity":                   "redsi: [exporter]\nredis: [exporter]",
+		"resource-policy.nri.io/anti-affinity":                      "redsi: [exporter]",
+	} {
+		findings := Strangers(map[string]string{key: value}, []string{"", "exporter", "redis"})
+		if len(findings) != 1 || findings[0].Key != key || findings[0].Problem != Unknown || !strings.Contains(findings[0].Message, "redsi; did you mean redis?") {
+			t.Errorf("%s: %v", key, findings)
+		}
+	}
+	for key, value := range map[string]string{
+		"proxima.io/cpus.redis": "shared", "proxima.io/cpus": "shared", "prefer-shared-cpus.resource-policy.nri.io/pod": "true",
+		"cri-resource-manager.intel.com/prefer-shared-cpus": "true", "cri-resource-manager.intel.com/affinity": "[", "app.io/cpus.x": "",
+	} {
+		if findings := Strangers(map[string]string{key: value}, []string{"exporter", "redis"}); len(findings) != 0 {
+			t.Errorf("%s: %v", key, findings)
 		}
 	}
 }

@@ -15,8 +15,12 @@ var ownPreferences = map[string]setter{
 	"device":       ownDevices,
 }
 
-// ownCPUs: which CPUs, in one word.
+// ownNames lists every NAME of our dialect.
+func ownNames() []string { return append(sortedKeys(ownPreferences), "far", "near") }
+
+// ownCPUs: which CPUs, in one word, whatever other dialects say about them.
 func ownCPUs(p *Preferences, value string) error {
+	p.Shared, p.Isolated, p.Reserved, p.KeepCPUs = Unsaid, Unsaid, No, false
 	switch value {
 	case "shared":
 		p.Shared = Yes
@@ -64,13 +68,17 @@ func ownDevices(p *Preferences, value string) error {
 const nearWeight = 10
 
 func (r *reader) ownKeys() {
-	for _, suffix := range []string{"", "." + r.container} {
-		for _, name := range sortedKeys(ownPreferences) {
+	suffixes := []string{"", "." + r.container}
+	for _, name := range sortedKeys(ownPreferences) {
+		before := r.wishes.Preferences // the container's key replaces the pod's, and adds nothing to it
+		for _, suffix := range suffixes {
 			key := ownDomain + "/" + name + suffix
 			if value, ok := r.take(key); ok {
-				r.set(key, value, ownPreferences[name])
+				r.set(before, key, value, ownPreferences[name])
 			}
 		}
+	}
+	for _, suffix := range suffixes {
 		for name, weight := range map[string]int{"near": nearWeight, "far": -nearWeight} {
 			key := ownDomain + "/" + name + suffix
 			if value, ok := r.take(key); ok {

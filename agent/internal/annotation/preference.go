@@ -86,7 +86,7 @@ func (r *reader) preferences() {
 			for _, domain := range []string{criRMDomain, nriDomain} {
 				key := name + "." + domain + "/" + scope
 				if value, ok := r.take(key); ok {
-					r.set(key, value, set)
+					r.set(r.wishes.Preferences, key, value, set)
 				}
 			}
 		}
@@ -101,18 +101,21 @@ func (r *reader) oldForm(key string, set setter) {
 	}
 	var byContainer map[string]string
 	if err := yaml.Unmarshal([]byte(value), &byContainer); err != nil {
-		r.set(key, value, set)
+		r.set(r.wishes.Preferences, key, value, set)
 		return
 	}
 	if own, ok := byContainer[r.container]; ok {
-		r.set(key, own, set)
+		r.set(r.wishes.Preferences, key, own, set)
 	}
 }
 
-func (r *reader) set(key, value string, set setter) {
-	if err := set(&r.wishes.Preferences, value); err != nil {
+// set puts a value into what is wished for so far; one that cannot be read changes nothing.
+func (r *reader) set(soFar Preferences, key, value string, set setter) {
+	if err := set(&soFar, value); err != nil {
 		r.found(Malformed, key, "%v", err)
+		return
 	}
+	r.wishes.Preferences = soFar
 }
 
 func choice(field func(*Preferences) *Choice) setter {

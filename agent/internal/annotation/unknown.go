@@ -3,6 +3,8 @@ package annotation
 import (
 	"slices"
 	"strings"
+
+	"proxima.io/agent/internal/spelling"
 )
 
 // unknownKeys reports every annotation of a dialect's domain, or of one that looks like it, that nothing has taken.
@@ -14,7 +16,7 @@ func (r *reader) unknownKeys() {
 		domain, name, hasName := strings.Cut(key, "/")
 		base, preference, ours := split(domain)
 		if !ours {
-			if near := nearest(domain, []string{ownDomain, nriDomain, criRMDomain}, 2); near != "" {
+			if near := misspelt(domain); near != "" {
 				r.found(Unknown, key, "unknown domain; did you mean %s?", near)
 			}
 			continue
@@ -39,14 +41,31 @@ func split(domain string) (base, preference string, ours bool) {
 	return "", "", false
 }
 
+// misspelt returns the dialect's domain that one, or what follows a preference in it, nearly is: letters are wrong, or its
+// end was forgotten (proxima/near).
+func misspelt(domain string) string {
+	bases := []string{ownDomain, nriDomain, criRMDomain}
+	for tail, more := domain, true; more; _, tail, more = strings.Cut(tail, ".") {
+		for _, base := range bases {
+			if tail != "" && strings.HasPrefix(base, tail+".") {
+				return base
+			}
+		}
+		if near := spelling.Nearest(tail, bases, 2); near != "" {
+			return near
+		}
+	}
+	return ""
+}
+
 func (r *reader) unknownKey(key, base, preference, name string) {
 	if base == ownDomain {
 		own, _, _ := strings.Cut(name, ".")
-		known := append(sortedKeys(ownPreferences), "far", "near")
+		known := ownNames()
 		if preference == "" && slices.Contains(known, own) {
 			return // another container's
 		}
-		r.found(Unknown, key, "unknown key%s", hint(nearest(own, known, 3)))
+		r.found(Unknown, key, "unknown key%s", spelling.Hint(spelling.Nearest(own, known, 3)))
 		return
 	}
 	if preference == "" {
@@ -58,57 +77,10 @@ func (r *reader) unknownKey(key, base, preference, name string) {
 	}
 	if _, ok := foreign[preference]; !ok {
 		known := append(sortedKeys(foreign), "affinity", "anti-affinity")
-		r.found(Unknown, key, "unknown key%s", hint(nearest(preference, known, 3)))
+		r.found(Unknown, key, "unknown key%s", spelling.Hint(spelling.Nearest(preference, known, 3)))
 		return
 	}
 	if name != "pod" && !strings.HasPrefix(name, "container.") {
 		r.found(Unknown, key, "%.60q is neither pod nor container.NAME", name)
 	}
-}
-
-func hint(near string) string {
-	if near == "" {
-		return ""
-	}
-	return "; did you mean " + near + "?"
-}
-
-// nearest returns the known word within the given edit distance (Levenshtein), or "". Of equally near ones it takes the one
-// with the same first letter: that is the letter people get right.
-func nearest(word string, known []string, within int) string {
-	best, lowest := "", 2*within+2
-	for _, k := range known {
-		cost := 2 * distance(word, k)
-		if word == "" || k[0] != word[0] {
-			cost++
-		}
-		if cost < lowest {
-			best, lowest = k, cost
-		}
-	}
-	return best
-}
-
-func distance(a, b string) int {
-	const longest = 64 // domains and keys are short; a hostile one costs no more than this
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

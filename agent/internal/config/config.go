@@ -43,6 +43,13 @@ type Options struct {
 	Others Others
 	// Notes are parts of a foreign configuration that have no effect here.
 	Notes []string
+	// written tells where each option was written, by its name.
+	written map[string]place
+}
+
+type place struct {
+	file string
+	line int
 }
 
 // Others are the ways to live with another that pins.

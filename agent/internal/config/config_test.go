@@ -1,12 +1,10 @@
 package config
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"proxima.io/agent/internal/topology"
 )
@@ -109,11 +107,27 @@ func TestCRIRMsPolicySection(t *testing.T) {
 	}
 }
 
+// CRI-RM has options that mean nothing here, so that a misspelt one is no fault; but it is asked for.
+func TestMisspeltOptionsOfCRIRM(t *testing.T) {
+	for option, want := range map[string]string{
+		"PreferIsolatedCPU": "has no effect here; did you mean preferIsolatedCPUs?",
+		"colocatepod":       "has no effect here; did you mean colocatePods?",
+		"SchedulingClasses": "has no effect here",
+	} {
+		o, err := Load(write(t, filepath.Join(t.TempDir(), "fallback.cfg"), "policy:\n  topology-aware:\n    "+option+": true\n"), Where{})
+		if err != nil || len(o.Notes) != 1 || !strings.HasSuffix(o.Notes[0], want) {
+			t.Errorf("%s: %q %v, want %q", option, o.Notes, err, want)
+		}
+	}
+}
+
 func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 	for text, want := range map[string]string{
 		"default:\n  pinCPUs: true\n":                  ":2: unknown option \"pinCPUs\"; the options are",
 		"default:\n  pinCPU: maybe\n":                  ":2: pinCPU: \"maybe\" is neither true nor false",
 		"default:\n  reservedResources: {cpu: some}\n": "or write cpuset:0-3",
+		"default:\n  reservedResources: {cpus: 2}\n":   ":2: reservedResources: \"cpus\" is no resource; write {cpu: 2}",
+		"policy:\n  ReservedResources: {CPUs: 2}\n":    ":2: ReservedResources: \"CPUs\" is no resource; write {cpu: 2}",
 		"default:\n  reservedPoolNamespaces: ['[']\n":  "escape [",
 		"default:\n  others: fight\n":                  "none of stand-back, take-rest, ignore",
 		"defualt:\n  pinCPU: true\n":                   ":1: \"defualt\" is not a layer",
@@ -147,66 +161,18 @@ func TestLayersOfOtherNodesLeaveTheDefaults(t *testing.T) {
 }
 
 func TestNothingLeftIsRefused(t *testing.T) {
-	for _, text := range []string{"availableResources: {cpu: \"cpuset:90\"}", "reservedResources: {cpu: \"cpuset:0-3\"}", "reservedResources: {cpu: \"cpuset:77\"}"} {
-		o, err := Load(write(t, filepath.Join(t.TempDir(), "a"), "default: {"+text+"}"), Where{})
+	for text, want := range map[string]string{
+		"availableResources: {cpu: \"cpuset:90\"}":                                                 "agent.yaml:3: availableResources leave no CPU",
+		"reservedResources: {cpu: \"cpuset:0-3\"}":                                                 "agent.yaml:3: reservedResources take all",
+		"reservedResources: {cpu: \"cpuset:77\"}":                                                  "agent.yaml:3: reservedResources name none",
+		"pinCPU: true\n\n  availableResources: {cpu: 2}\n  reservedResources: {cpu: \"cpuset:3\"}": "agent.yaml:6: reservedResources name none",
+	} {
+		o, err := Load(write(t, filepath.Join(t.TempDir(), "agent.yaml"), "default:\n\n  "+text), Where{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := o.Resolve(machine(t, "cores=4")); err == nil {
-			t.Errorf("%s gave %+v", text, p)
-		}
-	}
-}
-
-// Kubernetes swaps a symbolic link to change a mounted ConfigMap.
-func TestWatchSeesAConfigMapSwap(t *testing.T) {
-	dir := t.TempDir()
-	for _, version := range []string{"1", "2"} {
-		if err := os.Mkdir(filepath.Join(dir, "..v"+version), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(dir, "..v"+version, "default"), "colocatePods: "+map[string]string{"1": "false", "2": "true"}[version])
-	}
-	link := func(target, name string) {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	link("..v1", "..data")
-	link("..data/default", "default")
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	seen := make(chan bool, 10)
-	started := make(chan error, 1)
-	go func() {
-		started <- Watch(ctx, func() {
-			o, err := Load(dir, Where{})
-			seen <- err == nil && o.ColocatePods
-		}, dir)
-	}()
-	time.Sleep(100 * time.Millisecond) // until the watch is set; a swap before it would be read at start anyway
-	link("..v2", "..tmp")
-	if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case ok := <-seen:
-		if !ok {
-			t.Error("the old configuration was read after the swap")
-		}
-	case err := <-started:
-		t.Fatal(err)
-	case <-time.After(20 * time.Second):
-		t.Fatal("the swap was not seen")
-	}
-}
-
-func TestOnlyItsOwnFilesWakeTheWatch(t *testing.T) {
-	for changed, want := range map[string]bool{
-		"/etc/a/agent.yaml": true, "/etc/a/..data": true, "/etc/a/agent.yaml/default": true, "/etc/a/state.json": false, "/etc/a/agent.yaml~": false,
-	} {
-		if concerns(changed, "/etc/a/agent.yaml") != want {
-			t.Errorf("%s: want %t", changed, want)
+		if p, err := o.Resolve(machine(t, "cores=4")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %+v, %v; want %s", text, p, err, want)
 		}
 	}
 }

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"proxima.io/agent/internal/spelling"
 )
 
 // applyCRIRM reads a layer in CRI-RM's form: a section policy with the options of the topology-aware policy below it.
@@ -55,15 +59,12 @@ func (l layer) policySection(o *Options, body *yaml.Node) error {
 }
 
 func (l layer) foreignOption(o *Options, key, value *yaml.Node) error {
-	for name, read := range options {
-		if !strings.EqualFold(name, key.Value) || name == "others" || name == "newcomerAffinityOnly" {
-			continue
+	for name := range options {
+		if strings.EqualFold(name, key.Value) && name != "others" && name != "newcomerAffinityOnly" {
+			return l.read(o, name, key, value)
 		}
-		if err := read(o, value); err != nil {
-			return l.fault(value, "%s: %v", key.Value, err)
-		}
-		return nil
 	}
-	o.Notes = append(o.Notes, "option "+key.Value+" of CRI-RM's policy has no effect here")
+	near := spelling.Nearest(key.Value, slices.Sorted(maps.Keys(options)), 2)
+	o.Notes = append(o.Notes, "option "+key.Value+" of CRI-RM's policy has no effect here"+spelling.Hint(near))
 	return nil
 }

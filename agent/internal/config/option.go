@@ -45,8 +45,7 @@ func (l layer) apply(o *Options) error {
 	seen := map[string]bool{}
 	for i := 0; i < len(l.node.Content); i += 2 {
 		key, value := l.node.Content[i], l.node.Content[i+1]
-		read, ok := options[key.Value]
-		if !ok {
+		if _, ok := options[key.Value]; !ok {
 			return l.fault(key, "unknown option %.60q; the options are %s", key.Value,
 				strings.Join(slices.Sorted(maps.Keys(options)), ", "))
 		}
@@ -54,10 +53,22 @@ func (l layer) apply(o *Options) error {
 			return l.fault(key, "%s is there twice; keep one", key.Value)
 		}
 		seen[key.Value] = true
-		if err := read(o, value); err != nil {
-			return l.fault(value, "%s: %v", key.Value, err)
+		if err := l.read(o, key.Value, key, value); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// read reads the option of that name, however its key is spelt, and remembers where it stands.
+func (l layer) read(o *Options, name string, key, value *yaml.Node) error {
+	if err := options[name](o, value); err != nil {
+		return l.fault(value, "%s: %v", key.Value, err)
+	}
+	if o.written == nil {
+		o.written = map[string]place{}
+	}
+	o.written[name] = place{l.file, value.Line}
 	return nil
 }
 
@@ -103,7 +114,8 @@ func others(o *Options, value *yaml.Node) error {
 	return nil
 }
 
-// resources reads {cpu: AMOUNT}; the name may be written in capitals, as CRI-RM does.
+// resources reads {cpu: AMOUNT}; the name may be written in capitals, as CRI-RM does. Of memory, which others limit too, it
+// notes that nothing is done.
 func resources(field func(*Options) *CPUs) option {
 	return func(o *Options, value *yaml.Node) error {
 		var amounts map[string]string
@@ -111,9 +123,12 @@ func resources(field func(*Options) *CPUs) option {
 			return fmt.Errorf("not a map such as {cpu: 750m}")
 		}
 		for name, amount := range amounts {
-			if !strings.EqualFold(name, "cpu") {
-				o.Notes = append(o.Notes, fmt.Sprintf("%.40s is not limited by this agent; only cpu is", name))
+			if strings.EqualFold(name, "memory") {
+				o.Notes = append(o.Notes, name+" is not limited by this agent; only cpu is")
 				continue
+			}
+			if !strings.EqualFold(name, "cpu") {
+				return fmt.Errorf("%.40q is no resource; write {cpu: %.40s}", name, amount)
 			}
 			cpus, err := parseCPUs(amount)
 			if err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,15 +41,15 @@ func (o *Options) Resolve(machine *topology.Topology) (policy.Options, error) {
 		available = machine.Online
 	}
 	if available.Empty() {
-		return policy.Options{}, fmt.Errorf("availableResources leave no CPU: this machine has %s", machine.Online)
+		return policy.Options{}, o.fault("availableResources", "leave no CPU: this machine has %s", machine.Online)
 	}
 	reserved := cpuset.Set{}
 	if o.Reserved.given() {
 		if reserved = o.Reserved.of(machine, available.Minus(machine.Isolated)); reserved.Empty() {
-			return policy.Options{}, fmt.Errorf("reservedResources name none of the available CPUs %s", available)
+			return policy.Options{}, o.fault("reservedResources", "name none of the available CPUs %s", available)
 		}
 		if available.Minus(reserved).Empty() {
-			return policy.Options{}, fmt.Errorf("reservedResources take all available CPUs %s; leave some for pods", available)
+			return policy.Options{}, o.fault("reservedResources", "take all available CPUs %s; leave some for pods", available)
 		}
 	}
 	return policy.Options{
@@ -57,6 +58,15 @@ func (o *Options) Resolve(machine *topology.Topology) (policy.Options, error) {
 		ColocatePods: o.ColocatePods, ColocateNamespaces: o.ColocateNamespaces, ReservedNamespaces: o.ReservedNamespaces,
 		Priority: o.Priority, Unlimited: o.Unlimited, NewcomerAffinityOnly: o.NewcomerAffinityOnly,
 	}, nil
+}
+
+// fault says what is wrong with an option, and where it was written.
+func (o *Options) fault(option, format string, args ...any) error {
+	message := option + " " + fmt.Sprintf(format, args...)
+	if at, known := o.written[option]; known {
+		return &Fault{at.file, at.line, message}
+	}
+	return errors.New(message)
 }
 
 // of returns the CPUs out of those to be had. An amount is cut from the lowest cores, whole ones as far as it goes.

@@ -59,7 +59,7 @@ func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, runtime
 	}
 	d := &Door{engine: e, machine: machine, log: log, runtime: conn, ballast: newBallast()}
 	for _, n := range machine.Nodes {
-		d.memory += n.Memory
+		d.memory += n.Memory + n.HugePages
 	}
 	return d, nil
 }

@@ -92,7 +92,7 @@ func (d *Door) found(ctx context.Context, prefix string, pod, c raw.Message) eng
 	a.ID, a.PodID, a.Name, a.Labels = c.Text(1), c.Text(2), c.At(3).Text(1), c.Labels(8)
 	a.PodName, a.PodUID, a.Namespace, a.PodLabels = pod.At(2).Text(1), pod.At(2).Text(2), pod.At(2).Text(3), pod.Labels(5)
 	if old, known := d.engine.Container(a.ID); known {
-		a.Request, a.Limit, a.Memory, a.QOS, a.Uses = old.Request, old.Limit, old.Memory, old.QOS, old.Uses
+		a.Request, a.Limit, a.Memory, a.NoMemoryLimit, a.QOS, a.Uses = old.Request, old.Limit, old.Memory, old.NoMemoryLimit, old.QOS, old.Uses
 	}
 	d.fillFromStatus(ctx, prefix, &a)
 	return a

@@ -13,9 +13,7 @@ import (
 func (e *Engine) Configure(o config.Options, found []others.Found) error {
 	resolved, err := e.resolve(o, found)
 	if err != nil {
-		e.mu.Lock()
-		e.counters.Refused++
-		e.mu.Unlock()
+		e.Refuse(err)
 		return err
 	}
 	e.guard("configure", nil, func() {
@@ -24,7 +22,7 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 		}
 		p := policy.New(e.machine, resolved)
 		e.state = p.Reconcile(e.state)
-		e.policy, e.options, e.others, e.hold = p, o, found, ""
+		e.policy, e.options, e.others, e.hold, e.badConfig = p, o, found, "", nil
 		e.setPassive()
 	})
 	return nil
@@ -82,8 +80,7 @@ func (e *Engine) setPassive() {
 		for _, f := range e.others {
 			names = append(names, f.Name+" ("+f.Why+")")
 		}
-		why = "standing back: containers on this node are pinned by " + strings.Join(names, ", ") +
-			"; turn it off, or set others: take-rest"
+		why = "standing back: containers on this node are pinned by " + strings.Join(names, ", ")
 	}
 	if e.options.Others == config.TakeRest {
 		for _, f := range e.others {

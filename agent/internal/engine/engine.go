@@ -9,6 +9,7 @@
 //	synchronize.go  what is running, when a runtime (re)appears
 //	repair.go       telling the runtime what it has not been told
 //	configure.go    new options, and standing back
+//	refuse.go       options that are not taken
 //	status.go       what there is to see
 package engine
 
@@ -63,6 +64,8 @@ type Engine struct {
 	passive string // why nothing is changed; empty while the agent acts
 	// hold is why nothing may be changed until a configuration is taken: the first one was refused.
 	hold string
+	// badConfig is a note on a later configuration that was refused, until there is a good one.
+	badConfig []string
 	// released: everybody has been given everything back, for good.
 	released bool
 	updater  Updater

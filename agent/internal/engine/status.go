@@ -72,7 +72,7 @@ func (e *Engine) Status() Status {
 	defer e.mu.Unlock()
 	s := Status{
 		Passive: e.passive, Connected: e.updater != nil, Released: e.released, Others: e.others, Counters: e.counters,
-		Notes:   append(slices.Clone(e.options.Notes), e.machine.Warnings...),
+		Notes:   slices.Concat(e.badConfig, e.options.Notes, e.machine.Warnings),
 		Pending: len(e.pending("")) + len(e.unplaced),
 	}
 	for i, room := range e.policy.Room(e.state) {

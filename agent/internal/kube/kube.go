@@ -32,6 +32,7 @@ func (r Resources) Fill(c *policy.Container, capacity int64) {
 		c.Request = c.Limit // exact, where shares are rounded
 	}
 	c.Memory = max(0, r.MemoryLimit)
+	c.NoMemoryLimit = c.Memory == 0 || (c.NoMemoryLimit && r.MemoryLimit == 0)
 	if c.Memory == 0 && c.QOS == "Burstable" {
 		c.Memory = r.memoryRequest(capacity)
 	}

@@ -41,3 +41,16 @@ func TestSharesRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoHasNoMemoryLimit(t *testing.T) {
+	var c policy.Container
+	for _, step := range []struct {
+		limit int64
+		none  bool
+	}{{0, true}, {1 << 30, false}, {-1, true}} {
+		Resources{MemoryLimit: step.limit, OOMScoreAdj: 900, CgroupParent: "/kubepods/burstable/x"}.Fill(&c, 1<<40)
+		if c.NoMemoryLimit != step.none {
+			t.Errorf("limit %d: no limit %t", step.limit, c.NoMemoryLimit)
+		}
+	}
+}

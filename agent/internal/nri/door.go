@@ -31,7 +31,7 @@ type Door struct {
 func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger) *Door {
 	d := &Door{Engine: e, Machine: machine, Log: log, again: make(updater, 1)}
 	for _, n := range machine.Nodes {
-		d.memory += n.Memory
+		d.memory += n.Memory + n.HugePages
 	}
 	return d
 }

@@ -4,10 +4,14 @@ package others
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"proxima.io/agent/internal/cpuset"
 )
@@ -15,7 +19,7 @@ import (
 // Found is one other that pins.
 type Found struct {
 	Name string `json:"name"`
-	Why  string `json:"why"`
+	Why  string `json:"why"` // how it was found, and what to do about it
 	// Leaves are the CPUs that it does not hand out; only known of kubelet.
 	Leaves *cpuset.Set `json:"leaves,omitempty"`
 }
@@ -24,19 +28,20 @@ type Found struct {
 const (
 	kubeletState = "var/lib/kubelet/cpu_manager_state" // kubelet's record of its CPU manager
 	pluginDir    = "opt/nri/plugins"
+	nriPolicy    = "var/lib/nri-resource-policy/cache" // the state of nri-plugins' policies, which their charts run in a pod
 )
 
 // criRMSockets are where CRI-RM listens; ours listens elsewhere even when it takes CRI-RM's place.
 var criRMSockets = []string{"var/run/cri-resmgr/cri-resmgr.sock", "run/cri-resmgr/cri-resmgr.sock"}
 
 // policyPlugins are NRI plugins known to set cpusets, by what their file names contain. NRI itself names no other plugins,
-// and one that is started as a pod leaves no file: what such a plugin has pinned is found container by container.
+// and of one that is started as a pod only nriPolicy is known: what another has pinned is found container by container.
 var policyPlugins = []string{"topology-aware", "balloons", "cri-resource-manager", "koordlet", "dra-driver-cpu"}
 
 // Paths are the files whose change is worth another look.
 func Paths(root string) []string {
 	var paths []string
-	for _, path := range append([]string{kubeletState, pluginDir}, criRMSockets...) {
+	for _, path := range append([]string{kubeletState, pluginDir, nriPolicy}, criRMSockets...) {
 		paths = append(paths, filepath.Join(root, path))
 	}
 	return paths
@@ -50,8 +55,8 @@ func Find(root, ownSocket string) []Found {
 	}
 	for _, socket := range criRMSockets {
 		path := filepath.Join(root, socket)
-		if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 && !same(path, ownSocket) {
-			found = append(found, Found{Name: "CRI-RM", Why: path + " exists"})
+		if !same(path, ownSocket) && listens(path) {
+			found = append(found, Found{Name: "CRI-RM", Why: "it listens on " + path + "; stop it"})
 			break
 		}
 	}
@@ -62,11 +67,26 @@ func Find(root, ownSocket string) []Found {
 	for _, plugin := range plugins {
 		for _, name := range policyPlugins {
 			if strings.Contains(plugin.Name(), name) {
-				found = append(found, Found{Name: "NRI plugin " + plugin.Name(), Why: "it is in /opt/nri/plugins"})
+				found = append(found, Found{Name: "NRI plugin " + plugin.Name(), Why: "it is in /opt/nri/plugins; remove it from there"})
 			}
 		}
 	}
+	path := filepath.Join(root, nriPolicy)
+	if _, err := os.Stat(path); err == nil {
+		found = append(found, Found{Name: "nri-plugins' resource policy", Why: path + " exists; remove it where that plugin is gone"})
+	}
 	return found
+}
+
+// listens tells whether somebody is behind a socket: one that was killed leaves it.
+func listens(path string) bool {
+	connection, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		connection.Close()
+		return true
+	}
+	nobody := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ECONNREFUSED)
+	return !nobody // behind a full or a forbidden one there is
 }
 
 func same(path, own string) bool {
@@ -90,7 +110,7 @@ func kubelet(path string) *Found {
 	if state.PolicyName != "static" {
 		return nil
 	}
-	f := &Found{Name: "kubelet's static CPU manager", Why: fmt.Sprintf("%s says policyName static", path)}
+	f := &Found{Name: "kubelet's static CPU manager", Why: path + " says policyName static; turn that off, or set others: take-rest"}
 	if leaves, err := cpuset.Parse(state.DefaultCPUSet); err == nil {
 		f.Leaves = &leaves
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,18 @@ func TestPluginsBesideUs(t *testing.T) {
 	}
 }
 
+// The charts of nri-plugins run the policy in a pod, of which the node has nothing but its state. Our own pod's mount makes
+// the directory.
+func TestAPolicyPluginInAPod(t *testing.T) {
+	found := Find(root(t, map[string]string{"var/lib/nri-resource-policy/cache": "{}"}), "")
+	if len(found) != 1 || found[0].Name != "nri-plugins' resource policy" {
+		t.Errorf("%+v", found)
+	}
+	if found := Find(root(t, map[string]string{"var/lib/nri-resource-policy/.keep": ""}), ""); len(found) != 0 {
+		t.Errorf("an empty directory pins nobody: %+v", found)
+	}
+}
+
 func TestCRIRMsSocketUnlessItIsOurs(t *testing.T) {
 	dir := root(t, map[string]string{"run/cri-resmgr/x": ""})
 	path := filepath.Join(dir, "run/cri-resmgr/cri-resmgr.sock")
@@ -54,5 +67,31 @@ func TestCRIRMsSocketUnlessItIsOurs(t *testing.T) {
 	}
 	if found := Find(dir, path); len(found) != 0 {
 		t.Errorf("our own socket was taken for CRI-RM's: %+v", found)
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	listener.Close()
+	if found := Find(dir, ""); len(found) != 0 {
+		t.Errorf("nobody listens on the socket that it left behind: %+v", found)
+	}
+}
+
+// What each is told to be done about: only kubelet's manager leaves something to take.
+func TestRemedies(t *testing.T) {
+	dir := root(t, map[string]string{
+		kubeletState: `{"policyName":"static","defaultCpuSet":"0"}`, nriPolicy: "", pluginDir + "/10-balloons": "", "run/cri-resmgr/x": "",
+	})
+	listener, err := net.Listen("unix", filepath.Join(dir, "run/cri-resmgr/cri-resmgr.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	found := Find(dir, "")
+	if len(found) != 4 {
+		t.Fatalf("%+v", found)
+	}
+	for _, f := range found {
+		if rest := strings.Contains(f.Why, "take-rest"); rest != (f.Leaves != nil) || !strings.Contains(f.Why, "; ") {
+			t.Errorf("%s: %q", f.Name, f.Why)
+		}
 	}
 }

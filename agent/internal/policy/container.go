@@ -16,6 +16,8 @@ type Container struct {
 	Request            int   `json:"request"` // thousandths of a CPU
 	Limit              int   `json:"limit"`   // thousandths of a CPU, 0 for none
 	Memory             int64 `json:"memory"`  // bytes promised: the limit, else the request
+	// NoMemoryLimit: it may come to need more than it is promised.
+	NoMemoryLimit bool `json:"noMemoryLimit,omitempty"`
 	// Uses names devices (as in topology.Device) that the runtime gives to the container.
 	Uses []string `json:"uses,omitempty"`
 }

@@ -17,11 +17,7 @@ type offer struct {
 // memoryOffer starts with the pool's own nodes and widens upwards until what is promised fits: a wider set costs latency, a
 // tight one that overflows costs a process.
 func (p *Policy) memoryOffer(l *ledger, id int, c *Container) offer {
-	kinds := c.Preferences.Memory
-	if len(kinds) == 0 {
-		// HBM is for those who ask; slow memory is there for whoever outgrows DRAM, and the kernel fills the nearest first.
-		kinds = []topology.MemoryKind{topology.DRAM, topology.PMEM}
-	}
+	kinds := c.memoryKinds()
 	own := p.ofKinds(p.Tree.Pools[id].Memory, kinds)
 	found := offer{nodes: p.allMemory, wide: true, short: c.Memory > 0}
 	try := func(nodes cpuset.Set) bool {
@@ -40,6 +36,15 @@ func (p *Policy) memoryOffer(l *ledger, id int, c *Container) offer {
 		try(p.allMemory)
 	}
 	return found
+}
+
+// memoryKinds are those that a container may have: HBM is for those who ask; slow memory is there for whoever outgrows DRAM,
+// and the kernel fills the nearest first.
+func (c *Container) memoryKinds() []topology.MemoryKind {
+	if len(c.Preferences.Memory) == 0 {
+		return []topology.MemoryKind{topology.DRAM, topology.PMEM}
+	}
+	return c.Preferences.Memory
 }
 
 // memoryFits tells whether the nodes, and every wider set that a pool above stands for, can hold all that is promised within.

@@ -200,6 +200,30 @@ func TestMemoryIsWidenedRatherThanOverfull(t *testing.T) {
 	}
 }
 
+// Who has no memory limit may outgrow any promise. His pages begin beside his CPUs, as the kernel does anyhow, and go
+// elsewhere rather than having somebody killed; what he asked for is promised where they begin.
+func TestWithoutALimitMemoryMaySpill(t *testing.T) {
+	p := New(shaped(t, "sockets=2,cores=8,memory=64,memory-only=2,memory-of=16"), pinned) // smaller than DRAM: HBM
+	asks := burstable("asks", 1000, 0)
+	asks.NoMemoryLimit, asks.Memory = true, 60<<30
+	nothing := burstable("nothing", 0, 0)
+	nothing.NoMemoryLimit, nothing.Memory, nothing.QOS = true, 0, "BestEffort"
+	fast := burstable("fast", 1000, 0, "proxima.io/memory", "hbm")
+	fast.NoMemoryLimit = true
+	limited := burstable("limited", 1000, 0, "proxima.io/near", "app=asks")
+	limited.Memory = 8 << 30
+	s, d := fill(p, asks, nothing, fast, limited)
+	pins := p.Pins(s)
+	home := d["asks"].Place.Memory
+	if home.Len() != 1 || d["asks"].Place.Bytes != 60<<30 || d["limited"].Place.Memory.Len() != 2 {
+		t.Errorf("%+v is promised on one node, and leaves no room there for 8 GiB: %+v", d["asks"].Place, d["limited"].Place)
+	}
+	for name, nodes := range map[string]string{"asks": "0-1", "nothing": "0-1", "fast": "2-3"} {
+		want(t, name+" may use", pins[name].Memory.String(), nodes)
+	}
+	want(t, "who has a limit", pins["limited"].Memory.String(), d["limited"].Place.Memory.String())
+}
+
 func TestKindsOfMemory(t *testing.T) {
 	p := New(shaped(t, "sockets=2,cores=4,memory=64,memory-only=2,memory-of=16"), pinned) // smaller than DRAM: HBM
 	_, d := fill(p, guaranteed("plain", 1000), guaranteed("fast", 1000, "proxima.io/memory", "hbm"))

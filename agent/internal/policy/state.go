@@ -102,6 +102,9 @@ func (p *Policy) pin(l *ledger, c *Placed) Pin {
 	}
 	if p.PinMemory && !c.KeepMemory && c.Kind != Unpinned {
 		pin.Memory = c.Placement.Memory
+		if c.NoMemoryLimit { // the kernel fills the nodes nearest to its CPUs first, and spills before it kills
+			pin.Memory = pin.Memory.Union(p.ofKinds(p.allMemory, c.memoryKinds()))
+		}
 	}
 	return pin
 }

@@ -13,7 +13,9 @@ func (r *reader) nodes(online cpuset.Set) []Node {
 	ids := r.list(nodeDir+"/online", cpuset.Set{})
 	if ids.Empty() {
 		r.warn("%s/online is missing: one NUMA node assumed", nodeDir)
-		return []Node{{CPUs: online, Memory: r.machineMemory(), Kind: DRAM, Distance: map[int]int{0: 10}}}
+		node := Node{CPUs: online, Memory: r.machineMemory(), Kind: DRAM, Distance: map[int]int{0: 10}}
+		r.hugePages(&node, "sys/kernel/mm/hugepages")
+		return []Node{node}
 	}
 	var nodes []Node
 	taken := cpuset.Set{}
@@ -30,7 +32,31 @@ func (r *reader) nodes(online cpuset.Set) []Node {
 		})
 	}
 	r.memoryKinds(nodes)
+	for i := range nodes {
+		r.hugePages(&nodes[i], fmt.Sprintf("%s/node%d/hugepages", nodeDir, nodes[i].ID))
+	}
 	return nodes
+}
+
+// hugePages takes the huge pages, of every size that there is, out of a node's memory.
+func (r *reader) hugePages(n *Node, dir string) {
+	sizes, err := r.tree.List(dir)
+	if err != nil {
+		return // a kernel without them
+	}
+	for _, name := range sizes {
+		var kib int64
+		if _, err := fmt.Sscanf(name, "hugepages-%dkB", &kib); err != nil || kib < 1 || kib > math.MaxInt64/1024 {
+			continue
+		}
+		path := dir + "/" + name + "/nr_hugepages"
+		pages := int64(r.number(path, 0))
+		if pages > n.Memory/(kib*1024) {
+			r.warn("%s: %d pages are more than node %d has; left out", path, pages, n.ID)
+			continue
+		}
+		n.Memory, n.HugePages = n.Memory-pages*kib*1024, n.HugePages+pages*kib*1024
+	}
 }
 
 // distances pairs the columns of the distance file with the online nodes, in that order.

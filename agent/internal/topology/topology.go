@@ -52,8 +52,10 @@ type CPU struct {
 type Node struct {
 	ID     int
 	CPUs   cpuset.Set // online ones
-	Memory int64      // bytes
+	Memory int64      // bytes, without HugePages
 	Kind   MemoryKind
+	// HugePages are the bytes set aside as huge pages, which are only for who asks for them.
+	HugePages int64
 	// Distance by node id, as the firmware says: 10 is local. Nodes that it does not mention are missing.
 	Distance map[int]int
 }

@@ -69,6 +69,39 @@ func TestMemoryTiersDecideTheKindOfMemory(t *testing.T) {
 	}
 }
 
+func TestHugePagesAreNoMemoryForContainers(t *testing.T) {
+	tree := shaped(t, "sockets=2,cores=2,memory=64")
+	tree[nodeDir+"/node0/hugepages/hugepages-1048576kB/nr_hugepages"] = "8"
+	tree[nodeDir+"/node0/hugepages/hugepages-2048kB/nr_hugepages"] = "512"
+	tree[nodeDir+"/node1/hugepages/hugepages-2048kB/nr_hugepages"] = "0"
+	recorded, err := Record(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Topology{read(t, tree), read(t, recorded)} {
+		if n := m.Nodes[0]; n.Memory != 55<<30 || n.HugePages != 9<<30 || m.Nodes[1].Memory != 64<<30 || len(m.Warnings) != 0 {
+			t.Errorf("%+v, warnings %q", m.Nodes, m.Warnings)
+		}
+	}
+	tree[nodeDir+"/node0/hugepages/hugepages-2048kB/nr_hugepages"] = "9223372036854775807"
+	if m := read(t, tree); m.Nodes[0].Memory != 56<<30 || len(m.Warnings) != 1 {
+		t.Errorf("more huge pages than memory: %+v, warnings %q", m.Nodes[0], m.Warnings)
+	}
+	one := Recording{cpuDir + "/online": "0-3", "proc/meminfo": "MemTotal: 8388608 kB", "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "512"}
+	if m := read(t, one); m.Nodes[0].Memory != 7<<30 {
+		t.Errorf("without NUMA nodes: %+v", m.Nodes[0])
+	}
+}
+
+// A machine with huge pages on one node is no other machine: what is fast memory follows from what is there.
+func TestHugePagesDoNotChangeTheKindOfMemory(t *testing.T) {
+	tree := shaped(t, "cores=2,memory=64,memory-only=1,memory-of=32")
+	tree[nodeDir+"/node0/hugepages/hugepages-1048576kB/nr_hugepages"] = "60"
+	if n := read(t, tree).Nodes[1]; n.Kind != HBM {
+		t.Errorf("%+v", n)
+	}
+}
+
 func TestCapacityTellsCoresApart(t *testing.T) {
 	tree := shaped(t, "cores=4")
 	for cpu, capacity := range map[string]string{"0": "1024", "1": "1000", "2": "446", "3": "446"} {
