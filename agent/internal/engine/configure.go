@@ -11,7 +11,7 @@ import (
 // Configure changes the options under running containers. Options that this machine cannot have are refused, and the old
 // ones stay.
 func (e *Engine) Configure(o config.Options, found []others.Found) error {
-	resolved, err := e.resolve(o, found)
+	resolved, standBack, err := e.beside(o, found)
 	if err != nil {
 		e.mu.Lock()
 		e.counters.Refused++
@@ -24,7 +24,7 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 		}
 		p := policy.New(e.machine, resolved)
 		e.state = p.Reconcile(e.state)
-		e.policy, e.options, e.others, e.hold = p, o, found, ""
+		e.policy, e.options, e.others, e.standBack, e.hold = p, o, found, standBack, ""
 		e.setPassive()
 	})
 	return nil
@@ -51,24 +51,36 @@ func (e *Engine) Release() {
 	})
 }
 
-// resolve also takes out the CPUs that others hand out, where only the rest is to be used.
-func (e *Engine) resolve(o config.Options, found []others.Found) (policy.Options, error) {
-	if o.Others == config.TakeRest {
+// beside turns options into those of the policy beside the others that pin. why says that there is no way to live with them:
+// the agent has to stand back.
+func (e *Engine) beside(o config.Options, found []others.Found) (resolved policy.Options, why string, err error) {
+	resolved, err = o.Resolve(e.machine)
+	if err != nil || len(found) == 0 || o.Others == config.Ignore {
+		return resolved, "", err
+	}
+	if o.Others == config.StandBack {
+		var names []string
 		for _, f := range found {
-			if f.Leaves != nil {
-				left := f.Leaves.Intersect(e.machine.Online)
-				if !o.Available.Set.Empty() || o.Available.Milli > 0 {
-					resolved, err := o.Resolve(e.machine)
-					if err != nil {
-						return policy.Options{}, err
-					}
-					left = left.Intersect(resolved.Available)
-				}
-				o.Available = config.CPUs{Set: left}
-			}
+			names = append(names, f.Name+" ("+f.Why+")")
+		}
+		return resolved, "containers on this node are pinned by " + strings.Join(names, ", ") +
+			"; turn it off, or set others: take-rest", nil
+	}
+	left := resolved.Available
+	for _, f := range found {
+		if f.Leaves == nil {
+			return resolved, "what " + f.Name + " leaves cannot be known", nil
+		}
+		if left = left.Intersect(*f.Leaves); left.Empty() {
+			return resolved, f.Name + " leaves none of the available CPUs " + resolved.Available.String(), nil
 		}
 	}
-	return o.Resolve(e.machine)
+	o.Available = config.CPUs{Set: left}
+	rest, err := o.Resolve(e.machine)
+	if err != nil { // the configuration is good; it is the others who leave too little for it
+		return resolved, "with the CPUs " + left.String() + " that others leave, " + err.Error(), nil //nolint:nilerr // it is the reason
+	}
+	return rest, "", nil
 }
 
 // setPassive decides whether the agent acts, and says so when it stops or starts. The lock is held, or not needed yet.
@@ -77,20 +89,8 @@ func (e *Engine) setPassive() {
 	if e.dryRun {
 		why = "dry run"
 	}
-	if len(e.others) > 0 && e.options.Others == config.StandBack {
-		var names []string
-		for _, f := range e.others {
-			names = append(names, f.Name+" ("+f.Why+")")
-		}
-		why = "standing back: containers on this node are pinned by " + strings.Join(names, ", ") +
-			"; turn it off, or set others: take-rest"
-	}
-	if e.options.Others == config.TakeRest {
-		for _, f := range e.others {
-			if f.Leaves == nil {
-				why = "standing back: what " + f.Name + " leaves cannot be known"
-			}
-		}
+	if e.standBack != "" {
+		why = "standing back: " + e.standBack
 	}
 	if why != e.passive && why != "" {
 		e.log.Warn("nothing will be changed", "because", why)

@@ -61,6 +61,8 @@ type Engine struct {
 	version int // of the state, for whoever saves it
 	others  []others.Found
 	passive string // why nothing is changed; empty while the agent acts
+	// standBack is why the agent cannot act beside the others.
+	standBack string
 	// hold is why nothing may be changed until a configuration is taken: the first one was refused.
 	hold string
 	// released: everybody has been given everything back, for good.

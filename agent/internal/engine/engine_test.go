@@ -232,6 +232,25 @@ func TestStandingBack(t *testing.T) {
 	eventually(t, "does not use what kubelet leaves", func() bool { return r.has("a") == "4-5" })
 }
 
+// No CPU left is not "all of them".
+func TestStandingBackWhereOthersLeaveTooLittle(t *testing.T) {
+	left := cpuset.Range(4, 7)
+	kubelet := []others.Found{{Name: "kubelet's static CPU manager", Leaves: &left}}
+	for name, o := range map[string]config.Options{
+		"none of the available": {Available: config.CPUs{Set: cpuset.Range(0, 3)}},
+		"name none of the":      {Reserved: config.CPUs{Set: cpuset.Of(0)}},
+	} {
+		e, _ := start(t, "cores=8", Settings{})
+		o.PinCPU, o.Others = true, config.TakeRest
+		if err := e.Configure(o, kubelet); err != nil {
+			t.Fatal(err)
+		}
+		if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.Empty() || !strings.Contains(e.Status().Passive, name) {
+			t.Errorf("pinned to %s; passive %q, want %q in it", pin, e.Status().Passive, name)
+		}
+	}
+}
+
 func TestDryRunAndForeignCPUsetsChangeNothing(t *testing.T) {
 	e, _ := start(t, "cores=8", Settings{DryRun: true})
 	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.CPUs.Empty() || e.Status().Seats[0].Place.Kind != policy.Exclusive {
