@@ -80,26 +80,16 @@ func (s *service) run(ctx context.Context) error {
 	if s.machine, err = topology.Read(topology.Dir(s.root)); err != nil {
 		return err
 	}
-	options, refused := s.options()
-	if refused != nil {
-		options = config.Default()
-	}
 	before, err := state.Load(s.state)
 	if err != nil {
 		s.log.Error("starting without the saved state", "error", err)
 	}
-	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: config.Default(), State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(),
-		Save: func(st policy.State) error { return state.Save(s.state, st) }, Log: s.log})
+	options, refused := s.options()
+	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: options, Others: s.others(), Refused: refused,
+		State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(), Log: s.log,
+		Save: func(st policy.State) error { return state.Save(s.state, st) }})
 	if err != nil {
 		return err
-	}
-	if refused == nil {
-		refused = s.engine.Configure(options, s.others())
-	}
-	if refused != nil {
-		// Not the end: kubelet may have no other way to the runtime.
-		s.log.Error("configuration refused; nothing is changed until there is a good one", "error", refused)
-		s.engine.Hold(refused)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -23,21 +23,20 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 			resolved.PinCPU, resolved.PinMemory = false, false
 		}
 		p := policy.New(e.machine, resolved)
-		e.state = p.Reconcile(e.state)
+		e.state = p.Reconcile(e.state) // first: should it fail, the old options stay
 		e.policy, e.options, e.others, e.standBack, e.hold = p, o, found, standBack, ""
 		e.setPassive()
 	})
 	return nil
 }
 
-// Hold changes nothing until a configuration is taken: the agent has to run even with one that it refuses, as kubelet may
-// have no other way to the runtime.
-func (e *Engine) Hold(because error) {
-	e.guard("hold", nil, func() {
-		e.hold = "the configuration was refused: " + because.Error()
-		e.counters.Refused++
-		e.setPassive()
-	})
+// reconcile carries a state over to the options in force; there are none while the engine holds. The lock is held, or not
+// needed yet.
+func (e *Engine) reconcile(s policy.State) policy.State {
+	if e.hold != "" {
+		return s
+	}
+	return e.policy.Reconcile(s)
 }
 
 // Release gives every container all CPUs and memory nodes back and pins nobody any more: the way to remove the agent.

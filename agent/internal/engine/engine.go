@@ -36,6 +36,9 @@ type Updater interface {
 type Settings struct {
 	Machine *topology.Topology
 	Options config.Options
+	Others  []others.Found
+	// Refused is why there are no options to start with. The engine then changes nothing until it is given good ones.
+	Refused error
 	State   policy.State
 	DryRun  bool
 	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and the repair tells
@@ -82,19 +85,32 @@ type Engine struct {
 	kick chan struct{}
 }
 
-// New makes an engine. Its options must be good for the machine.
+// New makes an engine. Options that the machine cannot have are refused, like those that could not be read: the agent has to
+// run even then, as kubelet may have no other way to the runtime. It keeps the state as it was saved until it has good ones,
+// for only they tell which places are valid.
 func New(s Settings) (*Engine, error) {
-	resolved, err := s.Options.Resolve(s.Machine)
-	if err != nil {
-		return nil, err
-	}
 	e := &Engine{
-		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options,
-		policy: policy.New(s.Machine, resolved), told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
+		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
+		state: s.State, told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
 		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
 		kick: make(chan struct{}, 1),
 	}
-	e.state = e.policy.Reconcile(s.State)
+	resolved, refused := policy.Options{}, s.Refused
+	if refused == nil {
+		resolved, e.standBack, refused = e.beside(s.Options, s.Others)
+	}
+	if refused != nil {
+		e.log.Error("configuration refused; nothing is changed until there is a good one", "error", refused)
+		e.hold = "the configuration was refused: " + refused.Error()
+		e.counters.Refused++
+		e.options = config.Default()
+		var err error
+		if resolved, e.standBack, err = e.beside(e.options, s.Others); err != nil {
+			return nil, err
+		}
+	}
+	e.policy = policy.New(s.Machine, resolved)
+	e.state = e.reconcile(s.State)
 	e.setPassive()
 	return e, nil
 }

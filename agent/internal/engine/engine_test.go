@@ -52,7 +52,7 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	if settings.Machine, err = topology.Read(parsed.Recording()); err != nil {
 		t.Fatal(err)
 	}
-	if settings.Options.Others == "" {
+	if settings.Options.Others == "" && settings.Options.Available.Set.Empty() {
 		settings.Options = config.Default()
 	}
 	settings.Log = slog.New(slog.DiscardHandler)
@@ -265,8 +265,7 @@ func TestDryRunAndForeignCPUsetsChangeNothing(t *testing.T) {
 }
 
 func TestNothingIsChangedUntilThereIsAGoodConfiguration(t *testing.T) {
-	e, r := start(t, "cores=8", Settings{})
-	e.Hold(errors.New("agent.yaml:2: bad"))
+	e, r := start(t, "cores=8", Settings{Refused: errors.New("agent.yaml:2: bad")})
 	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.Empty() || !strings.Contains(e.Status().Passive, "agent.yaml:2") {
 		t.Errorf("pinned to %s; passive %q", pin, e.Status().Passive)
 	}
@@ -315,5 +314,51 @@ func TestPlacesAreNotRememberedForEver(t *testing.T) {
 	}
 	if _, any := e.forgetGone(time.Now().Add(2 * comeBack)); any || len(e.state.Gone) != 0 {
 		t.Errorf("still remembered: %v", e.state.Gone)
+	}
+}
+
+// The same agent started again moves nobody, whatever its options, and also where it had to wait for them.
+func TestARestartMovesNobody(t *testing.T) {
+	shared, isolated, reserved := config.Default(), config.Default(), config.Default()
+	shared.PreferShared, isolated.PreferIsolated = true, true
+	reserved.Reserved = config.CPUs{Set: cpuset.Of(0, 8)}
+	reserved.ReservedNamespaces = []string{"default"}
+	for name, o := range map[string]config.Options{"preferSharedCPUs": shared, "preferIsolatedCPUs": isolated, "reservedResources": reserved} {
+		const shape = "sockets=2,cores=8,isolated=4-7;12-15"
+		e, _ := start(t, shape, Settings{Options: o})
+		for i, id := range []string{"x", "y", "z", "w"} {
+			a := arrival(id, policy.Guaranteed, 1000+1000*(i%2))
+			a.Memory = 1 << 30
+			if name == "reservedResources" {
+				a.Request = 400 * (1 + i%2)
+			}
+			e.Create(a)
+		}
+		e.Stop("x") // who came after it would now be placed elsewhere
+		saved, pins := e.state, e.policy.Pins(e.state)
+		var running []Arrival
+		present := map[string]bool{}
+		for _, c := range saved.InOrder() {
+			running = append(running, Arrival{Container: c.Container, Seen: pins[c.ID]})
+			present[c.PodID] = true
+		}
+		for when, settings := range map[string]Settings{
+			"at once":                {Options: o},
+			"refused at first":       {Refused: errors.New("bad")},
+			"not for this machine":   {Options: config.Options{Available: config.CPUs{Set: cpuset.Of(99)}}},
+			"beside a CRI-RM it saw": {Options: o, Others: []others.Found{{Name: "CRI-RM"}}},
+		} {
+			settings.State = saved
+			again, r := start(t, shape, settings)
+			again.Synchronize(running, present)
+			if err := again.Configure(o, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range saved.InOrder() {
+				if pin := again.policy.PinOf(again.state, c.ID); !pin.Equal(pins[c.ID]) || r.has(c.ID) != "" {
+					t.Errorf("%s, %s: %s was on %s, is on %s, told %q", name, when, c.ID, pins[c.ID], pin, r.has(c.ID))
+				}
+			}
+		}
 	}
 }

@@ -40,7 +40,7 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 		for key, gone := range known.Gone {
 			next.Gone[key] = gone
 		}
-		e.state = e.policy.Reconcile(next)
+		e.state = e.reconcile(next)
 		for pod := range podsOf(e.state) {
 			if !pods[pod] {
 				e.state = e.policy.ForgetPod(e.state, pod)
