@@ -106,18 +106,8 @@ func (l *looker) create(m raw.Message) raw.Message {
 }
 
 func (l *looker) update(m raw.Message) raw.Message {
-	r := m.At(updateLinux)
 	pin, _ := l.door.engine.Resize(m.Text(updateID), func(c *policy.Container) {
-		resources := resourcesOf(r, "")
-		if resources.Shares == 0 {
-			return // not a resize
-		}
-		qos := c.QOS
-		resources.Fill(c, l.door.memory)
-		c.QOS = qos // a pod's class never changes
-		if qos == policy.Guaranteed && c.Limit > 0 {
-			c.Request = c.Limit
-		}
+		resourcesOf(m.At(updateLinux), "").Fill(c, l.door.memory)
 	})
 	return m.With(pin.CPUs.String(), updateLinux, resourceCPUs).With(pin.Memory.String(), updateLinux, resourceMems)
 }

@@ -133,6 +133,7 @@ func (d *Door) fillFromStatus(ctx context.Context, prefix string, a *engine.Arri
 	if err := json.Unmarshal([]byte(reply.Labels(2)["info"]), &v); err != nil {
 		return
 	}
+	a.Request, a.Limit, a.Memory, a.QOS = 0, 0, 0, "" // the status has all of it
 	linux := v.RuntimeSpec.Linux
 	a.Seen = policy.Pin{CPUs: list(linux.Resources.CPU.CPUs), Memory: list(linux.Resources.CPU.Mems)}
 	kube.Resources{

@@ -16,6 +16,7 @@ import (
 	"proxima.io/agent/internal/config"
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/topology"
 )
 
@@ -208,6 +209,30 @@ func TestAContainersLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "somebody is left on the books", func() bool { return len(e.Status().Seats) == 1 })
+}
+
+// Runtimes pass on only what an update changes: the rest of the resources stays, and with it the container's CPUs.
+func TestAnUpdateOfMemoryAloneKeepsTheCPUs(t *testing.T) {
+	s := newSide(t, 0)
+	e := connect(t, s.socket)
+	ctx := context.Background()
+	pod, c := owner("redis", 8)
+	if _, err := s.CreateContainer(ctx, &api.CreateContainerRequest{Pod: pod, Container: c}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*api.LinuxResources{
+		{Memory: &api.LinuxMemory{Limit: api.Int64(int64(2 << 30))}},
+		{Cpu: &api.LinuxCPU{Cpus: "0-95"}},
+		{Cpu: &api.LinuxCPU{Shares: api.UInt64(uint64(0)), Quota: api.Int64(int64(0))}, Memory: &api.LinuxMemory{Limit: api.Int64(int64(0))}},
+	} {
+		updated, err := s.UpdateContainer(ctx, &api.UpdateContainerRequest{Pod: pod, Container: c, LinuxResources: r})
+		if err != nil || len(updated.GetUpdate()) != 1 || updated.GetUpdate()[0].GetLinux().GetResources().GetCpu().GetCpus() != "0-3,48-51" {
+			t.Errorf("%v: %v %v", r, updated, err)
+		}
+	}
+	if at := e.Status().Seats[0].Place; at.Kind != policy.Exclusive || at.Bytes != 2<<30 {
+		t.Errorf("%+v", at)
+	}
 }
 
 // Two plugins that set one field fail the pod: ours comes last, and leaves alone what it finds set.
