@@ -106,7 +106,8 @@ func (l *looker) create(m raw.Message) raw.Message {
 }
 
 func (l *looker) update(m raw.Message) raw.Message {
-	pin, _ := l.door.engine.Resize(m.Text(updateID), func(c *policy.Container) {
+	l.id = m.Text(updateID)
+	pin, _ := l.door.engine.Resize(l.id, func(c *policy.Container) {
 		resourcesOf(m.At(updateLinux), "").Fill(c, l.door.memory)
 	})
 	return m.With(pin.CPUs.String(), updateLinux, resourceCPUs).With(pin.Memory.String(), updateLinux, resourceMems)
@@ -125,6 +126,9 @@ func (l *looker) done(err error) {
 	switch {
 	case l.pending != "" && !l.answered:
 		l.door.engine.Drop(l.pending) // it was not created after all
+		return
+	case l.method == "UpdateContainerResources":
+		l.door.engine.Resized(l.id, err == nil)
 		return
 	case err != nil || l.id == "":
 		return

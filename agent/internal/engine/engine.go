@@ -73,6 +73,8 @@ type Engine struct {
 	updater  Updater
 	// told is what the runtime has been told by id, or was seen to have.
 	told map[string]policy.Pin
+	// resizing is where containers were before a resize that the runtime has yet to take, by id.
+	resizing map[string]*policy.Placed
 	// unplaced are containers that a fault inside kept from a decision.
 	unplaced map[string]policy.Container
 	notes    map[string][]annotation.Finding
@@ -92,7 +94,8 @@ func New(s Settings) (*Engine, error) {
 	e := &Engine{
 		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
 		state: s.State, told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
-		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
+		resizing: map[string]*policy.Placed{},
+		notes:    map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
 		kick: make(chan struct{}, 1),
 	}
 	resolved, refused := policy.Options{}, s.Refused
@@ -135,12 +138,12 @@ func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 			e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpuset", a.Seen)
 			a.KeepCPUs, a.KeepMemory = true, true
 		}
-		pin, changes = e.place(a.Container)
+		pin, changes = e.place(e.policy.Place(e.state, a.Container))
 	})
 	return pin, changes
 }
 
-// Resize places a container whose resources change.
+// Resize places a container whose resources change. Resized is to be called when the runtime has taken or refused it.
 func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin, changes []policy.Change) {
 	e.mu.Lock()
 	old, ok := e.state.Placed[id]
@@ -150,8 +153,33 @@ func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin
 	}
 	c := old.Container
 	fill(&c)
-	e.guard("resize", &c, func() { pin, changes = e.place(c) })
+	e.guard("resize", &c, func() {
+		if e.resizing[id] == nil { // else one that was never ended: the runtime still has what was before it
+			e.resizing[id] = old
+		}
+		pin, changes = e.place(e.policy.Resize(e.state, c))
+	})
 	return pin, changes
+}
+
+// Resized ends a resize. Only now do others get what the container gave up, or it gets back what it was if the runtime has
+// refused; the repair tells them.
+func (e *Engine) Resized(id string, taken bool) {
+	e.guard("resized", nil, func() {
+		was := e.resizing[id]
+		delete(e.resizing, id)
+		if was == nil || e.state.Placed[id] == nil {
+			return
+		}
+		if taken {
+			e.state = e.policy.Settle(e.state, id)
+			return
+		}
+		e.state = e.policy.Undo(e.state, was)
+		if e.passive == "" {
+			e.told[id] = policy.Pin{} // it may have taken a part: what it has is not known
+		}
+	})
 }
 
 // Stop takes a container off the books and returns the changes to others.
@@ -239,9 +267,8 @@ func move[V any](m map[string]V, from, to string) {
 	}
 }
 
-// place asks the policy and works out what the runtime has to be told. The lock is held.
-func (e *Engine) place(c policy.Container) (policy.Pin, []policy.Change) {
-	next, d := e.policy.Place(e.state, c)
+// place notes a decision and works out what the runtime has to be told. The lock is held.
+func (e *Engine) place(next policy.State, d policy.Decision) (policy.Pin, []policy.Change) {
 	for id := range e.state.Placed { // a predecessor under another id may have been replaced
 		if _, still := next.Placed[id]; !still {
 			delete(e.told, id)
@@ -249,6 +276,7 @@ func (e *Engine) place(c policy.Container) (policy.Pin, []policy.Change) {
 		}
 	}
 	e.state = next
+	c := next.Placed[d.ID]
 	e.reasons[c.ID] = d
 	e.counters.Decisions++
 	if d.Place.Short != "" {
@@ -282,6 +310,7 @@ func (e *Engine) forget(id string) {
 	delete(e.notes, id)
 	delete(e.reasons, id)
 	delete(e.foreign, id)
+	delete(e.resizing, id)
 }
 
 // guard runs a step under the lock. A panic inside is a fault of ours and must not become the pod's: it is counted, and the

@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/policy"
 )
 
@@ -13,7 +14,7 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 	e.guard("synchronize", nil, func() {
 		known := e.state
 		next := policy.State{Placed: map[string]*policy.Placed{}, Gone: map[string]policy.Placement{}, Next: known.Next}
-		e.told = map[string]policy.Pin{}
+		e.told, e.resizing = map[string]policy.Pin{}, map[string]*policy.Placed{}
 		for i := range running {
 			a := &running[i]
 			e.read(a)
@@ -21,6 +22,7 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 			placed := &policy.Placed{Container: a.Container}
 			if was, ok := known.Placed[a.ID]; ok {
 				placed.Placement, placed.Order = was.Placement, was.Order
+				placed.Leaving = cpuset.Set{}                     // the runtime has told what became of a resize
 				placed.KeepCPUs = placed.KeepCPUs || was.KeepCPUs // left alone then, left alone now
 				placed.KeepMemory = placed.KeepMemory || was.KeepMemory
 			} else {

@@ -235,6 +235,33 @@ func TestAnUpdateOfMemoryAloneKeepsTheCPUs(t *testing.T) {
 	}
 }
 
+// A runtime says that it has taken a resize, and nothing if it has refused: others get the CPUs only in the first case.
+func TestAResizeGivesBackWhenItIsTaken(t *testing.T) {
+	s := newSide(t, 1)
+	e := connect(t, s.socket)
+	until(t, "who was there is pinned", func() bool { return s.has("c0") == "0-23,48-71" })
+	ctx := context.Background()
+	pod, c := owner("big", 92)
+	if _, err := s.CreateContainer(ctx, &api.CreateContainerRequest{Pod: pod, Container: c}); err != nil {
+		t.Fatal(err)
+	}
+	_, smaller := owner("big", 4)
+	resized, err := s.UpdateContainer(ctx, &api.UpdateContainerRequest{Pod: pod, Container: c, LinuxResources: smaller.Linux.Resources})
+	if err != nil || len(resized.GetUpdate()) != 1 {
+		t.Fatalf("somebody else is changed too, before it is known whether the runtime takes it: %v %v", resized, err)
+	}
+	own := resized.GetUpdate()[0].GetLinux().GetResources().GetCpu()
+	c.State, c.Linux.Resources = api.ContainerState_CONTAINER_RUNNING, smaller.Linux.Resources
+	c.Linux.Resources.Cpu.Cpus, c.Linux.Resources.Cpu.Mems = own.GetCpus(), own.GetMems()
+	s.mu.Lock()
+	s.pods, s.containers = append(s.pods, pod), append(s.containers, c)
+	s.mu.Unlock()
+	if err := s.PostUpdateContainer(ctx, &api.PostUpdateContainerRequest{Pod: pod, Container: c}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "what was given back is not used", func() bool { return list(s.has("c0")).Len() > 40 && e.Status().Pending == 0 })
+}
+
 // Two plugins that set one field fail the pod: ours comes last, and leaves alone what it finds set.
 func TestAnotherPluginThatPins(t *testing.T) {
 	s := newSide(t, 0)

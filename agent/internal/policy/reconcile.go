@@ -13,17 +13,22 @@ func (p *Policy) Reconcile(s State) State {
 		}
 	}
 	for _, c := range homeless {
-		placed, _ := p.place(next, c.Container, p.ledger(next, c.ID))
-		moved := *placed.Placed[c.ID]
-		moved.Order = c.Order
-		placed.Placed[c.ID], placed.Next = &moved, s.Next
-		next = placed
+		next = p.anew(next, c)
 	}
 	for key, gone := range s.Gone {
 		if p.Tree.Named(gone.Pool) != nil && gone.Exclusive.Within(p.Available) {
 			next.Gone[key] = gone
 		}
 	}
+	return next
+}
+
+// anew places a container again, in its old order.
+func (p *Policy) anew(s State, c *Placed) State {
+	next, _ := p.place(s, c.Container, p.ledger(s, c.ID))
+	moved := *next.Placed[c.ID]
+	moved.Order = c.Order
+	next.Placed[c.ID], next.Next = &moved, s.Next
 	return next
 }
 
@@ -42,6 +47,7 @@ func (p *Policy) adopt(s State, c *Placed) (State, bool) {
 	if !ok || !d.Place.Exclusive.Equal(c.Exclusive) {
 		return s, false
 	}
+	d.Place.Leaving = c.Leaving
 	next := s.clone()
 	next.Placed[c.ID] = &Placed{Container: c.Container, Placement: d.Place, Order: c.Order}
 	return next, true

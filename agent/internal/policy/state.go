@@ -14,9 +14,11 @@ type Placement struct {
 	Kind      Kind       `json:"kind"`
 	Exclusive cpuset.Set `json:"exclusive,omitzero"` // its own CPUs
 	Idle      cpuset.Set `json:"idle,omitzero"`      // siblings of its own CPUs, kept free of everybody
-	Milli     int        `json:"milli"`              // thousandths promised of the pool's shared or reserved CPUs
-	Memory    cpuset.Set `json:"memory"`             // nodes
-	Bytes     int64      `json:"bytes"`              // promised on them
+	// Leaving are CPUs that it had before a resize which the runtime has yet to take; nobody gets them until then.
+	Leaving cpuset.Set `json:"leaving,omitzero"`
+	Milli   int        `json:"milli"`  // thousandths promised of the pool's shared or reserved CPUs
+	Memory  cpuset.Set `json:"memory"` // nodes
+	Bytes   int64      `json:"bytes"`  // promised on them
 	// Short says what the container is due and did not get, and why; it is tried again whenever something is given back.
 	Short string `json:"short,omitempty"`
 }
