@@ -175,6 +175,7 @@ func (e *Engine) Resized(id string, taken bool) {
 			e.state = e.policy.Settle(e.state, id)
 			return
 		}
+		delete(e.unplaced, id)
 		e.state = e.policy.Undo(e.state, was)
 		if e.passive == "" {
 			e.told[id] = policy.Pin{} // it may have taken a part: what it has is not known
@@ -243,6 +244,11 @@ func (e *Engine) OfPod(podID string) []string {
 // Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has one.
 func (e *Engine) Rename(from, to string) {
 	e.guard("rename", nil, func() {
+		if c, waits := e.unplaced[from]; waits {
+			delete(e.unplaced, from)
+			c.ID = to
+			e.unplaced[to] = c
+		}
 		c, ok := e.state.Placed[from]
 		if !ok {
 			return
@@ -313,9 +319,18 @@ func (e *Engine) forget(id string) {
 	delete(e.resizing, id)
 }
 
-// guard runs a step under the lock. A panic inside is a fault of ours and must not become the pod's: it is counted, and the
-// container stays for the repair to place.
+// guard runs a step of a door under the lock, and lets the repair look what follows from it.
 func (e *Engine) guard(what string, c *policy.Container, step func()) {
+	e.protect(what, c, func() {
+		e.version++
+		step()
+	})
+	e.wake()
+}
+
+// protect runs a step under the lock. A panic inside is a fault of ours and must not become the pod's, or end the process: it
+// is counted, and the container stays for the repair to place.
+func (e *Engine) protect(what string, c *policy.Container, step func()) (whole bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := e.state
@@ -327,11 +342,11 @@ func (e *Engine) guard(what string, c *policy.Container, step func()) {
 			if c != nil {
 				e.unplaced[c.ID] = *c
 			}
+			whole = false
 		}
-		e.version++
-		e.wake()
 	}()
 	step()
+	return true
 }
 
 // wake lets the repair look whether there is something to do.

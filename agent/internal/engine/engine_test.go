@@ -101,23 +101,42 @@ func TestChangesRideOnTheAnswer(t *testing.T) {
 	}
 }
 
-// A fault inside leaves the pod unpinned, is counted, and is made good without anybody asking.
-func TestAFaultInsideNeverReachesThePod(t *testing.T) {
-	e, r := start(t, "cores=4", Settings{})
+// faulty makes every decision panic until it is called again.
+func faulty(e *Engine) (well func()) {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	whole := e.policy
-	e.policy = nil // every decision panics
-	e.mu.Unlock()
-	pin, changes := e.Create(arrival("a", policy.Guaranteed, 2000))
-	e.mu.Lock()
-	e.policy = whole
-	e.mu.Unlock()
-	if !pin.CPUs.Empty() || len(changes) != 0 {
-		t.Errorf("pin %s, changes %+v", pin.CPUs, changes)
+	e.policy = nil
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.policy = whole
 	}
-	eventually(t, "the container was never repaired", func() bool { e.wake(); return r.has("a") == "0-1" })
-	if e.Status().Counters.Faults == 0 {
-		t.Error("the fault was not counted")
+}
+
+// A fault inside leaves the pod unpinned, is counted, and is made good without anybody asking, also one that lasts, and where
+// the container got its id meanwhile.
+func TestAFaultInsideNeverReachesThePod(t *testing.T) {
+	for _, lasts := range []time.Duration{0, 200 * time.Millisecond} {
+		e, r := start(t, "cores=4", Settings{})
+		well := faulty(e)
+		pin, changes := e.Create(arrival("creating", policy.Guaranteed, 2000))
+		time.Sleep(lasts)
+		e.Rename("creating", "a")
+		e.mu.Lock()
+		faults := e.counters.Faults
+		e.mu.Unlock()
+		well()
+		if !pin.CPUs.Empty() || len(changes) != 0 {
+			t.Errorf("pin %s, changes %+v", pin.CPUs, changes)
+		}
+		if faults == 0 || faults > 6 {
+			t.Errorf("%d faults; it was not counted, or tried again without a pause", faults)
+		}
+		eventually(t, "the container was never repaired", func() bool { return r.has("a") == "0-1" })
+		if s := e.Status(); s.Pending != 0 || len(s.Seats) != 1 {
+			t.Errorf("%d pending, %d on the books", s.Pending, len(s.Seats))
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,8 +88,8 @@ func (e *Engine) Run(ctx context.Context) {
 		if next, any := e.forgetGone(time.Now()); any {
 			expiry = time.After(next)
 		}
-		e.placeUnplaced()
-		if repaired, kept := e.repair(ctx), e.persist(&saved); repaired && kept {
+		placed, repaired, kept := e.placeUnplaced(), e.repair(ctx), e.persist(&saved)
+		if placed && repaired && kept {
 			delay = retryAfter
 		} else {
 			again = time.After(delay)
@@ -119,28 +120,33 @@ func (e *Engine) forgetGone(now time.Time) (next time.Duration, any bool) {
 	return next, len(since) > 0
 }
 
-func (e *Engine) placeUnplaced() {
+// placeUnplaced tries those again whom a fault inside kept from a decision, and returns whether all of them have a place.
+func (e *Engine) placeUnplaced() bool {
 	e.mu.Lock()
-	waiting := make([]policy.Container, 0, len(e.unplaced))
-	for id, c := range e.unplaced {
-		waiting = append(waiting, c)
-		delete(e.unplaced, id)
-	}
+	waiting := slices.SortedFunc(maps.Values(e.unplaced), func(a, b policy.Container) int { return cmp.Compare(a.ID, b.ID) })
 	e.mu.Unlock()
-	slices.SortFunc(waiting, func(a, b policy.Container) int { return cmp.Compare(a.ID, b.ID) })
+	done := true
 	for _, c := range waiting {
-		e.guard("repair", nil, func() {
+		done = e.protect("repair", &c, func() {
+			if _, still := e.unplaced[c.ID]; !still {
+				return // it has gone, or has its id, since
+			}
 			e.state, _ = e.policy.Place(e.state, c)
 			e.told[c.ID] = policy.Pin{}
-		})
+			delete(e.unplaced, c.ID)
+			e.version++
+		}) && done
 	}
+	return done
 }
 
 // repair tells the runtime what is pending, in batches, and returns whether everything could be told.
 func (e *Engine) repair(ctx context.Context) bool {
-	e.mu.Lock()
-	changes, updater := e.pending(""), e.updater
-	e.mu.Unlock()
+	var changes []policy.Change
+	var updater Updater
+	if !e.protect("repair", nil, func() { changes, updater = e.pending(""), e.updater }) {
+		return false
+	}
 	if updater == nil || len(changes) == 0 {
 		return true // a runtime that comes back asks for everything anyway
 	}
