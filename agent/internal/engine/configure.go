@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 
 	"proxima.io/agent/internal/config"
@@ -25,6 +26,9 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 		p := policy.New(e.machine, resolved)
 		e.state = p.Reconcile(e.state) // first: should it fail, the old options stay
 		e.policy, e.options, e.others, e.standBack, e.hold = p, o, found, standBack, ""
+		if len(found) == 0 {
+			clear(e.theirs) // there is nobody any more to whom they belong
+		}
 		e.setPassive()
 	})
 	return nil
@@ -39,15 +43,21 @@ func (e *Engine) reconcile(s policy.State) policy.State {
 	return e.policy.Reconcile(s)
 }
 
-// Release gives every container all CPUs and memory nodes back and pins nobody any more: the way to remove the agent.
-func (e *Engine) Release() {
+// Release gives every container all CPUs and memory nodes back that others leave, and pins nobody any more: the way to remove
+// the agent. It is done even where the agent stands back or holds, for that is how a node passes from one that pins to another.
+func (e *Engine) Release() error {
+	if e.dryRun {
+		return errors.New("the agent is in a dry run and changes nothing; start it without --dry-run to release")
+	}
 	e.guard("release", nil, func() {
 		e.released = true
 		options := e.policy.Options
 		options.PinCPU, options.PinMemory = false, false
 		e.policy = policy.New(e.machine, options)
+		e.setPassive()
 		e.log.Warn("released: nobody is pinned until the agent is started again")
 	})
+	return nil
 }
 
 // beside turns options into those of the policy beside the others that pin. why says that there is no way to live with them:
@@ -90,6 +100,10 @@ func (e *Engine) setPassive() {
 	}
 	if e.standBack != "" {
 		why = "standing back: " + e.standBack
+	}
+	if e.released {
+		e.passive = ""
+		return
 	}
 	if why != e.passive && why != "" {
 		e.log.Warn("nothing will be changed", "because", why)

@@ -80,6 +80,8 @@ type Engine struct {
 	notes    map[string][]annotation.Finding
 	reasons  map[string]policy.Decision
 	foreign  map[string]string // containers that carried a cpuset when they came, by id
+	// theirs are containers that others have pinned beside us, or again after us, by id; a release is not for them.
+	theirs   map[string]bool
 	counters Counters
 	// goneSince is when the places that the state remembers were given up.
 	goneSince map[string]time.Time
@@ -96,7 +98,7 @@ func New(s Settings) (*Engine, error) {
 		state: s.State, told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
 		resizing: map[string]*policy.Placed{},
 		notes:    map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
-		kick: make(chan struct{}, 1),
+		theirs: map[string]bool{}, kick: make(chan struct{}, 1),
 	}
 	resolved, refused := policy.Options{}, s.Refused
 	if refused == nil {
@@ -138,6 +140,7 @@ func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 			e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpuset", a.Seen)
 			a.KeepCPUs, a.KeepMemory = true, true
 		}
+		e.theirs[a.ID] = len(e.others) > 0 && !a.Seen.Empty()
 		pin, changes = e.place(e.policy.Place(e.state, a.Container))
 	})
 	return pin, changes
@@ -263,6 +266,7 @@ func (e *Engine) Rename(from, to string) {
 		move(e.notes, from, to)
 		move(e.reasons, from, to)
 		move(e.foreign, from, to)
+		move(e.theirs, from, to)
 	})
 }
 
@@ -317,6 +321,7 @@ func (e *Engine) forget(id string) {
 	delete(e.reasons, id)
 	delete(e.foreign, id)
 	delete(e.resizing, id)
+	delete(e.theirs, id)
 }
 
 // guard runs a step of a door under the lock, and lets the repair look what follows from it.

@@ -299,7 +299,9 @@ func TestReleaseGivesEverythingBack(t *testing.T) {
 	e, r := start(t, "sockets=2,cores=4", Settings{})
 	e.Create(arrival("owner", policy.Guaranteed, 2000))
 	e.Create(arrival("sharer", "Burstable", 100))
-	e.Release()
+	if err := e.Release(); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "not given everything back", func() bool { return r.has("owner") == "0-7" && r.has("sharer") == "0-7" })
 	r.mu.Lock()
 	memory := r.memory["owner"]
@@ -379,5 +381,50 @@ func TestARestartMovesNobody(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The usual way out: the one that pins next is installed, the agent stands back, and is then released. What the other has
+// pinned by then stays.
+func TestReleaseWhileStandingBack(t *testing.T) {
+	left := cpuset.Range(4, 7)
+	for _, c := range []struct {
+		other others.Found
+		give  string
+	}{
+		{others.Found{Name: "NRI plugin balloons"}, "0-7"},
+		{others.Found{Name: "kubelet's static CPU manager", Leaves: &left}, "4-7"},
+	} {
+		e, r := start(t, "cores=8", Settings{})
+		e.Create(arrival("ours", policy.Guaranteed, 2000))
+		e.Create(arrival("taken", policy.Guaranteed, 2000))
+		if err := e.Configure(config.Default(), []others.Found{c.other}); err != nil {
+			t.Fatal(err)
+		}
+		late := arrival("late", policy.Guaranteed, 2000)
+		late.Seen = policy.Pin{CPUs: cpuset.Of(3)}
+		e.Create(late)
+		ours, taken := arrival("ours", policy.Guaranteed, 2000), arrival("taken", policy.Guaranteed, 2000)
+		ours.Seen, taken.Seen = policy.Pin{CPUs: cpuset.Of(0, 1), Memory: cpuset.Of(0)}, policy.Pin{CPUs: cpuset.Of(0)}
+		for range 2 {
+			e.Synchronize([]Arrival{ours, taken, late}, map[string]bool{"pod-ours": true, "pod-taken": true, "pod-late": true})
+		}
+		if err := e.Release(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "not given back", func() bool { return r.has("ours") == c.give && e.Status().Pending == 0 })
+		if r.has("taken") != "" || r.has("late") != "" {
+			t.Errorf("what %s pinned was changed to %q and %q", c.other.Name, r.has("taken"), r.has("late"))
+		}
+		if passive := e.Status().Passive; passive != "" {
+			t.Errorf("passive while releasing: %s", passive)
+		}
+	}
+}
+
+func TestADryRunCannotRelease(t *testing.T) {
+	e, _ := start(t, "cores=8", Settings{DryRun: true})
+	if err := e.Release(); err == nil || e.Status().Released {
+		t.Errorf("released: %v", err)
 	}
 }

@@ -44,6 +44,9 @@ func (e *Engine) pending(except string) []policy.Change {
 		if id == except || !known {
 			continue // one that is not known to the runtime yet comes with its own answer
 		}
+		if e.released && e.theirs[id] {
+			continue
+		}
 		want := e.freed(pin, told)
 		if _, foreign := e.foreign[id]; !foreign && !want.Equal(told) {
 			changes = append(changes, policy.Change{ID: id, Pin: want})
@@ -53,10 +56,15 @@ func (e *Engine) pending(except string) []policy.Change {
 	return changes
 }
 
-// freed turns "not pinned any more" into everything there is: to a runtime an empty set means no change.
+// freed turns "not pinned any more" into everything that others leave: to a runtime an empty set means no change.
 func (e *Engine) freed(pin, told policy.Pin) policy.Pin {
 	if pin.CPUs.Empty() && !told.CPUs.Empty() {
 		pin.CPUs = e.machine.Online
+		for _, f := range e.others {
+			if f.Leaves != nil && f.Leaves.Meets(pin.CPUs) {
+				pin.CPUs = pin.CPUs.Intersect(*f.Leaves)
+			}
+		}
 	}
 	if pin.Memory.Empty() && !told.Memory.Empty() {
 		pin.Memory = e.machine.MemoryNodes()

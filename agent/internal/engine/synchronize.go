@@ -14,11 +14,19 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 	e.guard("synchronize", nil, func() {
 		known := e.state
 		next := policy.State{Placed: map[string]*policy.Placed{}, Gone: map[string]policy.Placement{}, Next: known.Next}
+		told, pins := e.told, e.policy.Pins(known)
 		e.told, e.resizing = map[string]policy.Pin{}, map[string]*policy.Placed{}
 		for i := range running {
 			a := &running[i]
 			e.read(a)
 			e.told[a.ID] = a.Seen
+			ours, ok := told[a.ID]
+			if !ok {
+				ours = pins[a.ID] // what the agent told it before it was started again
+			}
+			if len(e.others) > 0 && !a.Seen.Empty() && !a.Seen.Equal(ours) {
+				e.theirs[a.ID] = true
+			}
 			placed := &policy.Placed{Container: a.Container}
 			if was, ok := known.Placed[a.ID]; ok {
 				placed.Placement, placed.Order = was.Placement, was.Order
@@ -48,7 +56,7 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 				e.state = e.policy.ForgetPod(e.state, pod)
 			}
 		}
-		for id := range e.reasons {
+		for id := range known.Placed {
 			if e.state.Placed[id] == nil {
 				e.forget(id)
 			}

@@ -166,7 +166,9 @@ func TestChangesOutsideOfARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "not re-pinned", func() bool { return s.has("c0") == "4-7" && s.has("c1") == "4-7" })
-	e.Release()
+	if err := e.Release(); err != nil {
+		t.Fatal(err)
+	}
 	until(t, "not released", func() bool { return s.has("c0") == "0-95" && e.Status().Pending == 0 })
 }
 
