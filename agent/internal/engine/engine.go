@@ -306,6 +306,9 @@ func (e *Engine) place(next policy.State, d policy.Decision) (policy.Pin, []poli
 func (e *Engine) read(a *Arrival) {
 	var findings []annotation.Finding
 	a.Wishes, findings = annotation.Read(a.Annotations, a.Name)
+	if note := e.policy.Note(&a.Container); note != "" {
+		findings = append(findings, annotation.Finding{Problem: annotation.Odd, Key: "of the pod", Message: note})
+	}
 	if len(findings) == 0 {
 		return
 	}

@@ -428,3 +428,14 @@ func TestADryRunCannotRelease(t *testing.T) {
 		t.Errorf("released: %v", err)
 	}
 }
+
+func TestWhatAPodCannotHaveIsSaid(t *testing.T) {
+	e, _ := start(t, "cores=8", Settings{})
+	a := arrival("a", "Burstable", 500)
+	a.Annotations = map[string]string{"proxima.io/cpus": "exclusive"}
+	e.Create(a)
+	s := e.Status()
+	if found := s.Seats[0].Findings; len(found) != 1 || !strings.Contains(found[0].String(), "Guaranteed pods") || s.Counters.Short != 0 {
+		t.Errorf("%v, %+v", found, s.Counters)
+	}
+}

@@ -45,7 +45,7 @@ func (p *Policy) ledger(s State, except string) *ledger {
 			if c.Kind == Reserved {
 				l.reserved[a.ID] += c.Milli
 			} else {
-				l.promised[a.ID] += c.Milli
+				l.promised[a.ID] += max(0, c.Milli-1000*c.Leaving.Intersect(p.sharable[a.ID]).Len()) // the rest is on those
 				l.sharers[a.ID]++
 			}
 			return true

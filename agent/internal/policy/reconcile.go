@@ -1,7 +1,8 @@
 package policy
 
 // Reconcile carries a state over to this policy: after new options, or after the agent was away and the machine changed.
-// Everybody whose place is still a valid one keeps it; the others are placed again in their order of arrival.
+// Everybody whose place is still a valid one keeps it, be it less than he is due; the others are placed again in their order
+// of arrival.
 func (p *Policy) Reconcile(s State) State {
 	next := State{Next: s.Next}.clone()
 	var homeless []*Placed
@@ -15,6 +16,7 @@ func (p *Policy) Reconcile(s State) State {
 	for _, c := range homeless {
 		next = p.anew(next, c)
 	}
+	next = p.retry(next)
 	for key, gone := range s.Gone {
 		if p.Tree.Named(gone.Pool) != nil && gone.Exclusive.Within(p.Available) {
 			next.Gone[key] = gone
@@ -34,7 +36,12 @@ func (p *Policy) anew(s State, c *Placed) State {
 
 // adopt puts a container exactly where it is, if this policy could have put it there.
 func (p *Policy) adopt(s State, c *Placed) (State, bool) {
-	r := &request{policy: p, ledger: p.ledger(s, c.ID), who: &c.Container, demand: p.demand(&c.Container), had: &c.Placement}
+	had := c.Placement
+	r := &request{policy: p, ledger: p.ledger(s, c.ID), who: &c.Container, demand: p.demand(&c.Container), had: &had}
+	if c.Short != "" && r.demand.kind != Unpinned { // what it has, not what it is due
+		r.demand = demand{kind: c.Kind, full: c.Exclusive.Len(), milli: c.Milli, short: c.Short}
+		had.Short = ""
+	}
 	if r.demand.kind == Unpinned && c.Kind == Unpinned {
 		next := s.clone()
 		next.Placed[c.ID] = c
@@ -47,7 +54,6 @@ func (p *Policy) adopt(s State, c *Placed) (State, bool) {
 	if !ok || !d.Place.Exclusive.Equal(c.Exclusive) {
 		return s, false
 	}
-	d.Place.Leaving = c.Leaving
 	next := s.clone()
 	next.Placed[c.ID] = &Placed{Container: c.Container, Placement: d.Place, Order: c.Order}
 	return next, true

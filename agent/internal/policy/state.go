@@ -14,12 +14,14 @@ type Placement struct {
 	Kind      Kind       `json:"kind"`
 	Exclusive cpuset.Set `json:"exclusive,omitzero"` // its own CPUs
 	Idle      cpuset.Set `json:"idle,omitzero"`      // siblings of its own CPUs, kept free of everybody
-	// Leaving are CPUs that it had before a resize which the runtime has yet to take; nobody gets them until then.
+	// Leaving are CPUs that it had to itself before a resize which the runtime has yet to take; nobody else gets them until
+	// then.
 	Leaving cpuset.Set `json:"leaving,omitzero"`
 	Milli   int        `json:"milli"`  // thousandths promised of the pool's shared or reserved CPUs
 	Memory  cpuset.Set `json:"memory"` // nodes
 	Bytes   int64      `json:"bytes"`  // promised on them
-	// Short says what the container is due and did not get, and why; it is tried again whenever something is given back.
+	// Short says what the container is due and did not get, and why; it keeps what it has, and is tried again whenever
+	// something is given back.
 	Short string `json:"short,omitempty"`
 }
 
@@ -96,7 +98,7 @@ func (p *Policy) pin(l *ledger, c *Placed) Pin {
 		if at := p.Tree.Named(c.Pool); at != nil {
 			switch c.Kind {
 			case Shared, Mixed:
-				pin.CPUs = pin.CPUs.Union(l.shared[at.ID])
+				pin.CPUs = pin.CPUs.Union(l.shared[at.ID]).Union(c.Leaving.Intersect(p.sharable[at.ID]))
 			case Reserved:
 				pin.CPUs = p.reserved[at.ID]
 			}
