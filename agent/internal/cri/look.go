@@ -60,7 +60,8 @@ func (l *looker) call(ctx context.Context, from grpc.ServerStream) error {
 	if err := from.RecvMsg(request); err != nil {
 		return err
 	}
-	if l.method == "CreateContainer" {
+	switch l.method {
+	case "CreateContainer", "UpdateContainerResources":
 		l.door.listing.RLock() // a list that is being made must not miss it
 		defer l.door.listing.RUnlock()
 	}
@@ -128,6 +129,7 @@ func (l *looker) done(err error) {
 		l.door.engine.Drop(l.pending) // it was not created after all
 		return
 	case l.method == "UpdateContainerResources":
+		l.door.statuses.update(l.id)
 		l.door.engine.Resized(l.id, err == nil)
 		return
 	case err != nil || l.id == "":
