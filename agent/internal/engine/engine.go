@@ -132,6 +132,7 @@ type Arrival struct {
 // sets mean that nothing is to be set.
 func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 	e.guard("create", &a.Container, func() {
+		e.told[a.ID] = a.Seen
 		e.read(&a)
 		if !a.Seen.Empty() && e.passive == "" {
 			// Another plugin before us, or kubelet, has set it: two owners of one field fail the pod.
@@ -252,6 +253,11 @@ func (e *Engine) Rename(from, to string) {
 			c.ID = to
 			e.unplaced[to] = c
 		}
+		move(e.told, from, to)
+		move(e.notes, from, to)
+		move(e.reasons, from, to)
+		move(e.foreign, from, to)
+		move(e.theirs, from, to)
 		c, ok := e.state.Placed[from]
 		if !ok {
 			return
@@ -262,11 +268,6 @@ func (e *Engine) Rename(from, to string) {
 		delete(next.Placed, from)
 		next.Placed[to] = &renamed
 		e.state = next
-		move(e.told, from, to)
-		move(e.notes, from, to)
-		move(e.reasons, from, to)
-		move(e.foreign, from, to)
-		move(e.theirs, from, to)
 	})
 }
 
@@ -293,10 +294,9 @@ func (e *Engine) place(next policy.State, d policy.Decision) (policy.Pin, []poli
 		e.counters.Short++
 	}
 	if e.passive != "" {
-		e.told[c.ID] = policy.Pin{} // it starts with nothing set, should the agent act one day
 		return policy.Pin{}, nil
 	}
-	e.told[c.ID] = d.Pin
+	e.told[c.ID] = e.told[c.ID].With(d.Pin)
 	e.log.Info("placed", "container", c.Name, "pod", c.PodName, "pool", d.Place.Pool, "kind", d.Place.Kind,
 		"cpus", d.Pin.CPUs, "memory", d.Pin.Memory, "because", d.Reason)
 	return d.Pin, e.tell(c.ID)

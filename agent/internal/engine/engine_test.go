@@ -439,3 +439,35 @@ func TestWhatAPodCannotHaveIsSaid(t *testing.T) {
 		t.Errorf("%v, %+v", found, s.Counters)
 	}
 }
+
+// Where a container is, is what the runtime has set for it, not what the agent would like.
+func TestWhereContainersAre(t *testing.T) {
+	seen := arrival("seen", policy.Guaranteed, 2000)
+	seen.Seen = policy.Pin{CPUs: cpuset.Of(8)}
+	for name, c := range map[string]struct {
+		settings Settings
+		others   []others.Found
+		want     string
+	}{
+		"acting":        {Settings{}, nil, "[0] [1]"},
+		"dry run":       {Settings{DryRun: true}, nil, "[0 1] [1]"},
+		"standing back": {Settings{}, []others.Found{{Name: "CRI-RM"}}, "[0 1] [1]"},
+	} {
+		c.settings.Others = c.others
+		e, _ := start(t, "sockets=2,cores=8", c.settings)
+		e.Create(arrival("a", policy.Guaranteed, 2000))
+		e.Create(seen)
+		seats := e.Status().Seats
+		if got := fmt.Sprint(seats[0].Nodes, " ", seats[1].Nodes); got != c.want {
+			t.Errorf("%s: on nodes %s, want %s", name, got, c.want)
+		}
+	}
+	e, r := start(t, "sockets=2,cores=8", Settings{})
+	r.mu.Lock()
+	r.broken = true
+	r.mu.Unlock()
+	e.Synchronize([]Arrival{arrival("a", policy.Guaranteed, 2000)}, map[string]bool{"pod-a": true})
+	if s := e.Status(); fmt.Sprint(s.Seats[0].Nodes) != "[0 1]" || s.Pending != 1 {
+		t.Errorf("not told yet: %+v", s.Seats[0])
+	}
+}

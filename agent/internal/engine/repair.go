@@ -140,7 +140,6 @@ func (e *Engine) placeUnplaced() bool {
 				return // it has gone, or has its id, since
 			}
 			e.state, _ = e.policy.Place(e.state, c)
-			e.told[c.ID] = policy.Pin{}
 			delete(e.unplaced, c.ID)
 			e.version++
 		}) && done

@@ -193,9 +193,6 @@ func (p *Policy) Explain(s State, c Container) Decision {
 	return r.noted(d)
 }
 
-// Nodes returns the NUMA nodes on which a placed container's CPUs are.
-func (p *Policy) Nodes(pin Pin) []int { return p.Tree.Topology.NodesOf(pin.CPUs).IDs() }
-
 // Room is what is left in a pool.
 type Room struct {
 	Exclusive int   // CPUs that could become exclusive

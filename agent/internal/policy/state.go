@@ -73,6 +73,17 @@ func (a Pin) Equal(b Pin) bool { return a.CPUs.Equal(b.CPUs) && a.Memory.Equal(b
 // Empty tells whether the pin leaves everything as it is.
 func (a Pin) Empty() bool { return a.CPUs.Empty() && a.Memory.Empty() }
 
+// With returns what is set after another pin was told: an empty set changes nothing.
+func (a Pin) With(b Pin) Pin {
+	if !b.CPUs.Empty() {
+		a.CPUs = b.CPUs
+	}
+	if !b.Memory.Empty() {
+		a.Memory = b.Memory
+	}
+	return a
+}
+
 func (a Pin) String() string { return "CPUs " + a.CPUs.String() + " memory " + a.Memory.String() }
 
 // Change is a new pin for a container.
