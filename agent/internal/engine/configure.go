@@ -26,9 +26,6 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 		p := policy.New(e.machine, resolved)
 		e.state = p.Reconcile(e.state) // first: should it fail, the old options stay
 		e.policy, e.options, e.others, e.standBack, e.hold = p, o, found, standBack, ""
-		if len(found) == 0 {
-			clear(e.theirs) // there is nobody any more to whom they belong
-		}
 		e.setPassive()
 	})
 	return nil
@@ -104,6 +101,9 @@ func (e *Engine) setPassive() {
 	if e.released {
 		e.passive = ""
 		return
+	}
+	if why == "" {
+		clear(e.theirs) // they are ours from now on
 	}
 	if why != e.passive && why != "" {
 		e.log.Warn("nothing will be changed", "because", why)

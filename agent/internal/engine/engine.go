@@ -6,6 +6,7 @@
 // # Layout
 //
 //	engine.go       a container comes, is resized, stops; a pod goes
+//	foreign.go      a container that somebody else has pinned
 //	synchronize.go  what is running, when a runtime (re)appears
 //	repair.go       telling the runtime what it has not been told
 //	configure.go    new options, and standing back
@@ -134,14 +135,10 @@ func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 	e.guard("create", &a.Container, func() {
 		e.told[a.ID] = a.Seen
 		e.read(&a)
-		if !a.Seen.Empty() && e.passive == "" {
-			// Another plugin before us, or kubelet, has set it: two owners of one field fail the pod.
-			e.foreign[a.ID] = a.Seen.String()
-			e.counters.Foreign++
-			e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpuset", a.Seen)
-			a.KeepCPUs, a.KeepMemory = true, true
+		if e.isForeign(&a) || (!a.Seen.Empty() && e.passive == "" && !e.isLeftover(&a)) {
+			e.leaveAlone(&a) // another plugin before us, or kubelet, has set it: two owners of one field fail the pod
 		}
-		e.theirs[a.ID] = len(e.others) > 0 && !a.Seen.Empty()
+		e.theirs[a.ID] = e.passive != "" && len(e.others) > 0 && !a.Seen.Empty()
 		pin, changes = e.place(e.policy.Place(e.state, a.Container))
 	})
 	return pin, changes

@@ -471,3 +471,71 @@ func TestWhereContainersAre(t *testing.T) {
 		t.Errorf("not told yet: %+v", s.Seats[0])
 	}
 }
+
+// Kubelet's static manager sets a cpuset for every container: what it leaves to all is ours to divide, the CPUs that it gives
+// to one are not, whenever the agent comes to know of them.
+func TestTheRestOfKubeletsCPUs(t *testing.T) {
+	left := cpuset.Range(4, 7)
+	kubelet := []others.Found{{Name: "kubelet's static CPU manager", Leaves: &left}}
+	rest := config.Default()
+	rest.Others = config.TakeRest
+	given, owns := arrival("given", policy.Guaranteed, 2000), arrival("owns", policy.Guaranteed, 2000)
+	given.Seen, owns.Seen = policy.Pin{CPUs: left}, policy.Pin{CPUs: cpuset.Of(0, 1)}
+	present := map[string]bool{"pod-given": true, "pod-owns": true}
+	e, _ := start(t, "cores=8", Settings{Options: rest, Others: kubelet}) // it has yet to see what kubelet did just now
+	fewer, owned := arrival("fewer", "Burstable", 500), arrival("owned", policy.Guaranteed, 2000)
+	fewer.Seen.CPUs, owned.Seen.CPUs = cpuset.Range(6, 7), cpuset.Range(4, 5)
+	e.Create(fewer)
+	e.Create(owned)
+	if seats := e.Status().Seats; seats[0].Foreign != "" || seats[1].Foreign == "" {
+		t.Errorf("%+v", seats)
+	}
+	for name, come := range map[string]func(e *Engine){
+		"created": func(e *Engine) {
+			if pin, _ := e.Create(given); pin.CPUs.String() != "4-5" {
+				t.Errorf("given has %s", pin)
+			}
+			e.Create(owns)
+		},
+		"found": func(e *Engine) { e.Synchronize([]Arrival{given, owns}, present) },
+		"created while it stood back": func(e *Engine) {
+			if err := e.Configure(config.Default(), kubelet); err != nil {
+				t.Fatal(err)
+			}
+			e.Create(given)
+			e.Create(owns)
+			if err := e.Configure(rest, kubelet); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		e, r := start(t, "cores=8", Settings{Options: rest, Others: kubelet})
+		come(e)
+		eventually(t, name+": not settled", func() bool { return e.Status().Pending == 0 })
+		check := func(e *Engine, r *runtime, when string) {
+			seats := e.Status().Seats
+			if pin := seats[0].Pin.CPUs.String(); pin != "4-5" || seats[0].Foreign != "" {
+				t.Errorf("%s, %s: what kubelet leaves was not used: %+v", name, when, seats[0])
+			}
+			if told := r.has("owns"); told != "" || seats[1].Foreign == "" {
+				t.Errorf("%s, %s: kubelet's own was told %q: %+v", name, when, told, seats[1])
+			}
+		}
+		check(e, r, "at first")
+		e.mu.Lock()
+		saved := e.state
+		e.mu.Unlock()
+		again, r := start(t, "cores=8", Settings{Options: rest, Others: kubelet, State: saved})
+		pinned := given
+		pinned.Seen = policy.Pin{CPUs: cpuset.Of(4, 5), Memory: cpuset.Of(0)}
+		again.Synchronize([]Arrival{pinned, owns}, present)
+		check(again, r, "started again")
+		if err := again.Release(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "not given what kubelet leaves", func() bool { return r.has("given") == "4-7" })
+		if told := r.has("owns"); told != "" {
+			t.Errorf("%s: the release told kubelet's own %q", name, told)
+		}
+	}
+}

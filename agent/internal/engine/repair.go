@@ -60,10 +60,8 @@ func (e *Engine) pending(except string) []policy.Change {
 func (e *Engine) freed(pin, told policy.Pin) policy.Pin {
 	if pin.CPUs.Empty() && !told.CPUs.Empty() {
 		pin.CPUs = e.machine.Online
-		for _, f := range e.others {
-			if f.Leaves != nil && f.Leaves.Meets(pin.CPUs) {
-				pin.CPUs = pin.CPUs.Intersect(*f.Leaves)
-			}
+		if left, any := e.left(); any && left.Meets(pin.CPUs) {
+			pin.CPUs = pin.CPUs.Intersect(left)
 		}
 	}
 	if pin.Memory.Empty() && !told.Memory.Empty() {

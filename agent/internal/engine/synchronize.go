@@ -24,15 +24,22 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 			if !ok {
 				ours = pins[a.ID] // what the agent told it before it was started again
 			}
-			if len(e.others) > 0 && !a.Seen.Empty() && !a.Seen.Equal(ours) {
-				e.theirs[a.ID] = true
+			if !a.Seen.Empty() && !a.Seen.Equal(ours) {
+				if e.isForeign(a) {
+					e.leaveAlone(a)
+				}
+				if len(e.others) > 0 && (e.passive != "" || e.released) {
+					e.theirs[a.ID] = true
+				}
 			}
 			placed := &policy.Placed{Container: a.Container}
 			if was, ok := known.Placed[a.ID]; ok {
 				placed.Placement, placed.Order = was.Placement, was.Order
-				placed.Leaving = cpuset.Set{}                     // the runtime has told what became of a resize
-				placed.KeepCPUs = placed.KeepCPUs || was.KeepCPUs // left alone then, left alone now
-				placed.KeepMemory = placed.KeepMemory || was.KeepMemory
+				placed.Leaving = cpuset.Set{} // the runtime has told what became of a resize
+				if was.KeepCPUs && !a.KeepCPUs {
+					e.leaveAlone(a) // left alone then, left alone now
+					placed.KeepCPUs, placed.KeepMemory = true, true
+				}
 			} else {
 				placed.Order = next.Next
 				next.Next++
