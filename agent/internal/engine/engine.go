@@ -76,6 +76,8 @@ type Engine struct {
 	told map[string]policy.Pin
 	// resizing is where containers were before a resize that the runtime has yet to take, by id.
 	resizing map[string]*policy.Placed
+	// refused are the pins that the runtime did not take, by id.
+	refused map[string]refusal
 	// unplaced are containers that a fault inside kept from a decision.
 	unplaced map[string]policy.Container
 	notes    map[string][]annotation.Finding
@@ -97,8 +99,8 @@ func New(s Settings) (*Engine, error) {
 	e := &Engine{
 		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
 		state: s.State, told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
-		resizing: map[string]*policy.Placed{},
-		notes:    map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
+		resizing: map[string]*policy.Placed{}, refused: map[string]refusal{},
+		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
 		theirs: map[string]bool{}, kick: make(chan struct{}, 1),
 	}
 	resolved, refused := policy.Options{}, s.Refused

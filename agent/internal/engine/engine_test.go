@@ -23,6 +23,8 @@ type runtime struct {
 	cpus   map[string]string
 	memory map[string]string
 	broken bool
+	refuse string         // the id of a container that cannot be updated
+	tried  map[string]int // how often each was updated, or would have been
 }
 
 func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, error) {
@@ -31,16 +33,28 @@ func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, 
 	if r.broken {
 		return nil, errors.New("ttrpc: server closed")
 	}
+	var refused []string
 	for _, c := range changes {
+		r.tried[c.ID]++
+		if c.ID == r.refuse {
+			refused = append(refused, c.ID)
+			continue
+		}
 		r.cpus[c.ID], r.memory[c.ID] = c.CPUs.String(), c.Memory.String()
 	}
-	return nil, nil
+	return refused, nil
 }
 
 func (r *runtime) has(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cpus[id]
+}
+
+func (r *runtime) tries(id string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tried[id]
 }
 
 func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
@@ -62,7 +76,7 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r := &runtime{cpus: map[string]string{}, memory: map[string]string{}}
+	r := &runtime{cpus: map[string]string{}, memory: map[string]string{}, tried: map[string]int{}}
 	e.Attach(r)
 	go e.Run(ctx)
 	return e, r
@@ -152,6 +166,42 @@ func TestARuntimeThatHangsUpIsToldLater(t *testing.T) {
 	r.broken = false
 	r.mu.Unlock()
 	eventually(t, "not told after the runtime was well again", func() bool { return r.has("a") == "0-1" })
+}
+
+// One that the runtime refuses for good is tried less and less often, and nobody else waits for it.
+func TestOneThatIsRefusedDelaysNobody(t *testing.T) {
+	e, r := start(t, "cores=8", Settings{})
+	r.mu.Lock()
+	r.refuse = "bad"
+	r.mu.Unlock()
+	bad, good := arrival("bad", "Burstable", 100), arrival("good", "Burstable", 100)
+	e.Synchronize([]Arrival{bad, good}, map[string]bool{"pod-bad": true, "pod-good": true})
+	eventually(t, "good was not told", func() bool { return r.has("good") == "0-7" })
+	for range 10 {
+		e.wake() // as every pod that comes and goes does
+		time.Sleep(10 * time.Millisecond)
+	}
+	e.mu.Lock()
+	now, first := time.Now(), e.refused["bad"]
+	delays := []time.Duration{first.delay}
+	e.mu.Unlock()
+	if r.tries("bad") != 1 {
+		t.Errorf("tried %d times at once", r.tries("bad"))
+	}
+	for range 9 {
+		now = now.Add(refuseLast)
+		e.repair(context.Background(), now)
+		e.mu.Lock()
+		delays = append(delays, e.refused["bad"].delay)
+		e.mu.Unlock()
+	}
+	if fmt.Sprint(delays) != "[2s 4s 8s 16s 32s 1m4s 2m8s 4m16s 5m0s 5m0s]" {
+		t.Errorf("delays %v", delays)
+	}
+	// Another pin is another matter: it is told at once.
+	before := r.tries("bad")
+	e.Create(arrival("owner", policy.Guaranteed, 2000))
+	eventually(t, "good waits for bad", func() bool { return r.has("good") == "2-7" && r.tries("bad") > before })
 }
 
 func TestAThousandContainersInSynchronize(t *testing.T) {

@@ -10,10 +10,11 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// Times of the repair. What a runtime was not told is told within 10 s at the latest.
+// Times of the repair. Who has no place, or was not told, waits for less than 10 s, unless the runtime refuses again and again.
 const (
 	retryAfter = 2 * time.Second
-	retryLast  = 5 * time.Minute // what fails again and again is tried less and less often, up to this
+	retryLast  = 8 * time.Second
+	refuseLast = 5 * time.Minute // a container that is refused is tried less and less often, up to this; others do not wait for it
 	batch      = 50              // updates in one call, so that a call stays well below a runtime's time-out
 	// comeBack is how long a stopped container's place is remembered. Kubelet starts it again within five minutes; that its
 	// pod has gone is not always told (containerd 1.7 does not, of pods that are older than itself).
@@ -94,12 +95,15 @@ func (e *Engine) Run(ctx context.Context) {
 		if next, any := e.forgetGone(time.Now()); any {
 			expiry = time.After(next)
 		}
-		placed, repaired, kept := e.placeUnplaced(), e.repair(ctx), e.persist(&saved)
-		if placed && repaired && kept {
+		placed, refused, kept := e.placeUnplaced(), e.repair(ctx, time.Now()), e.persist(&saved)
+		if placed && kept {
 			delay = retryAfter
 		} else {
-			again = time.After(delay)
+			refused = min(cmp.Or(refused, delay), delay)
 			delay = min(2*delay, retryLast)
+		}
+		if refused > 0 {
+			again = time.After(refused)
 		}
 	}
 }
@@ -145,37 +149,73 @@ func (e *Engine) placeUnplaced() bool {
 	return done
 }
 
-// repair tells the runtime what is pending, in batches, and returns whether everything could be told.
-func (e *Engine) repair(ctx context.Context) bool {
-	var changes []policy.Change
+// refusal is a pin that the runtime did not take, and when it is told again.
+type refusal struct {
+	pin   policy.Pin
+	delay time.Duration
+	next  time.Time
+}
+
+// repair tells the runtime what is pending, in batches, and returns after how long it is to be called again; 0 is never.
+func (e *Engine) repair(ctx context.Context, now time.Time) (again time.Duration) {
+	var due []policy.Change
 	var updater Updater
-	if !e.protect("repair", nil, func() { changes, updater = e.pending(""), e.updater }) {
-		return false
+	if !e.protect("repair", nil, func() { due, again, updater = e.due(now) }) {
+		return retryAfter
 	}
-	if updater == nil || len(changes) == 0 {
-		return true // a runtime that comes back asks for everything anyway
-	}
-	done := true
-	for part := range slices.Chunk(changes, batch) {
-		failed, err := updater.Update(ctx, part)
+	for part := range slices.Chunk(due, batch) {
+		refused, err := updater.Update(ctx, part)
 		if err != nil {
 			e.log.Warn("the runtime did not take an update; trying again", "containers", len(part), "error", err)
-			return false
 		}
 		e.mu.Lock()
 		for _, c := range part {
-			if slices.Contains(failed, c.ID) {
-				done = false
+			if err != nil || slices.Contains(refused, c.ID) {
+				r := refusal{pin: c.Pin, delay: retryAfter}
+				if before, ok := e.refused[c.ID]; ok && before.pin.Equal(c.Pin) {
+					r.delay = min(2*before.delay, refuseLast)
+				}
+				r.next = now.Add(r.delay)
+				e.refused[c.ID] = r
+				again = min(cmp.Or(again, r.delay), r.delay)
 				continue
 			}
+			delete(e.refused, c.ID)
 			if _, still := e.state.Placed[c.ID]; still {
 				e.told[c.ID] = c.Pin
 			}
 			e.counters.Repaired++
 		}
 		e.mu.Unlock()
+		if err != nil {
+			return again // there is no runtime for the rest either, and the repair is called when there is
+		}
 	}
-	return done
+	return again
+}
+
+// due returns what the runtime is to be told now, and after how long the first of those that it has refused is due. The lock is
+// held.
+func (e *Engine) due(now time.Time) (due []policy.Change, again time.Duration, updater Updater) {
+	if e.updater == nil {
+		return nil, 0, nil // a runtime that comes back asks for everything anyway
+	}
+	refused := map[string]refusal{}
+	for _, c := range e.pending("") {
+		r, ok := e.refused[c.ID]
+		wait := r.next.Sub(now)
+		if !ok || !r.pin.Equal(c.Pin) || wait <= 0 {
+			due, wait = append(due, c), 0
+		}
+		if ok {
+			refused[c.ID] = r
+		}
+		if wait > 0 {
+			again = min(cmp.Or(again, wait), wait)
+		}
+	}
+	e.refused = refused // without those that are as they should be
+	return due, again, e.updater
 }
 
 // persist saves the state if it is another than the last one that was saved.

@@ -68,6 +68,7 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 				e.forget(id)
 			}
 		}
+		clear(e.refused)
 		changes = e.tell("")
 		e.counters.Repaired += len(changes)
 		e.log.Info("synchronized", "containers", len(running), "pods", len(pods), "changes", len(changes))
