@@ -39,9 +39,11 @@ func (p *Policy) adopt(s State, c *Placed) (State, bool) {
 	had := c.Placement
 	r := &request{policy: p, ledger: p.ledger(s, c.ID), who: &c.Container, demand: p.demand(&c.Container), had: &had}
 	if c.Short != "" && r.demand.kind != Unpinned { // what it has, not what it is due
-		r.demand = demand{kind: c.Kind, full: c.Exclusive.Len(), milli: c.Milli, short: c.Short}
+		r.demand = demand{kind: c.Kind, full: c.Exclusive.Len(), milli: c.Milli, isolated: r.demand.isolated, short: c.Short}
 		had.Short = ""
 	}
+	// Isolated CPUs that are not on the books yet are others', and who wishes for some does not move for them.
+	r.demand.isolated = r.demand.isolated && c.Exclusive.Meets(p.isolated)
 	if r.demand.kind == Unpinned && c.Kind == Unpinned {
 		next := s.clone()
 		next.Placed[c.ID] = c

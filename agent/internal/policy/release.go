@@ -59,19 +59,19 @@ func (p *Policy) retry(s State) State {
 // for each of hundreds, at every stop, on a node that is over-promised; what it lets through may still fit nowhere.
 func (p *Policy) hopeless(l *ledger, c *Placed) bool {
 	d, top := p.demand(&c.Container), p.Tree.Top()
-	milli := 0 // what the container itself is promised of the shared CPUs
-	if c.Kind == Shared || c.Kind == Mixed {
-		milli = c.Milli
+	own := c.Exclusive.Union(c.Idle).Union(c.Leaving).Len() // what it would give back first, and here what it is promised
+	shared, reserved := c.Milli, 0
+	if c.Kind == Reserved {
+		shared, reserved = 0, c.Milli
 	}
 	isolated := p.isolated.Minus(l.taken).Union(p.isolated.Intersect(c.Exclusive)).Len()
 	switch {
 	case c.Container.Memory > p.left(l, p.allMemory)+c.Bytes, c.RequireIsolated && isolated < d.full:
 		return true
 	case d.kind == Shared:
-		return p.freeShared(l, top.ID)+milli < d.milli
+		return p.freeShared(l, top.ID)+shared+1000*own < d.milli
 	case d.kind == Reserved:
-		return p.freeReserved(l, top.ID) < d.milli
+		return p.freeReserved(l, top.ID)+reserved < d.milli
 	}
-	removable := l.removable[top.ID] + c.Exclusive.Union(c.Idle).Union(c.Leaving).Len() + (milli+999)/1000
-	return removable+isolated < d.full
+	return l.removable[top.ID]+own+(shared+999)/1000+isolated < d.full
 }
