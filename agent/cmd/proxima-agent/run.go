@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"syscall"
 
@@ -80,26 +81,16 @@ func (s *service) run(ctx context.Context) error {
 	if s.machine, err = topology.Read(topology.Dir(s.root)); err != nil {
 		return err
 	}
-	options, refused := s.options()
-	if refused != nil {
-		options = config.Default()
-	}
 	before, err := state.Load(s.state)
 	if err != nil {
 		s.log.Error("starting without the saved state", "error", err)
 	}
-	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: config.Default(), State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(),
-		Save: func(st policy.State) error { return state.Save(s.state, st) }, Log: s.log})
+	first := s.see()
+	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: first.options, Others: first.others, Refused: first.refused,
+		State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(), Log: s.log,
+		Save: func(st policy.State) error { return state.Save(s.state, st) }})
 	if err != nil {
 		return err
-	}
-	if refused == nil {
-		refused = s.engine.Configure(options, s.others())
-	}
-	if refused != nil {
-		// Not the end: kubelet may have no other way to the runtime.
-		s.log.Error("configuration refused; nothing is changed until there is a good one", "error", refused)
-		s.engine.Hold(refused)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -115,7 +106,7 @@ func (s *service) run(ctx context.Context) error {
 		return err
 	}
 	start(func(ctx context.Context) error { s.engine.Run(ctx); return nil })
-	start(s.watch)
+	start(func(ctx context.Context) error { s.watch(ctx, first); return nil })
 	if err := s.open(start); err != nil {
 		return err
 	}
@@ -176,20 +167,36 @@ func (s *service) options() (config.Options, error) {
 
 func (s *service) others() []others.Found { return others.Find(s.root, s.door.listen) }
 
+// seen is what decides how the agent works: its options, or why they are refused, and who else pins.
+type seen struct {
+	options config.Options
+	refused error
+	others  []others.Found
+}
+
+func (s *service) see() seen {
+	options, refused := s.options()
+	return seen{options, refused, s.others()}
+}
+
 // watch reads the configuration again when it changes, and looks again who else pins when something changes where they are
 // known by. A bad configuration is refused whole; the old one stays.
-func (s *service) watch(ctx context.Context) error {
+func (s *service) watch(ctx context.Context, last seen) {
 	paths := slices.DeleteFunc(append(others.Paths(s.root), s.config, s.fallback), func(path string) bool { return path == "" })
 	config.Watch(ctx, s.log, func() {
-		options, err := s.options()
+		now := s.see()
+		if reflect.DeepEqual(now, last) {
+			return
+		}
+		last = now
+		err := now.refused
 		if err != nil {
 			s.engine.Refuse(err)
 		} else {
-			err = s.engine.Configure(options, s.others())
+			err = s.engine.Configure(now.options, now.others)
 		}
 		if err != nil {
 			s.log.Error("configuration refused; the old one stays", "error", err)
 		}
 	}, paths...)
-	return nil
 }

@@ -22,8 +22,8 @@ const settle = 200 * time.Millisecond
 // unwatched is how often changed is called where the kernel has nothing left to watch with.
 const unwatched = time.Minute
 
-// Watch calls changed whenever something happens to one of the paths, until the context ends. It sleeps in the kernel in
-// between. It watches directories, not files: editors and Kubernetes replace files by renaming. Where other programs have
+// Watch calls changed whenever something happens to one of the paths, and once at the start, until the context ends. It
+// sleeps in the kernel in between. It watches directories, not files: editors and Kubernetes replace files by renaming. Where other programs have
 // used up what the kernel has for that (inotify), it calls changed now and then, until it can watch.
 func Watch(ctx context.Context, log *slog.Logger, changed func(), paths ...string) {
 	watch(ctx, log, unwatched, changed, paths...)
@@ -33,12 +33,12 @@ func watch(ctx context.Context, log *slog.Logger, every time.Duration, changed f
 	for i := range paths {
 		paths[i] = filepath.Clean(paths[i])
 	}
-	for again := false; ; again = true {
-		err := follow(ctx, again, changed, paths)
+	for warned := false; ; warned = true {
+		err := follow(ctx, changed, paths)
 		if err == nil {
 			return
 		}
-		if !again {
+		if !warned {
 			log.Warn("files cannot be watched; they are read now and then", "every", every, "error", err,
 				"remedy", "raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 		}
@@ -51,9 +51,9 @@ func watch(ctx context.Context, log *slog.Logger, every time.Duration, changed f
 	}
 }
 
-// follow watches until the context ends, or the kernel has nothing left to watch with. Again says that changes may have gone
-// unseen before.
-func follow(ctx context.Context, again bool, changed func(), paths []string) error {
+// follow watches until the context ends, or the kernel has nothing left to watch with. It calls changed once when it has
+// begun: what happened before may have gone unseen.
+func follow(ctx context.Context, changed func(), paths []string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -63,9 +63,6 @@ func follow(ctx context.Context, again bool, changed func(), paths []string) err
 		return err
 	}
 	pending := time.NewTimer(settle)
-	if !again {
-		pending.Stop()
-	}
 	for {
 		select {
 		case <-ctx.Done():

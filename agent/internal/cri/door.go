@@ -12,6 +12,7 @@
 //	look.go     the methods that we look into
 //	ballast.go  memory after large messages
 //	runtime.go  our own calls: what is running, and re-pinning
+//	status.go   what is set for each that is running
 package cri
 
 import (
@@ -45,7 +46,8 @@ type Door struct {
 	memory  int64
 	ballast ballast
 	// listing is held while the runtime is asked what is running, so that nobody comes or goes unseen meanwhile.
-	listing sync.RWMutex
+	listing  sync.RWMutex
+	statuses statuses
 }
 
 // New makes a door to the runtime behind a Unix socket. The runtime need not be up.

@@ -60,7 +60,8 @@ func (l *looker) call(ctx context.Context, from grpc.ServerStream) error {
 	if err := from.RecvMsg(request); err != nil {
 		return err
 	}
-	if l.method == "CreateContainer" {
+	switch l.method {
+	case "CreateContainer", "UpdateContainerResources":
 		l.door.listing.RLock() // a list that is being made must not miss it
 		defer l.door.listing.RUnlock()
 	}
@@ -106,18 +107,9 @@ func (l *looker) create(m raw.Message) raw.Message {
 }
 
 func (l *looker) update(m raw.Message) raw.Message {
-	r := m.At(updateLinux)
-	pin, _ := l.door.engine.Resize(m.Text(updateID), func(c *policy.Container) {
-		resources := resourcesOf(r, "")
-		if resources.Shares == 0 {
-			return // not a resize
-		}
-		qos := c.QOS
-		resources.Fill(c, l.door.memory)
-		c.QOS = qos // a pod's class never changes
-		if qos == policy.Guaranteed && c.Limit > 0 {
-			c.Request = c.Limit
-		}
+	l.id = m.Text(updateID)
+	pin, _ := l.door.engine.Resize(l.id, func(c *policy.Container) {
+		resourcesOf(m.At(updateLinux), "").Fill(c, l.door.memory)
 	})
 	return m.With(pin.CPUs.String(), updateLinux, resourceCPUs).With(pin.Memory.String(), updateLinux, resourceMems)
 }
@@ -135,6 +127,10 @@ func (l *looker) done(err error) {
 	switch {
 	case l.pending != "" && !l.answered:
 		l.door.engine.Drop(l.pending) // it was not created after all
+		return
+	case l.method == "UpdateContainerResources":
+		l.door.statuses.update(l.id)
+		l.door.engine.Resized(l.id, err == nil)
 		return
 	case err != nil || l.id == "":
 		return

@@ -2,7 +2,7 @@ package cri
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"proxima.io/agent/internal/engine"
-	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/raw"
 )
@@ -18,7 +17,7 @@ import (
 // Our own calls to the runtime.
 const (
 	callTimeout    = 10 * time.Second
-	listTimeout    = 20 * time.Second // for all calls of one list; containers wait for it
+	listTimeout    = 20 * time.Second // for all calls of one list that containers wait for
 	reconnectAfter = 2 * time.Second
 	running        = 1 // CONTAINER_RUNNING
 	exited         = 2 // CONTAINER_EXITED
@@ -37,14 +36,21 @@ func (d *Door) call(ctx context.Context, method string, request raw.Message) (ra
 // follow asks a runtime that has come up what is running, and becomes the way to re-pin it until it goes.
 func (d *Door) follow(ctx context.Context) {
 	for ctx.Err() == nil {
+		var failed error
 		for _, prefix := range versions {
-			if err := d.synchronize(ctx, prefix); err == nil {
+			err := d.synchronize(ctx, prefix)
+			if err == nil {
+				failed = nil
 				d.engine.Attach(updater{d, prefix})
 				d.runtime.WaitForStateChange(ctx, connectivity.Ready)
 				d.engine.Attach(nil)
 				d.log.Warn("the runtime has closed the connection")
 				break
 			}
+			failed = errors.Join(failed, err)
+		}
+		if failed != nil && ctx.Err() == nil {
+			d.log.Warn("the runtime does not tell what is running; trying again", "error", failed)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,92 +59,78 @@ func (d *Door) follow(ctx context.Context) {
 	}
 }
 
-// synchronize lists pods and running containers. Their resources come from the verbose status: runtimes that need this door
-// are too old for the plain one to have them.
+// synchronize asks twice what is running: once for the statuses, which can take long and nobody waits for, and once more
+// with everybody waiting, for what has changed since.
 func (d *Door) synchronize(ctx context.Context, prefix string) error {
+	_, containers, err := d.list(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	d.statuses.start()
+	defer d.statuses.stop()
+	d.askStatuses(ctx, prefix, containers)
+
 	d.listing.Lock()
 	defer d.listing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	sandboxes, err := d.call(ctx, prefix+"ListPodSandbox", nil)
+	pods, containers, err := d.list(ctx, prefix)
 	if err != nil {
 		return err
 	}
-	containers, err := d.call(ctx, prefix+"ListContainers", nil)
-	if err != nil {
-		return err
-	}
-	pods, present := map[string]raw.Message{}, map[string]bool{}
-	for _, p := range sandboxes.All(1) {
-		pods[p.Text(1)] = p
-		present[p.Text(1)] = true
-	}
-	var arrivals []engine.Arrival
-	for _, c := range containers.All(1) {
-		if pod, ok := pods[c.Text(2)]; ok && c.Number(6) <= running {
-			arrivals = append(arrivals, d.found(ctx, prefix, pod, c))
-		}
-	}
+	d.askStatuses(ctx, prefix, containers)
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	present := map[string]bool{}
+	for id := range pods {
+		present[id] = true
+	}
+	var arrivals []engine.Arrival
+	for _, c := range containers {
+		arrivals = append(arrivals, d.found(pods[c.Text(2)], c))
 	}
 	d.engine.Synchronize(arrivals, present)
 	return nil
 }
 
+// list lists the pods by id, and their containers that have not ended.
+func (d *Door) list(ctx context.Context, prefix string) (pods map[string]raw.Message, containers []raw.Message, err error) {
+	sandboxes, err := d.call(ctx, prefix+"ListPodSandbox", nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := d.call(ctx, prefix+"ListContainers", nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	pods = map[string]raw.Message{}
+	for _, p := range sandboxes.All(1) {
+		pods[p.Text(1)] = p
+	}
+	for _, c := range all.All(1) {
+		if _, ok := pods[c.Text(2)]; ok && c.Number(6) <= running {
+			containers = append(containers, c)
+		}
+	}
+	return pods, containers, nil
+}
+
 // found describes a container of a list.
-func (d *Door) found(ctx context.Context, prefix string, pod, c raw.Message) engine.Arrival {
+func (d *Door) found(pod, c raw.Message) engine.Arrival {
 	a := engine.Arrival{Annotations: pod.Labels(6)}
 	a.ID, a.PodID, a.Name, a.Labels = c.Text(1), c.Text(2), c.At(3).Text(1), c.Labels(8)
 	a.PodName, a.PodUID, a.Namespace, a.PodLabels = pod.At(2).Text(1), pod.At(2).Text(2), pod.At(2).Text(3), pod.Labels(5)
-	if old, known := d.engine.Container(a.ID); known {
-		a.Request, a.Limit, a.Memory, a.NoMemoryLimit, a.QOS, a.Uses = old.Request, old.Limit, old.Memory, old.NoMemoryLimit, old.QOS, old.Uses
+	old, known := d.engine.Container(a.ID)
+	if known {
+		a.Uses = old.Uses
 	}
-	d.fillFromStatus(ctx, prefix, &a)
+	if s := d.statuses.of(a.ID); s != nil {
+		s.fill(&a, d.memory)
+	} else if known {
+		a.Request, a.Limit, a.Memory, a.NoMemoryLimit, a.QOS = old.Request, old.Limit, old.Memory, old.NoMemoryLimit, old.QOS
+	}
 	return a
-}
-
-// verbose is the part of containerd's and CRI-O's verbose status that we need.
-type verbose struct {
-	RuntimeSpec struct {
-		Linux struct {
-			CgroupsPath string `json:"cgroupsPath"`
-			Resources   struct {
-				CPU struct {
-					Shares int64  `json:"shares"`
-					Quota  int64  `json:"quota"`
-					Period int64  `json:"period"`
-					CPUs   string `json:"cpus"`
-					Mems   string `json:"mems"`
-				} `json:"cpu"`
-				Memory struct {
-					Limit int64 `json:"limit"`
-				} `json:"memory"`
-			} `json:"resources"`
-		} `json:"linux"`
-		Process struct {
-			OOMScoreAdj int64 `json:"oomScoreAdj"`
-		} `json:"process"`
-	} `json:"runtimeSpec"`
-}
-
-func (d *Door) fillFromStatus(ctx context.Context, prefix string, a *engine.Arrival) {
-	request := raw.Message(nil).With(a.ID, 1)
-	request = append(request, 2<<3, 1) // verbose: true
-	reply, err := d.call(ctx, prefix+"ContainerStatus", request)
-	if err != nil {
-		return // what is known of it stays
-	}
-	var v verbose
-	if err := json.Unmarshal([]byte(reply.Labels(2)["info"]), &v); err != nil {
-		return
-	}
-	linux := v.RuntimeSpec.Linux
-	a.Seen = policy.Pin{CPUs: list(linux.Resources.CPU.CPUs), Memory: list(linux.Resources.CPU.Mems)}
-	kube.Resources{
-		Shares: linux.Resources.CPU.Shares, Quota: linux.Resources.CPU.Quota, Period: linux.Resources.CPU.Period,
-		MemoryLimit: linux.Resources.Memory.Limit, OOMScoreAdj: v.RuntimeSpec.Process.OOMScoreAdj, CgroupParent: linux.CgroupsPath,
-	}.Fill(&a.Container, d.memory)
 }
 
 // releaseExited gives back what a pod's exited containers had, before the pod's next one is placed: kubelet starts app

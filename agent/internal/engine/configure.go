@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 
 	"proxima.io/agent/internal/config"
@@ -11,7 +12,7 @@ import (
 // Configure changes the options under running containers. Options that this machine cannot have are refused, and the old
 // ones stay.
 func (e *Engine) Configure(o config.Options, found []others.Found) error {
-	resolved, err := e.resolve(o, found)
+	resolved, standBack, err := e.beside(o, found)
 	if err != nil {
 		e.Refuse(err)
 		return err
@@ -21,52 +22,68 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 			resolved.PinCPU, resolved.PinMemory = false, false
 		}
 		p := policy.New(e.machine, resolved)
-		e.state = p.Reconcile(e.state)
-		e.policy, e.options, e.others, e.hold, e.badConfig = p, o, found, "", nil
+		e.state = p.Reconcile(e.state) // first: should it fail, the old options stay
+		e.policy, e.options, e.others, e.standBack, e.hold, e.badConfig = p, o, found, standBack, "", nil
 		e.setPassive()
 	})
 	return nil
 }
 
-// Hold changes nothing until a configuration is taken: the agent has to run even with one that it refuses, as kubelet may
-// have no other way to the runtime.
-func (e *Engine) Hold(because error) {
-	e.guard("hold", nil, func() {
-		e.hold = "the configuration was refused: " + because.Error()
-		e.counters.Refused++
-		e.setPassive()
-	})
+// reconcile carries a state over to the options in force; there are none while the engine holds. The lock is held, or not
+// needed yet.
+func (e *Engine) reconcile(s policy.State) policy.State {
+	if e.hold != "" {
+		return s
+	}
+	return e.policy.Reconcile(s)
 }
 
-// Release gives every container all CPUs and memory nodes back and pins nobody any more: the way to remove the agent.
-func (e *Engine) Release() {
+// Release gives every container all CPUs and memory nodes back that others leave, and pins nobody any more: the way to remove
+// the agent. It is done even where the agent stands back or holds, for that is how a node passes from one that pins to another.
+func (e *Engine) Release() error {
+	if e.dryRun {
+		return errors.New("the agent is in a dry run and changes nothing; start it without --dry-run to release")
+	}
 	e.guard("release", nil, func() {
 		e.released = true
 		options := e.policy.Options
 		options.PinCPU, options.PinMemory = false, false
 		e.policy = policy.New(e.machine, options)
+		e.setPassive()
 		e.log.Warn("released: nobody is pinned until the agent is started again")
 	})
+	return nil
 }
 
-// resolve also takes out the CPUs that others hand out, where only the rest is to be used.
-func (e *Engine) resolve(o config.Options, found []others.Found) (policy.Options, error) {
-	if o.Others == config.TakeRest {
+// beside turns options into those of the policy beside the others that pin. why says that there is no way to live with them:
+// the agent has to stand back.
+func (e *Engine) beside(o config.Options, found []others.Found) (resolved policy.Options, why string, err error) {
+	resolved, err = o.Resolve(e.machine)
+	if err != nil || len(found) == 0 || o.Others == config.Ignore {
+		return resolved, "", err
+	}
+	if o.Others == config.StandBack {
+		var names []string
 		for _, f := range found {
-			if f.Leaves != nil {
-				left := f.Leaves.Intersect(e.machine.Online)
-				if !o.Available.Set.Empty() || o.Available.Milli > 0 {
-					resolved, err := o.Resolve(e.machine)
-					if err != nil {
-						return policy.Options{}, err
-					}
-					left = left.Intersect(resolved.Available)
-				}
-				o.Available = config.CPUs{Set: left}
-			}
+			names = append(names, f.Name+" ("+f.Why+")")
+		}
+		return resolved, "containers on this node are pinned by " + strings.Join(names, ", "), nil
+	}
+	left := resolved.Available
+	for _, f := range found {
+		if f.Leaves == nil {
+			return resolved, "what " + f.Name + " leaves cannot be known", nil
+		}
+		if left = left.Intersect(*f.Leaves); left.Empty() {
+			return resolved, f.Name + " leaves none of the available CPUs " + resolved.Available.String(), nil
 		}
 	}
-	return o.Resolve(e.machine)
+	o.Available = config.CPUs{Set: left}
+	rest, err := o.Resolve(e.machine)
+	if err != nil { // the configuration is good; it is the others who leave too little for it
+		return resolved, "with the CPUs " + left.String() + " that others leave, " + err.Error(), nil //nolint:nilerr // it is the reason
+	}
+	return rest, "", nil
 }
 
 // setPassive decides whether the agent acts, and says so when it stops or starts. The lock is held, or not needed yet.
@@ -75,19 +92,15 @@ func (e *Engine) setPassive() {
 	if e.dryRun {
 		why = "dry run"
 	}
-	if len(e.others) > 0 && e.options.Others == config.StandBack {
-		var names []string
-		for _, f := range e.others {
-			names = append(names, f.Name+" ("+f.Why+")")
-		}
-		why = "standing back: containers on this node are pinned by " + strings.Join(names, ", ")
+	if e.standBack != "" {
+		why = "standing back: " + e.standBack
 	}
-	if e.options.Others == config.TakeRest {
-		for _, f := range e.others {
-			if f.Leaves == nil {
-				why = "standing back: what " + f.Name + " leaves cannot be known"
-			}
-		}
+	if e.released {
+		e.passive = ""
+		return
+	}
+	if why == "" {
+		clear(e.theirs) // they are ours from now on
 	}
 	if why != e.passive && why != "" {
 		e.log.Warn("nothing will be changed", "because", why)

@@ -6,6 +6,7 @@
 // # Layout
 //
 //	engine.go       a container comes, is resized, stops; a pod goes
+//	foreign.go      a container that somebody else has pinned
 //	synchronize.go  what is running, when a runtime (re)appears
 //	repair.go       telling the runtime what it has not been told
 //	configure.go    new options, and standing back
@@ -37,6 +38,9 @@ type Updater interface {
 type Settings struct {
 	Machine *topology.Topology
 	Options config.Options
+	Others  []others.Found
+	// Refused is why there are no options to start with. The engine then changes nothing until it is given good ones.
+	Refused error
 	State   policy.State
 	DryRun  bool
 	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and the repair tells
@@ -62,6 +66,8 @@ type Engine struct {
 	version int // of the state, for whoever saves it
 	others  []others.Found
 	passive string // why nothing is changed; empty while the agent acts
+	// standBack is why the agent cannot act beside the others.
+	standBack string
 	// hold is why nothing may be changed until a configuration is taken: the first one was refused.
 	hold string
 	// badConfig is a note on a later configuration that was refused, until there is a good one.
@@ -71,11 +77,17 @@ type Engine struct {
 	updater  Updater
 	// told is what the runtime has been told by id, or was seen to have.
 	told map[string]policy.Pin
+	// resizing is where containers were before a resize that the runtime has yet to take, by id.
+	resizing map[string]*policy.Placed
+	// refused are the pins that the runtime did not take, by id.
+	refused map[string]refusal
 	// unplaced are containers that a fault inside kept from a decision.
 	unplaced map[string]policy.Container
 	notes    map[string][]annotation.Finding
 	reasons  map[string]policy.Decision
 	foreign  map[string]string // containers that carried a cpuset when they came, by id
+	// theirs are containers that others have pinned beside us, or again after us, by id; a release is not for them.
+	theirs   map[string]bool
 	counters Counters
 	// goneSince is when the places that the state remembers were given up.
 	goneSince map[string]time.Time
@@ -83,19 +95,33 @@ type Engine struct {
 	kick chan struct{}
 }
 
-// New makes an engine. Its options must be good for the machine.
+// New makes an engine. Options that the machine cannot have are refused, like those that could not be read: the agent has to
+// run even then, as kubelet may have no other way to the runtime. It keeps the state as it was saved until it has good ones,
+// for only they tell which places are valid.
 func New(s Settings) (*Engine, error) {
-	resolved, err := s.Options.Resolve(s.Machine)
-	if err != nil {
-		return nil, err
-	}
 	e := &Engine{
-		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options,
-		policy: policy.New(s.Machine, resolved), told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
+		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
+		state: s.State, told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
+		resizing: map[string]*policy.Placed{}, refused: map[string]refusal{},
 		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
-		kick: make(chan struct{}, 1),
+		theirs: map[string]bool{}, kick: make(chan struct{}, 1),
 	}
-	e.state = e.policy.Reconcile(s.State)
+	resolved, refused := policy.Options{}, s.Refused
+	if refused == nil {
+		resolved, e.standBack, refused = e.beside(s.Options, s.Others)
+	}
+	if refused != nil {
+		e.log.Error("configuration refused; nothing is changed until there is a good one", "error", refused)
+		e.hold = "the configuration was refused: " + refused.Error()
+		e.counters.Refused++
+		e.options = config.Default()
+		var err error
+		if resolved, e.standBack, err = e.beside(e.options, s.Others); err != nil {
+			return nil, err
+		}
+	}
+	e.policy = policy.New(s.Machine, resolved)
+	e.state = e.reconcile(s.State)
 	e.setPassive()
 	return e, nil
 }
@@ -112,20 +138,18 @@ type Arrival struct {
 // sets mean that nothing is to be set.
 func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 	e.guard("create", &a.Container, func() {
+		e.told[a.ID] = a.Seen
 		e.read(&a)
-		if !a.Seen.Empty() && e.passive == "" {
-			// Another plugin before us, or kubelet, has set it: two owners of one field fail the pod.
-			e.foreign[a.ID] = a.Seen.String()
-			e.counters.Foreign++
-			e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpuset", a.Seen)
-			a.KeepCPUs, a.KeepMemory = true, true
+		if e.isForeign(&a) || (!a.Seen.Empty() && e.passive == "" && !e.isLeftover(&a)) {
+			e.leaveAlone(&a) // another plugin before us, or kubelet, has set it: two owners of one field fail the pod
 		}
-		pin, changes = e.place(a.Container)
+		e.theirs[a.ID] = e.passive != "" && len(e.others) > 0 && !a.Seen.Empty()
+		pin, changes = e.place(e.policy.Place(e.state, a.Container))
 	})
 	return pin, changes
 }
 
-// Resize places a container whose resources change.
+// Resize places a container whose resources change. Resized is to be called when the runtime has taken or refused it.
 func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin, changes []policy.Change) {
 	e.mu.Lock()
 	old, ok := e.state.Placed[id]
@@ -135,8 +159,34 @@ func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin
 	}
 	c := old.Container
 	fill(&c)
-	e.guard("resize", &c, func() { pin, changes = e.place(c) })
+	e.guard("resize", &c, func() {
+		if e.resizing[id] == nil { // else one that was never ended: the runtime still has what was before it
+			e.resizing[id] = old
+		}
+		pin, changes = e.place(e.policy.Resize(e.state, c))
+	})
 	return pin, changes
+}
+
+// Resized ends a resize. Only now do others get what the container gave up, or it gets back what it was if the runtime has
+// refused; the repair tells them.
+func (e *Engine) Resized(id string, taken bool) {
+	e.guard("resized", nil, func() {
+		was := e.resizing[id]
+		delete(e.resizing, id)
+		if was == nil || e.state.Placed[id] == nil {
+			return
+		}
+		if taken {
+			e.state = e.policy.Settle(e.state, id)
+			return
+		}
+		delete(e.unplaced, id)
+		e.state = e.policy.Undo(e.state, was)
+		if e.passive == "" {
+			e.told[id] = policy.Pin{} // it may have taken a part: what it has is not known
+		}
+	})
 }
 
 // Stop takes a container off the books and returns the changes to others.
@@ -200,6 +250,16 @@ func (e *Engine) OfPod(podID string) []string {
 // Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has one.
 func (e *Engine) Rename(from, to string) {
 	e.guard("rename", nil, func() {
+		if c, waits := e.unplaced[from]; waits {
+			delete(e.unplaced, from)
+			c.ID = to
+			e.unplaced[to] = c
+		}
+		move(e.told, from, to)
+		move(e.notes, from, to)
+		move(e.reasons, from, to)
+		move(e.foreign, from, to)
+		move(e.theirs, from, to)
 		c, ok := e.state.Placed[from]
 		if !ok {
 			return
@@ -210,10 +270,6 @@ func (e *Engine) Rename(from, to string) {
 		delete(next.Placed, from)
 		next.Placed[to] = &renamed
 		e.state = next
-		move(e.told, from, to)
-		move(e.notes, from, to)
-		move(e.reasons, from, to)
-		move(e.foreign, from, to)
 	})
 }
 
@@ -224,9 +280,8 @@ func move[V any](m map[string]V, from, to string) {
 	}
 }
 
-// place asks the policy and works out what the runtime has to be told. The lock is held.
-func (e *Engine) place(c policy.Container) (policy.Pin, []policy.Change) {
-	next, d := e.policy.Place(e.state, c)
+// place notes a decision and works out what the runtime has to be told. The lock is held.
+func (e *Engine) place(next policy.State, d policy.Decision) (policy.Pin, []policy.Change) {
 	for id := range e.state.Placed { // a predecessor under another id may have been replaced
 		if _, still := next.Placed[id]; !still {
 			delete(e.told, id)
@@ -234,16 +289,16 @@ func (e *Engine) place(c policy.Container) (policy.Pin, []policy.Change) {
 		}
 	}
 	e.state = next
+	c := next.Placed[d.ID]
 	e.reasons[c.ID] = d
 	e.counters.Decisions++
 	if d.Place.Short != "" {
 		e.counters.Short++
 	}
 	if e.passive != "" {
-		e.told[c.ID] = policy.Pin{} // it starts with nothing set, should the agent act one day
 		return policy.Pin{}, nil
 	}
-	e.told[c.ID] = d.Pin
+	e.told[c.ID] = e.told[c.ID].With(d.Pin)
 	e.log.Info("placed", "container", c.Name, "pod", c.PodName, "pool", d.Place.Pool, "kind", d.Place.Kind,
 		"cpus", d.Pin.CPUs, "memory", d.Pin.Memory, "because", d.Reason)
 	return d.Pin, e.tell(c.ID)
@@ -253,6 +308,9 @@ func (e *Engine) place(c policy.Container) (policy.Pin, []policy.Change) {
 func (e *Engine) read(a *Arrival) {
 	var findings []annotation.Finding
 	a.Wishes, findings = annotation.Read(a.Annotations, a.Name)
+	if note := e.policy.Note(&a.Container); note != "" {
+		findings = append(findings, annotation.Finding{Problem: annotation.Odd, Key: "of the pod", Message: note})
+	}
 	if len(findings) == 0 {
 		return
 	}
@@ -267,11 +325,22 @@ func (e *Engine) forget(id string) {
 	delete(e.notes, id)
 	delete(e.reasons, id)
 	delete(e.foreign, id)
+	delete(e.resizing, id)
+	delete(e.theirs, id)
 }
 
-// guard runs a step under the lock. A panic inside is a fault of ours and must not become the pod's: it is counted, and the
-// container stays for the repair to place.
+// guard runs a step of a door under the lock, and lets the repair look what follows from it.
 func (e *Engine) guard(what string, c *policy.Container, step func()) {
+	e.protect(what, c, func() {
+		e.version++
+		step()
+	})
+	e.wake()
+}
+
+// protect runs a step under the lock. A panic inside is a fault of ours and must not become the pod's, or end the process: it
+// is counted, and the container stays for the repair to place.
+func (e *Engine) protect(what string, c *policy.Container, step func()) (whole bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := e.state
@@ -283,11 +352,11 @@ func (e *Engine) guard(what string, c *policy.Container, step func()) {
 			if c != nil {
 				e.unplaced[c.ID] = *c
 			}
+			whole = false
 		}
-		e.version++
-		e.wake()
 	}()
 	step()
+	return true
 }
 
 // wake lets the repair look whether there is something to do.

@@ -23,6 +23,8 @@ type runtime struct {
 	cpus   map[string]string
 	memory map[string]string
 	broken bool
+	refuse string         // the id of a container that cannot be updated
+	tried  map[string]int // how often each was updated, or would have been
 }
 
 func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, error) {
@@ -31,16 +33,28 @@ func (r *runtime) Update(_ context.Context, changes []policy.Change) ([]string, 
 	if r.broken {
 		return nil, errors.New("ttrpc: server closed")
 	}
+	var refused []string
 	for _, c := range changes {
+		r.tried[c.ID]++
+		if c.ID == r.refuse {
+			refused = append(refused, c.ID)
+			continue
+		}
 		r.cpus[c.ID], r.memory[c.ID] = c.CPUs.String(), c.Memory.String()
 	}
-	return nil, nil
+	return refused, nil
 }
 
 func (r *runtime) has(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cpus[id]
+}
+
+func (r *runtime) tries(id string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tried[id]
 }
 
 func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
@@ -52,7 +66,7 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	if settings.Machine, err = topology.Read(parsed.Recording()); err != nil {
 		t.Fatal(err)
 	}
-	if settings.Options.Others == "" {
+	if settings.Options.Others == "" && settings.Options.Available.Set.Empty() {
 		settings.Options = config.Default()
 	}
 	settings.Log = slog.New(slog.DiscardHandler)
@@ -62,7 +76,7 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	r := &runtime{cpus: map[string]string{}, memory: map[string]string{}}
+	r := &runtime{cpus: map[string]string{}, memory: map[string]string{}, tried: map[string]int{}}
 	e.Attach(r)
 	go e.Run(ctx)
 	return e, r
@@ -101,96 +115,6 @@ func TestChangesRideOnTheAnswer(t *testing.T) {
 	}
 }
 
-// A fault inside leaves the pod unpinned, is counted, and is made good without anybody asking.
-func TestAFaultInsideNeverReachesThePod(t *testing.T) {
-	e, r := start(t, "cores=4", Settings{})
-	e.mu.Lock()
-	whole := e.policy
-	e.policy = nil // every decision panics
-	e.mu.Unlock()
-	pin, changes := e.Create(arrival("a", policy.Guaranteed, 2000))
-	e.mu.Lock()
-	e.policy = whole
-	e.mu.Unlock()
-	if !pin.CPUs.Empty() || len(changes) != 0 {
-		t.Errorf("pin %s, changes %+v", pin.CPUs, changes)
-	}
-	eventually(t, "the container was never repaired", func() bool { e.wake(); return r.has("a") == "0-1" })
-	if e.Status().Counters.Faults == 0 {
-		t.Error("the fault was not counted")
-	}
-}
-
-func TestARuntimeThatHangsUpIsToldLater(t *testing.T) {
-	e, r := start(t, "cores=4", Settings{})
-	r.mu.Lock()
-	r.broken = true
-	r.mu.Unlock()
-	a := arrival("a", policy.Guaranteed, 2000)
-	e.Synchronize([]Arrival{a}, map[string]bool{"pod-a": true})
-	time.Sleep(50 * time.Millisecond)
-	r.mu.Lock()
-	r.broken = false
-	r.mu.Unlock()
-	eventually(t, "not told after the runtime was well again", func() bool { return r.has("a") == "0-1" })
-}
-
-func TestAThousandContainersInSynchronize(t *testing.T) {
-	e, r := start(t, "sockets=8,nodes=2,cores=16,threads=2", Settings{})
-	var running []Arrival
-	pods := map[string]bool{}
-	for n := range 1000 {
-		a := arrival(fmt.Sprintf("c%d", n), "Burstable", 100)
-		running, pods[a.PodID] = append(running, a), true
-	}
-	e.Synchronize(running, pods)
-	eventually(t, "not all were pinned", func() bool { return e.Status().Pending == 0 && r.has("c999") != "" })
-	if n := len(e.Status().Seats); n != 1000 {
-		t.Errorf("%d on the books", n)
-	}
-}
-
-func TestWhatMustChangeRidesOnTheAnswerToSynchronize(t *testing.T) {
-	e, _ := start(t, "sockets=2,cores=4", Settings{Inline: true})
-	a := arrival("a", policy.Guaranteed, 2000)
-	pods := map[string]bool{"pod-a": true}
-	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 1 || changes[0].CPUs.String() != "0-1" || e.Status().Pending != 0 {
-		t.Errorf("%v", changes)
-	}
-	a.Seen = policy.Pin{CPUs: cpuset.Of(0, 1), Memory: cpuset.Of(0)}
-	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 0 {
-		t.Errorf("told again what is so already: %v", changes)
-	}
-	a.Seen = policy.Pin{} // the runtime did not take it after all
-	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 1 {
-		t.Errorf("%v", changes)
-	}
-}
-
-func TestSynchronizeKnowsThemAgain(t *testing.T) {
-	var saved policy.State
-	e, _ := start(t, "cores=8", Settings{})
-	e.Create(arrival("first", policy.Guaranteed, 2000))
-	e.Create(arrival("second", policy.Guaranteed, 2000))
-	e.mu.Lock()
-	saved = e.state
-	e.mu.Unlock()
-	// With the saved state: the first is gone, the second keeps its CPUs although the first two are free.
-	second := arrival("second", policy.Guaranteed, 2000)
-	second.Seen = policy.Pin{CPUs: cpuset.Of(2, 3), Memory: cpuset.Of(0)}
-	for name, state := range map[string]policy.State{"with the state": saved, "without": {}} {
-		again, r := start(t, "cores=8", Settings{State: state})
-		again.Synchronize([]Arrival{second, arrival("new", "Burstable", 100)}, map[string]bool{"pod-second": true, "pod-new": true})
-		eventually(t, name+": the newcomer was not pinned", func() bool { return r.has("new") == "0-1,4-7" })
-		if moved := r.has("second"); moved != "" {
-			t.Errorf("%s: second was moved to %s", name, moved)
-		}
-		if n := len(again.Status().Seats); n != 2 {
-			t.Errorf("%s: %d on the books", name, n)
-		}
-	}
-}
-
 func TestOptionsChangeUnderRunningContainers(t *testing.T) {
 	e, r := start(t, "cores=8", Settings{})
 	e.Create(arrival("owner", policy.Guaranteed, 2000))
@@ -214,40 +138,8 @@ func TestOptionsChangeUnderRunningContainers(t *testing.T) {
 	eventually(t, "not given everything back", func() bool { return r.has("owner") == "0-7" && r.has("sharer") == "0-7" })
 }
 
-func TestStandingBack(t *testing.T) {
-	left := cpuset.Range(4, 7)
-	kubelet := []others.Found{{Name: "kubelet's static CPU manager", Why: "it says so", Leaves: &left}}
-	e, r := start(t, "cores=8", Settings{})
-	if err := e.Configure(config.Default(), kubelet); err != nil {
-		t.Fatal(err)
-	}
-	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.CPUs.Empty() || e.Status().Passive == "" {
-		t.Errorf("pinned to %s beside kubelet; passive %q", pin.CPUs, e.Status().Passive)
-	}
-	rest := config.Default()
-	rest.Others = config.TakeRest
-	if err := e.Configure(rest, kubelet); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "does not use what kubelet leaves", func() bool { return r.has("a") == "4-5" })
-}
-
-func TestDryRunAndForeignCPUsetsChangeNothing(t *testing.T) {
-	e, _ := start(t, "cores=8", Settings{DryRun: true})
-	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.CPUs.Empty() || e.Status().Seats[0].Place.Kind != policy.Exclusive {
-		t.Errorf("a dry run pinned to %s: %+v", pin.CPUs, e.Status().Seats)
-	}
-	e, _ = start(t, "cores=8", Settings{})
-	foreign := arrival("b", policy.Guaranteed, 2000)
-	foreign.Seen.CPUs = cpuset.Of(7)
-	if pin, _ := e.Create(foreign); !pin.CPUs.Empty() || e.Status().Seats[0].Foreign != "CPUs 7 memory " || e.Status().Counters.Foreign != 1 {
-		t.Errorf("a container with CPUs was pinned to %s: %+v", pin.CPUs, e.Status())
-	}
-}
-
 func TestNothingIsChangedUntilThereIsAGoodConfiguration(t *testing.T) {
-	e, r := start(t, "cores=8", Settings{})
-	e.Hold(errors.New("agent.yaml:2: bad"))
+	e, r := start(t, "cores=8", Settings{Refused: errors.New("agent.yaml:2: bad")})
 	if pin, _ := e.Create(arrival("a", policy.Guaranteed, 2000)); !pin.Empty() || !strings.Contains(e.Status().Passive, "agent.yaml:2") {
 		t.Errorf("pinned to %s; passive %q", pin, e.Status().Passive)
 	}
@@ -255,36 +147,6 @@ func TestNothingIsChangedUntilThereIsAGoodConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "not pinned with a good configuration", func() bool { return r.has("a") == "0-1" })
-}
-
-// An empty cpuset means "no change" to a runtime: everybody has to be told all CPUs and nodes.
-func TestReleaseGivesEverythingBack(t *testing.T) {
-	e, r := start(t, "sockets=2,cores=4", Settings{})
-	e.Create(arrival("owner", policy.Guaranteed, 2000))
-	e.Create(arrival("sharer", "Burstable", 100))
-	e.Release()
-	eventually(t, "not given everything back", func() bool { return r.has("owner") == "0-7" && r.has("sharer") == "0-7" })
-	r.mu.Lock()
-	memory := r.memory["owner"]
-	r.mu.Unlock()
-	if memory != "0-1" {
-		t.Errorf("memory nodes %q", memory)
-	}
-	if err := e.Configure(config.Default(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if pin, changes := e.Create(arrival("late", policy.Guaranteed, 2000)); !pin.Empty() || len(changes) > 0 {
-		t.Errorf("pinned after the release: %s %v", pin, changes)
-	}
-}
-
-func TestACpusetOfMemoryAloneIsLeftAloneToo(t *testing.T) {
-	e, _ := start(t, "sockets=2,cores=4", Settings{})
-	a := arrival("a", policy.Guaranteed, 2000)
-	a.Seen.Memory = cpuset.Of(1)
-	if pin, _ := e.Create(a); !pin.Empty() || e.Status().Counters.Foreign != 1 {
-		t.Errorf("pinned to %s", pin)
-	}
 }
 
 func TestPlacesAreNotRememberedForEver(t *testing.T) {
@@ -296,5 +158,48 @@ func TestPlacesAreNotRememberedForEver(t *testing.T) {
 	}
 	if _, any := e.forgetGone(time.Now().Add(2 * comeBack)); any || len(e.state.Gone) != 0 {
 		t.Errorf("still remembered: %v", e.state.Gone)
+	}
+}
+
+func TestWhatAPodCannotHaveIsSaid(t *testing.T) {
+	e, _ := start(t, "cores=8", Settings{})
+	a := arrival("a", "Burstable", 500)
+	a.Annotations = map[string]string{"proxima.io/cpus": "exclusive"}
+	e.Create(a)
+	s := e.Status()
+	if found := s.Seats[0].Findings; len(found) != 1 || !strings.Contains(found[0].String(), "Guaranteed pods") || s.Counters.Short != 0 {
+		t.Errorf("%v, %+v", found, s.Counters)
+	}
+}
+
+// Where a container is, is what the runtime has set for it, not what the agent would like.
+func TestWhereContainersAre(t *testing.T) {
+	seen := arrival("seen", policy.Guaranteed, 2000)
+	seen.Seen = policy.Pin{CPUs: cpuset.Of(8)}
+	for name, c := range map[string]struct {
+		settings Settings
+		others   []others.Found
+		want     string
+	}{
+		"acting":        {Settings{}, nil, "[0] [1]"},
+		"dry run":       {Settings{DryRun: true}, nil, "[0 1] [1]"},
+		"standing back": {Settings{}, []others.Found{{Name: "CRI-RM"}}, "[0 1] [1]"},
+	} {
+		c.settings.Others = c.others
+		e, _ := start(t, "sockets=2,cores=8", c.settings)
+		e.Create(arrival("a", policy.Guaranteed, 2000))
+		e.Create(seen)
+		seats := e.Status().Seats
+		if got := fmt.Sprint(seats[0].Nodes, " ", seats[1].Nodes); got != c.want {
+			t.Errorf("%s: on nodes %s, want %s", name, got, c.want)
+		}
+	}
+	e, r := start(t, "sockets=2,cores=8", Settings{})
+	r.mu.Lock()
+	r.broken = true
+	r.mu.Unlock()
+	e.Synchronize([]Arrival{arrival("a", policy.Guaranteed, 2000)}, map[string]bool{"pod-a": true})
+	if s := e.Status(); fmt.Sprint(s.Seats[0].Nodes) != "[0 1]" || s.Pending != 1 {
+		t.Errorf("not told yet: %+v", s.Seats[0])
 	}
 }

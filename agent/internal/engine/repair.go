@@ -3,16 +3,18 @@ package engine
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"proxima.io/agent/internal/policy"
 )
 
-// Times of the repair. What a runtime was not told is told within 10 s at the latest.
+// Times of the repair. Who has no place, or was not told, waits for less than 10 s, unless the runtime refuses again and again.
 const (
 	retryAfter = 2 * time.Second
-	retryLast  = 5 * time.Minute // what fails again and again is tried less and less often, up to this
+	retryLast  = 8 * time.Second
+	refuseLast = 5 * time.Minute // a container that is refused is tried less and less often, up to this; others do not wait for it
 	batch      = 50              // updates in one call, so that a call stays well below a runtime's time-out
 	// comeBack is how long a stopped container's place is remembered. Kubelet starts it again within five minutes; that its
 	// pod has gone is not always told (containerd 1.7 does not, of pods that are older than itself).
@@ -43,6 +45,9 @@ func (e *Engine) pending(except string) []policy.Change {
 		if id == except || !known {
 			continue // one that is not known to the runtime yet comes with its own answer
 		}
+		if e.released && e.theirs[id] {
+			continue
+		}
 		want := e.freed(pin, told)
 		if _, foreign := e.foreign[id]; !foreign && !want.Equal(told) {
 			changes = append(changes, policy.Change{ID: id, Pin: want})
@@ -52,10 +57,13 @@ func (e *Engine) pending(except string) []policy.Change {
 	return changes
 }
 
-// freed turns "not pinned any more" into everything there is: to a runtime an empty set means no change.
+// freed turns "not pinned any more" into everything that others leave: to a runtime an empty set means no change.
 func (e *Engine) freed(pin, told policy.Pin) policy.Pin {
 	if pin.CPUs.Empty() && !told.CPUs.Empty() {
 		pin.CPUs = e.machine.Online
+		if left, any := e.left(); any && left.Meets(pin.CPUs) {
+			pin.CPUs = pin.CPUs.Intersect(left)
+		}
 	}
 	if pin.Memory.Empty() && !told.Memory.Empty() {
 		pin.Memory = e.machine.MemoryNodes()
@@ -87,12 +95,15 @@ func (e *Engine) Run(ctx context.Context) {
 		if next, any := e.forgetGone(time.Now()); any {
 			expiry = time.After(next)
 		}
-		e.placeUnplaced()
-		if repaired, kept := e.repair(ctx), e.persist(&saved); repaired && kept {
+		placed, refused, kept := e.placeUnplaced(), e.repair(ctx, time.Now()), e.persist(&saved)
+		if placed && kept {
 			delay = retryAfter
 		} else {
-			again = time.After(delay)
+			refused = min(cmp.Or(refused, delay), delay)
 			delay = min(2*delay, retryLast)
+		}
+		if refused > 0 {
+			again = time.After(refused)
 		}
 	}
 }
@@ -119,52 +130,92 @@ func (e *Engine) forgetGone(now time.Time) (next time.Duration, any bool) {
 	return next, len(since) > 0
 }
 
-func (e *Engine) placeUnplaced() {
+// placeUnplaced tries those again whom a fault inside kept from a decision, and returns whether all of them have a place.
+func (e *Engine) placeUnplaced() bool {
 	e.mu.Lock()
-	waiting := make([]policy.Container, 0, len(e.unplaced))
-	for id, c := range e.unplaced {
-		waiting = append(waiting, c)
-		delete(e.unplaced, id)
-	}
+	waiting := slices.SortedFunc(maps.Values(e.unplaced), func(a, b policy.Container) int { return cmp.Compare(a.ID, b.ID) })
 	e.mu.Unlock()
-	slices.SortFunc(waiting, func(a, b policy.Container) int { return cmp.Compare(a.ID, b.ID) })
+	done := true
 	for _, c := range waiting {
-		e.guard("repair", nil, func() {
+		done = e.protect("repair", &c, func() {
+			if _, still := e.unplaced[c.ID]; !still {
+				return // it has gone, or has its id, since
+			}
 			e.state, _ = e.policy.Place(e.state, c)
-			e.told[c.ID] = policy.Pin{}
-		})
+			delete(e.unplaced, c.ID)
+			e.version++
+		}) && done
 	}
+	return done
 }
 
-// repair tells the runtime what is pending, in batches, and returns whether everything could be told.
-func (e *Engine) repair(ctx context.Context) bool {
-	e.mu.Lock()
-	changes, updater := e.pending(""), e.updater
-	e.mu.Unlock()
-	if updater == nil || len(changes) == 0 {
-		return true // a runtime that comes back asks for everything anyway
+// refusal is a pin that the runtime did not take, and when it is told again.
+type refusal struct {
+	pin   policy.Pin
+	delay time.Duration
+	next  time.Time
+}
+
+// repair tells the runtime what is pending, in batches, and returns after how long it is to be called again; 0 is never.
+func (e *Engine) repair(ctx context.Context, now time.Time) (again time.Duration) {
+	var due []policy.Change
+	var updater Updater
+	if !e.protect("repair", nil, func() { due, again, updater = e.due(now) }) {
+		return retryAfter
 	}
-	done := true
-	for part := range slices.Chunk(changes, batch) {
-		failed, err := updater.Update(ctx, part)
+	for part := range slices.Chunk(due, batch) {
+		refused, err := updater.Update(ctx, part)
 		if err != nil {
 			e.log.Warn("the runtime did not take an update; trying again", "containers", len(part), "error", err)
-			return false
 		}
 		e.mu.Lock()
 		for _, c := range part {
-			if slices.Contains(failed, c.ID) {
-				done = false
+			if err != nil || slices.Contains(refused, c.ID) {
+				r := refusal{pin: c.Pin, delay: retryAfter}
+				if before, ok := e.refused[c.ID]; ok && before.pin.Equal(c.Pin) {
+					r.delay = min(2*before.delay, refuseLast)
+				}
+				r.next = now.Add(r.delay)
+				e.refused[c.ID] = r
+				again = min(cmp.Or(again, r.delay), r.delay)
 				continue
 			}
+			delete(e.refused, c.ID)
 			if _, still := e.state.Placed[c.ID]; still {
 				e.told[c.ID] = c.Pin
 			}
 			e.counters.Repaired++
 		}
 		e.mu.Unlock()
+		if err != nil {
+			return again // there is no runtime for the rest either, and the repair is called when there is
+		}
 	}
-	return done
+	return again
+}
+
+// due returns what the runtime is to be told now, and after how long the first of those that it has refused is due. The lock is
+// held.
+func (e *Engine) due(now time.Time) (due []policy.Change, again time.Duration, updater Updater) {
+	if e.updater == nil {
+		return nil, 0, nil // a runtime that comes back asks for everything anyway
+	}
+	refused := map[string]refusal{}
+	for _, c := range e.pending("") {
+		r, ok := e.refused[c.ID]
+		wait := r.next.Sub(now)
+		if !ok || !r.pin.Equal(c.Pin) || wait <= 0 {
+			due, wait = append(due, c), 0
+		}
+		if ok {
+			refused[c.ID] = r
+		}
+		if wait > 0 {
+			again = min(cmp.Or(again, wait), wait)
+		}
+	}
+	e.refused = refused // without those that are as they should be
+	return due, again, e.updater
 }
 
 // persist saves the state if it is another than the last one that was saved.

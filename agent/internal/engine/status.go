@@ -34,7 +34,7 @@ type Seat struct {
 	PodUID    string               `json:"podUID"`
 	Place     policy.Placement     `json:"place"`
 	Pin       policy.Pin           `json:"pin"`
-	Nodes     []int                `json:"nodes"` // NUMA nodes of its CPUs
+	Nodes     []int                `json:"nodes"` // NUMA nodes of the CPUs that it has, be they those of its pin yet or not
 	Reason    string               `json:"reason,omitempty"`
 	Findings  []annotation.Finding `json:"findings,omitempty"`
 	Foreign   string               `json:"foreign,omitempty"` // the cpuset with which it came
@@ -83,10 +83,19 @@ func (e *Engine) Status() Status {
 		pin := pins[c.ID]
 		s.Seats = append(s.Seats, Seat{
 			ID: c.ID, Pod: c.PodName, Namespace: c.Namespace, Name: c.Name, PodUID: c.PodUID, Place: c.Placement, Pin: pin,
-			Nodes: e.policy.Nodes(pin), Reason: e.reasons[c.ID].Reason, Findings: e.notes[c.ID], Foreign: e.foreign[c.ID],
+			Nodes: e.nodes(c.ID), Reason: e.reasons[c.ID].Reason, Findings: e.notes[c.ID], Foreign: e.foreign[c.ID],
 		})
 	}
 	return s
+}
+
+// nodes returns the NUMA nodes on which a container is: those of the CPUs that the runtime has set, all where it has set none.
+func (e *Engine) nodes(id string) []int {
+	cpus := e.told[id].CPUs
+	if cpus.Empty() {
+		cpus = e.machine.Online
+	}
+	return e.machine.NodesOf(cpus).IDs()
 }
 
 func (e *Engine) poolStatus(p *pool.Pool, room policy.Room) PoolStatus {

@@ -3,6 +3,7 @@ package engine
 import (
 	"strings"
 
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/policy"
 )
 
@@ -13,16 +14,32 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 	e.guard("synchronize", nil, func() {
 		known := e.state
 		next := policy.State{Placed: map[string]*policy.Placed{}, Gone: map[string]policy.Placement{}, Next: known.Next}
-		e.told = map[string]policy.Pin{}
+		told, pins := e.told, e.policy.Pins(known)
+		e.told, e.resizing = map[string]policy.Pin{}, map[string]*policy.Placed{}
 		for i := range running {
 			a := &running[i]
 			e.read(a)
 			e.told[a.ID] = a.Seen
+			ours, ok := told[a.ID]
+			if !ok {
+				ours = pins[a.ID] // what the agent told it before it was started again
+			}
+			if !a.Seen.Empty() && !a.Seen.Equal(ours) {
+				if e.isForeign(a) {
+					e.leaveAlone(a)
+				}
+				if len(e.others) > 0 && (e.passive != "" || e.released) {
+					e.theirs[a.ID] = true
+				}
+			}
 			placed := &policy.Placed{Container: a.Container}
 			if was, ok := known.Placed[a.ID]; ok {
 				placed.Placement, placed.Order = was.Placement, was.Order
-				placed.KeepCPUs = placed.KeepCPUs || was.KeepCPUs // left alone then, left alone now
-				placed.KeepMemory = placed.KeepMemory || was.KeepMemory
+				placed.Leaving = cpuset.Set{} // the runtime has told what became of a resize
+				if was.KeepCPUs && !a.KeepCPUs {
+					e.leaveAlone(a) // left alone then, left alone now
+					placed.KeepCPUs, placed.KeepMemory = true, true
+				}
 			} else {
 				placed.Order = next.Next
 				next.Next++
@@ -40,17 +57,18 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 		for key, gone := range known.Gone {
 			next.Gone[key] = gone
 		}
-		e.state = e.policy.Reconcile(next)
+		e.state = e.reconcile(next)
 		for pod := range podsOf(e.state) {
 			if !pods[pod] {
 				e.state = e.policy.ForgetPod(e.state, pod)
 			}
 		}
-		for id := range e.reasons {
+		for id := range known.Placed {
 			if e.state.Placed[id] == nil {
 				e.forget(id)
 			}
 		}
+		clear(e.refused)
 		changes = e.tell("")
 		e.counters.Repaired += len(changes)
 		e.log.Info("synchronized", "containers", len(running), "pods", len(pods), "changes", len(changes))

@@ -3,12 +3,14 @@
 package kube
 
 import (
+	"cmp"
 	"strings"
 
 	"proxima.io/agent/internal/policy"
 )
 
-// Resources are the fields of either door's message that matter.
+// Resources are the fields of either door's message that matter. Zero is a field that was not given: runtimes pass on only
+// what an update changes.
 type Resources struct {
 	Shares, Quota, Period int64
 	MemoryLimit           int64
@@ -16,22 +18,31 @@ type Resources struct {
 	CgroupParent          string
 }
 
-// Fill sets a container's requests, limits and quality of service. capacity is the machine's memory in bytes.
+// period is kubelet's and the kernel's, where none is given with a quota.
+const period = 100_000
+
+// Fill sets what is given of a container's requests, limits and, as it never changes, its quality of service where none is
+// known yet. capacity is the machine's memory in bytes.
 func (r Resources) Fill(c *policy.Container, capacity int64) {
-	c.Limit = 0
-	if r.Quota > 0 && r.Period > 0 {
-		c.Limit = int(r.Quota * 1000 / r.Period)
+	if r.Quota != 0 { // below zero there is no limit
+		c.Limit = int(max(0, r.Quota) * 1000 / cmp.Or(max(0, r.Period), period))
 	}
-	// Kubelet writes milli × 1024 / 1000 shares, rounded down, and never less than 2.
-	c.Request = 0
-	if r.Shares > 2 {
-		c.Request = int((r.Shares*1000 + 1023) / 1024)
+	if r.Shares != 0 {
+		// Kubelet writes milli × 1024 / 1000 shares, rounded down, and never less than 2.
+		c.Request = 0
+		if r.Shares > 2 {
+			c.Request = int((r.Shares*1000 + 1023) / 1024)
+		}
 	}
-	c.QOS = r.qos(c)
+	if c.QOS == "" {
+		c.QOS = r.qos(c)
+	}
 	if c.QOS == policy.Guaranteed && c.Limit > 0 {
 		c.Request = c.Limit // exact, where shares are rounded
 	}
-	c.Memory = max(0, r.MemoryLimit)
+	if r.MemoryLimit != 0 {
+		c.Memory = max(0, r.MemoryLimit)
+	}
 	c.NoMemoryLimit = c.Memory == 0 || (c.NoMemoryLimit && r.MemoryLimit == 0)
 	if c.Memory == 0 && c.QOS == "Burstable" {
 		c.Memory = r.memoryRequest(capacity)

@@ -54,3 +54,25 @@ func TestWhoHasNoMemoryLimit(t *testing.T) {
 		}
 	}
 }
+
+// An update says only what it changes.
+func TestWhatIsNotGivenStays(t *testing.T) {
+	for name, c := range map[string]struct {
+		from           Resources
+		request, limit int
+		memory         int64
+	}{
+		"nothing":        {Resources{}, 8000, 8000, 1 << 30},
+		"memory alone":   {Resources{MemoryLimit: 2 << 30}, 8000, 8000, 2 << 30},
+		"quota alone":    {Resources{Quota: 400_000}, 4000, 4000, 1 << 30},
+		"all of the CPU": {Resources{Shares: 4096, Quota: 200_000, Period: 50_000}, 4000, 4000, 1 << 30},
+		"no limits":      {Resources{Quota: -1, MemoryLimit: -1}, 8000, 0, 0},
+	} {
+		got := policy.Container{Request: 8000, Limit: 8000, Memory: 1 << 30}
+		got.QOS = policy.Guaranteed
+		c.from.Fill(&got, 1<<40)
+		if got.QOS != policy.Guaranteed || got.Request != c.request || got.Limit != c.limit || got.Memory != c.memory {
+			t.Errorf("%s: %s, %d, %d, %d", name, got.QOS, got.Request, got.Limit, got.Memory)
+		}
+	}
+}

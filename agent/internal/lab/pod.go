@@ -123,6 +123,13 @@ func (p *Pod) request(c Container) raw.Message {
 	return sub(sub(raw.Message(nil).With(p.ID, 1), 2, config), 3, p.config)
 }
 
+// Resize asks the runtime to change a container's resources: request and limit in thousandths of a CPU, and bytes of memory.
+func (p *Pod) Resize(id string, milli, memory int64) error {
+	resources := num(num(num(num(nil, 1, 100_000), 2, milli*100), 3, milli*1024/1000), 4, memory)
+	_, err := p.client.Try("UpdateContainerResources", sub(raw.Message(nil).With(id, 1), 2, resources))
+	return err
+}
+
 // Log returns what a container has written.
 func (p *Pod) Log(name string) string {
 	text, err := os.ReadFile(filepath.Join(p.logs, name+".log"))

@@ -80,6 +80,12 @@ func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 	return riding(changes), nil
 }
 
+// PostUpdateContainer tells that the runtime has taken the new resources. It does not tell when it has refused them.
+func (d *Door) PostUpdateContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
+	d.Engine.Resized(c.GetId(), true)
+	return nil
+}
+
 // StopContainer gives back what the container had.
 func (d *Door) StopContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) ([]*api.ContainerUpdate, error) {
 	return riding(d.Engine.Stop(c.GetId())), nil

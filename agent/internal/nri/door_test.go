@@ -16,6 +16,7 @@ import (
 	"proxima.io/agent/internal/config"
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/topology"
 )
 
@@ -165,7 +166,9 @@ func TestChangesOutsideOfARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "not re-pinned", func() bool { return s.has("c0") == "4-7" && s.has("c1") == "4-7" })
-	e.Release()
+	if err := e.Release(); err != nil {
+		t.Fatal(err)
+	}
 	until(t, "not released", func() bool { return s.has("c0") == "0-95" && e.Status().Pending == 0 })
 }
 
@@ -208,6 +211,57 @@ func TestAContainersLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "somebody is left on the books", func() bool { return len(e.Status().Seats) == 1 })
+}
+
+// Runtimes pass on only what an update changes: the rest of the resources stays, and with it the container's CPUs.
+func TestAnUpdateOfMemoryAloneKeepsTheCPUs(t *testing.T) {
+	s := newSide(t, 0)
+	e := connect(t, s.socket)
+	ctx := context.Background()
+	pod, c := owner("redis", 8)
+	if _, err := s.CreateContainer(ctx, &api.CreateContainerRequest{Pod: pod, Container: c}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*api.LinuxResources{
+		{Memory: &api.LinuxMemory{Limit: api.Int64(int64(2 << 30))}},
+		{Cpu: &api.LinuxCPU{Cpus: "0-95"}},
+		{Cpu: &api.LinuxCPU{Shares: api.UInt64(uint64(0)), Quota: api.Int64(int64(0))}, Memory: &api.LinuxMemory{Limit: api.Int64(int64(0))}},
+	} {
+		updated, err := s.UpdateContainer(ctx, &api.UpdateContainerRequest{Pod: pod, Container: c, LinuxResources: r})
+		if err != nil || len(updated.GetUpdate()) != 1 || updated.GetUpdate()[0].GetLinux().GetResources().GetCpu().GetCpus() != "0-3,48-51" {
+			t.Errorf("%v: %v %v", r, updated, err)
+		}
+	}
+	if at := e.Status().Seats[0].Place; at.Kind != policy.Exclusive || at.Bytes != 2<<30 {
+		t.Errorf("%+v", at)
+	}
+}
+
+// A runtime says that it has taken a resize, and nothing if it has refused: others get the CPUs only in the first case.
+func TestAResizeGivesBackWhenItIsTaken(t *testing.T) {
+	s := newSide(t, 1)
+	e := connect(t, s.socket)
+	until(t, "who was there is pinned", func() bool { return s.has("c0") == "0-23,48-71" })
+	ctx := context.Background()
+	pod, c := owner("big", 92)
+	if _, err := s.CreateContainer(ctx, &api.CreateContainerRequest{Pod: pod, Container: c}); err != nil {
+		t.Fatal(err)
+	}
+	_, smaller := owner("big", 4)
+	resized, err := s.UpdateContainer(ctx, &api.UpdateContainerRequest{Pod: pod, Container: c, LinuxResources: smaller.Linux.Resources})
+	if err != nil || len(resized.GetUpdate()) != 1 {
+		t.Fatalf("somebody else is changed too, before it is known whether the runtime takes it: %v %v", resized, err)
+	}
+	own := resized.GetUpdate()[0].GetLinux().GetResources().GetCpu()
+	c.State, c.Linux.Resources = api.ContainerState_CONTAINER_RUNNING, smaller.Linux.Resources
+	c.Linux.Resources.Cpu.Cpus, c.Linux.Resources.Cpu.Mems = own.GetCpus(), own.GetMems()
+	s.mu.Lock()
+	s.pods, s.containers = append(s.pods, pod), append(s.containers, c)
+	s.mu.Unlock()
+	if err := s.PostUpdateContainer(ctx, &api.PostUpdateContainerRequest{Pod: pod, Container: c}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "what was given back is not used", func() bool { return list(s.has("c0")).Len() > 40 && e.Status().Pending == 0 })
 }
 
 // Two plugins that set one field fail the pod: ours comes last, and leaves alone what it finds set.

@@ -39,8 +39,12 @@ type demand struct {
 	full     int // exclusive CPUs
 	milli    int // of shared or reserved ones
 	isolated bool
-	note     string // why it is not what the annotations ask for
+	note     string // why it can never be what the annotations ask for
+	short    string // why it is less than the container is due at the moment
 }
+
+// Note tells what a container's annotations ask for and it cannot have on any machine, and why; empty is nothing.
+func (p *Policy) Note(c *Container) string { return p.demand(c).note }
 
 func (p *Policy) demand(c *Container) demand {
 	switch {

@@ -11,7 +11,7 @@ import (
 // containers in and below it. The pools are a laminar family, so (Hall's theorem) everybody's promise can then be met at
 // the same time.
 type ledger struct {
-	taken     cpuset.Set   // exclusive CPUs and their idle siblings
+	taken     cpuset.Set   // exclusive CPUs and their idle siblings, before and after a resize
 	held      cpuset.Set   // CPUs that stopped containers of other pods may come back for
 	shared    []cpuset.Set // left of the sharable ones
 	promised  []int        // thousandths of shared CPUs, in the pool and below
@@ -35,7 +35,7 @@ func (p *Policy) ledger(s State, except string) *ledger {
 		if id == except {
 			continue
 		}
-		l.taken = l.taken.Union(c.Exclusive).Union(c.Idle)
+		l.taken = l.taken.Union(c.Exclusive).Union(c.Idle).Union(c.Leaving)
 		l.promiseMemory(c.Placement.Memory, c.Bytes)
 		at := p.Tree.Named(c.Pool)
 		if at == nil || c.Kind == Unpinned || c.Kind == Exclusive {
@@ -45,7 +45,7 @@ func (p *Policy) ledger(s State, except string) *ledger {
 			if c.Kind == Reserved {
 				l.reserved[a.ID] += c.Milli
 			} else {
-				l.promised[a.ID] += c.Milli
+				l.promised[a.ID] += max(0, c.Milli-1000*c.Leaving.Intersect(p.sharable[a.ID]).Len()) // the rest is on those
 				l.sharers[a.ID]++
 			}
 			return true

@@ -93,7 +93,7 @@ func (r *request) decide(s State) Decision {
 		default:
 			return r.leftovers(due, d)
 		}
-		r.demand.note = fmt.Sprintf("due %s CPUs, but no pool has room for them", due.kind)
+		r.demand.short = fmt.Sprintf("due %s CPUs, but no pool has room for them", due.kind)
 	}
 	return r.noted(d)
 }
@@ -170,8 +170,11 @@ func (r *request) leftovers(due demand, d Decision) Decision {
 
 func (r *request) noted(d Decision) Decision {
 	if r.demand.note != "" {
-		d.Place.Short = r.demand.note
 		d.Reason += "; " + r.demand.note
+	}
+	if r.demand.short != "" {
+		d.Place.Short = r.demand.short
+		d.Reason += "; " + r.demand.short
 	}
 	if r.who.RequireIsolated && !d.Place.Exclusive.Empty() && !d.Place.Exclusive.Within(r.policy.isolated) {
 		d.Place.Short = "requires isolated CPUs, and none are free"
@@ -189,9 +192,6 @@ func (p *Policy) Explain(s State, c Container) Decision {
 	d, _ := r.best()
 	return r.noted(d)
 }
-
-// Nodes returns the NUMA nodes on which a placed container's CPUs are.
-func (p *Policy) Nodes(pin Pin) []int { return p.Tree.Topology.NodesOf(pin.CPUs).IDs() }
 
 // Room is what is left in a pool.
 type Room struct {

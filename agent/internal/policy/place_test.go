@@ -308,6 +308,47 @@ func TestReconcileKeepsWhatIsValid(t *testing.T) {
 	check(t, q, next)
 }
 
+// Who asks for what nobody can give him is told so, and is no more moved or tried again than anybody else.
+func TestWhoIsShortForGoodStays(t *testing.T) {
+	p := New(shaped(t, "sockets=2,cores=8"), pinned)
+	s, d := fill(p, guaranteed("first", 2000), guaranteed("iso", 2000, "require-isolated-cpus.resource-policy.nri.io/pod", "true"),
+		burstable("note", 500, 0, "proxima.io/cpus", "exclusive"), guaranteed("other", 3000))
+	if d["iso"].Place.Short == "" || d["note"].Place.Short != "" || !strings.Contains(d["note"].Reason, "Guaranteed pods") {
+		t.Errorf("%+v %+v", d["iso"], d["note"])
+	}
+	s, _ = p.Release(s, "first")
+	s = p.ForgetPod(s, "pod-first")
+	checkStays(t, s, p.Reconcile(s))
+	small := burstable("note", 400, 0, "proxima.io/cpus", "exclusive")
+	next, _ := p.Resize(s, small)
+	checkStays(t, s, next)
+}
+
+// Who waits for exclusive CPUs keeps his shared ones through a change of the options, and gets more when there is more.
+func TestWhoIsShortGetsWhatNewOptionsBring(t *testing.T) {
+	m := shaped(t, "cores=8")
+	fewer := pinned
+	fewer.Available = cpuset.Range(0, 3)
+	s, _ := fill(New(m, fewer), guaranteed("a", 3000), guaranteed("b", 2000))
+	want(t, "b", string(s.Placed["b"].Kind), "shared")
+	s = New(m, pinned).Reconcile(s)
+	want(t, "b", s.Placed["b"].Exclusive.String(), "3-4")
+}
+
+// A stop on a node that is over-promised: nobody who waits can be helped by it.
+func BenchmarkReleaseBeside250WhoAreShort(b *testing.B) {
+	options := pinned
+	options.Available = cpuset.Range(0, 7)
+	p := New(shaped(b, "sockets=8,nodes=2,cores=16,threads=2,caches=2"), options)
+	s := State{}
+	for n := range 250 {
+		s, _ = p.Place(s, burstable(fmt.Sprintf("c%d", n), 500, 1000))
+	}
+	for b.Loop() {
+		p.Release(s, "c3")
+	}
+}
+
 // A decision for the 251st container on 512 CPUs must take less than a millisecond.
 func BenchmarkPlaceAmong250On512CPUs(b *testing.B) {
 	p := New(shaped(b, "sockets=8,nodes=2,cores=16,threads=2,caches=2"), pinned)

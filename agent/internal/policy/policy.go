@@ -10,7 +10,8 @@
 //	memory.go     which memory nodes, widened where a pool's memory cannot hold what is promised
 //	affinity.go   the pull of containers already placed
 //	candidate.go  one pool with its scores, and which of two is better
-//	place.go      Place: a container comes, or comes back, or is resized
+//	place.go      Place: a container comes, or comes back
+//	resize.go     Resize: its resources change, if the runtime takes it
 //	release.go    Release: a container goes
 //	reconcile.go  Reconcile: the options changed, or the agent was away
 //	state.go      what is placed where, and the CPUs each may use at the moment

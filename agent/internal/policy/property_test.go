@@ -124,7 +124,7 @@ func check(t *testing.T, p *Policy, s State) {
 	taken := cpuset.Set{}
 	l := p.ledger(s, "")
 	for _, c := range s.InOrder() {
-		own := c.Exclusive.Union(c.Idle)
+		own := c.Exclusive.Union(c.Idle).Union(c.Leaving)
 		if own.Meets(taken) {
 			t.Fatalf("%s has CPUs %s, of which %s are somebody else's", c.ID, own, own.Intersect(taken))
 		}
@@ -132,7 +132,7 @@ func check(t *testing.T, p *Policy, s State) {
 		if c.Short == "" && (c.Kind == Exclusive || c.Kind == Mixed) && c.Exclusive.Len() != c.Request/1000 {
 			t.Fatalf("%s asked for %d thousandths and has %s", c.ID, c.Request, c.Exclusive)
 		}
-		if !own.Within(p.Available.Minus(p.Options.Reserved)) {
+		if own = c.Exclusive.Union(c.Idle); !own.Within(p.Available.Minus(p.Options.Reserved)) {
 			t.Fatalf("%s has CPUs %s that are not to be had", c.ID, own)
 		}
 	}
@@ -144,7 +144,7 @@ func check(t *testing.T, p *Policy, s State) {
 		if c.Kind != Unpinned && !c.KeepMemory && (pin.Memory.Empty() || !pin.Memory.Within(p.allMemory)) {
 			t.Fatalf("%s is pinned to memory %q", id, pin.Memory)
 		}
-		if c.Kind != Reserved && pin.CPUs.Minus(c.Exclusive).Meets(taken) {
+		if c.Kind != Reserved && pin.CPUs.Minus(c.Exclusive).Minus(c.Leaving).Meets(taken) {
 			t.Fatalf("%s shares CPUs that are somebody's own", id)
 		}
 	}
@@ -158,6 +158,31 @@ func check(t *testing.T, p *Policy, s State) {
 		}
 		if !p.holds(l, at.Memory, 0) {
 			t.Fatalf("%s: more memory is promised than it has", at.Name)
+		}
+	}
+}
+
+// checkStays holds that nobody was moved who did not get what he was short of.
+func checkStays(t *testing.T, before, after State) {
+	t.Helper()
+	for id, was := range before.Placed {
+		is := after.Placed[id]
+		stays := was.Pool == is.Pool && was.Kind == is.Kind && was.Exclusive.Equal(is.Exclusive)
+		if !stays && (was.Short == "" || is.Short != "") {
+			t.Fatalf("%s was moved for nothing from %s to %s", id, asJSON(t, was), asJSON(t, is))
+		}
+	}
+}
+
+// checkHopeless holds that nobody is given up who could have got what he is short of.
+func checkHopeless(t *testing.T, p *Policy, s State) {
+	t.Helper()
+	for _, c := range s.InOrder() {
+		if c.Short == "" || !p.hopeless(p.ledger(s, ""), c) {
+			continue
+		}
+		if _, d := p.place(s, c.Container, p.ledger(s, c.ID)); d.Place.Short == "" {
+			t.Fatalf("%s was given up, and could have %s", asJSON(t, c), asJSON(t, d.Place))
 		}
 	}
 }
@@ -182,6 +207,8 @@ func TestPromisesHoldOnEveryMachine(t *testing.T) {
 				for step := range 80 {
 					s = randomStep(t, r, &p, s, m.Topology, step)
 					check(t, p, s)
+					checkStays(t, s, p.Reconcile(s))
+					checkHopeless(t, p, s)
 				}
 				for _, c := range s.InOrder() {
 					s, _ = p.Release(s, c.ID)
@@ -234,8 +261,15 @@ func randomStep(t *testing.T, r *rand.Rand, p **Policy, s State, m *topology.Top
 	case choice < 9:
 		c := present[r.IntN(len(present))].Container
 		c.Request = max(0, c.Request+250*(r.IntN(17)-8))
-		next, _ := (*p).Place(s, c)
-		return next
+		next, _ := (*p).Resize(s, c)
+		check(t, *p, next)
+		switch r.IntN(3) {
+		case 0:
+			return next
+		case 1:
+			return (*p).Undo(next, s.Placed[c.ID])
+		}
+		return (*p).Settle(next, c.ID)
 	default:
 		*p = New(m, randomOptions(r, m))
 		return (*p).Reconcile(s)

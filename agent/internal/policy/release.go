@@ -42,13 +42,36 @@ func (p *Policy) ForgetGone(s State, key string) State {
 // retry places those again who got less than they were due, first come first served; a place that is no better is not
 // worth the move.
 func (p *Policy) retry(s State) State {
+	books := p.ledger(s, "")
 	for _, c := range s.InOrder() {
-		if c.Short == "" {
+		if c.Short == "" || p.hopeless(books, c) {
 			continue
 		}
 		if next, d := p.place(s, c.Container, p.ledger(s, c.ID)); d.Place.Short == "" {
 			s = next
+			books = p.ledger(s, "")
 		}
 	}
 	return s
+}
+
+// hopeless tells by the books of the whole machine that a container cannot get all it is due. It saves looking at every pool
+// for each of hundreds, at every stop, on a node that is over-promised; what it lets through may still fit nowhere.
+func (p *Policy) hopeless(l *ledger, c *Placed) bool {
+	d, top := p.demand(&c.Container), p.Tree.Top()
+	own := c.Exclusive.Union(c.Idle).Union(c.Leaving).Len() // what it would give back first, and here what it is promised
+	shared, reserved := c.Milli, 0
+	if c.Kind == Reserved {
+		shared, reserved = 0, c.Milli
+	}
+	isolated := p.isolated.Minus(l.taken).Union(p.isolated.Intersect(c.Exclusive)).Len()
+	switch {
+	case c.Container.Memory > p.left(l, p.allMemory)+c.Bytes, c.RequireIsolated && isolated < d.full:
+		return true
+	case d.kind == Shared:
+		return p.freeShared(l, top.ID)+shared+1000*own < d.milli
+	case d.kind == Reserved:
+		return p.freeReserved(l, top.ID)+reserved < d.milli
+	}
+	return l.removable[top.ID]+own+(shared+999)/1000+isolated < d.full
 }

@@ -14,10 +14,14 @@ type Placement struct {
 	Kind      Kind       `json:"kind"`
 	Exclusive cpuset.Set `json:"exclusive,omitzero"` // its own CPUs
 	Idle      cpuset.Set `json:"idle,omitzero"`      // siblings of its own CPUs, kept free of everybody
-	Milli     int        `json:"milli"`              // thousandths promised of the pool's shared or reserved CPUs
-	Memory    cpuset.Set `json:"memory"`             // nodes
-	Bytes     int64      `json:"bytes"`              // promised on them
-	// Short says what the container is due and did not get, and why; it is tried again whenever something is given back.
+	// Leaving are CPUs that it had to itself before a resize which the runtime has yet to take; nobody else gets them until
+	// then.
+	Leaving cpuset.Set `json:"leaving,omitzero"`
+	Milli   int        `json:"milli"`  // thousandths promised of the pool's shared or reserved CPUs
+	Memory  cpuset.Set `json:"memory"` // nodes
+	Bytes   int64      `json:"bytes"`  // promised on them
+	// Short says what the container is due and did not get, and why; it keeps what it has, and is tried again whenever
+	// something is given back.
 	Short string `json:"short,omitempty"`
 }
 
@@ -69,6 +73,17 @@ func (a Pin) Equal(b Pin) bool { return a.CPUs.Equal(b.CPUs) && a.Memory.Equal(b
 // Empty tells whether the pin leaves everything as it is.
 func (a Pin) Empty() bool { return a.CPUs.Empty() && a.Memory.Empty() }
 
+// With returns what is set after another pin was told: an empty set changes nothing.
+func (a Pin) With(b Pin) Pin {
+	if !b.CPUs.Empty() {
+		a.CPUs = b.CPUs
+	}
+	if !b.Memory.Empty() {
+		a.Memory = b.Memory
+	}
+	return a
+}
+
 func (a Pin) String() string { return "CPUs " + a.CPUs.String() + " memory " + a.Memory.String() }
 
 // Change is a new pin for a container.
@@ -94,7 +109,7 @@ func (p *Policy) pin(l *ledger, c *Placed) Pin {
 		if at := p.Tree.Named(c.Pool); at != nil {
 			switch c.Kind {
 			case Shared, Mixed:
-				pin.CPUs = pin.CPUs.Union(l.shared[at.ID])
+				pin.CPUs = pin.CPUs.Union(l.shared[at.ID]).Union(c.Leaving.Intersect(p.sharable[at.ID]))
 			case Reserved:
 				pin.CPUs = p.reserved[at.ID]
 			}

@@ -8,10 +8,12 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -88,7 +90,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.Handler()
 	if l.Addr().Network() == "unix" {
 		handler.HandleFunc("POST /release", func(w http.ResponseWriter, _ *http.Request) {
-			s.Engine.Release()
+			if err := s.Engine.Release(); err != nil {
+				http.Error(w, err.Error(), http.StatusConflict)
+				return
+			}
 			reply(w, map[string]bool{"released": true})
 		})
 	}
@@ -129,7 +134,8 @@ func ask(ctx context.Context, method, socket, path string, into any) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, response.Status)
+		why, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10)) // what can be read of it
+		return fmt.Errorf("%s: %s: %s", path, response.Status, bytes.TrimSpace(why))
 	}
 	return json.NewDecoder(response.Body).Decode(into)
 }

@@ -25,6 +25,11 @@ func (obliging) Update(context.Context, []policy.Change) ([]string, error) { ret
 // serve starts a server on the source's machine with one container: eight CPUs of its own, 16 GiB.
 func serve(t *testing.T, address string) (*engine.Engine, string) {
 	t.Helper()
+	return serveWith(t, address, engine.Settings{})
+}
+
+func serveWith(t *testing.T, address string, settings engine.Settings) (*engine.Engine, string) {
+	t.Helper()
 	shape, err := topology.ParseShape("sockets=2,cores=24,threads=2,memory=192")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +38,8 @@ func serve(t *testing.T, address string) (*engine.Engine, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Settings{Machine: machine, Options: config.Default(), Log: slog.New(slog.DiscardHandler)})
+	settings.Machine, settings.Options, settings.Log = machine, config.Default(), slog.New(slog.DiscardHandler)
+	e, err := engine.New(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +180,13 @@ func TestReleaseIsForTheSocketOnly(t *testing.T) {
 	e, socket := serve(t, filepath.Join(t.TempDir(), "a.sock"))
 	if err := Release(context.Background(), socket); err != nil || !e.Status().Released {
 		t.Errorf("not released through the socket: %v", err)
+	}
+}
+
+func TestARefusedReleaseSaysWhy(t *testing.T) {
+	_, socket := serveWith(t, filepath.Join(t.TempDir(), "a.sock"), engine.Settings{DryRun: true})
+	if err := Release(context.Background(), socket); err == nil || !strings.Contains(err.Error(), "dry run") {
+		t.Errorf("%v", err)
 	}
 }
 
