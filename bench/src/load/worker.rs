@@ -129,9 +129,7 @@ impl<'a> Worker<'a> {
                 second += 1;
             }
             let over = now >= end;
-            if over && (self.idle() || now >= end + GRACE) {
-                break;
-            }
+            // Before the run may end: what fell due while this thread did not run was due all the same.
             if let Some(pace) = &pace {
                 let due = pace.due(now.min(end));
                 while issued < due {
@@ -143,6 +141,9 @@ impl<'a> Worker<'a> {
                 if !over {
                     self.arm(pace.time(issued).saturating_duration_since(Instant::now()))?;
                 }
+            }
+            if over && (self.idle() || now >= end + GRACE) {
+                break;
             }
             self.retry(now, pace.as_ref(), !over);
             let patience = if self.retries.is_empty() {
