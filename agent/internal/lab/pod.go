@@ -60,7 +60,7 @@ type Container struct {
 	Env     map[string]string
 	Mounts  []Mount
 	Milli   int64 // thousandths of a CPU
-	Memory  int64 // limit in MiB, default 64
+	Memory  int64 // limit in MiB; 0: 64 if limited, else none
 	Limited bool  // the request is the limit too
 	// ReadOnly is a root file system that cannot be written, NoPrivileges no capability and none to be had.
 	ReadOnly, NoPrivileges bool
@@ -90,7 +90,10 @@ func (p *Pod) Start(c Container) string {
 func (p *Pod) request(c Container) raw.Message {
 	resources := num(nil, 3, max(2, c.Milli*1024/1000))
 	if c.Limited {
-		resources = num(num(num(resources, 1, 100_000), 2, c.Milli*100), 4, max(64, c.Memory)<<20)
+		resources = num(num(resources, 1, 100_000), 2, c.Milli*100)
+	}
+	if c.Limited || c.Memory > 0 {
+		resources = num(resources, 4, max(64, c.Memory)<<20)
 	}
 	config := sub(nil, 1, raw.Message(nil).With(c.Name, 1))
 	config = sub(config, 2, raw.Message(nil).With(cmp.Or(c.Image, sleeper), 1))
