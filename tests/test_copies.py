@@ -305,7 +305,7 @@ def test_a_new_copy_is_read_and_brings_nothing_old(memcached, proxima, tmp_path)
         new.rename(file)
 
     list_servers(*servers)
-    pools = {"cache": {"file": str(file), "timeout": "200ms", "replicated": True}}
+    pools = {"cache": {"file": str(file), "timeout": "200ms", "replicated": {"grace": "0s"}}}
     proxy = proxima(config("cache", pools), "--node-address", "127.0.0.4")
     with Load(proxy.address, rate=300, tolerant=True) as load, proxy.raw() as client:
         for value in ("first", "second"):

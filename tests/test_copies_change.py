@@ -9,6 +9,7 @@ import pytest
 from harness import until
 from harness.copies import copies_of, replicated, standing, until_current, until_out
 from harness.load import Load
+from harness.relay import Relay
 
 
 @pytest.fixture
@@ -68,48 +69,116 @@ def test_a_copy_that_is_frozen_while_settings_change_is_repaired_each_time(serve
         assert load.refused == refused, load.errors[-5:]
 
 
-def test_a_write_goes_on_when_the_copy_it_waits_for_is_removed(servers, proxima, tmp_path):
-    file = tmp_path / "servers"
-    file.write_text("".join(f"{server.address}\n" for server in servers))
-    made = replicated(servers, timeout="2s")
-    del made["pools"]["cache"]["servers"]
-    made["pools"]["cache"]["file"] = str(file)
-    proxy = proxima(made)
+class Named:
+    """The pool's file of servers."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def name(self, servers):
+        new = self.path.with_suffix(".new")
+        new.write_text("".join(f"{server.address}\n" for server in servers))
+        new.rename(self.path)
+
+    def config(self, servers, *args, **keys):
+        """A replicated pool that reads its servers from the file."""
+        self.name(servers)
+        made = replicated(servers, *args, **keys)
+        del made["pools"]["cache"]["servers"]
+        made["pools"]["cache"]["file"] = str(self.path)
+        return made
+
+
+@pytest.fixture
+def named(tmp_path):
+    return Named(tmp_path / "servers")
+
+
+def is_absent(proxy, server):
+    return proxy.member(server.address)["copy"].get("absent", False)
+
+
+def has_left(proxy, server):
+    return all(row["address"] != server.address for row in json.loads(proxy.http("/members")[1]))
+
+
+def test_a_write_goes_on_when_the_copy_it_waits_for_is_removed(servers, proxima, named):
+    proxy = proxima(named.config(servers, timeout="2s"))
     with proxy.raw() as client:
         client.set("k", "old")
         servers[2].freeze()
         client.send(b"set k 0 0 3\r\nnew\r\n")
         until(lambda: copies_of(servers[:2], "k") == [b"new"] * 2, "the others have it")
-        file.write_text("".join(f"{server.address}\n" for server in servers[:2]))
+        named.name(servers[:2])
         assert client.line() == b"STORED\r\n"
 
 
-def test_one_that_left_frozen_and_returned_brings_nothing_old(servers, proxima, tmp_path):
+@pytest.mark.parametrize("grace", ["1m", "0s"])
+def test_one_that_left_frozen_and_returned_brings_nothing_old(servers, proxima, named, grace):
     """What was on its way to it when it left is still there when it comes back."""
-    file = tmp_path / "servers"
-
-    def name(members):
-        file.write_text("".join(f"{server.address}\n" for server in members))
-
-    name(servers)
-    made = replicated(servers)
-    del made["pools"]["cache"]["servers"]
-    made["pools"]["cache"]["file"] = str(file)
-    proxy = proxima(made)
+    proxy = proxima(named.config(servers, {"grace": grace}))
     with proxy.raw() as client:
         client.set("k", "v0")
         servers[0].freeze()
         client.set("k", "v1")
-        name(servers[1:])
-        until(lambda: len(json.loads(proxy.http("/members")[1])) == 2, "it has left")
+        named.name(servers[1:])
+        away = has_left if grace == "0s" else is_absent
+        until(lambda: away(proxy, servers[0]), "it has left")
         client.set("k", "v2")
-        name(servers)
-        until(lambda: len(json.loads(proxy.http("/members")[1])) == 3, "it is back")
+        named.name(servers)
+        until(lambda: not away(proxy, servers[0]), "it is back")
         assert standing(proxy, servers[0]) != "current"
         servers[0].thaw()
         while standing(proxy, servers[0]) != "current":
             assert client.get("k") in (b"v2", None)
         assert client.get("k") is None
+
+
+def test_one_that_returns_in_time_loses_only_what_it_missed(servers, proxima, named):
+    proxy = proxima(named.config(servers, workers=2))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        client.set("other", "v")
+        named.name(servers[1:])
+        until(lambda: is_absent(proxy, servers[0]), "it has left")
+        client.set("k", "new")
+        until(lambda: copies_of(servers, "k") == [b"old", b"new", b"new"], "it is not written")
+        assert client.get("k") == b"new"
+        assert "2 of 2 members up" in proxy.http("/ready")[1]
+        named.name(servers)
+        until_current(proxy, servers[0])
+    assert copies_of(servers, "k") == [None, b"new", b"new"]
+    assert servers[0].get("other") == b"v"
+
+
+def test_one_that_returns_too_late_is_new(servers, proxima, named):
+    proxy = proxima(named.config(servers, {"grace": "200ms"}))
+    with proxy.raw() as client:
+        client.set("other", "v")
+        named.name(servers[1:])
+        until(lambda: has_left(proxy, servers[0]), "its grace has ended")
+        named.name(servers)
+        until(lambda: not has_left(proxy, servers[0]), "it is back")
+        until_current(proxy, servers[0])
+    assert copies_of(servers, "other") == [None, b"v", b"v"]
+
+
+def test_another_server_at_the_address_of_one_that_left_is_flushed(servers, proxima, named, memcached, cleanup):
+    stranger = memcached()
+    stranger.set("k", "of its own")
+    relay = Relay(servers[0].address)
+    cleanup.callback(relay.stop)
+    members = [relay, *servers[1:]]
+    proxy = proxima(named.config(members))
+    until(lambda: proxy.member(relay.address)["state"] == "up", "it was met")
+    named.name(members[1:])
+    until(lambda: is_absent(proxy, relay), "it has left")
+    relay.refuse()
+    relay.lead_to(stranger.address)
+    relay.heal()
+    named.name(members)
+    until_current(proxy, relay)
+    assert stranger.get("k") is None
 
 
 def test_one_that_was_silent_at_the_start_rejoins_once_it_is_restarted(servers, proxima):

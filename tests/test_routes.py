@@ -3,6 +3,7 @@
 import hashlib
 import re
 import tempfile
+import time
 
 import pytest
 
@@ -365,6 +366,10 @@ def test_modify_ttl_sets_or_bounds_the_time_to_live(three, proxima):
         assert 50 < left("never") <= 60
         client.set("sooner", "v", ttl=20)
         assert left("sooner") <= 20
+        client.set("dated", "v", ttl=int(time.time()) + 20)
+        assert left("dated") <= 20
+        client.set("dated", "v", ttl=int(time.time()) + 1000)
+        assert 50 < left("dated") <= 60
 
 
 def test_log_writes_a_line_for_each_request(three, proxima):

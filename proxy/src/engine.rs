@@ -182,6 +182,11 @@ impl Engine {
         }
     }
 
+    /// Seconds since 1970.
+    pub(crate) fn unix(&self) -> u64 {
+        self.facts.epoch + self.now / 1_000_000
+    }
+
     /// A new generation: 30 bits, so that it fits a reactor's tag.
     pub(crate) fn next_generation(&mut self) -> u32 {
         self.generation = (self.generation + 1) & 0x3fff_ffff;

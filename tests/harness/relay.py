@@ -52,6 +52,10 @@ class Relay:
         if not self._listener.is_serving():
             self._do(self._listen())
 
+    def lead_to(self, server):
+        """Connections that are made from now on reach another server."""
+        self._server = server
+
     def stop(self):
         self._do(self._refuse())
         self._do(self._end())

@@ -47,6 +47,9 @@ struct Copy {
     why: Option<String>,
     /// Keys that it owes; null: everything.
     owes: Option<usize>,
+    /// It is named no more, and waited for; absent from the answer if it is named.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    absent: bool,
 }
 
 impl Copy {
@@ -57,12 +60,14 @@ impl Copy {
                 since: Some(now.duration_since(snapshot.since).as_secs_f64()),
                 why: Some(snapshot.why),
                 owes: snapshot.owed,
+                absent: snapshot.absent,
             },
             None => Self {
                 standing: Standing::Current,
                 since: None,
                 why: None,
                 owes: Some(0),
+                absent: false,
             },
         }
     }

@@ -15,7 +15,7 @@ impl Engine {
     pub(crate) fn store_context(&self) -> Context<'_> {
         Context {
             now: self.now / 1000,
-            unix: self.facts.epoch + self.now / 1_000_000,
+            unix: self.unix(),
             pid: self.facts.pid,
             threads: self.facts.workers,
             largest_reply: self.limits.value_bytes,
@@ -45,7 +45,7 @@ impl Engine {
         };
         row("pid", &self.facts.pid);
         row("uptime", &(self.now / 1_000_000));
-        row("time", &(self.facts.epoch + self.now / 1_000_000));
+        row("time", &self.unix());
         row("version", &env!("CARGO_PKG_VERSION"));
         row("config_version", &self.tree.version);
         row("threads", &self.facts.workers);

@@ -78,15 +78,18 @@ pub struct Replicated {
     pub min_acks: Option<u32>,
     /// What becomes of a copy that missed writes.
     pub rejoin: Rejoin,
+    /// A copy that is named no more and returns within this time is the same copy; zero = it is a new one.
+    pub grace: Duration,
     /// Values that a command computes (add, cas, incr, append, touch, …) are decided at one copy and passed on to the others.
     pub decide_at_home: bool,
 }
 
 impl Replicated {
-    /// A majority, repair, one place that decides.
+    /// A majority, repair, a minute, one place that decides.
     pub const DEFAULT: Self = Self {
         min_acks: None,
         rejoin: Rejoin::Repair,
+        grace: Duration::from_secs(60),
         decide_at_home: true,
     };
 

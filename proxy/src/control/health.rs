@@ -4,9 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, sync::atomic::Ordering, time::Durati
 
 use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
-use super::Proxy;
+use super::{Proxy, State};
 use crate::{
-    config::schema::Config,
     engine::News,
     members::{Member, probe},
     route::Random,
@@ -63,20 +62,23 @@ impl Proxy {
 
     fn recount_now(&self) {
         let state = self.state();
-        self.recount(&state.members, &state.loaded.config);
+        self.recount(&state);
     }
 
     /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: all are
     /// asked again.
-    pub(super) fn recount(&self, members: &[Arc<Member>], config: &Config) {
+    pub(super) fn recount(&self, state: &State) {
+        let members = || state.members.iter().filter(|member| !state.absent.holds(member));
         let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for member in members {
+        for member in members() {
             let (ejected, all) = pools.entry(&member.pool).or_default();
             *ejected += usize::from(!member.health.is_up());
             *all += 1;
         }
-        for member in members {
-            let limit = config
+        for member in members() {
+            let limit = state
+                .loaded
+                .config
                 .pools
                 .get(&*member.pool)
                 .map_or(1.0, |pool| pool.eject.fail_open_above);

@@ -17,7 +17,6 @@ mod copies;
 mod dns;
 mod front;
 mod health;
-mod notes;
 mod offline;
 mod reload;
 mod run;
@@ -32,7 +31,14 @@ use std::{
 };
 
 pub use self::copies::CopyFigures;
-use self::{copies::Copies, dns::Names, workers::Workers};
+use self::{
+    copies::{
+        Copies,
+        absent::{Absent, Servers},
+    },
+    dns::Names,
+    workers::Workers,
+};
 pub use self::{
     dns::{Asked, Failure},
     front::{Embedded, Front, Mcrouter, Yaml},
@@ -41,10 +47,7 @@ pub use self::{
 };
 use crate::{
     client::Register,
-    config::{
-        Loaded,
-        schema::{Server, Source},
-    },
+    config::{Loaded, schema::Source},
     dialect::Dialect,
     figures::Figures,
     members::{
@@ -77,7 +80,9 @@ struct State {
     registry: Registry,
     loaded: Loaded,
     /// The servers of each pool.
-    servers: BTreeMap<String, Vec<Server>>,
+    servers: Servers,
+    /// Copies that are named no more.
+    absent: Absent,
     /// The control thread's own tree, for `explain`.
     tree: Tree,
     /// Listener addresses as configured, by number; and as bound.
@@ -209,7 +214,7 @@ impl Proxy {
             matches!(pool.source, Source::Dns(_)) && state.servers.get(*name).is_none_or(Vec::is_empty)
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
-        for member in &state.members {
+        for member in state.members.iter().filter(|member| !state.absent.holds(member)) {
             let at = match pools.iter().position(|pool| pool.name == *member.pool) {
                 Some(at) => at,
                 None => {

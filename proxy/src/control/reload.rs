@@ -1,15 +1,15 @@
 //! From a changed file to trees in every worker: whole or not at all.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, MutexGuard, PoisonError, mpsc},
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
 use socket2::Socket;
 
 use super::{
     Proxy, State,
+    copies::absent::{Absent, Servers},
     dns::{self, Failure},
     front, run,
 };
@@ -17,7 +17,7 @@ use crate::{
     client::bind,
     config::{
         ConfigError, Loaded,
-        schema::{Config, Server, Source},
+        schema::{Config, Source},
     },
     dialect::Dialect,
     members::Registry,
@@ -55,13 +55,16 @@ fn hint(error: &std::io::Error) -> &'static str {
 pub(super) struct Wanted {
     pub(super) loaded: Loaded,
     /// The servers of each pool, whatever their source.
-    pub(super) servers: BTreeMap<String, Vec<Server>>,
+    pub(super) servers: Servers,
+    /// Copies that are named no more.
+    pub(super) absent: Absent,
 }
 
 /// Everything that was made of a configuration before anything was changed.
 pub(super) struct Made {
     pub(super) loaded: Loaded,
-    pub(super) servers: BTreeMap<String, Vec<Server>>,
+    pub(super) servers: Servers,
+    pub(super) absent: Absent,
     /// One for each worker, and one for the control thread.
     pub(super) trees: Vec<Tree>,
     pub(super) listeners: Vec<String>,
@@ -82,7 +85,11 @@ pub(super) fn make(
 ) -> Result<Made, ReloadError> {
     // A member that was removed while it was ejected must not come back so: nobody probes it any more.
     registry.purge();
-    let Wanted { loaded, servers } = wanted;
+    let Wanted {
+        loaded,
+        servers,
+        absent,
+    } = wanted;
     let config = &loaded.config;
     let mut listeners = known.to_vec();
     for listener in &config.listeners {
@@ -98,6 +105,7 @@ pub(super) fn make(
         &version(&loaded, &servers),
         host_id,
     )?;
+    build.keep(&absent.servers(), registry)?;
     let mut trees = Vec::with_capacity(workers + 1);
     let mut warnings = loaded.warnings.clone();
     for number in 0..=workers {
@@ -128,6 +136,7 @@ pub(super) fn make(
     Ok(Made {
         loaded,
         servers,
+        absent,
         trees,
         listeners,
         warnings,
@@ -137,7 +146,7 @@ pub(super) fn make(
 }
 
 /// The configuration's own text and the lists of servers it names: the same on every proxy that runs the same.
-fn version(loaded: &Loaded, servers: &BTreeMap<String, Vec<Server>>) -> String {
+fn version(loaded: &Loaded, servers: &Servers) -> String {
     let lists = xxhash_rust::xxh3::xxh3_64(format!("{servers:?}").as_bytes());
     format!("{}-{:08x}", loaded.version_hash, lists as u32)
 }
@@ -166,7 +175,7 @@ impl Proxy {
         self.read_again()
     }
 
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -200,7 +209,7 @@ impl Proxy {
         self.names.wait_for_first();
         self.answered(&loaded.config, &running)?;
         let servers = front::servers(&loaded.config, &self.names)?;
-        self.replace(&mut self.state(), Wanted { loaded, servers })
+        self.replace(&mut self.state(), loaded, servers)
     }
 
     /// A pool that serves is not exchanged for one without servers. One that has none yet, as nobody has answered since the
@@ -243,7 +252,7 @@ impl Proxy {
             let mut loaded = state.loaded.clone();
             // They were told when it was read.
             loaded.warnings.clear();
-            match self.replace(&mut state, Wanted { loaded, servers }) {
+            match self.replace(&mut state, loaded, servers) {
                 Ok(changed) => state.reloads += u64::from(changed),
                 Err(error) => {
                     state.failures += 1;
@@ -262,9 +271,23 @@ impl Proxy {
     }
 
     /// Makes everything, and hands it out if it differs from what runs.
-    fn replace(self: &Arc<Self>, state: &mut State, wanted: Wanted) -> Result<bool, ReloadError> {
+    pub(super) fn replace(
+        self: &Arc<Self>,
+        state: &mut State,
+        loaded: Loaded,
+        servers: Servers,
+    ) -> Result<bool, ReloadError> {
+        let absent = state.absent.after(
+            (&state.loaded.config, &state.servers),
+            (&loaded.config, &servers),
+            Instant::now(),
+        );
         let made = make(
-            wanted,
+            Wanted {
+                loaded,
+                servers,
+                absent,
+            },
             &mut state.registry,
             &state.listeners,
             &state.bound,
@@ -283,6 +306,7 @@ impl Proxy {
             .trees
             .first()
             .is_some_and(|tree| tree.version == state.tree.version);
+        let same = same && made.absent == state.absent;
         if same && made.opened.is_empty() && made.closed.is_empty() {
             return Ok(false);
         }
@@ -313,6 +337,7 @@ impl Proxy {
         let before = std::mem::replace(&mut state.members, members);
         state.loaded = made.loaded;
         state.servers = made.servers;
+        state.absent = made.absent;
         self.welcome_copies(state, &before);
         let (done, all) = mpsc::channel();
         let limits = state.loaded.config.limits.clone();
@@ -351,7 +376,8 @@ impl Proxy {
         state.changed = SystemTime::now();
         state.registry.purge();
         self.register.listening(state.bound.iter().flatten());
-        self.recount(&state.members, &state.loaded.config);
+        self.recount(state);
+        self.expect_no_longer(state.absent.until());
         tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");
     }
 

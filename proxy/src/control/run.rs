@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     Front, Proxy, State,
-    copies::Copies,
+    copies::{Copies, absent::Absent},
     dns::{self, Names},
     front,
     reload::{ReloadError, Wanted, make},
@@ -106,7 +106,11 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     runtime.block_on(names.first());
     let servers = front::servers(&loaded.config, &names).map_err(ReloadError::from)?;
     let made = make(
-        Wanted { loaded, servers },
+        Wanted {
+            loaded,
+            servers,
+            absent: Absent::default(),
+        },
         &mut registry,
         &[],
         &[],
@@ -148,6 +152,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         registry,
         loaded: made.loaded.clone(),
         servers: BTreeMap::new(),
+        absent: Absent::default(),
         tree: Tree::empty(dialect),
         listeners: Vec::new(),
         bound: Vec::new(),

@@ -170,7 +170,8 @@ impl Recorder<'_> {
                 }
             }
             Node::Wrap { handle, child } => {
-                let wrapped = handle.request(&head, message, &query, self.random);
+                // The way does not depend on the time.
+                let wrapped = handle.request(&head, message, &query, 0, self.random);
                 self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
                 let mut changed = Vec::new();
                 let change = match &wrapped {

@@ -100,7 +100,7 @@ impl Engine {
                     return self.attempt(tree, node, first, origin, request, message, to);
                 }
                 Node::Wrap { handle, child } => {
-                    let wrapped = handle.request(request, message, &query, &mut self.random);
+                    let wrapped = handle.request(request, message, &query, self.unix(), &mut self.random);
                     match wrapped {
                         Wrapped::Pass => node = *child,
                         other => return self.wrap(tree, node, *child, other, origin, request, message, to),

@@ -74,7 +74,15 @@ pub enum Wrapped {
 /// Changes or holds a request or its reply around one child.
 pub trait Wrap: Send {
     fn name(&self) -> &'static str;
-    fn request(&self, request: &Request, message: &[u8], query: &Query<'_>, random: &mut Random) -> Wrapped;
+    /// `unix` is now, in seconds since 1970.
+    fn request(
+        &self,
+        request: &Request,
+        message: &[u8],
+        query: &Query<'_>,
+        unix: u64,
+        random: &mut Random,
+    ) -> Wrapped;
     /// Does the client's own key have to be put back into replies?
     fn changes_key(&self) -> bool {
         false

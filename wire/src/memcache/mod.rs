@@ -31,7 +31,7 @@ pub use default_reply::default_reply;
 pub use effect::{Effect, effect, follow_up, removal};
 pub use key::{KEY, is_valid_key, key, keys, single};
 pub use line::{LINE, MULTIGET_LINE};
-pub use number::{number, time};
+pub use number::{LONGEST_TTL, number, time};
 pub use quiet::silenced;
 pub use reply::{is_reply_whole, reply};
 pub use reply_key::{reply_key, rewrite_reply_key};

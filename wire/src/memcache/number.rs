@@ -49,6 +49,9 @@ pub fn number(word: &[u8]) -> Option<u64> {
     digits(word.strip_prefix(b"+").unwrap_or(word))
 }
 
+/// Longer expiry times than this are moments since 1970: 30 days in seconds.
+pub const LONGEST_TTL: i64 = 60 * 60 * 24 * 30;
+
 /// An expiry time: a number of up to 64 bits with its sign, if any. Times are 32 bits wide, and memcached drops the
 /// higher ones of a larger number instead of refusing it.
 #[inline]

@@ -1,5 +1,7 @@
 //! Numbers.
 
+use proxima_wire::memcache::LONGEST_TTL;
+
 use super::{Form, Shape};
 use crate::config::{Complaint, document::Node, reading::Reading};
 
@@ -58,9 +60,10 @@ impl Form for Seconds {
                     .filter(|_| time.subsec_nanos() == 0)
                     .map(i64::from)
             })
+            .filter(|seconds| *seconds <= LONGEST_TTL)
             .ok_or_else(|| {
-                cx.expected(node, "whole seconds or a duration")
-                    .with_remedy("write `60` or `1m`")
+                cx.expected(node, "whole seconds or a duration, of 30 days at most")
+                    .with_remedy("write `60` or `1m`, as servers take a longer time for a date")
             })
     }
 

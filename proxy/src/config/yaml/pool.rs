@@ -8,7 +8,7 @@ use crate::config::{
     document::{Node, shortened},
     form::{
         Amount, Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, ServerAddress, Shape,
-        Share, Text, Word,
+        Share, Text, Time, Word,
     },
     reading::Reading,
     schema::{Algorithm, Dns, Eject, Hash, Pool, Rejoin, Replicated, Server, Source},
@@ -51,6 +51,9 @@ section! {
         min_acks: Optional<Count<1>>,
         /// What becomes of a copy that missed writes, before it is read again.
         rejoin: Word<Rejoin> = Rejoin::Repair,
+        /// A copy that leaves the list of servers and returns within this time owes what it missed meanwhile, and keeps the rest;
+        /// later it is a new one, of which nothing is known. `0s`: always a new one.
+        grace: Time = Replicated::DEFAULT.grace,
     }
 }
 
@@ -88,10 +91,12 @@ impl Form for ReplicatedForm {
             enabled,
             min_acks,
             rejoin,
+            grace,
         } = ReplicatedKeys::read(node, cx)?;
         Ok(enabled.then_some(Replicated {
             min_acks,
             rejoin,
+            grace,
             ..Replicated::DEFAULT
         }))
     }

@@ -52,13 +52,20 @@ pub struct Debt {
     pub connections: Vec<SocketAddr>,
     /// There was one whose end is not known.
     pub unknown_connection: bool,
-    /// When a write was last known to be missed.
+    /// When a write was first and last known to be missed.
+    pub first: Option<Instant>,
     pub last: Option<Instant>,
 }
 
 impl Debt {
     pub fn add(&mut self, owed: Owed) {
         self.owed.merge(owed);
+    }
+
+    /// A write was missed at this time, or before it.
+    pub fn missed(&mut self, now: Instant) {
+        self.first.get_or_insert(now);
+        self.last = Some(now);
     }
 
     /// The connection of a lane that broke; none: it has no address that the server could list.

@@ -12,10 +12,12 @@
 //! * `agreement`: the one place that decides, as propose and acknowledge; pure, so that its interleavings can be tested
 //! * `view`: what one worker knows of the standings, and what it has seen a copy miss
 //! * `debt`: what a copy owes
+//! * `payment`: what a debt comes to in which life of the server
 //! * `visit`: asks a server who it is, whether our old connections are gone, and pays its debt
 
 mod agreement;
 mod debt;
+mod payment;
 mod standing;
 mod view;
 pub mod visit;
@@ -23,6 +25,7 @@ pub mod visit;
 pub use self::{
     agreement::{Act, Agreement, Snapshot},
     debt::{Debt, Owed},
+    payment::{Incarnation, Payment},
     standing::Standing,
     view::Views,
 };

@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::Debt;
+use super::{Debt, Incarnation, Payment};
 use crate::{config::schema::Rejoin, members::Member};
 
 /// Where addresses prove nothing: so long after a server answers again, what its other connections held is executed, or
@@ -32,22 +32,6 @@ const LINE: u64 = 64 * 1024;
 /// Deletes under way at a time.
 const BATCH: usize = 100;
 
-/// One life of a server's process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Incarnation {
-    pub pid: u64,
-    /// So long it has run, to the second below.
-    pub uptime: Duration,
-}
-
-impl Incarnation {
-    /// Is this another life than the one that was `known`? A pid alone does not tell (in a container it is always 1), and a
-    /// clock alone neither: that of a frozen server stands still, but it never goes back.
-    fn is_after(&self, known: Self) -> bool {
-        self.pid != known.pid || self.uptime < known.uptime
-    }
-}
-
 /// Who is it?
 ///
 /// # Errors
@@ -57,60 +41,29 @@ pub async fn meet(member: &Member) -> Result<Incarnation, String> {
     Ok(who)
 }
 
-/// How a debt was paid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Payment {
-    /// Not at all: it has restarted since, or is trusted.
-    None,
-    /// So many keys were deleted.
-    Keys(usize),
-    /// By one flush.
-    Flush,
-}
-
 /// Pays what a copy owes, if our old connections to it are gone. `known` is the life in which it was last met.
 ///
 /// # Errors
 /// In words: it does not answer, its old connections stay, it refuses the flush, or it is to wait for a restart.
-pub async fn pay(
+pub async fn pay<'a>(
     member: &Member,
-    debt: &Debt,
+    debt: &'a Debt,
     rejoin: Rejoin,
     known: Incarnation,
-) -> Result<(Incarnation, Payment), String> {
-    /// A server's clock may lag so much.
-    const LAG: Duration = Duration::from_secs(2);
+) -> Result<(Incarnation, Payment<'a>), String> {
     let mut visit = Visit::begin(member).await?;
     let (who, stored) = visit.life().await?;
-    let restarted = who.is_after(known);
-    // Its life began after the last write that it missed: it holds nothing older, and has no connection of then.
-    if restarted && debt.last.is_some_and(|last| who.uptime + LAG < last.elapsed()) {
-        return Ok((who, Payment::None));
+    let due = Payment::due(debt, rejoin, known, who, stored, Instant::now().into_std())?;
+    if due != Payment::None {
+        visit.wait_for_old_connections(debt).await?;
     }
-    match rejoin {
-        Rejoin::Trust => return Ok((who, Payment::None)),
-        Rejoin::Wait if restarted || stored == 0 => {}
-        Rejoin::Wait => return Err("it is to be restarted first (rejoin: wait)".into()),
-        Rejoin::Repair | Rejoin::Flush => {}
+    match &due {
+        Payment::None => {}
+        Payment::Keys(keys) => visit.delete(keys).await?,
+        // By the connection on which it said who it is: another life is not reached by it.
+        Payment::Flush => visit.flush().await?,
     }
-    visit.wait_for_old_connections(debt).await?;
-    let keys: Option<Vec<&[u8]>> = debt
-        .keys()
-        .map(Iterator::collect)
-        .filter(|keys: &Vec<&[u8]>| rejoin == Rejoin::Repair && keys.iter().all(|key| is_plain(key)));
-    let payment = if let Some(keys) = keys {
-        visit.delete(&keys).await?;
-        Payment::Keys(keys.len())
-    } else {
-        visit.flush().await?;
-        Payment::Flush
-    };
-    Ok((who, payment))
-}
-
-/// May stand in a text command as it is.
-fn is_plain(key: &[u8]) -> bool {
-    key.iter().all(|byte| byte.is_ascii_graphic() || *byte >= 0x80)
+    Ok((who, due))
 }
 
 trait Wire: AsyncBufRead + AsyncWrite + Unpin + Send {}

@@ -1,7 +1,6 @@
 //! Numbers on a line, and the times they mean.
 
-/// Longer times than this are moments since 1970: 30 days in seconds.
-const LONGEST_TTL: i64 = 60 * 60 * 24 * 30;
+use proxima_wire::memcache::LONGEST_TTL;
 
 /// Now, on the two clocks that an expiry time may mean.
 #[derive(Clone, Copy, Debug)]

@@ -253,10 +253,14 @@ impl<'a> Maker<'_, 'a> {
         Ok(node)
     }
 
-    /// All members of a pool of copies.
+    /// All members of a pool of copies, and those that are named no more, as they owe what they miss.
     fn copies(&mut self, name: &str, replicated: &Replicated) -> Result<NodeId, BuildError> {
-        let children = self.members(name)?;
-        let mut nearest: Vec<usize> = (0..children.len()).collect();
+        let mut children = self.members(name)?;
+        let named = children.len();
+        for member in self.build.absent.get(name).cloned().unwrap_or_default() {
+            children.push(self.push(Node::Leaf(Leaf::Member(member))));
+        }
+        let mut nearest: Vec<usize> = (0..named).collect();
         nearest.sort_by_key(|&child| self.distance(children[child]));
         let sorted: Vec<NodeId> = nearest.iter().map(|&child| children[child]).collect();
         self.warn_if_none_is_local(&Children::Pool(name.to_owned()), &sorted);
@@ -268,7 +272,7 @@ impl<'a> Maker<'_, 'a> {
             ),
             false => None,
         };
-        let min_acks = replicated.acks_of(children.len());
+        let min_acks = replicated.acks_of(named);
         Ok(self.push(Node::Copies(Copies {
             children,
             nearest,

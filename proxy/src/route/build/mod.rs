@@ -45,7 +45,9 @@ pub enum BuildError {
 pub struct Build<'a> {
     config: &'a Config,
     /// The servers of each pool, whatever their source.
-    pools: HashMap<&'a str, Vec<Arc<Member>>>,
+    pools: Pools<'a>,
+    /// Copies of each pool that are named no more.
+    absent: Pools<'a>,
     /// In the order in which trees ask for them; none: by chance.
     distributions: Vec<Option<Arc<Distribution>>>,
     dialect: &'static dyn Dialect,
@@ -61,7 +63,7 @@ pub struct Built {
 }
 
 impl<'a> Build<'a> {
-    /// Looks up every server. `servers` are the lists of pools that have a source outside the configuration.
+    /// Looks up every server. `servers` are those of each pool.
     ///
     /// # Errors
     /// A server's address is none, or its name does not resolve.
@@ -73,23 +75,28 @@ impl<'a> Build<'a> {
         version: &str,
         host_id: u64,
     ) -> Result<Self, BuildError> {
-        let mut pools = HashMap::new();
-        for (name, pool) in &config.pools {
-            let listed = servers.get(name).map_or(&[][..], Vec::as_slice);
-            let members: Result<Vec<_>, _> = listed
-                .iter()
-                .map(|server| registry.member(name, pool, server, dialect))
-                .collect();
-            pools.insert(name.as_str(), members?);
-        }
         Ok(Self {
             config,
-            pools,
+            pools: members(config, servers, registry, dialect)?,
+            absent: HashMap::new(),
             distributions: Vec::new(),
             dialect,
             version: version.into(),
             host_id,
         })
+    }
+
+    /// These copies are named no more, and are to stay members for a while.
+    ///
+    /// # Errors
+    /// As for [`Build::new`].
+    pub fn keep(
+        &mut self,
+        absent: &BTreeMap<String, Vec<Server>>,
+        registry: &mut Registry,
+    ) -> Result<(), BuildError> {
+        self.absent = members(self.config, absent, registry, self.dialect)?;
+        Ok(())
     }
 
     /// One more tree. `listeners` are their addresses by number; a number whose address the configuration does not name
@@ -160,4 +167,24 @@ impl<'a> Build<'a> {
         };
         Ok(Built { tree, warnings })
     }
+}
+
+type Pools<'a> = HashMap<&'a str, Vec<Arc<Member>>>;
+
+fn members<'a>(
+    config: &'a Config,
+    servers: &BTreeMap<String, Vec<Server>>,
+    registry: &mut Registry,
+    dialect: &'static dyn Dialect,
+) -> Result<Pools<'a>, AddressError> {
+    let mut pools = HashMap::new();
+    for (name, pool) in &config.pools {
+        let listed = servers.get(name).map_or(&[][..], Vec::as_slice);
+        let members: Result<Vec<_>, _> = listed
+            .iter()
+            .map(|server| registry.member(name, pool, server, dialect))
+            .collect();
+        pools.insert(name.as_str(), members?);
+    }
+    Ok(pools)
 }

@@ -47,7 +47,7 @@ impl Wrap for ModifyKey {
         "modify_key"
     }
 
-    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: &mut Random) -> Wrapped {
+    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
         let changed = self.apply(query.key);
         if changed == query.key {
             return Wrapped::Pass;

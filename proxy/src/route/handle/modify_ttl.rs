@@ -1,7 +1,7 @@
 //! modify_ttl: changes the expiry of everything but deletes.
 
 use proxima_wire::{
-    memcache::time,
+    memcache::{LONGEST_TTL, time},
     message::{Class, Request},
 };
 
@@ -22,13 +22,25 @@ impl Wrap for ModifyTtl {
         "modify_ttl"
     }
 
-    fn request(&self, request: &Request, message: &[u8], _: &Query<'_>, _: &mut Random) -> Wrapped {
+    fn request(
+        &self,
+        request: &Request,
+        message: &[u8],
+        _: &Query<'_>,
+        unix: u64,
+        _: &mut Random,
+    ) -> Wrapped {
         if request.class == Class::Delete || (request.ttl.is_empty() && request.class != Class::Write) {
             return Wrapped::Pass;
         }
         let own = time(request.ttl.of(message)).map_or(0, i64::from);
+        let left = if own > LONGEST_TTL {
+            own.saturating_sub_unsigned(unix)
+        } else {
+            own
+        };
         // 0 = never expires: the largest of all.
-        let keeps = self.action == TtlAction::Min && own != 0 && (self.ttl == 0 || own <= self.ttl);
+        let keeps = self.action == TtlAction::Min && own != 0 && (self.ttl == 0 || left <= self.ttl);
         if keeps {
             Wrapped::Pass
         } else {

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Debt, Owed, Standing};
+use super::{Debt, Incarnation, Owed, Standing};
 use crate::members::MemberId;
 
 /// What is to be done.
@@ -39,6 +39,8 @@ pub enum Act {
         member: MemberId,
         epoch: u64,
         debt: Debt,
+        /// In which life it was last met; none: it never was.
+        known: Option<Incarnation>,
     },
 }
 
@@ -50,6 +52,8 @@ pub struct Snapshot {
     pub why: String,
     /// Keys owed; none: everything.
     pub owed: Option<usize>,
+    /// It is named no more.
+    pub absent: bool,
 }
 
 #[derive(Debug)]
@@ -61,9 +65,27 @@ struct Copy {
     waiting: BTreeSet<usize>,
     debt: Debt,
     reachable: bool,
+    /// It is named no more.
+    absent: bool,
     setbacks: u32,
     since: Instant,
     why: String,
+}
+
+impl Copy {
+    /// Is it out, for every participant, and may rejoin as soon as it answers?
+    fn is_waited_for(&self) -> bool {
+        self.standing == Standing::Out && self.waiting.is_empty() && !self.absent
+    }
+
+    fn watch(&self, member: MemberId) -> Vec<Act> {
+        let act = Act::Watch {
+            member,
+            epoch: self.epoch,
+            setbacks: self.setbacks,
+        };
+        self.is_waited_for().then_some(act).into_iter().collect()
+    }
 }
 
 /// The copies that are not simply current, and the rules by which they change.
@@ -77,6 +99,8 @@ pub struct Agreement {
     groups: BTreeMap<String, Group>,
     /// Those that became current again: when, and after how many setbacks.
     recovered: BTreeMap<MemberId, (Instant, u32)>,
+    /// In which life each was last met.
+    lives: BTreeMap<MemberId, Incarnation>,
 }
 
 /// Who fails again so soon after it recovered has had a setback.
@@ -96,12 +120,23 @@ impl Agreement {
             copies: BTreeMap::new(),
             groups: BTreeMap::new(),
             recovered: BTreeMap::new(),
+            lives: BTreeMap::new(),
         }
     }
 
     /// A group has so many members, of which `quorum` must be in reach for one to rejoin.
     pub fn group(&mut self, name: &str, members: usize, quorum: usize) {
         self.groups.insert(name.to_owned(), Group { members, quorum });
+    }
+
+    /// Who this copy's server is.
+    pub fn met(&mut self, member: MemberId, who: Incarnation) {
+        self.lives.insert(member, who);
+    }
+
+    /// In which life this copy's server was last met.
+    pub fn life(&self, member: MemberId) -> Option<Incarnation> {
+        self.lives.get(&member).copied()
     }
 
     /// The standing of a copy as it was last proposed.
@@ -117,6 +152,7 @@ impl Agreement {
             since: copy.since,
             why: copy.why.clone(),
             owed: copy.debt.count(),
+            absent: copy.absent,
         })
     }
 
@@ -139,12 +175,13 @@ impl Agreement {
             waiting: BTreeSet::new(),
             debt: Debt::default(),
             reachable: false,
+            absent: false,
             setbacks,
             since: now,
             why: why.to_owned(),
         });
         copy.debt.add(owed);
-        copy.debt.last = Some(now);
+        copy.debt.missed(now);
         if !copy.standing.is_written() {
             return Vec::new();
         }
@@ -152,6 +189,30 @@ impl Agreement {
         copy.since = now;
         copy.reachable = false;
         self.propose(member, Standing::Leaving, waiting)
+    }
+
+    /// This copy is named no more: it is neither read nor written, and not looked at, until it returns or is removed.
+    pub fn vanished(&mut self, member: MemberId, group: &str, now: Instant) -> Vec<Act> {
+        if self.copies.get(&member).is_some_and(|copy| copy.absent) {
+            return Vec::new();
+        }
+        let acts = self.missed(member, group, "it is named no more", Owed::default(), now);
+        if let Some(copy) = self.copies.get_mut(&member) {
+            copy.absent = true;
+            copy.reachable = false;
+        }
+        acts
+    }
+
+    /// This copy is named. If it was not until now, it may rejoin, and owes what it missed.
+    pub fn returned(&mut self, member: MemberId) -> Vec<Act> {
+        match self.copies.get_mut(&member) {
+            Some(copy) if copy.absent => {
+                copy.absent = false;
+                copy.watch(member)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Our end of a connection to this copy that broke with requests unanswered.
@@ -175,7 +236,7 @@ impl Agreement {
         };
         if owed != Owed::default() {
             copy.debt.add(owed);
-            copy.debt.last = Some(now);
+            copy.debt.missed(now);
         }
         if epoch != copy.epoch || !copy.waiting.remove(&participant) || !copy.waiting.is_empty() {
             return Vec::new();
@@ -186,15 +247,12 @@ impl Agreement {
                 acts.extend(self.step(member, Standing::Out));
                 acts
             }
-            Standing::Out => vec![Act::Watch {
-                member,
-                epoch,
-                setbacks: copy.setbacks,
-            }],
+            Standing::Out => copy.watch(member),
             Standing::Joining => vec![Act::Pay {
                 member,
                 epoch,
                 debt: copy.debt.clone(),
+                known: self.lives.get(&member).copied(),
             }],
             Standing::Opening => self.step(member, Standing::Current),
             Standing::Current => {
@@ -211,7 +269,7 @@ impl Agreement {
         let Some(copy) = self.copies.get_mut(&member).filter(|copy| copy.epoch == epoch) else {
             return Vec::new();
         };
-        if copy.standing != Standing::Out || !copy.waiting.is_empty() {
+        if !copy.is_waited_for() {
             return Vec::new();
         }
         copy.reachable = answers;
@@ -223,8 +281,7 @@ impl Agreement {
         let joining: Vec<MemberId> = self
             .copies
             .iter()
-            .filter(|(_, copy)| copy.group == group && copy.standing == Standing::Out)
-            .filter(|(_, copy)| copy.waiting.is_empty() && copy.reachable)
+            .filter(|(_, copy)| copy.group == group && copy.is_waited_for() && copy.reachable)
             .map(|(&id, _)| id)
             .collect();
         joining
@@ -237,7 +294,7 @@ impl Agreement {
     pub fn is_watched(&self, member: MemberId, epoch: u64) -> bool {
         self.copies
             .get(&member)
-            .is_some_and(|copy| copy.epoch == epoch && copy.standing == Standing::Out)
+            .is_some_and(|copy| copy.epoch == epoch && copy.standing == Standing::Out && !copy.absent)
     }
 
     fn has_quorum(&self, name: &str) -> bool {
@@ -247,24 +304,26 @@ impl Agreement {
         let away = self
             .copies
             .values()
-            .filter(|copy| copy.group == name && !copy.standing.is_written() && !copy.reachable)
+            .filter(|copy| copy.group == name && !copy.absent)
+            .filter(|copy| !copy.standing.is_written() && !copy.reachable)
             .count();
         group.members.saturating_sub(away) >= group.quorum
     }
 
-    /// The visit of [`Act::Pay`] has ended: paid, or why not.
+    /// The visit of [`Act::Pay`] has ended: paid by a server in this life, or why not.
     pub fn paid(
         &mut self,
         member: MemberId,
         epoch: u64,
-        result: Result<(), String>,
+        result: Result<Incarnation, String>,
         now: Instant,
     ) -> Vec<Act> {
         let Some(copy) = self.copies.get_mut(&member).filter(|copy| copy.epoch == epoch) else {
             return Vec::new();
         };
         match result {
-            Ok(()) => {
+            Ok(who) => {
+                self.lives.insert(member, who);
                 copy.debt = Debt::default();
                 self.step(member, Standing::Opening)
             }
@@ -281,6 +340,7 @@ impl Agreement {
     /// The member is gone from the configuration; returns what it owed.
     pub fn removed(&mut self, member: MemberId) -> Debt {
         self.recovered.remove(&member);
+        self.lives.remove(&member);
         self.copies
             .remove(&member)
             .map_or_else(Debt::default, |copy| copy.debt)

@@ -158,15 +158,7 @@ fn what_another_worker_has_under_way_is_given_up_before_a_debt_is_paid() {
         key: 0,
     });
     world.step(Move::Thaw { server });
-    let agree = |world: &mut World| {
-        for _ in 0..20 {
-            (0..WORKERS).for_each(|worker| world.step(Move::Order { worker }));
-            for one in [Move::News, Move::Look, Move::Pay] {
-                world.step(one);
-            }
-        }
-    };
-    agree(&mut world);
+    world.agree();
     assert_ne!(
         world.agreement.standing(id(server)),
         Standing::Current,
@@ -176,7 +168,7 @@ fn what_another_worker_has_under_way_is_given_up_before_a_debt_is_paid() {
         server,
         connection: 0,
     });
-    agree(&mut world);
+    world.agree();
     assert_eq!(world.agreement.standing(id(server)), Standing::Current);
     world.step(Move::Read {
         worker: second,
@@ -184,4 +176,25 @@ fn what_another_worker_has_under_way_is_given_up_before_a_debt_is_paid() {
         server,
     });
     assert_eq!(world.acknowledged[0], world.version);
+}
+
+#[test]
+fn one_that_is_named_no_more_stays_out_and_owes_what_it_missed_when_it_returns() {
+    let mut world = World::new();
+    let (worker, server) = (0, 0);
+    (0..KEYS).for_each(|key| world.step(Move::Write { worker, key }));
+    world.step(Move::Vanish { server });
+    world.agree();
+    world.step(Move::Write { worker, key: 0 });
+    world.agree();
+    assert_eq!(world.agreement.standing(id(server)), Standing::Out);
+    assert_eq!(world.acknowledged[0], world.version, "nobody waits for it");
+    world.step(Move::Return { server });
+    world.agree();
+    assert_eq!(world.agreement.standing(id(server)), Standing::Current);
+    assert_eq!(
+        world.held(server),
+        [None, Some(2)],
+        "only what it missed is deleted"
+    );
 }

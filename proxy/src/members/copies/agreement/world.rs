@@ -56,6 +56,13 @@ pub(super) enum Move {
         worker: usize,
     },
     News,
+    /// A copy is named no more; or again.
+    Vanish {
+        server: usize,
+    },
+    Return {
+        server: usize,
+    },
     /// A watched copy is looked at; a debt is paid, as far as the server lets it.
     Look,
     Pay,
@@ -72,6 +79,8 @@ pub(super) fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => server.clone().prop_map(|server| Move::Thaw { server }),
         1 => (server.clone(), 0..WORKERS).prop_map(|(server, connection)| Move::Hold { server, connection }),
         1 => (server.clone(), 0..WORKERS).prop_map(|(server, connection)| Move::Release { server, connection }),
+        1 => server.clone().prop_map(|server| Move::Vanish { server }),
+        2 => server.clone().prop_map(|server| Move::Return { server }),
         2 => (worker.clone(), server.clone()).prop_map(|(worker, server)| Move::TimeOut { worker, server }),
         8 => worker.prop_map(|worker| Move::Order { worker }),
         8 => Just(Move::News),
@@ -152,6 +161,11 @@ pub(super) struct World {
     now: Instant,
 }
 
+const LIFE: Incarnation = Incarnation {
+    pid: 1,
+    uptime: Duration::ZERO,
+};
+
 pub(super) fn id(server: usize) -> MemberId {
     MemberId(server as u32)
 }
@@ -189,7 +203,9 @@ impl World {
                     .for_each(|orders| orders.push_back((member, epoch, standing))),
                 Act::Note => {}
                 Act::Watch { member, epoch, .. } => self.watched.push((member, epoch)),
-                Act::Pay { member, epoch, debt } => self.paying.push((member, epoch, debt)),
+                Act::Pay {
+                    member, epoch, debt, ..
+                } => self.paying.push((member, epoch, debt)),
             }
         }
     }
@@ -343,6 +359,14 @@ impl World {
                 };
                 self.perform(acts);
             }
+            Move::Vanish { server } => {
+                let acts = self.agreement.vanished(id(server), "pool", self.now);
+                self.perform(acts);
+            }
+            Move::Return { server } => {
+                let acts = self.agreement.returned(id(server));
+                self.perform(acts);
+            }
             Move::Look => {
                 if let Some((member, epoch)) = self.watched.pop() {
                     let answers = !self.servers[member.0 as usize].frozen;
@@ -365,7 +389,7 @@ impl World {
                                 Some(keys) => keys.for_each(|key| server.values[usize::from(key[0])] = None),
                                 None => server.values = Default::default(),
                             }
-                            Ok(())
+                            Ok(LIFE)
                         }
                     };
                     let acts = self.agreement.paid(member, epoch, result, self.now);
@@ -375,6 +399,11 @@ impl World {
         }
     }
 
+    /// The version of each key that a server holds.
+    pub(super) fn held(&self, server: usize) -> [Option<u64>; KEYS] {
+        self.servers[server].values
+    }
+
     /// Lets everything happen that is under way, with all servers well.
     pub(super) fn settle(&mut self) {
         for server in 0..SERVERS {
@@ -382,7 +411,13 @@ impl World {
                 connection.held = false;
             }
             self.step(Move::Thaw { server });
+            self.step(Move::Return { server });
         }
+        self.agree();
+    }
+
+    /// Lets everybody hear and answer all that was decided.
+    pub(super) fn agree(&mut self) {
         for _ in 0..200 {
             for worker in 0..WORKERS {
                 self.step(Move::Order { worker });

@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::members::{Member, copies::visit::Incarnation};
+use crate::members::{Member, copies::Incarnation};
 
 /// What is noted, and where.
 #[derive(Debug)]

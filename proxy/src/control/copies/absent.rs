@@ -1,0 +1,172 @@
+//! Copies that are named no more. For a grace time they stay members, neither read nor written, so that what they miss is
+//! known: who returns within it owes just that, and keeps the rest of what it holds.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use proxima_wire::hash::ketama_name;
+
+use crate::{
+    config::schema::{Config, Server},
+    members::Member,
+};
+
+/// The servers of each pool.
+pub(in crate::control) type Servers = BTreeMap<String, Vec<Server>>;
+
+/// So many of one pool are waited for, as each may come to owe a list of keys; those that vanish beyond are gone at once.
+const MOST: usize = 32;
+
+/// Who is waited for, by pool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::control) struct Absent {
+    pools: BTreeMap<String, Vec<Absentee>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Absentee {
+    server: Server,
+    until: Instant,
+}
+
+impl Absent {
+    /// Who is waited for after a change. `running` and `before` are the configuration and the servers until now.
+    pub(in crate::control) fn after(
+        &self,
+        (running, before): (&Config, &Servers),
+        (wanted, named): (&Config, &Servers),
+        now: Instant,
+    ) -> Self {
+        let grace = |config: &Config, pool: &str| -> Option<Duration> {
+            let replicated = config.pools.get(pool)?.replicated?;
+            (!replicated.grace.is_zero()).then_some(replicated.grace)
+        };
+        let mut pools = BTreeMap::new();
+        for (pool, named) in named {
+            let Some(grace) = grace(wanted, pool).filter(|_| grace(running, pool).is_some()) else {
+                continue;
+            };
+            let is_named = |server: &Server| named.iter().any(|other| is_same(other, server));
+            let known = self.pools.get(pool).into_iter().flatten();
+            let left = before.get(pool).into_iter().flatten().map(|server| Absentee {
+                server: server.clone(),
+                until: now + grace,
+            });
+            let all: Vec<Absentee> = known
+                .filter(|absentee| absentee.until > now)
+                .cloned()
+                .chain(left)
+                .filter(|absentee| !is_named(&absentee.server))
+                .take(MOST)
+                .collect();
+            if !all.is_empty() {
+                pools.insert(pool.clone(), all);
+            }
+        }
+        Self { pools }
+    }
+
+    pub(in crate::control) fn servers(&self) -> Servers {
+        let pools = self.pools.iter();
+        let servers = |all: &Vec<Absentee>| all.iter().map(|absentee| absentee.server.clone()).collect();
+        pools.map(|(pool, all)| (pool.clone(), servers(all))).collect()
+    }
+
+    /// When somebody is next waited for no more.
+    pub(in crate::control) fn until(&self) -> Option<Instant> {
+        self.pools.values().flatten().map(|absentee| absentee.until).min()
+    }
+
+    pub(in crate::control) fn holds(&self, member: &Member) -> bool {
+        let pool = self.pools.get(&*member.pool).into_iter().flatten();
+        pool.map(|absentee| &absentee.server).any(|server| {
+            server.address == member.address
+                && ketama_name(&server.address, server.name.as_deref()) == member.name
+        })
+    }
+}
+
+/// What makes two servers of one pool the same.
+fn is_same(one: &Server, other: &Server) -> bool {
+    one.address == other.address && one.name == other.name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config;
+
+    fn config(grace: &str) -> Config {
+        let text = format!(
+            "listeners: [{{address: '127.0.0.1:1', route: cache}}]\n\
+             pools: {{cache: {{servers: ['a:1'], replicated: {grace}}}}}"
+        );
+        config::parse(&text, Path::new("test")).unwrap().config
+    }
+
+    fn servers(addresses: &[&str]) -> Servers {
+        let server = |address: &&str| Server {
+            address: (*address).to_owned(),
+            name: None,
+            weight: 1.0,
+            zone: None,
+        };
+        [("cache".to_owned(), addresses.iter().map(server).collect())].into()
+    }
+
+    fn waited_for(absent: &Absent) -> Vec<String> {
+        let all = absent.servers().into_values().flatten();
+        all.map(|server| server.address).collect()
+    }
+
+    #[test]
+    fn who_leaves_is_waited_for_until_it_returns_or_its_grace_ends() {
+        let (config, now) = (config("{grace: 10s}"), Instant::now());
+        let (two, one) = (servers(&["a:1", "b:1"]), servers(&["a:1"]));
+        let none = Absent::default();
+        let left = none.after((&config, &two), (&config, &one), now);
+        assert_eq!(waited_for(&left), ["b:1"]);
+        assert_eq!(left.until(), Some(now + Duration::from_secs(10)));
+        let later = now + Duration::from_secs(9);
+        assert_eq!(
+            left.after((&config, &one), (&config, &one), later),
+            left,
+            "nothing has changed"
+        );
+        assert_eq!(
+            left.after((&config, &one), (&config, &two), later),
+            none,
+            "it has returned"
+        );
+        let end = now + Duration::from_secs(10);
+        assert_eq!(left.after((&config, &one), (&config, &one), end), none);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_where_nothing_can_be_owed() {
+        let now = Instant::now();
+        let (two, one) = (servers(&["a:1", "b:1"]), servers(&["a:1"]));
+        for (before, after) in [
+            ("false", "true"),
+            ("true", "false"),
+            ("{grace: 0s}", "{grace: 0s}"),
+        ] {
+            let (before, after) = (config(before), config(after));
+            let left = Absent::default().after((&before, &two), (&after, &one), now);
+            assert_eq!(left, Absent::default());
+        }
+    }
+
+    #[test]
+    fn only_so_many_are_waited_for() {
+        let (config, now) = (config("true"), Instant::now());
+        let addresses: Vec<String> = (0..MOST + 9).map(|n| format!("a:{n}")).collect();
+        let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+        let left = Absent::default().after((&config, &servers(&addresses)), (&config, &servers(&[])), now);
+        assert_eq!(waited_for(&left), addresses[..MOST]);
+    }
+}

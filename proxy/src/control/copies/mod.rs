@@ -1,0 +1,217 @@
+//! Carries out what the copies' agreement decides.
+//!
+//! * `visits`: looks at copies that are out, and pays what they owe
+//! * `changes`: copies come and go with the lists of servers
+//! * `absent`: who is named no more, and may return
+//! * `notes`: the state file
+
+pub(super) mod absent;
+mod changes;
+mod notes;
+mod visits;
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::Instant,
+};
+
+use self::notes::{Note, Notes};
+use super::{Proxy, State};
+use crate::{
+    config::schema::{Config, Rejoin},
+    engine::News,
+    members::{
+        Member,
+        copies::{Act, Agreement, Owed, Standing, Views},
+    },
+    worker::Order,
+};
+
+/// So many addresses are remembered; with more, whoever comes may be one of them.
+const STRAYS: usize = 10_000;
+
+/// What the control thread remembers of copies.
+pub(super) struct Copies {
+    pub(super) agreement: Agreement,
+    /// Where it is noted who owes.
+    notes: Option<Notes>,
+    /// Pools that have had members: who comes later is new.
+    begun: HashSet<Arc<str>>,
+    /// By address of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
+    strays: HashMap<String, Vec<Option<SocketAddr>>>,
+    pub(super) figures: CopyFigures,
+}
+
+/// What happened to copies, for `/metrics`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CopyFigures {
+    /// Times that a copy was found to owe.
+    pub debts: u64,
+    /// Debts that were paid by deleting keys, and by a flush.
+    pub repairs: u64,
+    pub flushes: u64,
+    /// Visits that could not pay.
+    pub setbacks: u64,
+}
+
+impl Copies {
+    pub(super) fn new(participants: usize, config: &Config) -> io::Result<Self> {
+        Ok(Self {
+            agreement: Agreement::new(participants),
+            notes: config.state.as_deref().map(Notes::open).transpose()?,
+            begun: HashSet::new(),
+            strays: HashMap::new(),
+            figures: CopyFigures::default(),
+        })
+    }
+
+    /// This member is gone, and its server may still execute what came by a connection of ours with this end.
+    fn stray(&mut self, member: &Member, end: Option<SocketAddr>) {
+        if self.strays.len() < STRAYS {
+            self.strays.entry(member.address.clone()).or_default().push(end);
+        }
+    }
+
+    /// The standings, for `explain`.
+    pub(super) fn views(&self, members: &[Arc<Member>]) -> Views {
+        let mut views = Views::default();
+        for member in members.iter().filter(|member| member.is_copy) {
+            views.show(member.id, self.agreement.standing(member.id));
+        }
+        views
+    }
+}
+
+/// The copies of a configuration.
+fn copies_of(members: &[Arc<Member>]) -> impl Iterator<Item = &Arc<Member>> {
+    members.iter().filter(|member| member.is_copy)
+}
+
+impl Proxy {
+    /// Something about a copy was heard from a worker.
+    pub(super) fn hear(self: &Arc<Self>, news: News) {
+        let now = Instant::now();
+        let state = &mut *self.state();
+        let acts = match news {
+            News::Missed(member, why) => {
+                if !state.members.iter().any(|known| known.id == member.id) {
+                    return;
+                }
+                tracing::warn!(pool = %member.pool, member = %member.name, %why, "missed a write: not read until repaired");
+                state
+                    .copies
+                    .agreement
+                    .missed(member.id, &member.pool, &why, Owed::default(), now)
+            }
+            News::Broken(member, address) => {
+                if state.members.iter().any(|known| known.id == member.id) {
+                    state.copies.agreement.broken(member.id, address);
+                } else {
+                    state.copies.stray(&member, address);
+                }
+                return;
+            }
+            News::Lost(pool) => {
+                tracing::error!(%pool, "too few copies took a write: this proxy may be the one that is cut off; none is read before it was repaired");
+                let why = "too few copies were in reach";
+                let members = state.members.clone();
+                copies_of(&members)
+                    .filter(|member| member.pool == pool)
+                    .flat_map(|member| {
+                        let owed = Owed::everything();
+                        state
+                            .copies
+                            .agreement
+                            .missed(member.id, &member.pool, why, owed, now)
+                    })
+                    .collect()
+            }
+            News::Follows {
+                worker,
+                member,
+                epoch,
+                owed,
+            } => state
+                .copies
+                .agreement
+                .acknowledged(worker, member, epoch, owed, now),
+            News::Ejected(..) => return,
+        };
+        self.perform(state, acts);
+    }
+    /// In order, and under the lock: workers hear proposals in the order in which they were made.
+    pub(super) fn perform(self: &Arc<Self>, state: &mut State, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Propose {
+                    member,
+                    epoch,
+                    standing,
+                } => {
+                    state.copies.figures.debts += u64::from(standing == Standing::Leaving);
+                    if let Some(known) = state.members.iter().find(|known| known.id == member) {
+                        let why = state.copies.agreement.snapshot(member).map(|copy| copy.why);
+                        let why = why.filter(|_| standing == Standing::Leaving);
+                        tracing::info!(pool = %known.pool, member = %known.name, %standing, why, "copy");
+                    }
+                    self.workers.order(|_| Order::Stand {
+                        member,
+                        epoch,
+                        standing,
+                    });
+                }
+                Act::Note => self.note(state),
+                Act::Watch {
+                    member,
+                    epoch,
+                    setbacks,
+                } => {
+                    self.runtime
+                        .spawn(Arc::clone(self).watch(member, epoch, setbacks));
+                }
+                Act::Pay {
+                    member,
+                    epoch,
+                    debt,
+                    known,
+                } => {
+                    if let Some(found) = state.members.iter().find(|known| known.id == member) {
+                        let rejoin = rejoin_of(&state.loaded.config, &found.pool);
+                        let paid = Arc::clone(self).pay(Arc::clone(found), epoch, debt, known, rejoin);
+                        self.runtime.spawn(paid);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes down who owes, so that it outlives this process.
+    fn note(&self, state: &State) {
+        let copies = &state.copies;
+        let Some(notes) = &copies.notes else { return };
+        let mut rows: Vec<Note> = copies_of(&state.members)
+            .map(|member| {
+                let owes = copies.agreement.snapshot(member.id).map(|copy| copy.why);
+                Note::new(member, copies.agreement.life(member.id), owes)
+            })
+            .collect();
+        let configured = &state.loaded.config.pools;
+        let unnamed = notes.of_pools(|pool| copies.begun.contains(pool) || !configured.contains_key(pool));
+        rows.extend(unnamed.cloned());
+        if let Err(error) = notes.write(rows) {
+            let path = notes.path().display();
+            tracing::error!(%path, %error, "cannot note which copies owe writes: a restart would forget it");
+        }
+    }
+}
+
+fn rejoin_of(config: &Config, pool: &str) -> Rejoin {
+    config
+        .pools
+        .get(pool)
+        .and_then(|pool| pool.replicated)
+        .map_or(Rejoin::Repair, |replicated| replicated.rejoin)
+}

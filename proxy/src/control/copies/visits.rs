@@ -1,0 +1,110 @@
+//! Visits at the servers of copies that are out: until they answer, and to pay what they owe.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::time::sleep;
+
+use crate::{
+    config::schema::Rejoin,
+    control::Proxy,
+    members::{
+        Member, MemberId,
+        copies::{Debt, Incarnation, Payment, visit},
+        probe,
+    },
+    route::Random,
+};
+
+/// The first pause between two looks at a copy that is out; doubled up to the pool's longest.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+/// The longest pause between two looks: what comes back is read again soon after.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// A copy that failed again and again waits this long times two to the number of failures, up to the longest pause.
+const SETBACK: Duration = Duration::from_millis(250);
+const LONGEST_SETBACK: Duration = Duration::from_secs(30);
+
+impl Proxy {
+    /// Proves that our old connections to this copy are gone, and pays its debt.
+    pub(super) async fn pay(
+        self: Arc<Self>,
+        member: Arc<Member>,
+        epoch: u64,
+        debt: Debt,
+        known: Option<Incarnation>,
+        rejoin: Rejoin,
+    ) {
+        let known = match known {
+            Some(known) => Ok(known),
+            // Once met, a restart can be told.
+            None => visit::meet(&member).await.inspect(|who| {
+                self.state().copies.agreement.met(member.id, *who);
+            }),
+        };
+        let result = match known {
+            Ok(known) => visit::pay(&member, &debt, rejoin, known).await,
+            Err(why) => Err(why),
+        };
+        let state = &mut *self.state();
+        let figures = &mut state.copies.figures;
+        match &result {
+            Ok((_, payment)) => {
+                let how = match payment {
+                    Payment::None => "nothing had to be done".to_owned(),
+                    Payment::Keys(keys) => {
+                        figures.repairs += 1;
+                        format!("{} keys deleted", keys.len())
+                    }
+                    Payment::Flush => {
+                        figures.flushes += 1;
+                        "flushed".to_owned()
+                    }
+                };
+                tracing::info!(pool = %member.pool, member = %member.name, %how, "its debt is paid");
+            }
+            Err(why) => {
+                figures.setbacks += 1;
+                tracing::warn!(pool = %member.pool, member = %member.name, %why, "cannot be read yet");
+            }
+        }
+        let result = result.map(|(who, _)| who);
+        let acts = state
+            .copies
+            .agreement
+            .paid(member.id, epoch, result, Instant::now());
+        self.perform(state, acts);
+    }
+
+    /// Looks at a copy that is out, until it answers and may rejoin.
+    pub(super) async fn watch(self: Arc<Self>, id: MemberId, epoch: u64, setbacks: u32) {
+        let Some(member) = self.members().into_iter().find(|member| member.id == id) else {
+            return;
+        };
+        let mut random = Random(epoch ^ u64::from(std::process::id()) << 32);
+        if setbacks > 0 {
+            sleep((SETBACK * 2u32.saturating_pow(setbacks.min(16))).min(LONGEST_SETBACK)).await;
+        }
+        let mut pause = FIRST_LOOK;
+        loop {
+            let answers = probe::probe(&member).await.is_ok();
+            {
+                let state = &mut *self.state();
+                if !state.copies.agreement.is_watched(id, epoch) {
+                    return;
+                }
+                if answers {
+                    member.health.revived();
+                    self.recount(state);
+                }
+                let acts = state.copies.agreement.reachable(id, epoch, answers);
+                if !acts.is_empty() {
+                    return self.perform(state, acts);
+                }
+            }
+            sleep(pause.mul_f64(0.75 + random.fraction() / 2.0)).await;
+            pause = (pause * 2).min(LONGEST_LOOK);
+        }
+    }
+}
