@@ -7,10 +7,7 @@ use std::{env, fs::File, path::Path, time::Instant};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    options::{Entrant, Options},
-    results::Results,
-};
+use super::options::{Entrant, Options};
 use crate::{
     contender::{Contender, Site, Spread},
     load::Report,
@@ -60,12 +57,12 @@ struct Places {
     others: Placement,
 }
 
-/// Measures everybody, pinned and not.
+/// Measures everybody, pinned and not; `found` is told each finding as it is made.
 pub(super) fn measure(
     field: &[Entrant],
     options: &Options,
     directory: &Path,
-    results: &mut Results,
+    mut found: impl FnMut(FreeFinding) -> Result<()>,
 ) -> Result<()> {
     let Some(memcached) = Contender::Memcached.program(&[]).ok() else {
         eprintln!("free-running figures need memcached, which is not installed");
@@ -108,21 +105,19 @@ pub(super) fn measure(
             .iter()
             .find(|entry| entry.label == Contender::Twemproxy.name());
         let greatest = greatest.and_then(|entry| entry.spread(|run| Some(run.report.ops_per_second)));
-        results.free.push(FreeFinding {
+        found(FreeFinding {
             placement: words.into(),
             rate: None,
             entries: closed,
-        });
-        results.write()?;
+        })?;
         if let Some(greatest) = greatest {
             let rate = (greatest.median * EQUAL_RATE).round();
             let entries = arena.run(Some(rate))?;
-            results.free.push(FreeFinding {
+            found(FreeFinding {
                 placement: words.into(),
                 rate: Some(rate),
                 entries,
-            });
-            results.write()?;
+            })?;
         }
         drop(servers);
     }

@@ -18,7 +18,7 @@ mod table;
 
 pub(crate) use options::Options;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use machine::Machine;
 use results::Results;
@@ -37,14 +37,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         eprintln!("{}: {}", row.name, row.title);
         if let Some(finding) = lockstep::measure(row, &field, options, directory.path())? {
             results.lockstep.push(finding);
-            results.write()?;
+            write(&results)?;
         }
     }
     if options.free() {
-        free::measure(&field, options, directory.path(), &mut results)?;
+        free::measure(&field, options, directory.path(), |finding| {
+            results.free.push(finding);
+            write(&results)
+        })?;
     }
-    results.write()?;
+    write(&results)?;
     println!("{}", markdown::render(&results));
     eprintln!("written to {}.md and .json", results.file.display());
     Ok(())
+}
+
+/// Writes both files anew.
+fn write(results: &Results) -> Result<()> {
+    crate::output::write_json(&results.file.with_extension("json"), results)?;
+    let file = results.file.with_extension("md");
+    std::fs::write(&file, markdown::render(results))
+        .with_context(|| format!("cannot write {}", file.display()))
 }

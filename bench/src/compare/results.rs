@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::{free::FreeFinding, lockstep::Finding, machine::Machine, markdown, options::Options};
+use super::{free::FreeFinding, lockstep::Finding, machine::Machine, options::Options};
 
 /// Everything that was found so far.
 #[derive(Serialize)]
@@ -41,13 +41,5 @@ impl Results {
             free: Vec::new(),
             file,
         })
-    }
-
-    /// Writes both files anew.
-    pub(super) fn write(&self) -> Result<()> {
-        crate::output::write_json(&self.file.with_extension("json"), self)?;
-        let file = self.file.with_extension("md");
-        std::fs::write(&file, markdown::render(self))
-            .with_context(|| format!("cannot write {}", file.display()))
     }
 }

@@ -1,22 +1,15 @@
 //! Our configuration file, from the path to what runs.
 
-use std::{
-    fs,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
-    Complaint, ConfigError, check,
+    Complaint, ConfigError, check, file,
     reading::{Kind, Reading},
     schema::{Config, Source},
     servers, yaml,
 };
-
-/// Bytes that a configuration file, or a file that it names, may have.
-const FILE_LIMIT: u64 = 16 << 20;
 
 /// What stands for a path where there is no file.
 pub const BUILT_IN: &str = "(built in)";
@@ -41,7 +34,7 @@ pub struct Loaded {
 /// # Errors
 /// The file or one that it names cannot be read or is refused; the error names all the places that are known to be wrong.
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
-    let text = read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
+    let text = file::read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
     let loaded = parse(&text, path)?;
     for pool in loaded.config.pools.values() {
         if let Source::File(file) = &pool.source {
@@ -105,20 +98,6 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
         text: text.to_owned(),
         version_hash: version_hash([text]),
     })
-}
-
-/// Reads a file of bounded size as text, without the mark that some editors put before it.
-pub(super) fn read(path: &Path) -> Result<String, Complaint> {
-    let cannot = |why: String| Complaint::whole(format!("cannot be read: {why}"));
-    let file = fs::File::open(path).map_err(|e| cannot(e.to_string()))?;
-    let mut text = String::new();
-    file.take(FILE_LIMIT + 1)
-        .read_to_string(&mut text)
-        .map_err(|e| cannot(e.to_string()))?;
-    if text.len() as u64 > FILE_LIMIT {
-        return Err(cannot(format!("it has more than {FILE_LIMIT} bytes")));
-    }
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// The version of what these texts say together.

@@ -10,7 +10,7 @@
 //! * [`schema`]: what a configuration says; the only thing the rest of the proxy reads
 //! * `document`, `error`, `reading`: places in the text, and complaints that name them
 //! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read it
-//! * `yaml`: our format; `servers`: files of servers; [`compat`]: other programs' formats
+//! * `file`: reads one; `yaml`: our format; `servers`: files of servers; [`compat`]: other programs' formats
 //! * `distribution`: hashes by their names
 //! * `check`: what only the whole can tell: unknown names, cycles, listeners in each other's way
 //! * [`describe`]: JSON Schema and reference pages, from the same forms
@@ -24,6 +24,7 @@ mod check;
 mod distribution;
 mod document;
 mod error;
+mod file;
 mod form;
 mod load;
 mod operations;

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, path::Path};
 
 use super::{
-    Complaint, ConfigError, Place, document::shortened, form::check_address, load::read, schema::Server,
+    Complaint, ConfigError, Place, document::shortened, file::read, form::check_address, schema::Server,
 };
 
 /// Servers that one file may name.

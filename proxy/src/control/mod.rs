@@ -17,6 +17,7 @@ mod copies;
 mod dns;
 mod front;
 mod health;
+mod host;
 mod offline;
 mod reload;
 mod run;

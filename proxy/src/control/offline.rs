@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use super::{
     dns::{self, Names},
-    front,
+    front, host,
     reload::ReloadError,
 };
 use crate::{
@@ -41,7 +41,7 @@ pub fn explain(
         &mut registry,
         &Memcache::PLAIN,
         &loaded.version_hash,
-        super::run::host_id(),
+        host::id(),
     );
     let listeners: Vec<String> = config
         .listeners

@@ -11,7 +11,7 @@ use super::{
     Proxy, State,
     copies::absent::{Absent, Servers},
     dns::{self, Failure},
-    front, run,
+    front, host,
 };
 use crate::{
     client::bind,
@@ -327,7 +327,7 @@ impl Proxy {
         let Some(own) = made.trees.pop() else { return };
         let members = own.members();
         if members.len() > state.members.len() {
-            run::raise_file_limit(
+            host::raise_file_limit(
                 made.loaded.config.limits.clients,
                 self.workers.len(),
                 members.len(),

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     net::IpAddr,
     sync::{Arc, Mutex},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -18,7 +17,7 @@ use super::{
     Front, Proxy, State,
     copies::{Copies, absent::Absent},
     dns::{self, Names},
-    front,
+    front, host,
     reload::{ReloadError, Wanted, make},
     watch::Watch,
     workers::{Make, Workers},
@@ -93,11 +92,11 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let signals = runtime.block_on(async { Signals::new() })?;
     let (io, why) = options.io.resolve().map_err(StartError::Io)?;
     let loaded = front.load().map_err(ReloadError::from)?;
-    let workers = loaded.config.workers.unwrap_or_else(processors).max(1);
+    let workers = loaded.config.workers.unwrap_or_else(host::processors).max(1);
     let admin = loaded.config.admin.clone();
     let dialect = options.dialect;
     let mut registry = Registry::new(Here::new(&options.node_addresses, options.zone.clone()));
-    let host_id = host_id();
+    let host_id = host::id();
     let limits = loaded.config.limits.clone();
     let memory = loaded.config.embedded.memory;
     // A name that does not resolve yet is no reason to stay away: nodes come up in any order.
@@ -339,38 +338,4 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartEr
     proxy.workers.order(|_| Order::Stop);
     proxy.workers.join();
     Ok(())
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// A number that stays the same on this host: its machine id, or its name.
-pub(super) fn host_id() -> u64 {
-    let id = fs::read_to_string("/etc/machine-id")
-        .or_else(|_| fs::read_to_string("/proc/sys/kernel/hostname"))
-        .unwrap_or_default();
-    xxhash_rust::xxh3::xxh3_64(id.trim().as_bytes())
-}
-
-/// Clients and lanes need a descriptor each.
-pub(super) fn raise_file_limit(clients: usize, workers: usize, members: usize) {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    // Without a limit for clients there is none to keep to: as many files as there may be.
-    let unlimited = clients >= 1 << 20;
-    let clients = clients.min(1 << 20);
-    let needed = (clients + workers * (members * (1 + crate::client::BULK_LANES) + 16) + 256) as u64;
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return;
-    }
-    limit.current = Some(limit.maximum.map_or(needed, |maximum| maximum.min(needed)));
-    let allowed = limit.current.unwrap_or(needed);
-    if setrlimit(Resource::Nofile, limit).is_err() || (allowed < needed && !unlimited) {
-        tracing::warn!(
-            needed,
-            allowed,
-            "fewer open files are allowed than clients and servers may need: raise `ulimit -n` or lower limits.clients"
-        );
-    }
 }

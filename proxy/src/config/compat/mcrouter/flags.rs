@@ -7,7 +7,7 @@ use super::{
     object::Object,
     options::{self, Opt, Status, Takes},
 };
-use crate::config::{document::shortened, load, reading::Reading};
+use crate::config::{document::shortened, file, reading::Reading};
 
 /// What to do with a configuration besides running it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ fn asks_for_something(option: &Opt, value: &str) -> bool {
 fn read_flavor(path: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<&'static str, String>, String> {
     let mut cx = Reading::default();
     let refused = |complaint| format!("{}:{complaint}", path.display());
-    let text = load::read(path).map_err(refused)?;
+    let text = file::read(path).map_err(refused)?;
     let document = json::parse(&text, &mut cx).map_err(refused)?;
     let top = Object::of(&document, &cx).map_err(refused)?;
     let mut values = BTreeMap::new();

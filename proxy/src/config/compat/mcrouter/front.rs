@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     config::{
-        Complaint, ConfigError, Loaded, Place, check, load,
+        Complaint, ConfigError, Loaded, Place, check, file, load,
         reading::Reading,
         schema::{Config, Listener},
     },
@@ -178,7 +178,7 @@ fn source(flags: &Flags) -> Result<Source, String> {
 fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loaded, ConfigError> {
     let (path, text) = match source {
         Source::Text(text) => (Path::new(ARGUMENT), text.clone()),
-        Source::File(path) => match load::read(path) {
+        Source::File(path) => match file::read(path) {
             Ok(text) => (path.as_path(), text),
             Err(complaint) => {
                 // The words that mcrouter's users look for.

@@ -15,7 +15,7 @@ use super::{
 use crate::config::{
     Complaint,
     document::{Name, Node, Value, shortened},
-    load,
+    file,
     reading::Reading,
     schema::{Algorithm, Eject, Hash, Pool, Server, Source},
     suggest,
@@ -225,7 +225,7 @@ fn from_file(
             format!("{path}:{}{complaint}", complaint.at.map_or(" ", |_| "")),
         )
     };
-    let content = load::read(Path::new(path)).map_err(said)?;
+    let content = file::read(Path::new(path)).map_err(said)?;
     let mut own = Reading::default();
     let keys = json::parse(&content, &mut own).map_err(said)?;
     files.insert(PathBuf::from(path), content);
