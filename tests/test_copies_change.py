@@ -145,6 +145,8 @@ def test_one_that_returns_in_time_loses_only_what_it_missed(servers, proxima, na
         until(lambda: copies_of(servers, "k") == [b"old", b"new", b"new"], "it is not written")
         assert client.get("k") == b"new"
         assert "2 of 2 members up" in proxy.http("/ready")[1]
+        standings = {name: proxy.metric("copies", standing=name) for name in ("current", "out", "absent")}
+        assert standings == {"current": 2, "out": 0, "absent": 1}
         named.name(servers)
         until_current(proxy, servers[0])
     assert copies_of(servers, "k") == [None, b"new", b"new"]

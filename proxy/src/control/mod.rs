@@ -25,7 +25,7 @@ mod watch;
 mod workers;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -146,20 +146,22 @@ impl Proxy {
         self.state().members.clone()
     }
 
-    /// What happened to copies, and how many stand how, by pool.
-    pub fn copies(&self) -> (CopyFigures, Vec<(String, Standing, usize)>) {
+    /// What happened to copies, and how many stand how, by pool; the last of each pool are those that are named no more.
+    pub fn copies(&self) -> (CopyFigures, Vec<(String, &'static str, usize)>) {
         let state = self.state();
+        let names = || Standing::ALL.iter().map(|standing| standing.name()).chain(["absent"]);
         let mut counts = BTreeMap::new();
         for member in state.members.iter().filter(|member| member.is_copy) {
-            let standing = state.copies.agreement.standing(member.id);
-            let pool: &mut [usize; Standing::ALL.len()] = counts.entry(member.pool.to_string()).or_default();
-            for (known, count) in Standing::ALL.iter().zip(pool) {
-                *count += usize::from(*known == standing);
-            }
+            let name = match state.absent.holds(member) {
+                true => "absent",
+                false => state.copies.agreement.standing(member.id).name(),
+            };
+            *counts.entry((member.pool.to_string(), name)).or_default() += 1;
         }
-        let rows = counts.into_iter().flat_map(|(pool, counts)| {
-            let all = Standing::ALL.into_iter().zip(counts);
-            all.map(move |(standing, count)| (pool.clone(), standing, count))
+        let pools: BTreeSet<String> = counts.keys().map(|(pool, _)| pool.clone()).collect();
+        let rows = pools.into_iter().flat_map(|pool| {
+            let of = |name| counts.get(&(pool.clone(), name)).copied().unwrap_or(0);
+            names().map(|name| (pool.clone(), name, of(name))).collect::<Vec<_>>()
         });
         (state.copies.figures, rows.collect())
     }
