@@ -149,7 +149,12 @@ impl Proxy {
     /// What happened to copies, and how many stand how, by pool; the last of each pool are those that are named no more.
     pub fn copies(&self) -> (CopyFigures, Vec<(String, &'static str, usize)>) {
         let state = self.state();
-        let names = || Standing::ALL.iter().map(|standing| standing.name()).chain(["absent"]);
+        let names = || {
+            Standing::ALL
+                .iter()
+                .map(|standing| standing.name())
+                .chain(["absent"])
+        };
         let mut counts = BTreeMap::new();
         for member in state.members.iter().filter(|member| member.is_copy) {
             let name = match state.absent.holds(member) {
@@ -161,7 +166,9 @@ impl Proxy {
         let pools: BTreeSet<String> = counts.keys().map(|(pool, _)| pool.clone()).collect();
         let rows = pools.into_iter().flat_map(|pool| {
             let of = |name| counts.get(&(pool.clone(), name)).copied().unwrap_or(0);
-            names().map(|name| (pool.clone(), name, of(name))).collect::<Vec<_>>()
+            names()
+                .map(|name| (pool.clone(), name, of(name)))
+                .collect::<Vec<_>>()
         });
         (state.copies.figures, rows.collect())
     }

@@ -2,7 +2,7 @@
 //! known: who returns within it owes just that, and keeps the rest of what it holds.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     time::{Duration, Instant},
 };
 
@@ -48,7 +48,7 @@ impl Absent {
             let Some(grace) = grace(wanted, pool).filter(|_| grace(running, pool).is_some()) else {
                 continue;
             };
-            let is_named = |server: &Server| named.iter().any(|other| is_same(other, server));
+            let named: HashSet<_> = named.iter().map(identity).collect();
             let known = self.pools.get(pool).into_iter().flatten();
             let left = before.get(pool).into_iter().flatten().map(|server| Absentee {
                 server: server.clone(),
@@ -58,7 +58,7 @@ impl Absent {
                 .filter(|absentee| absentee.until > now)
                 .cloned()
                 .chain(left)
-                .filter(|absentee| !is_named(&absentee.server))
+                .filter(|absentee| !named.contains(&identity(&absentee.server)))
                 .take(MOST)
                 .collect();
             if !all.is_empty() {
@@ -88,9 +88,9 @@ impl Absent {
     }
 }
 
-/// What makes two servers of one pool the same.
-fn is_same(one: &Server, other: &Server) -> bool {
-    one.address == other.address && one.name == other.name
+/// What makes it that server of its pool.
+fn identity(server: &Server) -> (&str, Option<&str>) {
+    (&server.address, server.name.as_deref())
 }
 
 #[cfg(test)]
