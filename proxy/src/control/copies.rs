@@ -49,7 +49,7 @@ pub(super) struct Copies {
     notes: Option<Notes>,
     /// Pools that have had members: who comes later is new.
     begun: HashSet<Arc<str>>,
-    /// By address of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
+    /// By endpoint of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
     strays: HashMap<String, Vec<Option<SocketAddr>>>,
     pub(super) figures: CopyFigures,
 }
@@ -81,7 +81,7 @@ impl Copies {
     /// This member is gone, and its server may still execute what came by a connection of ours with this end.
     fn stray(&mut self, member: &Member, end: Option<SocketAddr>) {
         if self.strays.len() < STRAYS {
-            self.strays.entry(member.address.clone()).or_default().push(end);
+            self.strays.entry(member.endpoint()).or_default().push(end);
         }
     }
 
@@ -328,12 +328,16 @@ impl Proxy {
             }
             let copies = &mut state.copies;
             let first = !begun.contains(&member.pool);
-            copies.begun.insert(Arc::clone(&member.pool));
+            if member.socket.is_some() {
+                // Without an address nobody has been written to: who comes with the first answers was there before.
+                copies.begun.insert(Arc::clone(&member.pool));
+            }
             let note = copies.notes.as_ref().map(|notes| notes.of(member));
             if let Some(met) = note.flatten().and_then(Note::met) {
                 copies.met.insert(member.id, met);
             }
             let why = match note {
+                _ if member.socket.is_none() => "its name does not resolve",
                 _ if !first => "it is new: what it holds is not known",
                 Some(Some(note)) if note.owes.is_some() => "it missed writes before this process began",
                 Some(None) => "the state file does not know it",
@@ -346,11 +350,11 @@ impl Proxy {
             acts.extend(copies.agreement.missed(member.id, &member.pool, why, owed, now));
             // Connections whose addresses nobody knows may still bring it something: of the process before this one, or
             // of a member that it was before.
-            let unknown = first || copies.strays.len() == STRAYS;
-            if unknown || before.iter().any(|other| other.address == member.address) {
+            let unknown = member.socket.is_some() && (first || copies.strays.len() == STRAYS);
+            if unknown || before.iter().any(|other| other.endpoint() == member.endpoint()) {
                 copies.agreement.broken(member.id, None);
             }
-            for end in copies.strays.remove(&member.address).unwrap_or_default() {
+            for end in copies.strays.remove(&member.endpoint()).unwrap_or_default() {
                 copies.agreement.broken(member.id, end);
             }
         }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     sync::{Arc, MutexGuard, PoisonError, mpsc},
     time::SystemTime,
 };
@@ -10,7 +11,7 @@ use socket2::Socket;
 
 use super::{
     Proxy, State,
-    dns::{self, Failure},
+    dns::{Failure, Questions},
     front, run,
 };
 use crate::{
@@ -56,12 +57,15 @@ pub(super) struct Wanted {
     pub(super) loaded: Loaded,
     /// The servers of each pool, whatever their source.
     pub(super) servers: BTreeMap<String, Vec<Server>>,
+    /// What the names in their addresses stand for.
+    pub(super) hosts: BTreeMap<String, IpAddr>,
 }
 
 /// Everything that was made of a configuration before anything was changed.
 pub(super) struct Made {
     pub(super) loaded: Loaded,
     pub(super) servers: BTreeMap<String, Vec<Server>>,
+    pub(super) hosts: BTreeMap<String, IpAddr>,
     /// One for each worker, and one for the control thread.
     pub(super) trees: Vec<Tree>,
     pub(super) listeners: Vec<String>,
@@ -82,7 +86,12 @@ pub(super) fn make(
 ) -> Result<Made, ReloadError> {
     // A member that was removed while it was ejected must not come back so: nobody probes it any more.
     registry.purge();
-    let Wanted { loaded, servers } = wanted;
+    let Wanted {
+        loaded,
+        servers,
+        hosts,
+    } = wanted;
+    registry.hosts(hosts.clone());
     let config = &loaded.config;
     let mut listeners = known.to_vec();
     for listener in &config.listeners {
@@ -128,6 +137,7 @@ pub(super) fn make(
     Ok(Made {
         loaded,
         servers,
+        hosts,
         trees,
         listeners,
         warnings,
@@ -175,7 +185,8 @@ impl Proxy {
         let mut state = self.state();
         state.waits = matches!(result, Err(ReloadError::Unanswered { .. }));
         if !state.waits {
-            self.names.follow(&dns::questions(&state.loaded.config));
+            self.names
+                .follow(&Questions::of(&state.loaded.config, &state.servers));
         }
         match &result {
             Ok(changed) => {
@@ -193,14 +204,24 @@ impl Proxy {
 
     fn try_reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let loaded = self.front.load()?;
-        let running = self.state().loaded.config.clone();
-        let mut questions = dns::questions(&running);
-        questions.extend(dns::questions(&loaded.config));
+        let mut servers = front::listed(&loaded.config)?;
+        let mut questions = Questions::of(&loaded.config, &servers);
+        let running = {
+            let state = self.state();
+            questions.extend(Questions::of(&state.loaded.config, &state.servers));
+            state.loaded.config.clone()
+        };
         self.names.follow(&questions);
         self.names.wait_for_first();
         self.answered(&loaded.config, &running)?;
-        let servers = front::servers(&loaded.config, &self.names)?;
-        self.replace(&mut self.state(), Wanted { loaded, servers })
+        self.names.list(&loaded.config, &mut servers);
+        let hosts = self.names.addresses(&Questions::of(&loaded.config, &servers));
+        let wanted = Wanted {
+            loaded,
+            servers,
+            hosts,
+        };
+        self.replace(&mut self.state(), wanted)
     }
 
     /// A pool that serves is not exchanged for one without servers. One that has none yet, as nobody has answered since the
@@ -232,18 +253,19 @@ impl Proxy {
         let _turn = self.turn();
         let mut state = self.state();
         let mut servers = state.servers.clone();
-        for (pool, spec) in &state.loaded.config.pools {
-            if let Source::Dns(question) = &spec.source
-                && let Some(named) = self.names.servers(question)
-            {
-                servers.insert(pool.clone(), named);
-            }
-        }
-        if servers != state.servers {
+        self.names.list(&state.loaded.config, &mut servers);
+        let questions = Questions::of(&state.loaded.config, &servers);
+        let hosts = self.names.addresses(&questions);
+        if servers != state.servers || hosts != state.hosts {
             let mut loaded = state.loaded.clone();
             // They were told when it was read.
             loaded.warnings.clear();
-            match self.replace(&mut state, Wanted { loaded, servers }) {
+            let wanted = Wanted {
+                loaded,
+                servers,
+                hosts,
+            };
+            match self.replace(&mut state, wanted) {
                 Ok(changed) => state.reloads += u64::from(changed),
                 Err(error) => {
                     state.failures += 1;
@@ -283,6 +305,7 @@ impl Proxy {
             .trees
             .first()
             .is_some_and(|tree| tree.version == state.tree.version);
+        let same = same && made.hosts == state.hosts;
         if same && made.opened.is_empty() && made.closed.is_empty() {
             return Ok(false);
         }
@@ -313,6 +336,7 @@ impl Proxy {
         let before = std::mem::replace(&mut state.members, members);
         state.loaded = made.loaded;
         state.servers = made.servers;
+        state.hosts = made.hosts;
         self.welcome_copies(state, &before);
         let (done, all) = mpsc::channel();
         let limits = state.loaded.config.limits.clone();

@@ -61,10 +61,10 @@ pub struct Built {
 }
 
 impl<'a> Build<'a> {
-    /// Looks up every server. `servers` are the lists of pools that have a source outside the configuration.
+    /// Makes every server a member. `servers` are the lists of pools that have a source outside the configuration.
     ///
     /// # Errors
-    /// A server's address is none, or its name does not resolve.
+    /// A server's address is none.
     pub fn new(
         config: &'a Config,
         servers: &BTreeMap<String, Vec<Server>>,
