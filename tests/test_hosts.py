@@ -237,13 +237,14 @@ def test_a_copy_whose_name_moves_is_a_new_one(system, nodes, proxima):
     resolve(system, *IPS[:3])
     nodes[3].set("k", "older")
     proxy = proxima(replicated(nodes), before=system.before)
-    with Load(proxy.address, rate=300) as load, proxy.raw() as client:
+    with Load(proxy.address, rate=300, tolerant=True) as load, proxy.raw() as client:
         client.set("k", "v")
         resolve(system, IPS[3], IPS[1], IPS[2])
         while where(proxy)[0] != nodes[3].address or standings(proxy) != ["current"] * 3:
             # Never what the new server held.
             assert client.get("k") in (b"v", None)
         load.after(100)
+        assert not load.errors
         client.set("k", "w")
         assert copies_of(nodes, "k") == [b"v", b"w", b"w", b"w"]
     until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")

@@ -111,8 +111,11 @@ impl Front for Mcrouter {
     }
 }
 
+/// The servers of each pool.
+pub(super) type Lists = BTreeMap<String, Vec<schema::Server>>;
+
 /// The lists of servers of pools. One that DNS names is empty.
-pub(super) fn listed(config: &schema::Config) -> Result<BTreeMap<String, Vec<schema::Server>>, ConfigError> {
+pub(super) fn listed(config: &schema::Config) -> Result<Lists, ConfigError> {
     let mut listed = BTreeMap::new();
     for (name, pool) in &config.pools {
         let servers = match &pool.source {

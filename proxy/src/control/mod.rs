@@ -33,7 +33,7 @@ use std::{
 };
 
 pub use self::copies::CopyFigures;
-use self::{copies::Copies, dns::Names, workers::Workers};
+use self::{copies::Copies, dns::Names, front::Lists, workers::Workers};
 pub use self::{
     dns::{Asked, Failure},
     front::{Embedded, Front, Mcrouter, Yaml},
@@ -42,10 +42,7 @@ pub use self::{
 };
 use crate::{
     client::Register,
-    config::{
-        Loaded,
-        schema::{Server, Source},
-    },
+    config::{Loaded, schema::Source},
     dialect::Dialect,
     figures::Figures,
     members::{
@@ -78,7 +75,7 @@ struct State {
     registry: Registry,
     loaded: Loaded,
     /// The servers of each pool.
-    servers: BTreeMap<String, Vec<Server>>,
+    servers: Lists,
     /// What the names in their addresses stand for.
     hosts: BTreeMap<String, IpAddr>,
     /// The control thread's own tree, for `explain`.

@@ -1,23 +1,21 @@
 //! What a configuration would do, without a running proxy.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc};
 
 use super::{
     dns::{self, Names, Questions},
+    front::Lists,
     reload::ReloadError,
 };
 use crate::{
-    config::{
-        Loaded,
-        schema::{Config, Server},
-    },
+    config::{Loaded, schema::Config},
     dialect::{Dialect, Memcache},
     members::{Here, Registry, copies::Views},
     route::{self, Build, Random},
 };
 
 /// Asks for every name once; returns what was answered in time, and the servers of each pool.
-fn ask(config: &Config) -> Result<(Arc<Names>, BTreeMap<String, Vec<Server>>), String> {
+fn ask(config: &Config) -> Result<(Arc<Names>, Lists), String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -60,7 +58,7 @@ pub fn explain(
     let config = &loaded.config;
     let (names, servers) = ask(config)?;
     let mut registry = Registry::new(Here::new(node, zone));
-    registry.hosts(names.addresses(&Questions::of(config, &servers)));
+    registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
     let build = Build::new(
         config,
         &servers,

@@ -12,13 +12,14 @@ use socket2::Socket;
 use super::{
     Proxy, State,
     dns::{Failure, Questions},
-    front, run,
+    front::{self, Lists},
+    run,
 };
 use crate::{
     client::bind,
     config::{
         ConfigError, Loaded,
-        schema::{Config, Server, Source},
+        schema::{Config, Source},
     },
     dialect::Dialect,
     members::Registry,
@@ -56,7 +57,7 @@ fn hint(error: &std::io::Error) -> &'static str {
 pub(super) struct Wanted {
     pub(super) loaded: Loaded,
     /// The servers of each pool, whatever their source.
-    pub(super) servers: BTreeMap<String, Vec<Server>>,
+    pub(super) servers: Lists,
     /// What the names in their addresses stand for.
     pub(super) hosts: BTreeMap<String, IpAddr>,
 }
@@ -64,7 +65,7 @@ pub(super) struct Wanted {
 /// Everything that was made of a configuration before anything was changed.
 pub(super) struct Made {
     pub(super) loaded: Loaded,
-    pub(super) servers: BTreeMap<String, Vec<Server>>,
+    pub(super) servers: Lists,
     pub(super) hosts: BTreeMap<String, IpAddr>,
     /// One for each worker, and one for the control thread.
     pub(super) trees: Vec<Tree>,
@@ -91,7 +92,7 @@ pub(super) fn make(
         servers,
         hosts,
     } = wanted;
-    registry.hosts(hosts.clone());
+    registry.set_hosts(hosts.clone());
     let config = &loaded.config;
     let mut listeners = known.to_vec();
     for listener in &config.listeners {
@@ -147,7 +148,7 @@ pub(super) fn make(
 }
 
 /// The configuration's own text and the lists of servers it names: the same on every proxy that runs the same.
-fn version(loaded: &Loaded, servers: &BTreeMap<String, Vec<Server>>) -> String {
+fn version(loaded: &Loaded, servers: &Lists) -> String {
     let lists = xxhash_rust::xxh3::xxh3_64(format!("{servers:?}").as_bytes());
     format!("{}-{:08x}", loaded.version_hash, lists as u32)
 }

@@ -65,7 +65,7 @@ impl Registry {
     }
 
     /// This is what names stand for from now on.
-    pub fn hosts(&mut self, hosts: BTreeMap<String, IpAddr>) {
+    pub fn set_hosts(&mut self, hosts: BTreeMap<String, IpAddr>) {
         self.hosts = hosts;
     }
 

@@ -31,7 +31,7 @@ use tokio::{
 pub(super) use self::questions::{Questions, hosts};
 use self::{ask::Asker, hosts::Hosts, standing::Standing};
 pub use self::{ask::Failure, standing::Asked};
-use super::front;
+use super::front::{self, Lists};
 use crate::config::{
     ConfigError,
     schema::{Config, Dns, Server, Source},
@@ -119,10 +119,7 @@ impl Names {
     }
 
     /// Asks what a configuration asks, waits for the first answers, and returns the lists of its servers.
-    pub(super) async fn begin(
-        self: &Arc<Self>,
-        config: &Config,
-    ) -> Result<BTreeMap<String, Vec<Server>>, ConfigError> {
+    pub(super) async fn begin(self: &Arc<Self>, config: &Config) -> Result<Lists, ConfigError> {
         let mut servers = front::listed(config)?;
         self.follow(&Questions::of(config, &servers));
         self.first().await;
@@ -141,7 +138,7 @@ impl Names {
     }
 
     /// The lists that DNS has named; others stay as they are.
-    pub(super) fn list(&self, config: &Config, servers: &mut BTreeMap<String, Vec<Server>>) {
+    pub(super) fn list(&self, config: &Config, servers: &mut Lists) {
         for (pool, spec) in &config.pools {
             if let Source::Dns(question) = &spec.source
                 && let Some(named) = self.servers(question)

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    config::schema::{Config, Dns, Route, Server, Source},
+    config::schema::{Config, Dns, Route, Source},
+    control::front::Lists,
     members::Address,
 };
 
@@ -16,7 +17,7 @@ pub(in crate::control) struct Questions {
 
 impl Questions {
     /// `servers` are those of its pools, as far as they are known.
-    pub(in crate::control) fn of(config: &Config, servers: &BTreeMap<String, Vec<Server>>) -> Self {
+    pub(in crate::control) fn of(config: &Config, servers: &Lists) -> Self {
         let lists = config.pools.values().filter_map(|pool| match &pool.source {
             Source::Dns(question) => Some(question.clone()),
             _ => None,
@@ -35,10 +36,7 @@ impl Questions {
 }
 
 /// The names of hosts that servers are on, by pool. A server that stands in a route is a pool of its own.
-pub(in crate::control) fn hosts(
-    config: &Config,
-    servers: &BTreeMap<String, Vec<Server>>,
-) -> BTreeMap<String, BTreeSet<String>> {
+pub(in crate::control) fn hosts(config: &Config, servers: &Lists) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut add = |pool: &str, address: &str| {
         if let Some(Address::Host(host, _)) = Address::parse(address) {

@@ -24,7 +24,11 @@ impl Choose for Nearest {
             return "the first of its children".into();
         };
         let mut text = format!("distance {:?}", member.distance).to_lowercase();
-        let nowhere = |index: &usize| children.member(*index).is_some_and(|member| member.socket.is_none());
+        let nowhere = |index: &usize| {
+            children
+                .member(*index)
+                .is_some_and(|member| member.socket.is_none())
+        };
         match (0..chosen).filter(|passed| !nowhere(passed)).count() {
             0 => {}
             passed => text.push_str(&format!("; {passed} nearer ejected")),
