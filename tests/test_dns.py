@@ -1,9 +1,6 @@
 """Members by DNS: whoever a name stands for is served, as soon as an answer says so, and no bad answer changes anything."""
 
 import json
-import os
-import socket
-import subprocess
 import time
 
 import pytest
@@ -11,7 +8,7 @@ from dnslib import RCODE
 
 from harness import ports, until
 from harness.load import Load
-from harness.names import Names
+from harness.names import TROUBLES, Names, System, may_mount, rcode
 from harness.proxy import config
 
 NAME = "memcached.cache.svc.cluster.local"
@@ -29,20 +26,8 @@ def names(cleanup):
 @pytest.fixture
 def nodes(memcached):
     """A memcached on each host, all on one port, as the pods of a Service are."""
-    port = _port(HOSTS)
+    port = ports.free_on(HOSTS)
     return [memcached(host=host, port=port) for host in HOSTS]
-
-
-def _port(hosts):
-    """One that is free on all of them."""
-    while True:
-        port = ports.free(hosts[0])
-        try:
-            for host in hosts:
-                socket.create_server((host, port)).close()
-        except OSError:
-            continue
-        return port
 
 
 def pool(names, port, interval="100ms", **keys):
@@ -113,39 +98,6 @@ def test_the_order_of_an_answer_changes_nothing(names, nodes, proxima):
     answered(proxy, 20)
     assert members(proxy) == addresses(nodes)
     assert proxy.version() == version and proxy.metric("config_reloads_total") == 0
-
-
-def rcode(code):
-    def trouble(request, reply, transport):
-        bad = request.reply()
-        bad.header.rcode = code
-        return bad.pack()
-
-    return trouble
-
-
-def truncated(request, reply, transport):
-    """Some of it by UDP, and nothing by TCP."""
-    if transport == "tcp":
-        return None
-    part = request.reply()
-    part.header.tc = 1
-    return part.pack()
-
-
-TROUBLES = {
-    "NXDOMAIN": rcode(RCODE.NXDOMAIN),
-    "SERVFAIL": rcode(RCODE.SERVFAIL),
-    "REFUSED": rcode(RCODE.REFUSED),
-    "empty": rcode(RCODE.NOERROR),
-    "silence": lambda request, reply, transport: None,
-    "garbage": lambda request, reply, transport: reply[:2] + b"\xff" * 40,
-    "half": lambda request, reply, transport: reply[:-20],
-    "not a reply": lambda request, reply, transport: request.pack(),
-    "another id": lambda request, reply, transport: b"\0\0" + reply[2:],
-    "another question": lambda request, reply, transport: reply.replace(b"memcached", b"memcachee"),
-    "truncated": truncated,
-}
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
@@ -348,25 +300,17 @@ def test_explain_asks_dns_without_a_running_proxy(names, command, tmp_path):
     assert done.returncode == 0 and "127.0.0.9:11211" in done.stdout, done
 
 
-def _may_mount():
-    command = ["unshare", "--mount", "mount", "--bind", "/etc/hostname", "/etc/hosts"]
-    return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
-
-
-@pytest.mark.skipif(not _may_mount(), reason="only root has a resolv.conf of its own, and port 53")
+@pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53")
 def test_the_system_says_whom_to_ask(cleanup, nodes, proxima, tmp_path):
-    """As in a pod: a search list, ndots:5, the address of the cluster's DNS; and a name of its own in /etc/hosts."""
-    names = Names("127.53.53.53", 53)
-    cleanup.callback(names.stop)
+    """As in a pod; and a name of its own in /etc/hosts."""
+    system = System(tmp_path)
+    cleanup.callback(system.stop)
+    names, resolv, hosts = system.names, system.resolv, system.hosts
     names.set(NAME, *HOSTS)
-    resolv, hosts = tmp_path / "resolv.conf", tmp_path / "hosts"
-    search = "search cache.svc.cluster.local svc.cluster.local cluster.local\n"
-    resolv.write_text(f"{search}nameserver {names.host}\noptions ndots:5\n")
     hosts.write_text(f"{HOSTS[1]} own\n")
-    mounts = f"mount --bind {resolv} /etc/resolv.conf && mount --bind {hosts} /etc/hosts && exec \"$@\""
     port = port_of(nodes[0])
     pools = {"cache": {"dns": f"{NAME}:{port}"}, "own": {"dns": f"own:{port}"}}
-    proxy = proxima(config(COPIES, pools, "own"), before=["unshare", "--mount", "sh", "-c", mounts, "sh"])
+    proxy = proxima(config(COPIES, pools, "own"), before=system.before)
     assert members(proxy) == [*addresses(nodes), nodes[1].address]
     assert {name for name, *_ in names.asked} == {NAME}
     # The files are read again when they change.

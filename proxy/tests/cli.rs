@@ -132,7 +132,7 @@ fn check_says_all_there_is_to_say() {
     );
     let unresolved = said(&["proxima", "check", name]);
     assert_eq!(unresolved.code, 0);
-    let about = format!("{name}: pools.a: `nowhere.invalid:1` does not resolve here (");
+    let about = format!("{name}: pool a: `nowhere.invalid` does not resolve here (");
     assert!(
         unresolved.err.starts_with(&about) && unresolved.err.lines().count() == 1,
         "{}",

@@ -1,8 +1,11 @@
-"""A DNS server on loopback, by UDP and TCP, whose records a test changes while it runs."""
+"""A DNS server on loopback, by UDP and TCP, whose records a test changes while it runs; and a system that asks it."""
 
+import os
+import pathlib
 import random
 import socket
 import struct
+import subprocess
 import threading
 
 from dnslib import AAAA, QTYPE, RCODE, RR, SRV, A, DNSRecord
@@ -110,3 +113,70 @@ class Names:
             except OSError:
                 pass
             sock.close()
+
+
+def rcode(code):
+    def trouble(request, reply, transport):
+        bad = request.reply()
+        bad.header.rcode = code
+        return bad.pack()
+
+    return trouble
+
+
+def truncated(request, reply, transport):
+    """Some of it by UDP, and nothing by TCP."""
+    if transport == "tcp":
+        return None
+    part = request.reply()
+    part.header.tc = 1
+    return part.pack()
+
+
+TROUBLES = {
+    "NXDOMAIN": rcode(RCODE.NXDOMAIN),
+    "SERVFAIL": rcode(RCODE.SERVFAIL),
+    "REFUSED": rcode(RCODE.REFUSED),
+    "empty": rcode(RCODE.NOERROR),
+    "silence": lambda request, reply, transport: None,
+    "garbage": lambda request, reply, transport: reply[:2] + b"\xff" * 40,
+    "half": lambda request, reply, transport: reply[:-20],
+    "not a reply": lambda request, reply, transport: request.pack(),
+    "another id": lambda request, reply, transport: b"\0\0" + reply[2:],
+    "another question": lambda request, reply, transport: reply.replace(b"memcached", b"memcachee"),
+    "truncated": truncated,
+}
+
+
+def may_mount():
+    """Only root has files of a system of its own, and port 53."""
+    command = ["unshare", "--mount", "mount", "--bind", "/etc/hostname", "/etc/hosts"]
+    return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
+
+
+class System:
+    """`resolv` and `hosts` stand in for /etc/resolv.conf and /etc/hosts of what is started behind the command `before`.
+
+    They name the DNS server `names`, as in a pod: a search list, ndots:5, the address of the cluster's DNS.
+    """
+
+    def __init__(self, folder):
+        self.names = _on_port_53()
+        self.resolv, self.hosts = pathlib.Path(folder) / "resolv.conf", pathlib.Path(folder) / "hosts"
+        search = "search cache.svc.cluster.local svc.cluster.local cluster.local\n"
+        self.resolv.write_text(f"{search}nameserver {self.names.host}\noptions ndots:5\n")
+        self.hosts.write_text("")
+        mounts = f"mount --bind {self.resolv} /etc/resolv.conf && mount --bind {self.hosts} /etc/hosts"
+        self.before = ["unshare", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh"]
+
+    def stop(self):
+        self.names.stop()
+
+
+def _on_port_53():
+    """On an address where nobody else, maybe another run of the tests, has one."""
+    while True:
+        try:
+            return Names(f"127.53.{random.randrange(256)}.{random.randrange(1, 255)}", 53)
+        except OSError:
+            continue

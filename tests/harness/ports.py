@@ -24,6 +24,20 @@ def free(host="127.0.0.1"):
         return port
 
 
-def address(host="127.0.0.1"):
-    """`host:port` with a free port."""
-    return f"[{host}]:{free(host)}" if ":" in host else f"{host}:{free(host)}"
+def address(host="127.0.0.1", port=None):
+    """`host:port` with this port, or a free one."""
+    port = port or free(host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def free_on(hosts):
+    """One that is free on all of them."""
+    while True:
+        port = free(hosts[0])
+        try:
+            for host in hosts:
+                with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
+                    sock.bind((host, port))
+        except OSError:
+            continue
+        return port

@@ -18,7 +18,7 @@ class Memcached:
     """A memcached of its own on a free port of `host`, or on this one."""
 
     def __init__(self, host="127.0.0.1", port=None, threads=1, memory=64, item=None, options=()):
-        self.address = f"{host}:{port}" if port else ports.address(host)
+        self.address = ports.address(host, port)
         port = self.address.rsplit(":", 1)[1]
         self._command = [MEMCACHED, "-l", host, "-p", port, "-U", "0", "-t", str(threads), "-m", str(memory)]
         if item:

@@ -22,7 +22,13 @@ pub(super) struct Row {
     pool: String,
     name: String,
     address: String,
+    /// Where the name in its address is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolves_to: Option<String>,
     state: Health,
+    /// Why it is ejected without having been asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
     distance: Distance,
     zone: Option<String>,
     weight: f64,
@@ -91,7 +97,9 @@ fn rows(proxy: &Proxy) -> Vec<Row> {
             pool: member.pool.to_string(),
             name: member.name.clone(),
             address: member.address.clone(),
+            resolves_to: Some(member.endpoint()).filter(|at| *at != member.address),
             state: member.health.state(),
+            why: proxy.unresolved(&member),
             distance: member.distance,
             zone: member.zone.clone(),
             weight: member.weight,

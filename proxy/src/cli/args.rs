@@ -183,7 +183,7 @@ impl From<LogLevel> for tracing::Level {
 /// Say whether a configuration file is good
 ///
 /// Exits with 0 when it is. Otherwise one line for each mistake says file, line, column, the key, what is wrong and what
-/// would be right. Names of servers that do not resolve here are warned of.
+/// would be right. Names of servers that do not resolve here are warned of: such a server is ejected until its name does.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example:\n  proxima check proxima.yaml && kill -HUP $(pidof proxima)")]
 pub(super) struct Check {

@@ -1,7 +1,6 @@
 //! The command line: what is asked, and the answers that need no data plane.
 
 mod args;
-mod names;
 
 use std::{ffi::OsString, path::Path};
 
@@ -10,10 +9,13 @@ use clap::{CommandFactory, Parser, error::ErrorKind};
 use args::{Cli, Command, Config};
 pub use args::{Explain, Here, LogFormat, LogLevel, Run};
 
-use crate::config::{
-    self,
-    compat::mcrouter::{self, Exit, Front, Start},
-    describe,
+use crate::{
+    config::{
+        self,
+        compat::mcrouter::{self, Exit, Front, Start},
+        describe,
+    },
+    control,
 };
 
 /// What is asked of the program.
@@ -112,8 +114,16 @@ fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
 fn check(file: &Path) -> Answer {
     match config::load(file) {
         Ok(loaded) => {
-            let unresolved = names::unresolved(&loaded.config).into_iter();
-            let unresolved = unresolved.map(|warning| format!("{}: {warning}", file.display()));
+            let unresolved = match control::unresolved(&loaded.config) {
+                Ok(unresolved) => unresolved,
+                Err(error) => return Answer::bad(1, error),
+            };
+            let unresolved = unresolved.into_iter().map(|(pool, name, why)| {
+                let file = file.display();
+                format!(
+                    "{file}: pool {pool}: `{name}` does not resolve here ({why}); its server is ejected until it does"
+                )
+            });
             Answer {
                 out: format!("{}: good, version {}\n", file.display(), loaded.version_hash),
                 err: (loaded.warnings.into_iter().chain(unresolved))

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use super::dns::Names;
 use crate::{
     cli::Run,
     config::{self, Complaint, ConfigError, Loaded, compat::mcrouter, schema},
@@ -112,17 +111,17 @@ impl Front for Mcrouter {
     }
 }
 
-/// The lists of servers of pools, whatever their source. One that DNS has not named yet is empty.
-pub(super) fn servers(
-    config: &schema::Config,
-    names: &Names,
-) -> Result<BTreeMap<String, Vec<schema::Server>>, ConfigError> {
+/// The servers of each pool.
+pub(super) type Lists = BTreeMap<String, Vec<schema::Server>>;
+
+/// The lists of servers of pools. One that DNS names is empty.
+pub(super) fn listed(config: &schema::Config) -> Result<Lists, ConfigError> {
     let mut listed = BTreeMap::new();
     for (name, pool) in &config.pools {
         let servers = match &pool.source {
             schema::Source::Static(servers) => servers.clone(),
             schema::Source::File(path) => config::servers::load(path)?,
-            schema::Source::Dns(question) => names.servers(question).unwrap_or_default(),
+            schema::Source::Dns(_) => Vec::new(),
         };
         listed.insert(name.clone(), servers);
     }

@@ -26,6 +26,7 @@ mod workers;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -33,17 +34,15 @@ use std::{
 
 pub use self::copies::CopyFigures;
 use self::{
-    copies::{
-        Copies,
-        absent::{Absent, Servers},
-    },
+    copies::{Copies, absent::Absent},
     dns::Names,
+    front::Lists,
     workers::Workers,
 };
 pub use self::{
     dns::{Asked, Failure},
     front::{Embedded, Front, Mcrouter, Yaml},
-    offline::explain,
+    offline::{explain, unresolved},
     run::{Options, StartError, run},
 };
 use crate::{
@@ -52,7 +51,7 @@ use crate::{
     dialect::Dialect,
     figures::Figures,
     members::{
-        Member, Registry,
+        Address, Member, Registry,
         copies::{Snapshot, Standing},
     },
     reactor::Io,
@@ -81,9 +80,11 @@ struct State {
     registry: Registry,
     loaded: Loaded,
     /// The servers of each pool.
-    servers: Servers,
+    servers: Lists,
     /// Copies that are named no more.
     absent: Absent,
+    /// What the names in their addresses stand for.
+    hosts: BTreeMap<String, IpAddr>,
     /// The control thread's own tree, for `explain`.
     tree: Tree,
     /// Listener addresses as configured, by number; and as bound.
@@ -239,20 +240,33 @@ impl Proxy {
         pools
     }
 
-    /// How the question to DNS stands that each such pool asks, with the name that is asked for.
+    /// How the questions to DNS stand that each pool asks, with the names that are asked for.
     pub fn questions(&self) -> Vec<(String, String, Asked)> {
         let state = self.state();
-        let standing = |source: &Source| match source {
-            Source::Dns(question) => Some((question.name.clone(), self.names.standing(question)?)),
+        let config = &state.loaded.config;
+        let lists = config.pools.iter().filter_map(|(pool, spec)| match &spec.source {
+            Source::Dns(question) => {
+                let asked = self.names.standing(question)?;
+                Some((pool.clone(), question.name.clone(), asked))
+            }
             _ => None,
+        });
+        let hosts = dns::hosts(config, &state.servers).into_iter();
+        let hosts = hosts.flat_map(|(pool, names)| names.into_iter().map(move |name| (pool.clone(), name)));
+        let hosts = hosts.filter_map(|(pool, name)| {
+            let asked = self.names.host(&name)?;
+            Some((pool, name, asked))
+        });
+        lists.chain(hosts).collect()
+    }
+
+    /// Why nobody knows where this member is; none: it is known.
+    pub fn unresolved(&self, member: &Member) -> Option<String> {
+        let host = match (&member.socket, Address::parse(&member.address)) {
+            (None, Some(Address::Host(host, _))) => host,
+            _ => return None,
         };
-        let pools = state.loaded.config.pools.iter();
-        pools
-            .filter_map(|(pool, spec)| {
-                let (name, standing) = standing(&spec.source)?;
-                Some((pool.clone(), name, standing))
-            })
-            .collect()
+        Some(format!("its name does not resolve: {}", self.names.why_not(host)))
     }
 
     /// The files that make up the configuration.

@@ -3,18 +3,49 @@
 use std::{net::IpAddr, sync::Arc};
 
 use super::{
-    dns::{self, Names},
-    front, host,
+    dns::{self, Names, Questions},
+    front::Lists,
+    host,
     reload::ReloadError,
 };
 use crate::{
-    config::Loaded,
+    config::{Loaded, schema::Config},
     dialect::{Dialect, Memcache},
     members::{Here, Registry, copies::Views},
     route::{self, Build, Random},
 };
 
-/// Where a request for `key` would go, for each listener, with every server taken to be up.
+/// Asks for every name once; returns what was answered in time, and the servers of each pool.
+fn ask(config: &Config) -> Result<(Arc<Names>, Lists), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let names = Arc::new(Names::new(runtime.handle().clone()));
+    let servers = runtime
+        .block_on(names.begin(config))
+        .map_err(|error| error.to_string())?;
+    Ok((names, servers))
+}
+
+/// The names of servers that do not resolve here: pool, name, and why.
+///
+/// # Errors
+/// A list of servers cannot be read.
+pub fn unresolved(config: &Config) -> Result<Vec<(String, String, String)>, String> {
+    let (names, servers) = ask(config)?;
+    let known = names.addresses(&Questions::of(config, &servers));
+    let mut found = Vec::new();
+    for (pool, hosts) in dns::hosts(config, &servers) {
+        for host in hosts.into_iter().filter(|host| !known.contains_key(host)) {
+            let why = names.why_not(&host).to_string();
+            found.push((pool.clone(), host, why));
+        }
+    }
+    Ok(found)
+}
+
+/// Where a request for `key` would go, for each listener, with every server taken to be up that has an address.
 ///
 /// # Errors
 /// The configuration cannot be used, or this is no request.
@@ -26,15 +57,9 @@ pub fn explain(
     key: &str,
 ) -> Result<String, String> {
     let config = &loaded.config;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
-    let names = Arc::new(Names::new(runtime.handle().clone()));
-    names.follow(&dns::questions(config));
-    runtime.block_on(names.first());
-    let servers = front::servers(config, &names).map_err(|error| error.to_string())?;
+    let (names, servers) = ask(config)?;
     let mut registry = Registry::new(Here::new(node, zone));
+    registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
     let build = Build::new(
         config,
         &servers,

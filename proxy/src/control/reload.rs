@@ -1,6 +1,8 @@
 //! From a changed file to trees in every worker: whole or not at all.
 
 use std::{
+    collections::BTreeMap,
+    net::IpAddr,
     sync::{Arc, MutexGuard, PoisonError, mpsc},
     time::{Instant, SystemTime},
 };
@@ -9,9 +11,10 @@ use socket2::Socket;
 
 use super::{
     Proxy, State,
-    copies::absent::{Absent, Servers},
-    dns::{self, Failure},
-    front, host,
+    copies::absent::Absent,
+    dns::{Failure, Questions},
+    front::{self, Lists},
+    host,
 };
 use crate::{
     client::bind,
@@ -55,16 +58,19 @@ fn hint(error: &std::io::Error) -> &'static str {
 pub(super) struct Wanted {
     pub(super) loaded: Loaded,
     /// The servers of each pool, whatever their source.
-    pub(super) servers: Servers,
+    pub(super) servers: Lists,
     /// Copies that are named no more.
     pub(super) absent: Absent,
+    /// What the names in their addresses stand for.
+    pub(super) hosts: BTreeMap<String, IpAddr>,
 }
 
 /// Everything that was made of a configuration before anything was changed.
 pub(super) struct Made {
     pub(super) loaded: Loaded,
-    pub(super) servers: Servers,
+    pub(super) servers: Lists,
     pub(super) absent: Absent,
+    pub(super) hosts: BTreeMap<String, IpAddr>,
     /// One for each worker, and one for the control thread.
     pub(super) trees: Vec<Tree>,
     pub(super) listeners: Vec<String>,
@@ -89,7 +95,9 @@ pub(super) fn make(
         loaded,
         servers,
         absent,
+        hosts,
     } = wanted;
+    registry.set_hosts(hosts.clone());
     let config = &loaded.config;
     let mut listeners = known.to_vec();
     for listener in &config.listeners {
@@ -137,6 +145,7 @@ pub(super) fn make(
         loaded,
         servers,
         absent,
+        hosts,
         trees,
         listeners,
         warnings,
@@ -146,7 +155,7 @@ pub(super) fn make(
 }
 
 /// The configuration's own text and the lists of servers it names: the same on every proxy that runs the same.
-fn version(loaded: &Loaded, servers: &Servers) -> String {
+fn version(loaded: &Loaded, servers: &Lists) -> String {
     let lists = xxhash_rust::xxh3::xxh3_64(format!("{servers:?}").as_bytes());
     format!("{}-{:08x}", loaded.version_hash, lists as u32)
 }
@@ -165,6 +174,15 @@ fn read_at_start(running: &Config, wanted: &Config) -> Vec<&'static str> {
         .collect()
 }
 
+impl State {
+    /// What has to be asked for what runs.
+    fn questions(&self) -> Questions {
+        let mut questions = Questions::of(&self.loaded.config, &self.servers);
+        questions.extend(Questions::of(&self.loaded.config, &self.absent.servers()));
+        questions
+    }
+}
+
 impl Proxy {
     /// Reads the configuration again; the running one stays if it is refused. Returns whether anything changed.
     ///
@@ -175,7 +193,7 @@ impl Proxy {
         self.read_again()
     }
 
-    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+    fn turn(&self) -> MutexGuard<'_, ()> {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -184,7 +202,7 @@ impl Proxy {
         let mut state = self.state();
         state.waits = matches!(result, Err(ReloadError::Unanswered { .. }));
         if !state.waits {
-            self.names.follow(&dns::questions(&state.loaded.config));
+            self.names.follow(&state.questions());
         }
         match &result {
             Ok(changed) => {
@@ -202,13 +220,17 @@ impl Proxy {
 
     fn try_reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let loaded = self.front.load()?;
-        let running = self.state().loaded.config.clone();
-        let mut questions = dns::questions(&running);
-        questions.extend(dns::questions(&loaded.config));
+        let mut servers = front::listed(&loaded.config)?;
+        let mut questions = Questions::of(&loaded.config, &servers);
+        let running = {
+            let state = self.state();
+            questions.extend(state.questions());
+            state.loaded.config.clone()
+        };
         self.names.follow(&questions);
         self.names.wait_for_first();
         self.answered(&loaded.config, &running)?;
-        let servers = front::servers(&loaded.config, &self.names)?;
+        self.names.list(&loaded.config, &mut servers);
         self.replace(&mut self.state(), loaded, servers)
     }
 
@@ -235,31 +257,22 @@ impl Proxy {
         Ok(())
     }
 
-    /// Puts what DNS says now into the running configuration; nothing else of it is read again. A configuration that was
+    /// Puts what DNS says now into the running configuration, and waits no longer for absent copies whose grace has ended; nothing
+    /// else of it is read again. A configuration that was
     /// refused for want of an answer is tried once more.
     pub(super) fn renew(self: &Arc<Self>) {
         let _turn = self.turn();
         let mut state = self.state();
         let mut servers = state.servers.clone();
-        for (pool, spec) in &state.loaded.config.pools {
-            if let Source::Dns(question) = &spec.source
-                && let Some(named) = self.names.servers(question)
-            {
-                servers.insert(pool.clone(), named);
-            }
-        }
-        if servers != state.servers {
-            let mut loaded = state.loaded.clone();
-            // They were told when it was read.
-            loaded.warnings.clear();
-            match self.replace(&mut state, loaded, servers) {
-                Ok(changed) => state.reloads += u64::from(changed),
-                Err(error) => {
-                    state.failures += 1;
-                    tracing::error!(
-                        "the servers that DNS names cannot be used, those before them stay: {error}"
-                    );
-                }
+        self.names.list(&state.loaded.config, &mut servers);
+        let mut loaded = state.loaded.clone();
+        // They were told when it was read.
+        loaded.warnings.clear();
+        match self.replace(&mut state, loaded, servers) {
+            Ok(changed) => state.reloads += u64::from(changed),
+            Err(error) => {
+                state.failures += 1;
+                tracing::error!("the servers that DNS names cannot be used, those before them stay: {error}");
             }
         }
         let waits = state.waits;
@@ -271,22 +284,25 @@ impl Proxy {
     }
 
     /// Makes everything, and hands it out if it differs from what runs.
-    pub(super) fn replace(
+    fn replace(
         self: &Arc<Self>,
         state: &mut State,
         loaded: Loaded,
-        servers: Servers,
+        servers: Lists,
     ) -> Result<bool, ReloadError> {
         let absent = state.absent.after(
             (&state.loaded.config, &state.servers),
             (&loaded.config, &servers),
             Instant::now(),
         );
+        let mut questions = Questions::of(&loaded.config, &servers);
+        questions.extend(Questions::of(&loaded.config, &absent.servers()));
         let made = make(
             Wanted {
                 loaded,
                 servers,
                 absent,
+                hosts: self.names.addresses(&questions),
             },
             &mut state.registry,
             &state.listeners,
@@ -306,7 +322,7 @@ impl Proxy {
             .trees
             .first()
             .is_some_and(|tree| tree.version == state.tree.version);
-        let same = same && made.absent == state.absent;
+        let same = same && made.absent == state.absent && made.hosts == state.hosts;
         if same && made.opened.is_empty() && made.closed.is_empty() {
             return Ok(false);
         }
@@ -338,6 +354,7 @@ impl Proxy {
         state.loaded = made.loaded;
         state.servers = made.servers;
         state.absent = made.absent;
+        state.hosts = made.hosts;
         self.welcome_copies(state, &before);
         let (done, all) = mpsc::channel();
         let limits = state.loaded.config.limits.clone();

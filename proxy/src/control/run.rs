@@ -16,8 +16,8 @@ use tokio::{
 use super::{
     Front, Proxy, State,
     copies::{Copies, absent::Absent},
-    dns::{self, Names},
-    front, host,
+    dns::{Names, Questions},
+    host,
     reload::{ReloadError, Wanted, make},
     watch::Watch,
     workers::{Make, Workers},
@@ -101,22 +101,17 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
     let memory = loaded.config.embedded.memory;
     // A name that does not resolve yet is no reason to stay away: nodes come up in any order.
     let names = Arc::new(Names::new(runtime.handle().clone()));
-    names.follow(&dns::questions(&loaded.config));
-    runtime.block_on(names.first());
-    let servers = front::servers(&loaded.config, &names).map_err(ReloadError::from)?;
-    let made = make(
-        Wanted {
-            loaded,
-            servers,
-            absent: Absent::default(),
-        },
-        &mut registry,
-        &[],
-        &[],
-        workers,
-        host_id,
-        dialect,
-    )?;
+    let servers = runtime
+        .block_on(names.begin(&loaded.config))
+        .map_err(ReloadError::from)?;
+    let hosts = names.addresses(&Questions::of(&loaded.config, &servers));
+    let wanted = Wanted {
+        loaded,
+        servers,
+        absent: Absent::default(),
+        hosts,
+    };
+    let made = make(wanted, &mut registry, &[], &[], workers, host_id, dialect)?;
 
     let started = Instant::now();
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -152,6 +147,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         loaded: made.loaded.clone(),
         servers: BTreeMap::new(),
         absent: Absent::default(),
+        hosts: BTreeMap::new(),
         tree: Tree::empty(dialect),
         listeners: Vec::new(),
         bound: Vec::new(),
@@ -306,6 +302,7 @@ pub(crate) async fn reload(proxy: &Arc<Proxy>) {
 
 /// The same, when DNS names other servers.
 async fn renew(proxy: &Arc<Proxy>) {
+    proxy.names.settled().await;
     let proxy = Arc::clone(proxy);
     let _ = tokio::task::spawn_blocking(move || proxy.renew()).await;
 }

@@ -60,6 +60,13 @@ impl Health {
         }
     }
 
+    /// Of one that was never asked, as nobody knows where it is.
+    pub fn ejected(eject: Eject) -> Self {
+        let health = Self::new(eject);
+        health.state.store(State::Ejected as u8, Relaxed);
+        health
+    }
+
     /// May it be asked?
     #[inline]
     pub fn is_up(&self) -> bool {

@@ -27,7 +27,8 @@ pub struct Member {
     pub name: String,
     /// As written in the configuration.
     pub address: String,
-    pub socket: SockAddr,
+    /// None: its name has no address yet. It is not asked, and will be another member when it has one.
+    pub socket: Option<SockAddr>,
     pub weight: f64,
     pub zone: Option<String>,
     pub distance: Distance,
@@ -47,7 +48,23 @@ impl Member {
     /// May it be asked?
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.health.is_up() || self.fail_open.load(Ordering::Relaxed)
+        self.health.is_up() || self.socket.is_some() && self.fail_open.load(Ordering::Relaxed)
+    }
+
+    /// What is answered while it may not be asked.
+    pub fn refusal(&self) -> String {
+        match self.socket {
+            Some(_) => format!("{} is ejected", self.address),
+            None => format!("{} is ejected: its name does not resolve", self.address),
+        }
+    }
+
+    /// Where it is. Two that are the same server have the same; one whose name has moved has another.
+    pub fn endpoint(&self) -> String {
+        match self.socket.as_ref().and_then(SockAddr::as_socket) {
+            Some(at) => at.to_string(),
+            None => self.address.clone(),
+        }
     }
 }
 

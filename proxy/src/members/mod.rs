@@ -1,5 +1,6 @@
 //! Who the servers are, how far away, and in what state.
 
+mod address;
 pub mod copies;
 mod distance;
 mod health;
@@ -8,6 +9,7 @@ pub mod probe;
 mod registry;
 
 pub use self::{
+    address::Address,
     distance::{Distance, Here},
     health::{Eject, Failure, Health, State},
     member::{Member, MemberId},

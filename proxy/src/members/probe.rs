@@ -19,13 +19,14 @@ use crate::dialect::{Conversation, Login, Message, Side, Transform};
 /// It cannot be reached, is late, or answers nonsense.
 pub async fn probe(member: &Member) -> io::Result<()> {
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-    if let Some(address) = member.socket.as_socket() {
+    let socket = member.socket.as_ref().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    if let Some(address) = socket.as_socket() {
         let stream = timeout(member.connect_timeout, TcpStream::connect(address))
             .await
             .map_err(late)??;
         return timeout(member.timeout, ask(stream, member)).await.map_err(late)?;
     }
-    let path = member.socket.as_pathname().ok_or(io::ErrorKind::InvalidInput)?;
+    let path = socket.as_pathname().ok_or(io::ErrorKind::InvalidInput)?;
     let stream = timeout(member.connect_timeout, UnixStream::connect(path))
         .await
         .map_err(late)??;

@@ -1,20 +1,16 @@
 //! Every member that any snapshot names. What makes it that member is where it is and what it is called: when its settings
-//! change, it keeps its number, its lanes, and what a copy owes.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "where members are made, off the workers"
-)]
+//! change, it keeps its number, its lanes, and what a copy owes; when its name stands for another address, it is another one.
 
 use std::{
-    collections::{HashMap, HashSet},
-    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    collections::{BTreeMap, HashMap, HashSet},
+    net::{IpAddr, SocketAddr},
     sync::{Arc, atomic::AtomicBool},
 };
 
 use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
-use super::{Eject, Health, Here, Member, MemberId};
+use super::{Address, Distance, Eject, Health, Here, Member, MemberId};
 use crate::{
     config::schema::{Pool, Server},
     dialect::Dialect,
@@ -24,10 +20,12 @@ use crate::{
 #[derive(Debug)]
 pub struct Registry {
     here: Here,
+    /// What the names of hosts stand for now; one that is not there has no address yet.
+    hosts: BTreeMap<String, IpAddr>,
     /// By identity and settings.
     members: HashMap<(Identity, String), Arc<Member>>,
-    known: HashMap<Identity, Known>,
-    health: HashMap<String, Arc<Health>>,
+    known: HashMap<Identity, MemberId>,
+    health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
     fail_open: HashMap<String, Arc<AtomicBool>>,
     free: Vec<u32>,
     next: u32,
@@ -39,15 +37,8 @@ struct Identity {
     address: String,
     name: Option<String>,
     is_copy: bool,
-}
-
-/// What stays the same for as long as a member lives.
-#[derive(Clone, Debug)]
-struct Known {
-    id: MemberId,
-    /// What its address meant when it came.
-    socket: SockAddr,
-    ip: Option<IpAddr>,
+    /// What its address means.
+    socket: Option<SockAddr>,
 }
 
 /// A server's address cannot be used.
@@ -63,6 +54,7 @@ impl Registry {
     pub fn new(here: Here) -> Self {
         Self {
             here,
+            hosts: BTreeMap::new(),
             members: HashMap::new(),
             known: HashMap::new(),
             health: HashMap::new(),
@@ -72,10 +64,15 @@ impl Registry {
         }
     }
 
+    /// This is what names stand for from now on.
+    pub fn set_hosts(&mut self, hosts: BTreeMap<String, IpAddr>) {
+        self.hosts = hosts;
+    }
+
     /// The member that `server` of `pool` is.
     ///
     /// # Errors
-    /// Its address is none, or its name does not resolve.
+    /// Its address is none.
     pub fn member(
         &mut self,
         pool: &str,
@@ -87,32 +84,44 @@ impl Registry {
             "{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
             server.weight, server.zone, spec.timeout, spec.connect_timeout, spec.eject,
         );
+        let socket = self.locate(&server.address).map_err(|reason| AddressError {
+            pool: pool.into(),
+            address: server.address.clone(),
+            reason,
+        })?;
         let identity = Identity {
             pool: pool.into(),
             address: server.address.clone(),
             name: server.name.clone(),
             is_copy: spec.replicated.is_some(),
+            socket: socket.clone(),
         };
         let key = (identity, settings);
         if let Some(member) = self.members.get(&key) {
             return Ok(Arc::clone(member));
         }
-        let Known { id, socket, ip } = self.know(&key.0).map_err(|reason| AddressError {
-            pool: pool.into(),
-            address: server.address.clone(),
-            reason,
-        })?;
+        let id = self.know(&key.0);
         let eject = Eject {
             failures: spec.eject.failures,
             probe_initial: spec.eject.probe_initial,
             probe_max: spec.eject.probe_max,
         };
-        let health_key = format!("{}\0{eject:?}", server.address);
-        let health = self
-            .health
-            .entry(health_key)
-            .or_insert_with(|| Arc::new(Health::new(eject)));
+        let health_key = (format!("{}\0{eject:?}", server.address), socket.clone());
+        let health = self.health.entry(health_key).or_insert_with(|| {
+            Arc::new(match socket {
+                Some(_) => Health::new(eject),
+                None => Health::ejected(eject),
+            })
+        });
         let health = Arc::clone(health);
+        let distance = match &socket {
+            Some(socket) => {
+                let ip = socket.as_socket().map(|at| at.ip());
+                self.here.distance(ip, server.zone.as_deref())
+            }
+            // Nobody knows, and it is not asked.
+            None => Distance::Elsewhere,
+        };
         let member = Arc::new(Member {
             id,
             pool: pool.into(),
@@ -121,7 +130,7 @@ impl Registry {
             socket,
             weight: server.weight,
             zone: server.zone.clone(),
-            distance: self.here.distance(ip, server.zone.as_deref()),
+            distance,
             dialect,
             timeout: spec.timeout,
             connect_timeout: spec.connect_timeout,
@@ -133,18 +142,28 @@ impl Registry {
         Ok(member)
     }
 
-    fn know(&mut self, identity: &Identity) -> Result<Known, String> {
-        if let Some(known) = self.known.get(identity) {
-            return Ok(known.clone());
+    /// Where the server at this address is; none: its name has no address yet.
+    fn locate(&self, address: &str) -> Result<Option<SockAddr>, String> {
+        match Address::parse(address) {
+            Some(Address::Path(path)) => SockAddr::unix(path).map(Some).map_err(|error| error.to_string()),
+            Some(Address::Ip(at)) => Ok(Some(at.into())),
+            Some(Address::Host(host, port)) => {
+                Ok(self.hosts.get(host).map(|&ip| SocketAddr::new(ip, port).into()))
+            }
+            None => Err("this is no address".into()),
         }
-        let (socket, ip) = resolve(&identity.address)?;
+    }
+
+    fn know(&mut self, identity: &Identity) -> MemberId {
+        if let Some(&id) = self.known.get(identity) {
+            return id;
+        }
         let id = MemberId(self.free.pop().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
         }));
-        let known = Known { id, socket, ip };
-        self.known.insert(identity.clone(), known.clone());
-        Ok(known)
+        self.known.insert(identity.clone(), id);
+        id
     }
 
     /// Forgets the members that nobody holds any more; their numbers may be given again.
@@ -152,28 +171,13 @@ impl Registry {
         self.members.retain(|_, member| Arc::strong_count(member) > 1);
         let held: HashSet<MemberId> = self.members.values().map(|member| member.id).collect();
         let free = &mut self.free;
-        self.known.retain(|_, known| {
-            let keep = held.contains(&known.id);
+        self.known.retain(|_, id| {
+            let keep = held.contains(id);
             if !keep {
-                free.push(known.id.0);
+                free.push(id.0);
             }
             keep
         });
         self.health.retain(|_, health| Arc::strong_count(health) > 1);
-    }
-}
-
-/// `host:port`, `[v6]:port` or `unix:/path`; names are looked up.
-fn resolve(address: &str) -> Result<(SockAddr, Option<IpAddr>), String> {
-    if let Some(path) = address.strip_prefix("unix:") {
-        return Ok((SockAddr::unix(path).map_err(|error| error.to_string())?, None));
-    }
-    let first: Option<SocketAddr> = address
-        .to_socket_addrs()
-        .map_err(|error| error.to_string())?
-        .next();
-    match first {
-        Some(found) => Ok((found.into(), Some(found.ip()))),
-        None => Err("the name has no address".into()),
     }
 }

@@ -194,7 +194,10 @@ impl Recorder<'_> {
             Node::Copies(copies) => self.copies(copies, &head, message, depth, note),
             Node::Leaf(Leaf::Member(member)) => {
                 let distance = format!("{:?}", member.distance).to_lowercase();
-                let state = format!("{:?}", member.health.state()).to_lowercase();
+                let state = match member.socket {
+                    Some(_) => format!("{:?}", member.health.state()).to_lowercase(),
+                    None => "ejected as its name does not resolve".into(),
+                };
                 let standing = match member.is_copy {
                     true => format!(", copy {:?}", self.views.standing(member.id)).to_lowercase(),
                     false => String::new(),

@@ -22,8 +22,7 @@ impl Engine {
     #[inline]
     pub(crate) fn send(&mut self, member: &Arc<Member>, request: &Request, message: &[u8], to: ReplyTo) {
         if !member.is_up() {
-            let text = format!("{} is ejected", member.address);
-            return self.deliver_error(to, member.dialect, Outcome::Ejected, &text);
+            return self.deliver_error(to, member.dialect, Outcome::Ejected, &member.refusal());
         }
         if member.is_copy && !self.may_ask(member, request) {
             let text = format!(

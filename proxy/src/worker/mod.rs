@@ -344,7 +344,11 @@ impl<R: Reactor> Worker<R> {
             index,
             generation: lane.generation,
         };
-        match self.reactor.connect(tag(peer), &lane.member.socket) {
+        let connected = match &lane.member.socket {
+            Some(socket) => self.reactor.connect(tag(peer), socket),
+            None => Err(std::io::ErrorKind::AddrNotAvailable.into()),
+        };
+        match connected {
             Ok(conn) => self.engine.attach(peer, conn),
             Err(error) => self.engine.lane_failed(index, lane.generation, Some(&error)),
         }

@@ -110,7 +110,7 @@ section! {
     /// One server. Its address alone is enough.
     #[short(address)]
     pub(super) struct ServerKeys {
-        /// `host:port`, `[v6]:port` or `unix:/path`.
+        /// `host:port`, `[v6]:port` or `unix:/path`. A host's name is asked for every second, and followed where it leads.
         address: ServerAddress,
         /// Share of the keys relative to the others.
         weight: Amount = 1.0,

@@ -10,11 +10,9 @@ use proxima_wire::hash::ketama_name;
 
 use crate::{
     config::schema::{Config, Server},
+    control::front::Lists,
     members::Member,
 };
-
-/// The servers of each pool.
-pub(in crate::control) type Servers = BTreeMap<String, Vec<Server>>;
 
 /// So many of one pool are waited for, as each may come to owe a list of keys; those that vanish beyond are gone at once.
 const MOST: usize = 32;
@@ -35,8 +33,8 @@ impl Absent {
     /// Who is waited for after a change. `running` and `before` are the configuration and the servers until now.
     pub(in crate::control) fn after(
         &self,
-        (running, before): (&Config, &Servers),
-        (wanted, named): (&Config, &Servers),
+        (running, before): (&Config, &Lists),
+        (wanted, named): (&Config, &Lists),
         now: Instant,
     ) -> Self {
         let grace = |config: &Config, pool: &str| -> Option<Duration> {
@@ -68,7 +66,7 @@ impl Absent {
         Self { pools }
     }
 
-    pub(in crate::control) fn servers(&self) -> Servers {
+    pub(in crate::control) fn servers(&self) -> Lists {
         let pools = self.pools.iter();
         let servers = |all: &Vec<Absentee>| all.iter().map(|absentee| absentee.server.clone()).collect();
         pools.map(|(pool, all)| (pool.clone(), servers(all))).collect()
@@ -108,7 +106,7 @@ mod tests {
         config::parse(&text, Path::new("test")).unwrap().config
     }
 
-    fn servers(addresses: &[&str]) -> Servers {
+    fn servers(addresses: &[&str]) -> Lists {
         let server = |address: &&str| Server {
             address: (*address).to_owned(),
             name: None,

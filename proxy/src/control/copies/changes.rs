@@ -76,12 +76,16 @@ impl Proxy {
             }
             let copies = &mut state.copies;
             let first = !begun.contains(&member.pool);
-            copies.begun.insert(Arc::clone(&member.pool));
+            if member.socket.is_some() {
+                // Without an address nobody has been written to: who comes with the first answers was there before.
+                copies.begun.insert(Arc::clone(&member.pool));
+            }
             let note = copies.notes.as_ref().map(|notes| notes.of(member));
             if let Some(met) = note.flatten().and_then(Note::met) {
                 copies.agreement.met(member.id, met);
             }
             let why = match note {
+                _ if member.socket.is_none() => "its name does not resolve",
                 _ if !first => "it is new: what it holds is not known",
                 Some(Some(note)) if note.owes.is_some() => "it missed writes before this process began",
                 Some(None) => "the state file does not know it",
@@ -94,11 +98,11 @@ impl Proxy {
             acts.extend(copies.agreement.missed(member.id, &member.pool, why, owed, now));
             // Connections whose addresses nobody knows may still bring it something: of the process before this one, or
             // of a member that it was before.
-            let unknown = first || copies.strays.len() == STRAYS;
-            if unknown || before.iter().any(|other| other.address == member.address) {
+            let unknown = member.socket.is_some() && (first || copies.strays.len() == STRAYS);
+            if unknown || before.iter().any(|other| other.endpoint() == member.endpoint()) {
                 copies.agreement.broken(member.id, None);
             }
-            for end in copies.strays.remove(&member.address).unwrap_or_default() {
+            for end in copies.strays.remove(&member.endpoint()).unwrap_or_default() {
                 copies.agreement.broken(member.id, end);
             }
         }
@@ -147,17 +151,8 @@ impl Proxy {
         let proxy = Arc::clone(self);
         self.runtime.spawn(async move {
             sleep_until(until.into()).await;
-            // Whoever waits for the workers does not hold up the control thread.
-            let end = move || {
-                let _turn = proxy.turn();
-                let state = &mut *proxy.state();
-                let (mut loaded, servers) = (state.loaded.clone(), state.servers.clone());
-                loaded.warnings.clear();
-                if let Err(error) = proxy.replace(state, loaded, servers) {
-                    tracing::error!("a copy that left cannot be removed: {error}");
-                }
-            };
-            let _ = spawn_blocking(end).await;
+            // It waits for the workers, which would hold up the control thread.
+            let _ = spawn_blocking(move || proxy.renew()).await;
         });
     }
 }

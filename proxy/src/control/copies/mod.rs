@@ -40,7 +40,7 @@ pub(super) struct Copies {
     notes: Option<Notes>,
     /// Pools that have had members: who comes later is new.
     begun: HashSet<Arc<str>>,
-    /// By address of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
+    /// By endpoint of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
     strays: HashMap<String, Vec<Option<SocketAddr>>>,
     pub(super) figures: CopyFigures,
 }
@@ -71,7 +71,7 @@ impl Copies {
     /// This member is gone, and its server may still execute what came by a connection of ours with this end.
     fn stray(&mut self, member: &Member, end: Option<SocketAddr>) {
         if self.strays.len() < STRAYS {
-            self.strays.entry(member.address.clone()).or_default().push(end);
+            self.strays.entry(member.endpoint()).or_default().push(end);
         }
     }
 

@@ -43,7 +43,7 @@ impl Note {
     pub(super) fn new(member: &Member, met: Option<Incarnation>, owes: Option<String>) -> Self {
         Self {
             pool: member.pool.to_string(),
-            address: member.address.clone(),
+            address: member.endpoint(),
             pid: met.map(|met| met.pid),
             uptime_seconds: met.map(|met| met.uptime.as_secs()),
             owes,
@@ -102,7 +102,7 @@ impl Notes {
 
     /// What was known of this copy.
     pub(super) fn of(&self, member: &Member) -> Option<&Note> {
-        self.known.get(&(member.pool.to_string(), member.address.clone()))
+        self.known.get(&(member.pool.to_string(), member.endpoint()))
     }
 
     /// Those of pools that have had no members yet, as nobody has named them.

@@ -7,7 +7,6 @@ use std::{
 };
 
 use hickory_resolver::{
-    lookup::Lookup,
     net::{DnsError, NetError},
     proto::{
         op::ResponseCode,
@@ -18,7 +17,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     answer,
-    resolver::{Resolver, Servers},
+    resolver::{Resolver, Servers, addresses},
 };
 use crate::config::schema::{Dns, Record, Server};
 
@@ -55,7 +54,7 @@ impl Failure {
     }
 
     /// The name is there, and empty; or it is not there.
-    fn is_nothing(&self) -> bool {
+    pub(super) fn is_nothing(&self) -> bool {
         matches!(self, Self::NoName | Self::NoRecords)
     }
 }
@@ -121,14 +120,6 @@ impl Asker {
     }
 }
 
-fn addresses(answer: &Lookup) -> Vec<IpAddr> {
-    answer
-        .answers()
-        .iter()
-        .filter_map(|record| record.data.ip_addr())
-        .collect()
-}
-
 fn at_port(addresses: Vec<IpAddr>, port: u16) -> Vec<(SocketAddr, u16)> {
     addresses
         .into_iter()
@@ -184,27 +175,15 @@ async fn targets(
         let mut asked = JoinSet::new();
         for target in some {
             let (resolver, target) = (resolver.clone(), target.clone());
-            asked.spawn(async move { (target.clone(), target_addresses(&resolver, target).await) });
+            asked.spawn(async move { (target.clone(), resolver.addresses(target).await) });
         }
         for (target, addresses) in asked.join_all().await {
-            known.insert(target, addresses?);
+            match addresses {
+                Ok(addresses) => known.insert(target, addresses),
+                Err(failure) if failure.is_nothing() => None,
+                Err(failure) => return Err(failure),
+            };
         }
     }
     Ok(known)
-}
-
-async fn target_addresses(resolver: &Resolver, target: Name) -> Result<Vec<IpAddr>, Failure> {
-    for record in [RecordType::A, RecordType::AAAA] {
-        match resolver.lookup(target.clone(), record).await {
-            Ok(answer) => {
-                let found = addresses(&answer);
-                if !found.is_empty() {
-                    return Ok(found);
-                }
-            }
-            Err(failure) if failure.is_nothing() => {}
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(Vec::new())
 }

@@ -1,17 +1,22 @@
-//! Members by DNS: each question is asked again and again by a task of its own, and the newest good answer is kept. A failure
-//! changes nothing but what is told about it.
+//! Names: lists of servers, each asked again and again by a task of its own, and hosts that servers are on, asked in rounds by
+//! one. The newest good answer is kept; a failure changes nothing but what is told about it.
 //!
 //! ```text
-//!  configuration ─▶ follow ─▶ a task for each question ─▶ ask ─▶ answer ─▶ newest ─▶ trees
-//!                                                                   └─ other than before ─▶ changed ─▶ renew
+//!  configuration ─▶ questions ─▶ follow ─┬▶ a task for each list ─▶ ask ─▶ answer ─▶ newest ─▶ trees
+//!                                        └▶ a task for all hosts ─▶ find ────────────▶ │
+//!                                                                 other than before ─▶ changed ─▶ renew
 //! ```
 
 mod answer;
 mod ask;
+mod find;
+mod hosts;
+mod questions;
 mod resolver;
+mod standing;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -20,59 +25,38 @@ use tokio::{
     runtime::Handle,
     sync::Notify,
     task::AbortHandle,
-    time::{MissedTickBehavior, interval, timeout},
+    time::{MissedTickBehavior, interval, sleep, timeout},
 };
 
-use self::ask::Asker;
-pub use self::ask::Failure;
-use crate::config::schema::{Config, Dns, Server, Source};
+pub(super) use self::questions::{Questions, hosts};
+use self::{ask::Asker, hosts::Hosts, standing::Standing};
+pub use self::{ask::Failure, standing::Asked};
+use super::front::{self, Lists};
+use crate::config::{
+    ConfigError,
+    schema::{Config, Dns, Server, Source},
+};
 
 /// A configuration whose names have not answered after so long has to do without.
 const FIRST: Duration = Duration::from_secs(2);
+/// Answers that come within this time take effect together: one change, and no copy is first alone.
+const TOGETHER: Duration = Duration::from_millis(50);
 
 /// What DNS says to every question of the configurations.
 pub(super) struct Names {
     runtime: Handle,
     known: Mutex<BTreeMap<Dns, Known>>,
+    hosts: Mutex<Hosts>,
     /// An answer differs from the one before.
     changed: Notify,
     /// A question was answered, well or badly.
     asked: Notify,
 }
 
-/// What is known about one question.
+/// What is known about one list.
 struct Known {
-    standing: Asked,
+    standing: Standing<Vec<Server>>,
     task: AbortHandle,
-}
-
-/// How a question stands.
-#[derive(Clone, Debug, Default)]
-pub struct Asked {
-    /// The newest good answer; none: there never was one.
-    servers: Option<Vec<Server>>,
-    /// Why the newest answer was none.
-    pub failure: Option<Failure>,
-    pub answers: u64,
-    pub failures: u64,
-}
-
-impl Asked {
-    fn is_asked(&self) -> bool {
-        self.answers + self.failures > 0
-    }
-}
-
-/// The questions that a configuration asks.
-pub(super) fn questions(config: &Config) -> BTreeSet<Dns> {
-    config
-        .pools
-        .values()
-        .filter_map(|pool| match &pool.source {
-            Source::Dns(question) => Some(question.clone()),
-            _ => None,
-        })
-        .collect()
 }
 
 impl Names {
@@ -80,6 +64,7 @@ impl Names {
         Self {
             runtime,
             known: Mutex::default(),
+            hosts: Mutex::default(),
             changed: Notify::new(),
             asked: Notify::new(),
         }
@@ -90,18 +75,19 @@ impl Names {
     }
 
     /// Asks these questions from now on, and no others.
-    pub(super) fn follow(self: &Arc<Self>, questions: &BTreeSet<Dns>) {
+    pub(super) fn follow(self: &Arc<Self>, questions: &Questions) {
+        self.follow_hosts(&questions.hosts);
         let mut known = self.known();
         known.retain(|question, known| {
-            let wanted = questions.contains(question);
+            let wanted = questions.lists.contains(question);
             if !wanted {
                 known.task.abort();
             }
             wanted
         });
-        for question in questions {
+        for question in &questions.lists {
             known.entry(question.clone()).or_insert_with(|| Known {
-                standing: Asked::default(),
+                standing: Standing::default(),
                 task: self
                     .runtime
                     .spawn(Arc::clone(self).ask(question.clone()))
@@ -116,7 +102,8 @@ impl Names {
             loop {
                 let mut asked = std::pin::pin!(self.asked.notified());
                 asked.as_mut().enable();
-                if self.known().values().all(|known| known.standing.is_asked()) {
+                let lists = self.known().values().all(|known| known.standing.is_asked());
+                if lists && self.hosts().known.values().all(Standing::is_asked) {
                     return;
                 }
                 asked.await;
@@ -131,19 +118,46 @@ impl Names {
         self.runtime.block_on(self.first());
     }
 
+    /// Asks what a configuration asks, waits for the first answers, and returns the lists of its servers.
+    pub(super) async fn begin(self: &Arc<Self>, config: &Config) -> Result<Lists, ConfigError> {
+        let mut servers = front::listed(config)?;
+        self.follow(&Questions::of(config, &servers));
+        self.first().await;
+        self.list(config, &mut servers);
+        Ok(servers)
+    }
+
     /// Returns when an answer differs from the one before.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
+    /// Waits for those that come along with it.
+    pub(super) async fn settled(&self) {
+        sleep(TOGETHER).await;
+    }
+
+    /// The lists that DNS has named; others stay as they are.
+    pub(super) fn list(&self, config: &Config, servers: &mut Lists) {
+        for (pool, spec) in &config.pools {
+            if let Source::Dns(question) = &spec.source
+                && let Some(named) = self.servers(question)
+            {
+                servers.insert(pool.clone(), named);
+            }
+        }
+    }
+
     /// The newest good answer; none: there never was one.
     pub(super) fn servers(&self, question: &Dns) -> Option<Vec<Server>> {
-        self.known().get(question)?.standing.servers.clone()
+        self.known().get(question)?.standing.newest.clone()
     }
 
     /// How a question stands; none: nobody asks it.
     pub(super) fn standing(&self, question: &Dns) -> Option<Asked> {
-        self.known().get(question).map(|known| known.standing.clone())
+        self.known()
+            .get(question)
+            .map(|known| known.standing.asked.clone())
     }
 
     async fn ask(self: Arc<Self>, question: Dns) {
@@ -166,73 +180,15 @@ impl Names {
 }
 
 /// Takes an answer to the record. Returns whether there are other servers now.
-fn note(question: &Dns, standing: &mut Asked, answer: Result<Vec<Server>, Failure>) -> bool {
+fn note(question: &Dns, standing: &mut Standing<Vec<Server>>, answer: Result<Vec<Server>, Failure>) -> bool {
     let name = &question.name;
-    match answer {
-        Ok(servers) => {
-            standing.answers += 1;
-            if standing.failure.take().is_some() {
-                tracing::info!(%name, servers = servers.len(), "DNS answers again");
-            }
-            let new = standing.servers.as_ref() != Some(&servers);
-            standing.servers = Some(servers);
-            new
-        }
-        Err(failure) => {
-            standing.failures += 1;
-            let told = standing
-                .failure
-                .as_ref()
-                .is_some_and(|before| before.is_like(&failure));
-            if !told {
-                let servers = standing.servers.as_ref().map_or(0, Vec::len);
-                tracing::warn!(%name, %failure, servers, "DNS fails; the servers that are known stay");
-            }
-            standing.failure = Some(failure);
-            false
-        }
+    let noted = standing.note(answer);
+    let servers = standing.newest.as_ref().map_or(0, Vec::len);
+    if let Some(failure) = noted.fails {
+        tracing::warn!(%name, %failure, servers, "DNS fails; the servers that are known stay");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::schema::Record;
-
-    fn server(address: &str) -> Server {
-        Server {
-            address: address.into(),
-            name: None,
-            weight: 1.0,
-            zone: None,
-        }
+    if noted.again {
+        tracing::info!(%name, servers, "DNS answers again");
     }
-
-    #[test]
-    fn a_failure_leaves_what_is_known() {
-        let question = Dns {
-            name: "a".into(),
-            record: Record::A(1),
-            interval: Dns::INTERVAL,
-            server: None,
-        };
-        let (one, two) = (vec![server("10.0.0.1:1")], vec![server("10.0.0.2:1")]);
-        let mut standing = Asked::default();
-        // What comes, whether the servers differ after it, and which they are.
-        for (answer, changes, known) in [
-            (Err(Failure::NoName), false, None),
-            (Ok(one.clone()), true, Some(&one)),
-            (Ok(one.clone()), false, Some(&one)),
-            (Err(Failure::Late), false, Some(&one)),
-            (Err(Failure::NoRecords), false, Some(&one)),
-            (Ok(one.clone()), false, Some(&one)),
-            (Ok(two.clone()), true, Some(&two)),
-        ] {
-            let failed = answer.is_err();
-            assert_eq!(note(&question, &mut standing, answer), changes);
-            assert_eq!(standing.servers.as_ref(), known);
-            assert_eq!(standing.failure.is_some(), failed);
-        }
-        assert_eq!((standing.answers, standing.failures), (4, 3));
-    }
+    noted.new
 }

@@ -1,6 +1,10 @@
 //! Whom to ask, and one look-up: by UDP, and what was truncated again by TCP.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use hickory_resolver::{
     Resolver as Hickory, TokioResolver,
@@ -20,7 +24,8 @@ use crate::control::watch::Watch;
 /// A DNS server that has not answered for so long, repetitions included, is given up for this time.
 const TRY: Duration = Duration::from_secs(1);
 
-/// The DNS servers of one question.
+/// The DNS servers to ask.
+#[derive(Default)]
 pub(super) struct Servers {
     /// The one to ask; none = as the system says.
     own: Option<SocketAddr>,
@@ -58,23 +63,58 @@ impl Servers {
 pub(super) struct Resolver {
     udp: TokioResolver,
     servers: Vec<SocketAddr>,
+    /// The domains that the system completes names with, and how many dots a name has that is first asked as it stands.
+    search: Vec<Name>,
+    ndots: usize,
 }
 
 impl Resolver {
     fn new(own: Option<SocketAddr>) -> Result<Self, NetError> {
-        let (servers, hosts) = match own {
-            Some(server) => (vec![server], ResolveHosts::Never),
-            None => {
-                let (system, _) = read_system_conf()?;
-                let servers = system.name_servers().iter().map(|server| (server.ip, 53).into());
-                (servers.collect(), ResolveHosts::Always)
-            }
-        };
+        // One at a time: a truncated answer would wait for the time-out of a server that is dead.
+        let udp = |servers: &[SocketAddr], hosts| hickory(servers, ConnectionConfig::udp, hosts, 1);
+        if let Some(server) = own {
+            return Ok(Self {
+                udp: udp(&[server], ResolveHosts::Never)?,
+                servers: vec![server],
+                search: Vec::new(),
+                ndots: 1,
+            });
+        }
+        let (system, options) = read_system_conf()?;
+        let servers = system.name_servers().iter();
+        let servers: Vec<_> = servers.map(|server| (server.ip, 53).into()).collect();
         Ok(Self {
-            // One at a time: a truncated answer would wait for the time-out of a server that is dead.
-            udp: hickory(&servers, ConnectionConfig::udp, hosts, 1)?,
+            udp: udp(&servers, ResolveHosts::Always)?,
             servers,
+            search: system.search().to_vec(),
+            ndots: options.ndots,
         })
+    }
+
+    pub(super) fn search(&self) -> &[Name] {
+        &self.search
+    }
+
+    pub(super) fn ndots(&self) -> usize {
+        self.ndots
+    }
+
+    /// The addresses of a host, one at least: IPv4 or, where it has none, IPv6.
+    pub(super) async fn addresses(&self, host: Name) -> Result<Vec<IpAddr>, Failure> {
+        let mut nothing = Failure::NoRecords;
+        for record in [RecordType::A, RecordType::AAAA] {
+            match self.lookup(host.clone(), record).await {
+                Ok(answer) => {
+                    let found = addresses(&answer);
+                    if !found.is_empty() {
+                        return Ok(found);
+                    }
+                }
+                Err(failure) if failure.is_nothing() => nothing = failure,
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(nothing)
     }
 
     /// A whole answer without an error; there may be no records in it.
@@ -98,6 +138,14 @@ impl Resolver {
             code => Err(code.into()),
         }
     }
+}
+
+pub(super) fn addresses(answer: &Lookup) -> Vec<IpAddr> {
+    answer
+        .answers()
+        .iter()
+        .filter_map(|record| record.data.ip_addr())
+        .collect()
 }
 
 fn hickory(

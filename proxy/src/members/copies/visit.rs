@@ -80,7 +80,8 @@ impl Visit {
     async fn begin(member: &Member) -> Result<Self, String> {
         let words = |error: std::io::Error| error.to_string();
         let late = |_| "it does not accept connections".to_owned();
-        let (wire, own): (Box<dyn Wire>, _) = match (member.socket.as_socket(), member.socket.as_pathname()) {
+        let socket = member.socket.as_ref().ok_or("its name does not resolve")?;
+        let (wire, own): (Box<dyn Wire>, _) = match (socket.as_socket(), socket.as_pathname()) {
             (Some(address), _) => {
                 let stream = timeout(member.connect_timeout, TcpStream::connect(address))
                     .await

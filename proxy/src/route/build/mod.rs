@@ -63,10 +63,10 @@ pub struct Built {
 }
 
 impl<'a> Build<'a> {
-    /// Looks up every server. `servers` are those of each pool.
+    /// Makes every server a member. `servers` are those of each pool.
     ///
     /// # Errors
-    /// A server's address is none, or its name does not resolve.
+    /// A server's address is none.
     pub fn new(
         config: &'a Config,
         servers: &BTreeMap<String, Vec<Server>>,

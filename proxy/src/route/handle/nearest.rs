@@ -23,9 +23,20 @@ impl Choose for Nearest {
         let Some(member) = children.member(chosen) else {
             return "the first of its children".into();
         };
-        match chosen {
-            0 => format!("distance {:?}", member.distance).to_lowercase(),
-            passed => format!("distance {:?}; {passed} nearer ejected", member.distance).to_lowercase(),
+        let mut text = format!("distance {:?}", member.distance).to_lowercase();
+        let nowhere = |index: &usize| {
+            children
+                .member(*index)
+                .is_some_and(|member| member.socket.is_none())
+        };
+        match (0..chosen).filter(|passed| !nowhere(passed)).count() {
+            0 => {}
+            passed => text.push_str(&format!("; {passed} nearer ejected")),
         }
+        match (0..children.len()).filter(nowhere).count() {
+            0 => {}
+            lost => text.push_str(&format!("; {lost} passed by, as their names do not resolve")),
+        }
+        text
     }
 }

@@ -1,0 +1,135 @@
+//! The names of hosts that servers are on: all are asked in rounds, by one task, which there is only while there are names.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::{Arc, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::Semaphore,
+    task::{AbortHandle, JoinSet},
+    time::sleep,
+};
+
+use super::{
+    Asked, Failure, Names, Questions,
+    find::{Found, System},
+    standing::Standing,
+};
+
+/// From the end of a round to the next one.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Longer with more than 100 names, so that no more than 100 are asked in a second.
+const PAUSE_FOR_EACH: Duration = Duration::from_millis(10);
+/// Names that are asked at the same time.
+const AT_ONCE: usize = 64;
+
+/// What is known about hosts.
+#[derive(Default)]
+pub(super) struct Hosts {
+    pub(super) known: BTreeMap<String, Standing<Found>>,
+    task: Option<AbortHandle>,
+}
+
+impl Names {
+    pub(super) fn hosts(&self) -> MutexGuard<'_, Hosts> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for these from now on, and no others.
+    pub(super) fn follow_hosts(self: &Arc<Self>, wanted: &BTreeSet<String>) {
+        let hosts = &mut *self.hosts();
+        hosts.known.retain(|name, _| wanted.contains(name));
+        let more = hosts.known.len() < wanted.len();
+        if (more || wanted.is_empty())
+            && let Some(task) = hosts.task.take()
+        {
+            task.abort();
+        }
+        if more {
+            for name in wanted {
+                hosts.known.entry(name.clone()).or_default();
+            }
+            // Another task, which begins at once.
+            let task = self.runtime.spawn(Arc::clone(self).look_up());
+            hosts.task = Some(task.abort_handle());
+        }
+    }
+
+    /// What those of these hosts stand for that have an address.
+    pub(in crate::control) fn addresses(&self, wanted: &Questions) -> BTreeMap<String, IpAddr> {
+        let hosts = self.hosts();
+        let address = |name: &String| Some((name.clone(), hosts.known.get(name)?.newest.as_ref()?.ip));
+        wanted.hosts.iter().filter_map(address).collect()
+    }
+
+    /// How the question for this host stands; none: nobody asks it.
+    pub(in crate::control) fn host(&self, name: &str) -> Option<Asked> {
+        self.hosts()
+            .known
+            .get(name)
+            .map(|standing| standing.asked.clone())
+    }
+
+    /// Why this host has no address.
+    pub(in crate::control) fn why_not(&self, name: &str) -> Failure {
+        let failure = self.host(name).and_then(|asked| asked.failure);
+        // Its first look-up is still under way.
+        failure.unwrap_or(Failure::Late)
+    }
+
+    async fn look_up(self: Arc<Self>) {
+        let mut system = System::default();
+        loop {
+            let finder = system.read();
+            let permits = Arc::new(Semaphore::new(AT_ONCE));
+            let mut round = JoinSet::new();
+            for (name, standing) in &self.hosts().known {
+                let (name, before) = (name.clone(), standing.newest.clone());
+                let (finder, permits) = (finder.clone(), Arc::clone(&permits));
+                round.spawn(async move {
+                    // It is never closed.
+                    let _permit = permits.acquire().await;
+                    let answer = finder.find(&name, before.as_ref()).await;
+                    (name, answer)
+                });
+            }
+            let all = round.len();
+            while let Some(answered) = round.join_next().await {
+                if let Ok((name, answer)) = answered {
+                    self.note_host(&name, answer);
+                }
+            }
+            sleep(PAUSE.max(PAUSE_FOR_EACH * all as u32)).await;
+        }
+    }
+
+    fn note_host(&self, name: &str, answer: Result<Found, Failure>) {
+        let mut hosts = self.hosts();
+        let Some(standing) = hosts.known.get_mut(name) else {
+            return;
+        };
+        let before = standing.newest.as_ref().map(|found| found.ip);
+        let noted = standing.note(answer);
+        let now = standing.newest.as_ref().map(|found| found.ip);
+        drop(hosts);
+        match (noted.fails, now) {
+            (Some(failure), None) => {
+                tracing::warn!(%name, %failure, "the name of a server does not resolve: ejected until it does");
+            }
+            (Some(failure), Some(address)) => {
+                tracing::warn!(%name, %failure, %address, "DNS fails; the address that is known stays");
+            }
+            (None, Some(address)) if noted.again || noted.new && before.is_some() => {
+                tracing::info!(%name, %address, before = before.map(tracing::field::display), "DNS answers");
+            }
+            _ => {}
+        }
+        if noted.new {
+            self.changed.notify_one();
+        }
+        self.asked.notify_waiters();
+    }
+}

@@ -1,0 +1,107 @@
+//! How a question stands: its newest good answer, and how often it was answered well and badly. A failure changes nothing but
+//! what is told about it.
+
+use super::Failure;
+
+/// What is known about one question.
+#[derive(Clone, Debug)]
+pub(super) struct Standing<T> {
+    /// None: there never was a good answer.
+    pub(super) newest: Option<T>,
+    pub(super) asked: Asked,
+}
+
+/// How often it was asked, and what came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Why the newest answer was none.
+    pub failure: Option<Failure>,
+    pub answers: u64,
+    pub failures: u64,
+}
+
+/// What an answer changes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Noted {
+    /// It is another one than before.
+    pub(super) new: bool,
+    /// To be told: from now on it fails, or for another reason than before.
+    pub(super) fails: Option<Failure>,
+    /// To be told: it failed until now.
+    pub(super) again: bool,
+}
+
+impl<T> Default for Standing<T> {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            asked: Asked::default(),
+        }
+    }
+}
+
+impl<T: PartialEq> Standing<T> {
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked.answers + self.asked.failures > 0
+    }
+
+    /// Takes an answer to the record.
+    pub(super) fn note(&mut self, answer: Result<T, Failure>) -> Noted {
+        let asked = &mut self.asked;
+        let before = asked.failure.take();
+        match answer {
+            Ok(found) => {
+                asked.answers += 1;
+                let new = self.newest.as_ref() != Some(&found);
+                self.newest = Some(found);
+                Noted {
+                    new,
+                    fails: None,
+                    again: before.is_some(),
+                }
+            }
+            Err(failure) => {
+                asked.failures += 1;
+                let told = before.is_some_and(|before| before.is_like(&failure));
+                asked.failure = Some(failure.clone());
+                Noted {
+                    new: false,
+                    fails: (!told).then_some(failure),
+                    again: false,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_leaves_what_is_known_and_is_told_once() {
+        let mut standing = Standing::default();
+        // What comes, whether it is new, whether a failure is told, whether its end is, and what is known then.
+        for (answer, new, fails, again, known) in [
+            (Err(Failure::NoName), false, true, false, None),
+            (Err(Failure::NoName), false, false, false, None),
+            (Ok(1), true, false, true, Some(1)),
+            (Ok(1), false, false, false, Some(1)),
+            (Err(Failure::Late), false, true, false, Some(1)),
+            (Err(Failure::NoRecords), false, true, false, Some(1)),
+            (Ok(1), false, false, true, Some(1)),
+            (Ok(2), true, false, false, Some(2)),
+        ] {
+            let failure = answer.clone().err();
+            let noted = standing.note(answer);
+            let expected = Noted {
+                new,
+                fails: failure.clone().filter(|_| fails),
+                again,
+            };
+            assert_eq!((noted, standing.newest), (expected, known));
+            assert_eq!(standing.asked.failure, failure);
+        }
+        assert_eq!((standing.asked.answers, standing.asked.failures), (4, 4));
+    }
+}

@@ -1,0 +1,296 @@
+"""Servers that are written with the names of hosts: whatever DNS says of them, the proxy starts, serves the others, and goes
+to where a name leads now."""
+
+import json
+
+import pytest
+
+from harness import ports, until
+from harness.copies import copies_of
+from harness.load import Load
+from harness.names import TROUBLES, System, may_mount
+from harness.proxy import BINARY, Program, config
+
+pytestmark = pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53")
+
+IPS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
+NAMES = [f"mc-{number}.mc.cache.svc.cluster.local" for number in range(3)]
+COPIES = {"by_operation": {"read": {"nearest": "cache"}, "default": {"all_sync": "cache"}}}
+
+
+@pytest.fixture
+def system(cleanup, tmp_path):
+    system = System(tmp_path)
+    cleanup.callback(system.stop)
+    return system
+
+
+@pytest.fixture
+def nodes(memcached):
+    """A memcached on each address, all on one port: one more than there are names."""
+    port = ports.free_on(IPS)
+    return [memcached(host=ip, port=port) for ip in IPS]
+
+
+def servers(nodes, names=NAMES):
+    port = nodes[0].address.rsplit(":", 1)[1]
+    return [f"{name}:{port}" for name in names]
+
+
+def where(proxy, listed=None):
+    """Where the names lead: of these servers, or of all by their addresses."""
+    found = {row["address"]: row.get("resolves_to") for row in json.loads(proxy.http("/members")[1])}
+    return [found[server] for server in listed or sorted(found)]
+
+
+def resolve(system, *ips):
+    for name, ip in zip(NAMES, ips):
+        if ip:
+            system.names.set(name, ip)
+
+
+def refused(client, request, server):
+    answer = client.ask(request)
+    return answer == f"SERVER_ERROR {server} is ejected: its name does not resolve\r\n".encode()
+
+
+@pytest.mark.parametrize("trouble", ["NXDOMAIN", "empty", "SERVFAIL"])
+def test_who_has_no_address_is_ejected_and_the_others_serve(system, nodes, proxima, trouble):
+    resolve(system, *IPS[:2])
+    bad = TROUBLES[trouble]
+    system.names.trouble = lambda request, reply, transport: (
+        bad(request, reply, transport) if "mc-2" in str(request.q.qname) else reply)
+    listed = servers(nodes)
+    routes = [COPIES, "cache", {"failover": [{"member": f"cache/{listed[2]}"}, "embedded"]}]
+    proxy = proxima(config(routes[0], {"cache": listed}, *routes[1:]), before=system.before)
+    lost = proxy.member(listed[2])
+    assert lost["state"] == "ejected" and lost["why"].startswith("its name does not resolve: "), lost
+    assert where(proxy) == [nodes[0].address, nodes[1].address, None]
+    assert [line for line in proxy.log().splitlines() if "does not resolve" in line and NAMES[2] in line]
+    assert proxy.http("/ready")[0] == 200 and proxy.http("/ready?up=3")[0] == 503
+    assert proxy.metric("dns_up", name=NAMES[2]) == 0 and proxy.metric("dns_up") == 2
+    with proxy.raw() as client:
+        assert refused(client, b"set k 0 0 1\r\nv\r\n", listed[2])
+        assert client.get("k") == b"v", "the others have it"
+        assert "1 passed by, as their names do not resolve" in proxy.explain("k")
+    with proxy.raw(1) as client:
+        # By its hash one of three; nobody else takes what is the lost one's.
+        answers = {client.ask(f"set {key} 0 0 1\r\nv\r\n".encode())[:12] for key in range(100)}
+        assert answers == {b"STORED\r\n", b"SERVER_ERROR"}
+    with proxy.raw(2) as client:
+        client.set("k", "v")
+        assert "ejected as its name does not resolve" in proxy.explain("k", listener=2)
+    failures = proxy.metric("dns_failures_total")
+    until(lambda: proxy.metric("dns_failures_total") >= failures + 2, "it is asked again")
+    assert proxy.log().count("does not resolve") == 1, "it is told once"
+
+
+def test_silence_at_the_start_ends_when_dns_comes(system, nodes, proxima):
+    resolve(system, *IPS)
+    system.names.trouble = TROUBLES["silence"]
+    proxy = proxima(config(COPIES, {"cache": servers(nodes)}), before=system.before)
+    assert where(proxy) == [None] * 3 and proxy.http("/ready")[0] == 503
+    with proxy.raw() as client:
+        assert refused(client, b"get k\r\n", servers(nodes)[0])
+    system.names.trouble = None
+    until(lambda: proxy.http("/ready?up=3")[0] == 200, "all names have come")
+    assert proxy.metric("config_reloads_total") == 1, "they come together"
+    with proxy.raw() as client:
+        client.set("k", "v")
+    assert copies_of(nodes, "k") == [b"v"] * 3 + [None]
+
+
+def test_a_name_that_appears_is_served_and_one_that_moves_is_followed(system, nodes, proxima):
+    """Under load: no request fails but those that go to the server whose name has no address."""
+    resolve(system, IPS[0])
+    made = config("cache", {"cache": servers(nodes)[:2]})
+    proxy = proxima(made, before=system.before)
+    resolve(system, IPS[0], IPS[1])
+    until(lambda: where(proxy) == [nodes[0].address, nodes[1].address], "the second has come")
+    with proxy.raw() as client:
+        for key in range(100):
+            client.set(str(key), "v")
+    placed = [[key for key in range(100) if node.get(str(key))] for node in nodes]
+    assert placed[0] and placed[1] and not placed[2]
+    version = proxy.version()
+    # The values are with the old one: a miss, and written to the new one.
+    with Load(proxy.address, rate=300, tolerant=True) as load:
+        resolve(system, IPS[2], IPS[1])
+        until(lambda: where(proxy) == [nodes[2].address, nodes[1].address], "the first has moved")
+        load.after(200)
+        assert not load.errors
+    with proxy.raw() as client:
+        for key in range(100):
+            client.set(str(key), "w")
+    assert [key for key in range(100) if nodes[2].get(str(key))] == placed[0], "the hash knows names only"
+    assert [key for key in range(100) if nodes[1].get(str(key)) == b"w"] == placed[1]
+    assert proxy.version() == version, "it is the same configuration"
+    until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")
+
+
+def test_an_address_in_use_stays_while_the_name_has_it(system, nodes, proxima):
+    system.names.set(NAMES[0], IPS[1])
+    proxy = proxima(config("cache", {"cache": servers(nodes)[:1]}), before=system.before)
+
+    def asked(more):
+        goal = proxy.metric("dns_answers_total") + more
+        until(lambda: proxy.metric("dns_answers_total") >= goal, "it is asked again")
+
+    system.names.set(NAMES[0], *IPS[:3])
+    asked(2)
+    assert where(proxy) == [nodes[1].address] and proxy.metric("config_reloads_total") == 0
+    # Failures change nothing.
+    for trouble in ("NXDOMAIN", "empty", "SERVFAIL", "garbage"):
+        system.names.trouble = TROUBLES[trouble]
+        until(lambda: proxy.metric("dns_up") == 0, "it fails")
+        assert where(proxy) == [nodes[1].address] and proxy.member(servers(nodes)[0])["state"] == "up"
+        system.names.trouble = None
+        until(lambda: proxy.metric("dns_up") == 1, "it answers again")
+    system.names.set(NAMES[0], IPS[3], IPS[2])
+    until(lambda: where(proxy) == [nodes[2].address], "the least of others")
+
+
+def test_names_are_completed_and_listed_as_the_system_does(system, memcached, proxima):
+    """By /etc/hosts, search domains, IPv6 alone; `localhost` without a file or a DNS server."""
+    port = ports.free_on(["127.0.0.1", "127.0.0.2", "::1"])
+    nodes = [memcached(host=host, port=port) for host in ("127.0.0.1", "127.0.0.2", "::1")]
+    system.names.set("mc-0.mc.svc.cluster.local", "127.0.0.2")
+    system.names.set("six.svc.cluster.local", "::1")
+    system.hosts.write_text("127.0.0.2 own\n")
+    listed = [f"{name}:{port}" for name in ("localhost", "own", "mc-0.mc", "six", "mc-0.mc.svc.cluster.local.")]
+    proxy = proxima(config({"all_sync": "cache"}, {"cache": listed}), before=system.before)
+    assert where(proxy, listed) == [nodes[index].address for index in (0, 1, 1, 2, 1)]
+    asked = {name for name, *_ in system.names.asked}
+    assert "localhost" not in asked and "own" not in asked
+    # What was found by a search domain is asked for by its whole name from then on.
+    before = len(system.names.asked)
+    until(lambda: len(system.names.asked) >= before + 10, "they are asked again")
+    again = {name for name, *_ in system.names.asked[before:]}
+    assert again == {"mc-0.mc.svc.cluster.local", "six.svc.cluster.local"}
+    system.hosts.write_text("127.0.0.1 own\n")
+    until(lambda: where(proxy, listed)[1] == nodes[0].address, "a changed /etc/hosts counts")
+    # Without any DNS server.
+    system.resolv.write_text("")
+    alone = proxima(config({"all_sync": "cache"}, {"cache": listed[:3]}), before=system.before)
+    assert where(alone, listed[:3]) == [nodes[0].address, nodes[0].address, None]
+    assert "whom to ask is not known" in alone.member(listed[2])["why"]
+
+
+def test_addresses_are_nobody_asked_for(system, nodes, proxima):
+    proxy = proxima(config(COPIES, {"cache": [node.address for node in nodes]}), before=system.before)
+    system.names.set("late", IPS[0])
+    assert proxy.metric("dns_up") == 0 and not system.names.asked
+    # A reload brings names, and takes them away.
+    made = {**proxy.config, "pools": {"cache": [f"late:{nodes[0].address.rsplit(':', 1)[1]}", "never:1"]}}
+    proxy.write(made)
+    assert proxy.reload()[0] == 200
+    assert where(proxy) == [nodes[0].address, None]
+    proxy.write(proxy.config)
+    assert proxy.reload()[0] == 200
+    asked = len(system.names.asked)
+    with Load(proxy.address, rate=100) as load:
+        load.after(200)
+    assert len(system.names.asked) == asked
+
+
+def test_a_file_of_servers_may_have_names(system, nodes, proxima, tmp_path):
+    file = tmp_path / "servers"
+    file.write_text("".join(f"{server}\n" for server in servers(nodes)[:2]))
+    resolve(system, *IPS[:2])
+    proxy = proxima(config(COPIES, {"cache": {"file": str(file)}}), before=system.before)
+    assert where(proxy) == [nodes[0].address, nodes[1].address]
+    file.write_text("".join(f"{server}\n" for server in servers(nodes)))
+    until(lambda: where(proxy)[2:] == [None], "the third is there without an address")
+    resolve(system, IPS[0], IPS[3], IPS[2])
+    until(lambda: where(proxy) == [nodes[index].address for index in (0, 3, 2)], "one moved, one came")
+
+
+def replicated(nodes, **keys):
+    pool = {"servers": servers(nodes), "timeout": "200ms", "replicated": True, **keys}
+    return config("cache", {"cache": pool})
+
+
+def standings(proxy):
+    rows = json.loads(proxy.http("/members")[1])
+    return [row["copy"]["standing"] for row in sorted(rows, key=lambda row: row["address"])]
+
+
+def test_a_copy_without_an_address_is_out_and_repaired_when_it_comes(system, nodes, proxima):
+    resolve(system, *IPS[:2])
+    nodes[2].set("k", "older")
+    proxy = proxima(replicated(nodes), before=system.before)
+    assert standings(proxy) == ["current", "current", "out"]
+    assert proxy.member(servers(nodes)[2])["copy"]["why"] == "its name does not resolve"
+    with Load(proxy.address, rate=300) as load, proxy.raw() as client:
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+        resolve(system, *IPS[:3])
+        until(lambda: standings(proxy) == ["current"] * 3, "it is read again")
+        load.after(100)
+        assert nodes[2].get("k") is None, "it was flushed"
+        client.set("k", "w")
+        assert copies_of(nodes, "k") == [b"w"] * 3 + [None]
+
+
+def test_a_copy_whose_name_moves_is_a_new_one(system, nodes, proxima):
+    """As the pod of a StatefulSet that starts again elsewhere: no read of what the new server held."""
+    resolve(system, *IPS[:3])
+    nodes[3].set("k", "older")
+    proxy = proxima(replicated(nodes), before=system.before)
+    with Load(proxy.address, rate=300, tolerant=True) as load, proxy.raw() as client:
+        client.set("k", "v")
+        resolve(system, IPS[3], IPS[1], IPS[2])
+        while where(proxy)[0] != nodes[3].address or standings(proxy) != ["current"] * 3:
+            # Never what the new server held.
+            assert client.get("k") in (b"v", None)
+        load.after(100)
+        assert not load.errors
+        client.set("k", "w")
+        assert copies_of(nodes, "k") == [b"v", b"w", b"w", b"w"]
+    until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")
+
+
+def test_copies_that_all_come_late_were_there_before(system, nodes, proxima):
+    """DNS was down when the proxy started: no reason to flush the whole pool."""
+    system.names.trouble = TROUBLES["silence"]
+    resolve(system, *IPS[:3])
+    for node in nodes[:3]:
+        node.set("k", "v")
+    proxy = proxima(replicated(nodes), before=system.before)
+    with proxy.raw() as client:
+        assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR ")
+        assert client.ask(b"set k 0 0 1\r\nw\r\n").startswith(b"SERVER_ERROR ")
+        system.names.trouble = None
+        until(lambda: standings(proxy) == ["current"] * 3, "all are read")
+        assert client.get("k") == b"v"
+    assert proxy.metric("copy_flushes_total") == 0
+
+
+def test_mcrouters_front_door_does_the_same(system, nodes, cleanup, io, tmp_path):
+    resolve(system, None, *IPS[1:3])
+    route = {"type": "OperationSelectorRoute", "default_policy": "AllSyncRoute|Pool|A",
+             "operation_policies": {"get": "FailoverRoute|Pool|A"}}
+    made = {"pools": {"A": {"servers": servers(nodes)}}, "route": route}
+    port, admin = ports.free(), ports.address()
+    command = [*system.before, BINARY, "mcrouter", "--listen-addresses=127.0.0.1", f"--port={port}", f"--io={io}"]
+    command += [f"--config-str={json.dumps(made)}", f"--admin={admin}"]
+    router = Program(command, tmp_path, [f"127.0.0.1:{port}"], admin).wait_ready()
+    cleanup.callback(router.stop)
+    with router.raw() as client:
+        assert refused(client, b"set k 0 0 1\r\nv\r\n", servers(nodes)[0])
+        assert client.get("k") == b"v", "a read fails over"
+        resolve(system, *IPS[:3])
+        until(lambda: where(router)[0] == nodes[0].address, "it has come")
+        client.set("k", "w")
+        assert copies_of(nodes, "k") == [b"w"] * 3 + [None]
+
+
+def test_check_and_explain_ask_as_well(system, command, tmp_path):
+    resolve(system, IPS[0])
+    file = tmp_path / "proxima.yaml"
+    file.write_text(json.dumps(config({"nearest": "cache"}, {"cache": ["mc-0.mc.cache.svc.cluster.local:1", "mc-1.mc:1"]})))
+    checked = command(*system.before[1:], BINARY, "check", str(file), name=system.before[0])
+    assert checked.returncode == 0 and checked.stderr.count("\n") == 1
+    assert "pool cache: `mc-1.mc` does not resolve here (there is no such name)" in checked.stderr
+    explained = command(*system.before[1:], BINARY, "explain", "k", "--config", str(file), name=system.before[0])
+    assert "1 passed by, as their names do not resolve" in explained.stdout
