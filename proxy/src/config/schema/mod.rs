@@ -1,0 +1,106 @@
+//! What a configuration says, whichever front door it came through: our YAML and mcrouter's JSON both end in these types.
+
+mod hash;
+mod pool;
+mod route;
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+pub use self::{
+    hash::{Algorithm, Hash, KeyHash},
+    pool::{Dns, Eject, Pool, Record, Rejoin, Replicated, Server, Source},
+    route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
+};
+
+/// A whole configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Worker threads; none = one for each processor this process may use.
+    pub workers: Option<usize>,
+    /// Where clients connect.
+    pub listeners: Vec<Listener>,
+    /// Where operators look; none = no admin port.
+    pub admin: Option<String>,
+    /// Named sets of servers.
+    pub pools: BTreeMap<String, Pool>,
+    /// Named routes; a listener names the one it enters.
+    pub routes: BTreeMap<String, Route>,
+    /// Bounds on what clients may take.
+    pub limits: Limits,
+    /// The in-process store that every `embedded` route of this configuration shares.
+    pub embedded: Embedded,
+    /// Where it is kept which copies owe writes; none = nowhere, forgotten with the process.
+    pub state: Option<PathBuf>,
+}
+
+/// An address that speaks one protocol and enters one route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listener {
+    /// `host:port`, `[v6]:port` or `unix:/path`.
+    pub address: String,
+    /// Where its requests enter.
+    pub route: Route,
+}
+
+/// Bounds on what clients may take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Connections of clients, all workers together.
+    pub clients: usize,
+    /// Requests of one client that may wait for replies; reading stops there.
+    pub requests_in_flight: usize,
+    /// Bytes buffered for one connection before reading stops.
+    pub connection_bytes: usize,
+    /// Bytes buffered in all before new requests are refused.
+    pub total_bytes: usize,
+    /// The largest value.
+    pub value_bytes: usize,
+    /// A client that neither sends nor is answered for this long is closed; 0 = never.
+    pub idle: Duration,
+    /// A client that takes nothing of what it is due for this long is closed.
+    pub write_timeout: Duration,
+}
+
+impl Limits {
+    /// What an operator would choose for a machine of today.
+    pub const DEFAULT: Self = Self {
+        clients: 10_000,
+        requests_in_flight: 10_000,
+        connection_bytes: 1 << 20,
+        total_bytes: 1 << 30,
+        value_bytes: 64 << 20,
+        idle: Duration::ZERO,
+        write_timeout: Duration::from_secs(10),
+    };
+}
+
+/// The in-process store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedded {
+    /// Bytes of keys, values and their overhead.
+    pub memory: usize,
+}
+
+impl Embedded {
+    /// As much as memcached takes unless told otherwise.
+    pub const DEFAULT: Self = Self { memory: 64 << 20 };
+}
+
+impl Default for Config {
+    /// What runs when nothing is configured: the embedded store on memcached's port, for this machine only.
+    fn default() -> Self {
+        Self {
+            workers: None,
+            listeners: vec![Listener {
+                address: "127.0.0.1:11211".to_owned(),
+                route: Route::Embedded,
+            }],
+            admin: Some("127.0.0.1:9150".to_owned()),
+            pools: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            limits: Limits::DEFAULT,
+            embedded: Embedded::DEFAULT,
+            state: None,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Pools: which servers there are, and how they are treated.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use super::{Algorithm, Hash};
+
+/// A named set of servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Where the list of servers comes from.
+    pub source: Source,
+    /// How a key chooses a server where a route does not say otherwise.
+    pub hash: Hash,
+    /// Time for a reply, from the moment the request was handed to the connection.
+    pub timeout: Duration,
+    /// Time for a connection to be made.
+    pub connect_timeout: Duration,
+    /// When a server is left out.
+    pub eject: Eject,
+    /// mcrouter: `/region/cluster/` is sent to the server with the key.
+    pub keep_routing_prefix: bool,
+    /// Every server holds a copy of everything; none: each holds a share of the keys.
+    pub replicated: Option<Replicated>,
+}
+
+impl Pool {
+    /// These servers and the defaults.
+    pub fn of(servers: Vec<Server>) -> Self {
+        Self {
+            source: Source::Static(servers),
+            hash: Hash::of(Algorithm::Ketama),
+            timeout: Self::TIMEOUT,
+            connect_timeout: Self::CONNECT_TIMEOUT,
+            eject: Eject::DEFAULT,
+            keep_routing_prefix: false,
+            replicated: None,
+        }
+    }
+
+    /// Default of `timeout`.
+    pub const TIMEOUT: Duration = Duration::from_secs(1);
+    /// Default of `connect_timeout`.
+    pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+}
+
+/// How a pool of copies is kept in agreement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replicated {
+    /// Copies that must have taken a write; none = a majority of the pool.
+    pub min_acks: Option<u32>,
+    /// What becomes of a copy that missed writes.
+    pub rejoin: Rejoin,
+    /// A copy that is named no more and returns within this time is the same copy; zero = it is a new one.
+    pub grace: Duration,
+    /// Values that a command computes (add, cas, incr, append, touch, …) are decided at one copy and passed on to the others.
+    pub decide_at_home: bool,
+}
+
+impl Replicated {
+    /// A majority, repair, a minute, one place that decides.
+    pub const DEFAULT: Self = Self {
+        min_acks: None,
+        rejoin: Rejoin::Repair,
+        grace: Duration::from_secs(60),
+        decide_at_home: true,
+    };
+
+    /// Copies of `pool` that must have taken a write.
+    pub fn acks_of(&self, pool: usize) -> usize {
+        self.min_acks.map_or(pool / 2 + 1, |acks| acks as usize).max(1)
+    }
+}
+
+/// What becomes of a copy that missed writes, before it is read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejoin {
+    /// The keys that it owes are deleted there; all of it is flushed when they are not all known.
+    Repair,
+    /// It is flushed.
+    Flush,
+    /// Nothing: it is trusted to hold what it should.
+    Trust,
+    /// It is not read before it has been restarted.
+    Wait,
+}
+
+/// Where a pool's list of servers comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Written in the configuration.
+    Static(Vec<Server>),
+    /// A file, one server a line, followed by change.
+    File(PathBuf),
+    /// What DNS answers to a question that is asked again and again.
+    Dns(Dns),
+}
+
+/// A question to DNS whose answer is a list of servers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dns {
+    /// Asked as it stands, without search domains.
+    pub name: String,
+    /// Which records name servers.
+    pub record: Record,
+    /// Time from one question to the next, whatever the TTL says.
+    pub interval: Duration,
+    /// Who is asked; none = whom the system asks, after `/etc/hosts`.
+    pub server: Option<SocketAddr>,
+}
+
+impl Dns {
+    /// Default of `interval`.
+    pub const INTERVAL: Duration = Duration::from_secs(1);
+}
+
+/// Records of DNS that name servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Record {
+    /// IPv4 addresses, and the port there.
+    A(u16),
+    /// IPv6 addresses, and the port there.
+    Aaaa(u16),
+    /// Names, each with port, weight and priority.
+    Srv,
+}
+
+/// One server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// `host:port`, `[v6]:port` or `unix:/path`. What a host's name stands for may change.
+    pub address: String,
+    /// What consistent hashing knows it by; default: its address as written (without port 11211 for ketama's sake).
+    pub name: Option<String>,
+    /// Share of the keys relative to the others.
+    pub weight: f64,
+    /// Failure domain, compared with `--zone`.
+    pub zone: Option<String>,
+}
+
+/// When a server is left out, and when it is asked again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eject {
+    /// Failures in a row, counted for the process; 0 = never.
+    pub failures: u32,
+    /// First probe after the ejection; doubled after each failed one.
+    pub probe_initial: Duration,
+    /// Longest time between probes.
+    pub probe_max: Duration,
+    /// When more than this share of the pool is ejected, all are asked again (fail-open); 1 = never.
+    pub fail_open_above: f64,
+}
+
+impl Eject {
+    /// Three failures, probes from 1 s to 30 s apart, no fail-open.
+    pub const DEFAULT: Self = Self {
+        failures: 3,
+        probe_initial: Duration::from_secs(1),
+        probe_max: Duration::from_secs(30),
+        fail_open_above: 1.0,
+    };
+}
