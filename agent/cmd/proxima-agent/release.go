@@ -17,12 +17,13 @@ func runRelease(args []string, out io.Writer) error {
 		"Tells the agent of this node to pin nobody any more, and waits until the runtime has been told for every container.\nThe agent pins again when it is started again.")
 	socket := set.String("socket", defaultSocket, "the agent's Unix `socket`")
 	timeout := set.Duration("timeout", time.Minute, "how long to wait")
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
 	defer cancel()
-	if err := status.Release(ctx, *socket); err != nil {
+	containers, err := status.Release(ctx, *socket)
+	if err != nil {
 		return err
 	}
 	for {
@@ -31,7 +32,7 @@ func runRelease(args []string, out io.Writer) error {
 			return err
 		}
 		if s.Pending == 0 && s.Connected {
-			fmt.Fprintf(out, "released: %d containers have all CPUs and memory nodes\n", len(s.Seats))
+			fmt.Fprintf(out, "released: %d containers have been given all CPUs and memory nodes back\n", containers)
 			return nil
 		}
 		select {

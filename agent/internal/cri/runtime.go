@@ -62,58 +62,65 @@ func (d *Door) follow(ctx context.Context) {
 // synchronize asks twice what is running: once for the statuses, which can take long and nobody waits for, and once more
 // with everybody waiting, for what has changed since.
 func (d *Door) synchronize(ctx context.Context, prefix string) error {
-	_, containers, err := d.list(ctx, prefix)
+	before, err := d.list(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	d.statuses.start()
 	defer d.statuses.stop()
-	d.askStatuses(ctx, prefix, containers)
+	d.askStatuses(ctx, prefix, before.containers)
 
 	d.listing.Lock()
 	defer d.listing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	pods, containers, err := d.list(ctx, prefix)
+	here, err := d.list(ctx, prefix)
 	if err != nil {
 		return err
 	}
-	d.askStatuses(ctx, prefix, containers)
+	d.askStatuses(ctx, prefix, here.containers)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	present := map[string]bool{}
-	for id := range pods {
-		present[id] = true
-	}
 	var arrivals []engine.Arrival
-	for _, c := range containers {
-		arrivals = append(arrivals, d.found(pods[c.Text(2)], c))
+	for _, c := range here.containers {
+		arrivals = append(arrivals, d.found(here.pods[c.Text(2)], c))
 	}
-	d.engine.Synchronize(arrivals, present)
+	d.engine.Synchronize(arrivals, here.names)
 	return nil
 }
 
-// list lists the pods by id, and their containers that have not ended.
-func (d *Door) list(ctx context.Context, prefix string) (pods map[string]raw.Message, containers []raw.Message, err error) {
+// list is what a runtime has.
+type list struct {
+	pods       map[string]raw.Message // by id
+	names      map[string][]string    // of all their containers
+	containers []raw.Message          // that have not ended
+}
+
+func (d *Door) list(ctx context.Context, prefix string) (list, error) {
+	l := list{pods: map[string]raw.Message{}, names: map[string][]string{}}
 	sandboxes, err := d.call(ctx, prefix+"ListPodSandbox", nil)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
 	all, err := d.call(ctx, prefix+"ListContainers", nil)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
-	pods = map[string]raw.Message{}
 	for _, p := range sandboxes.All(1) {
-		pods[p.Text(1)] = p
+		l.pods[p.Text(1)], l.names[p.Text(1)] = p, nil
 	}
 	for _, c := range all.All(1) {
-		if _, ok := pods[c.Text(2)]; ok && c.Number(6) <= running {
-			containers = append(containers, c)
+		pod := c.Text(2)
+		if _, ok := l.pods[pod]; !ok {
+			continue
+		}
+		l.names[pod] = append(l.names[pod], c.At(3).Text(1))
+		if c.Number(6) <= running {
+			l.containers = append(l.containers, c)
 		}
 	}
-	return pods, containers, nil
+	return l, nil
 }
 
 // found describes a container of a list.

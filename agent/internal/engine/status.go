@@ -83,7 +83,7 @@ func (e *Engine) Status() Status {
 		pin := pins[c.ID]
 		s.Seats = append(s.Seats, Seat{
 			ID: c.ID, Pod: c.PodName, Namespace: c.Namespace, Name: c.Name, PodUID: c.PodUID, Place: c.Placement, Pin: pin,
-			Nodes: e.nodes(c.ID), Reason: e.reasons[c.ID].Reason, Findings: e.notes[c.ID], Foreign: e.foreign[c.ID],
+			Nodes: e.nodes(c.ID), Reason: e.reasons[c.ID].Reason, Findings: e.said(c.ID, c.PodID), Foreign: e.foreign[c.ID],
 		})
 	}
 	return s

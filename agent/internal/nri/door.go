@@ -39,20 +39,24 @@ func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger) *Door {
 // Synchronize takes over what is running, and answers with what must change.
 func (d *Door) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
 	byID := map[string]*api.PodSandbox{}
-	present := map[string]bool{}
+	names := map[string][]string{}
 	for _, p := range pods {
 		byID[p.GetId()] = p
-		present[p.GetId()] = true
+		names[p.GetId()] = nil
 	}
 	var running []engine.Arrival
 	for _, c := range containers {
 		pod := byID[c.GetPodSandboxId()]
-		if pod == nil || c.GetState() == api.ContainerState_CONTAINER_STOPPED {
+		if pod == nil {
+			continue
+		}
+		names[pod.GetId()] = append(names[pod.GetId()], c.GetName())
+		if c.GetState() == api.ContainerState_CONTAINER_STOPPED {
 			continue
 		}
 		running = append(running, d.arrival(pod, c))
 	}
-	changes := d.Engine.Synchronize(running, present)
+	changes := d.Engine.Synchronize(running, names)
 	d.Engine.Attach(d.again)
 	return riding(changes), nil
 }

@@ -178,14 +178,14 @@ func TestReleaseIsForTheSocketOnly(t *testing.T) {
 		t.Errorf("released through the port: %d", response.StatusCode)
 	}
 	e, socket := serve(t, filepath.Join(t.TempDir(), "a.sock"))
-	if err := Release(context.Background(), socket); err != nil || !e.Status().Released {
-		t.Errorf("not released through the socket: %v", err)
+	if n, err := Release(context.Background(), socket); err != nil || n != 1 || !e.Status().Released {
+		t.Errorf("not released through the socket: %d containers, %v", n, err)
 	}
 }
 
 func TestARefusedReleaseSaysWhy(t *testing.T) {
 	_, socket := serveWith(t, filepath.Join(t.TempDir(), "a.sock"), engine.Settings{DryRun: true})
-	if err := Release(context.Background(), socket); err == nil || !strings.Contains(err.Error(), "dry run") {
+	if _, err := Release(context.Background(), socket); err == nil || !strings.Contains(err.Error(), "dry run") {
 		t.Errorf("%v", err)
 	}
 }
