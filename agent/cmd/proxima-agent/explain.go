@@ -22,7 +22,7 @@ func runExplain(args []string, out io.Writer) error {
 	asJSON := set.Bool("json", false, "write JSON")
 	socket := set.String("socket", defaultSocket, "the agent's Unix `socket`")
 	namespace := set.String("namespace", "", "the pod's namespace (default any)")
-	if err := set.Parse(args); err != nil {
+	if err := parse(set, args, out); err != nil {
 		return err
 	}
 	if set.NArg() == 0 {

@@ -34,7 +34,7 @@ const (
 // service is one running agent.
 type service struct {
 	root, config, fallback string
-	where                  config.Where
+	where                  whereFlags
 	door                   doorFlags
 	state, socket, http    string
 	dryRun                 bool
@@ -53,8 +53,7 @@ func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.root, "root", "/", "the node's root `directory` (in a pod: where the host's is mounted)")
 	set.StringVar(&s.config, "config", "", "configuration `file`, or directory of layers; watched")
 	set.StringVar(&s.fallback, "fallback-config", "", "`file` that is read where --config is not there")
-	set.StringVar(&s.where.Node, "node-name", os.Getenv("NODE_NAME"), "this node's `name`, for layer node.NAME (default $NODE_NAME)")
-	set.StringVar(&s.where.Group, "group", os.Getenv("NODE_GROUP"), "this node's `group`, for layer group.NAME (default $NODE_GROUP)")
+	s.where.register(set)
 	set.StringVar(&s.state, "state", defaultState, "state `file`")
 	set.StringVar(&s.socket, "socket", defaultSocket, "Unix `socket` that status and explain ask")
 	set.StringVar(&s.http, "http", "", "`address` for Prometheus and probes as well, such as :9911")
@@ -64,11 +63,11 @@ func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.door.runtime, "cri-runtime", "/run/containerd/containerd.sock", "the runtime's CRI `socket`, with --cri-listen")
 }
 
-func runRun(args []string, _ io.Writer) error {
+func runRun(args []string, out io.Writer) error {
 	set := flags("run", "[flags]", "Runs on a node: as an NRI plugin, or with --cri-listen as a proxy between kubelet and runtime, it\nhears of every container before it starts, and pins it.")
 	s := &service{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	s.register(set)
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -156,7 +155,7 @@ func (s *service) options() (config.Options, error) {
 			continue
 		}
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			loaded, err := config.Load(path, s.where)
+			loaded, err := config.Load(path, s.where.Where)
 			loaded.Notes = append(options.Notes, loaded.Notes...)
 			return loaded, err
 		}

@@ -34,7 +34,7 @@ func runSimulate(args []string, out io.Writer) error {
 	seed := set.Uint64("seed", 1, "where the drawing begins")
 	eventFile := set.String("events", "", "a `file` of lines \"arrive POD\" and \"leave POD\" instead")
 	asJSON := set.Bool("json", false, "write JSON")
-	if err := set.Parse(args); err != nil {
+	if err := parse(set, args, out); err != nil {
 		return err
 	}
 	if *orders < 1 || (*orders > 1 && *eventFile != "") {
