@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -32,12 +33,15 @@ func runRelease(args []string, out io.Writer) error {
 			return err
 		}
 		if s.Pending == 0 && s.Connected {
-			fmt.Fprintf(out, "released: %d containers have been given all CPUs and memory nodes back\n", containers)
+			fmt.Fprintf(out, "released: the runtime has been told to give all CPUs and memory nodes back to %d containers\n", containers)
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d containers are still pinned, runtime connected: %t; it is tried further, see status", s.Pending, s.Connected)
+			if !s.Connected {
+				return errors.New("the runtime is not connected, so nobody could be told; the agent tries further, see status")
+			}
+			return fmt.Errorf("the runtime has yet to take it for %d containers; the agent tries further, see status", s.Pending)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -45,7 +45,7 @@ type service struct {
 }
 
 // doorFlags say how the runtime is reached.
-type doorFlags struct{ nri, listen, runtime string }
+type doorFlags struct{ nri, index, listen, runtime string }
 
 func (d doorFlags) isCRI() bool { return d.listen != "" }
 
@@ -59,6 +59,7 @@ func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.http, "http", "", "`address` for Prometheus and probes as well, such as :9911")
 	set.BoolVar(&s.dryRun, "dry-run", false, "decide and report, change nothing")
 	set.StringVar(&s.door.nri, "nri-socket", "/var/run/nri/nri.sock", "the runtime's NRI `socket`")
+	set.StringVar(&s.door.index, "nri-index", nri.LastIndex, "two `digits`: NRI plugins run in this order, and the agent has to see what others set")
 	set.StringVar(&s.door.listen, "cri-listen", "", "be a CRI proxy on this `socket` instead of an NRI plugin")
 	set.StringVar(&s.door.runtime, "cri-runtime", "/run/containerd/containerd.sock", "the runtime's CRI `socket`, with --cri-listen")
 }
@@ -120,7 +121,11 @@ func (s *service) run(ctx context.Context) error {
 // open opens the door to the runtime.
 func (s *service) open(start func(func(context.Context) error)) error {
 	if !s.door.isCRI() {
-		start(func(ctx context.Context) error { return nri.New(s.engine, s.machine, s.log).Serve(ctx, s.door.nri) })
+		door, err := nri.New(s.engine, s.machine, s.log, s.door.index)
+		if err != nil {
+			return err
+		}
+		start(func(ctx context.Context) error { return door.Serve(ctx, s.door.nri) })
 		return nil
 	}
 	door, err := cri.New(s.engine, s.machine, s.log, s.door.runtime)

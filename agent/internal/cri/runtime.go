@@ -35,6 +35,7 @@ func (d *Door) call(ctx context.Context, method string, request raw.Message) (ra
 
 // follow asks a runtime that has come up what is running, and becomes the way to re-pin it until it goes.
 func (d *Door) follow(ctx context.Context) {
+	said := "" // the last failure: the same one every two seconds is said once
 	for ctx.Err() == nil {
 		var failed error
 		for _, prefix := range versions {
@@ -49,8 +50,12 @@ func (d *Door) follow(ctx context.Context) {
 			}
 			failed = errors.Join(failed, err)
 		}
-		if failed != nil && ctx.Err() == nil {
-			d.log.Warn("the runtime does not tell what is running; trying again", "error", failed)
+		switch {
+		case failed == nil:
+			said = ""
+		case failed.Error() != said && ctx.Err() == nil:
+			said = failed.Error()
+			d.log.Warn("the runtime does not tell what is running; trying again", "every", reconnectAfter, "error", failed)
 		}
 		select {
 		case <-ctx.Done():

@@ -5,6 +5,7 @@
 //	door.go     the hooks, each one question to the engine
 //	convert.go  NRI's messages and ours
 //	connect.go  connecting, and connecting again
+//	log.go      what NRI's stub has to say
 package nri
 
 import (
@@ -23,17 +24,21 @@ type Door struct {
 	Engine  *engine.Engine
 	Machine *topology.Topology
 	Log     *slog.Logger
+	index   string
 	memory  int64 // memory of the machine in bytes
 	again   updater
 }
 
-// New makes a door.
-func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger) *Door {
-	d := &Door{Engine: e, Machine: machine, Log: log, again: make(updater, 1)}
+// New makes a door that runs as a plugin of that index, which has two digits.
+func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, index string) (*Door, error) {
+	if err := api.CheckPluginIndex(index); err != nil {
+		return nil, err
+	}
+	d := &Door{Engine: e, Machine: machine, Log: log, index: index, again: make(updater, 1)}
 	for _, n := range machine.Nodes {
 		d.memory += n.Memory + n.HugePages
 	}
-	return d
+	return d, nil
 }
 
 // Synchronize takes over what is running, and answers with what must change.

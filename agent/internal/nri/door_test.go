@@ -121,7 +121,11 @@ func connect(t *testing.T, socket string) *engine.Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { e.Run(ctx) })
-	running.Go(func() { _ = New(e, machine, log).Serve(ctx, socket) }) // never fails
+	door, err := New(e, machine, log, LastIndex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running.Go(func() { _ = door.Serve(ctx, socket) }) // never fails
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
