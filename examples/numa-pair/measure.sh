@@ -46,6 +46,7 @@ measure() { # WAY
 	client=$(seat memtier-1)
 	echo "$1: redis-1 $server" >&2
 	echo "$1: memtier-1 $client" >&2
+	{ [ -n "$server" ] && [ -n "$client" ]; } || fail "kubectl exec does not work in the pods"
 	if [ "$1" = agent ] && [ "$server" = "$client" ]; then
 		fail "both have the same CPUs, so nobody has pinned them: is the agent on $node? 'proxima-agent status' there says what it does"
 	fi
