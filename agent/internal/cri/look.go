@@ -108,7 +108,7 @@ func (l *looker) create(m raw.Message) raw.Message {
 func (l *looker) update(m raw.Message) raw.Message {
 	l.id = m.Text(updateID)
 	pin, _ := l.door.engine.Resize(l.id, func(c *policy.Container) {
-		resourcesOf(m.At(updateLinux), "").Fill(c, l.door.memory)
+		resourcesOf(m.At(updateLinux), "").Fill(c, l.door.machine.Memory())
 	})
 	return m.With(pin.CPUs.String(), updateLinux, resourceCPUs).With(pin.Memory.String(), updateLinux, resourceMems)
 }
@@ -153,15 +153,10 @@ func (d *Door) arrival(m raw.Message) engine.Arrival {
 	pod := sandbox.At(sandboxMetadata)
 	a.PodName, a.PodUID, a.Namespace = pod.Text(1), pod.Text(2), pod.Text(3)
 	resources := resourcesOf(config.At(configLinux, linuxResources), sandbox.At(sandboxLinux).Text(1))
-	resources.Fill(&a.Container, d.memory)
+	resources.Fill(&a.Container, d.machine.Memory())
 	a.Seen = resources.Seen()
 	for _, device := range config.All(configDevices) {
-		number := deviceNumber(device.Text(deviceHostPath))
-		for _, known := range d.machine.Devices {
-			if number != "" && known.Number == number {
-				a.Uses = append(a.Uses, known.Name)
-			}
-		}
+		a.Uses = append(a.Uses, d.machine.DevicesOf(deviceNumber(device.Text(deviceHostPath)))...)
 	}
 	return a
 }

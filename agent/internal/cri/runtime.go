@@ -138,7 +138,7 @@ func (d *Door) found(pod, c raw.Message) engine.Arrival {
 		a.Uses = old.Uses
 	}
 	if s := d.statuses.of(a.ID); s != nil {
-		s.fill(&a, d.memory)
+		s.fill(&a, d.machine.Memory())
 	} else if known {
 		a.Request, a.Limit, a.Memory, a.NoMemoryLimit, a.QOS = old.Request, old.Limit, old.Memory, old.NoMemoryLimit, old.QOS
 	}

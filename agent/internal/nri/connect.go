@@ -32,7 +32,7 @@ func (d *Door) Serve(ctx context.Context, socket string) error {
 		}
 		if err.Error() != said {
 			said = err.Error()
-			d.Log.Warn("not connected to the runtime; trying again every second", "socket", socket, "error", err,
+			d.log.Warn("not connected to the runtime; trying again every second", "socket", socket, "error", err,
 				"remedy", "if it lasts: is the runtime up, and NRI enabled in its configuration?")
 		}
 		select {
@@ -46,7 +46,7 @@ func (d *Door) Serve(ctx context.Context, socket string) error {
 func (d *Door) serveOnce(ctx context.Context, socket string) error {
 	closed := make(chan struct{}, 1)
 	s, err := stub.New(d, stub.WithPluginIdx(d.index), stub.WithPluginName(name), stub.WithSocketPath(socket),
-		stub.WithLogger(stubLog{d.Log}), stub.WithOnClose(func() {
+		stub.WithLogger(stubLog{d.log}), stub.WithOnClose(func() {
 			select {
 			case closed <- struct{}{}:
 			default:
@@ -59,8 +59,8 @@ func (d *Door) serveOnce(ctx context.Context, socket string) error {
 		return err
 	}
 	defer s.Stop()
-	d.Log.Info("connected to the runtime", "socket", socket, "version", s.RuntimeNRIVersion())
-	defer d.Engine.Attach(nil)
+	d.log.Info("connected to the runtime", "socket", socket, "version", s.RuntimeNRIVersion())
+	defer d.engine.Attach(nil)
 	select {
 	case <-ctx.Done():
 	case <-closed:

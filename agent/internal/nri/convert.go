@@ -16,15 +16,11 @@ func (d *Door) arrival(pod *api.PodSandbox, c *api.Container) engine.Arrival {
 	a.PodID, a.PodUID, a.PodName, a.Namespace = pod.GetId(), pod.GetUid(), pod.GetName(), pod.GetNamespace()
 	a.PodLabels = pod.GetLabels()
 	resources := d.resources(pod, c, c.GetLinux().GetResources())
-	resources.Fill(&a.Container, d.memory)
+	resources.Fill(&a.Container, d.machine.Memory())
 	a.Seen = resources.Seen()
 	for _, device := range c.GetLinux().GetDevices() {
 		number := strconv.FormatInt(device.GetMajor(), 10) + ":" + strconv.FormatInt(device.GetMinor(), 10)
-		for _, known := range d.Machine.Devices {
-			if known.Number == number {
-				a.Uses = append(a.Uses, known.Name)
-			}
-		}
+		a.Uses = append(a.Uses, d.machine.DevicesOf(number)...)
 	}
 	return a
 }

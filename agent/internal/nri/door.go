@@ -21,11 +21,10 @@ import (
 
 // Door answers the hooks of one runtime. None of them ever returns an error: that would fail the pod.
 type Door struct {
-	Engine  *engine.Engine
-	Machine *topology.Topology
-	Log     *slog.Logger
+	engine  *engine.Engine
+	machine *topology.Topology
+	log     *slog.Logger
 	index   string
-	memory  int64 // memory of the machine in bytes
 	again   updater
 }
 
@@ -34,11 +33,7 @@ func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, index s
 	if err := api.CheckPluginIndex(index); err != nil {
 		return nil, err
 	}
-	d := &Door{Engine: e, Machine: machine, Log: log, index: index, again: make(updater, 1)}
-	for _, n := range machine.Nodes {
-		d.memory += n.Memory + n.HugePages
-	}
-	return d, nil
+	return &Door{engine: e, machine: machine, log: log, index: index, again: make(updater, 1)}, nil
 }
 
 // Synchronize takes over what is running, and answers with what must change.
@@ -61,14 +56,14 @@ func (d *Door) Synchronize(_ context.Context, pods []*api.PodSandbox, containers
 		}
 		running = append(running, d.arrival(pod, c))
 	}
-	changes := d.Engine.Synchronize(running, names)
-	d.Engine.Attach(d.again)
+	changes := d.engine.Synchronize(running, names)
+	d.engine.Attach(d.again)
 	return riding(changes), nil
 }
 
 // CreateContainer pins the newcomer, and re-pins whom it displaces.
 func (d *Door) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
-	pin, changes := d.Engine.Create(d.arrival(pod, c))
+	pin, changes := d.engine.Create(d.arrival(pod, c))
 	adjustment := &api.ContainerAdjustment{}
 	if !pin.CPUs.Empty() {
 		adjustment.SetLinuxCPUSetCPUs(pin.CPUs.String())
@@ -82,7 +77,7 @@ func (d *Door) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 // UpdateContainer places a container again whose resources change. The cpusets of an update go into the same message as the
 // new resources.
 func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container, r *api.LinuxResources) ([]*api.ContainerUpdate, error) {
-	pin, changes := d.Engine.Resize(c.GetId(), func(to *policy.Container) { d.resources(pod, c, r).Fill(to, d.memory) })
+	pin, changes := d.engine.Resize(c.GetId(), func(to *policy.Container) { d.resources(pod, c, r).Fill(to, d.machine.Memory()) })
 	if !pin.CPUs.Empty() || !pin.Memory.Empty() {
 		changes = append(changes, policy.Change{ID: c.GetId(), Pin: pin})
 	}
@@ -91,24 +86,24 @@ func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 
 // PostUpdateContainer tells that the runtime has taken the new resources. It does not tell when it has refused them.
 func (d *Door) PostUpdateContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
-	d.Engine.Resized(c.GetId(), true)
+	d.engine.Resized(c.GetId(), true)
 	return nil
 }
 
 // StopContainer gives back what the container had.
 func (d *Door) StopContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) ([]*api.ContainerUpdate, error) {
-	return riding(d.Engine.Stop(c.GetId())), nil
+	return riding(d.engine.Stop(c.GetId())), nil
 }
 
 // RemoveContainer is for containers that never came to be stopped.
 func (d *Door) RemoveContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
-	d.Engine.Drop(c.GetId())
+	d.engine.Drop(c.GetId())
 	return nil
 }
 
 // StopPodSandbox forgets the pod.
 func (d *Door) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
-	d.Engine.DropPod(pod.GetId())
+	d.engine.DropPod(pod.GetId())
 	return nil
 }
 
