@@ -45,7 +45,6 @@ func createRequest(name string, cpus int64) raw.Message {
 type keeper struct {
 	mu     sync.Mutex
 	cpus   map[string]string
-	memory map[string]int64
 	refuse bool
 }
 
