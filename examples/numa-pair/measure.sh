@@ -3,33 +3,60 @@
 #
 #   measure.sh NODE [ROUNDS] [SECONDS]
 #
-# Needs kubectl, the agent on the node (docs/node-agent.md), 16 free CPUs and 20 GiB there, and nothing else that is busy. The
-# two ways take turns, so that a node that gets slower hurts both. "Not pinned" is the annotation proxima.io/cpus: unpinned
-# on both pods: the agent leaves them alone, as if it were not there.
+# Needs kubectl, a node with two sockets and the agent on it (docs/node-agent.md), 16 free CPUs and 20 GiB there, and nothing
+# else that is busy. The two ways take turns, so that a node that gets slower hurts both. "Not pinned" is the annotation
+# proxima.io/cpus: unpinned on both pods: the agent leaves them alone, as if it were not there.
 set -eu
 cd "$(dirname "$0")"
-node=${1:?name a node: measure.sh NODE [ROUNDS] [SECONDS]}
+fail() { echo "measure.sh: $*" >&2; exit 1; }
+[ $# -gt 0 ] || fail "name a node: measure.sh NODE [ROUNDS] [SECONDS]"
+node=$1
 rounds=${2:-5}
 seconds=${3:-60}
-pods="redis-1 memtier-1"
+for number in "$rounds" "$seconds"; do
+	case $number in '' | 0 | *[!0-9]*) fail "$number is no number of rounds or seconds" ;; esac
+done
+command -v kubectl >/dev/null || fail "kubectl is not there; it starts the pods and must reach your cluster"
+kubectl get node "$node" --output=name >/dev/null || fail "the cluster does not tell of a node $node; see kubectl get nodes"
+
 results=$(mktemp)
-remove() { kubectl delete pod $pods --ignore-not-found --wait >/dev/null; }
+remove() { kubectl delete pod redis-1 memtier-1 --ignore-not-found --wait >/dev/null; }
 trap 'remove; rm -f "$results"' EXIT
 trap 'exit 130' INT TERM
 
-manifest() { sed -e 's/\$n/1/g' -e "s/^spec:\$/spec:\n  nodeName: $node/" pair.yaml; }
+manifest() { sed -e 's/[$]n/1/g' -e "s/^spec:\$/spec:\n  nodeName: $node/" pair.yaml; }
 
 unpinned() { kubectl annotate --local --filename=- --output=yaml proxima.io/cpus=unpinned; }
 
-seat() { kubectl exec "$1" -- grep -E '^(Cpus|Mems)_allowed_list' /proc/1/status | tr '\n\t' '  '; }
+inside() { # POD COMMAND...
+	pod=$1
+	shift
+	kubectl exec "$pod" -- "$@"
+}
+
+seat() { inside "$1" grep -E '^(Cpus|Mems)_allowed_list' /proc/1/status | tr '\n\t' '  '; }
+
+sockets() { inside redis-1 sh -c 'cat /sys/devices/system/cpu/cpu*/topology/physical_package_id' | sort -u | wc -l; }
 
 measure() { # WAY
-	kubectl wait --for=condition=Ready pod $pods --timeout=5m >/dev/null
-	for pod in $pods; do echo "$1: $pod $(seat "$pod")" >&2; done
-	server=$(kubectl get pod redis-1 --output=jsonpath='{.status.podIP}')
+	kubectl wait --for=condition=Ready pod redis-1 memtier-1 --timeout=5m >/dev/null ||
+		fail "the pods do not start on $node; kubectl describe pod redis-1 memtier-1 says why (they need 16 CPUs and 20 GiB)"
+	[ "$(sockets)" -gt 1 ] || fail "$node has one socket: wherever the pair sits, it sits together, and there is nothing to measure"
+	server=$(seat redis-1)
+	client=$(seat memtier-1)
+	echo "$1: redis-1 $server" >&2
+	echo "$1: memtier-1 $client" >&2
+	{ [ -n "$server" ] && [ -n "$client" ]; } || fail "kubectl exec does not work in the pods"
+	if [ "$1" = agent ] && [ "$server" = "$client" ]; then
+		fail "both have the same CPUs, so nobody has pinned them: is the agent on $node? 'proxima-agent status' there says what it does"
+	fi
+	address=$(kubectl get pod redis-1 --output=jsonpath='{.status.podIP}')
 	# Totals: operations/s, hits/s, misses/s, mean latency, p50, p99, …
-	kubectl exec memtier-1 -- memtier_benchmark --server="$server" --threads=8 --clients=10 --test-time="$seconds" \
-		--hide-histogram 2>/dev/null | awk -v way="$1" '$1 == "Totals" { print way, $2, $5, $7 }' >>"$results"
+	inside memtier-1 memtier_benchmark --server="$address" --threads=8 --clients=10 --test-time="$seconds" \
+		--hide-histogram 2>/dev/null | awk -v way="$1" '
+			$1 == "Totals" { print way, $2, $5, $7; found = 1 }
+			END { exit !found }' >>"$results" ||
+		fail "memtier_benchmark in memtier-1 has not reached Redis on $address"
 }
 
 remove

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"text/tabwriter"
 
 	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/simulate"
@@ -22,7 +23,7 @@ func runExplain(args []string, out io.Writer) error {
 	asJSON := set.Bool("json", false, "write JSON")
 	socket := set.String("socket", defaultSocket, "the agent's Unix `socket`")
 	namespace := set.String("namespace", "", "the pod's namespace (default any)")
-	if err := set.Parse(args); err != nil {
+	if err := parse(set, args, out); err != nil {
 		return err
 	}
 	if set.NArg() == 0 {
@@ -68,4 +69,27 @@ func writeDecisions(out io.Writer, decisions []policy.Decision, asJSON bool) err
 		writeDecision(out, d)
 	}
 	return nil
+}
+
+// writeDecision shows every pool that was considered, best first, with what decides, in that order.
+func writeDecision(out io.Writer, d policy.Decision) {
+	fmt.Fprintf(out, "%s: %s in %s\n%s\n", d.ID, d.Place.Kind, d.Place.Pool, d.Reason)
+	if d.Place.Short != "" {
+		fmt.Fprintf(out, "short: %s\n", d.Place.Short)
+	}
+	if len(d.Candidates) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "POOL\tFITS\tISOLATED\tAFFINITY\tSPLIT CORES\tDEVICES\tMEMORY FITS\tROOM\tMEMORY NODES\tRIGHT CORES\tSPARES HELD\tDEPTH\tFREE CPUS\tSHARERS")
+	for _, c := range policy.BestFirst(d.Candidates) {
+		fits := "yes"
+		if !c.Fits {
+			fits = "no: " + c.Why
+		}
+		fmt.Fprintf(table, "%s\t%s\t%t\t%.2f\t%d\t%d\t%t\t%t\t%d\t%d\t%t\t%d\t%.2f\t%d\n", c.Pool, fits, c.Isolated, c.Affinity, c.Splits,
+			c.Devices, c.MemFits, c.Room, c.MemNodes, c.Right, c.Spares, c.Depth, float64(c.Free)/1000, c.Crowd)
+	}
+	table.Flush()
 }

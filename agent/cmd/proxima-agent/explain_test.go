@@ -57,11 +57,3 @@ func TestExplainShowsEveryRule(t *testing.T) {
 		t.Errorf("%d columns %q for the %d fields of a candidate", len(header), header, fields)
 	}
 }
-
-func TestManifestsWithoutPodsAreRefused(t *testing.T) {
-	var out strings.Builder
-	err := dispatch([]string{"simulate", "--shape", "cores=4", manifestFile(t, "kind: Service\nspec: {ports: [{port: 80}]}")}, &out)
-	if err == nil || !strings.Contains(err.Error(), "no pods") {
-		t.Errorf("%v\n%s", err, out.String())
-	}
-}

@@ -30,7 +30,7 @@ func runInstall(args []string, out io.Writer) error {
 	root := set.String("root", "/", "the node's root `directory`")
 	layers := set.String("config", "", "`directory` of layers, such as a mounted ConfigMap")
 	stay := set.Bool("stay", false, "stay and follow --config, as a pod has to")
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	program, err := os.Executable()

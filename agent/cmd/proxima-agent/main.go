@@ -23,11 +23,9 @@ func verbs() []verb {
 }
 
 func main() {
-	if err := dispatch(os.Args[1:], os.Stdout); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "proxima-agent:", err)
-			os.Exit(1)
-		}
+	if err := dispatch(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "proxima-agent:", err)
+		os.Exit(1)
 	}
 }
 
@@ -54,9 +52,35 @@ func usage(out io.Writer) {
 // flags returns an empty flag set whose help begins with what the verb does.
 func flags(name, synopsis, about string) *flag.FlagSet {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	set.SetOutput(io.Discard) // main says what is wrong
 	set.Usage = func() {
 		fmt.Fprintf(set.Output(), "proxima-agent %s\n\n%s\n\n", strings.TrimSpace(name+" "+synopsis), about)
 		set.PrintDefaults()
 	}
 	return set
+}
+
+// parse parses what follows a verb, and writes its help if that is asked for.
+func parse(set *flag.FlagSet, args []string, out io.Writer) error {
+	err := set.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		set.SetOutput(out)
+		set.Usage()
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w; proxima-agent %s --help lists the flags", err, set.Name())
+	}
+	return nil
+}
+
+// parseFlags is parse for verbs that take flags only.
+func parseFlags(set *flag.FlagSet, args []string, out io.Writer) error {
+	if err := parse(set, args, out); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("%s takes flags only, not %q; see proxima-agent %s --help", set.Name(), set.Arg(0), set.Name())
+	}
+	return nil
 }

@@ -13,7 +13,7 @@ func runRecord(args []string, out io.Writer) error {
 		"Writes the files of /sys that the agent looks at, one line each, to standard output. Nothing else of the\nmachine is in it, so that it can be attached to a bug report.")
 	var machine machineFlags
 	machine.register(set)
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	tree, err := machine.tree()

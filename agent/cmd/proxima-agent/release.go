@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -17,12 +18,13 @@ func runRelease(args []string, out io.Writer) error {
 		"Tells the agent of this node to pin nobody any more, and waits until the runtime has been told for every container.\nThe agent pins again when it is started again.")
 	socket := set.String("socket", defaultSocket, "the agent's Unix `socket`")
 	timeout := set.Duration("timeout", time.Minute, "how long to wait")
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
 	defer cancel()
-	if err := status.Release(ctx, *socket); err != nil {
+	containers, err := status.Release(ctx, *socket)
+	if err != nil {
 		return err
 	}
 	for {
@@ -31,12 +33,15 @@ func runRelease(args []string, out io.Writer) error {
 			return err
 		}
 		if s.Pending == 0 && s.Connected {
-			fmt.Fprintf(out, "released: %d containers have all CPUs and memory nodes\n", len(s.Seats))
+			fmt.Fprintf(out, "released: the runtime has been told to give all CPUs and memory nodes back to %d containers\n", containers)
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d containers are still pinned, runtime connected: %t; it is tried further, see status", s.Pending, s.Connected)
+			if !s.Connected {
+				return errors.New("the runtime is not connected, so nobody could be told; the agent tries further, see status")
+			}
+			return fmt.Errorf("the runtime has yet to take it for %d containers; the agent tries further, see status", s.Pending)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

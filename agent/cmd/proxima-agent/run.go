@@ -34,7 +34,7 @@ const (
 // service is one running agent.
 type service struct {
 	root, config, fallback string
-	where                  config.Where
+	where                  whereFlags
 	door                   doorFlags
 	state, socket, http    string
 	dryRun                 bool
@@ -45,7 +45,7 @@ type service struct {
 }
 
 // doorFlags say how the runtime is reached.
-type doorFlags struct{ nri, listen, runtime string }
+type doorFlags struct{ nri, index, listen, runtime string }
 
 func (d doorFlags) isCRI() bool { return d.listen != "" }
 
@@ -53,22 +53,22 @@ func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.root, "root", "/", "the node's root `directory` (in a pod: where the host's is mounted)")
 	set.StringVar(&s.config, "config", "", "configuration `file`, or directory of layers; watched")
 	set.StringVar(&s.fallback, "fallback-config", "", "`file` that is read where --config is not there")
-	set.StringVar(&s.where.Node, "node-name", os.Getenv("NODE_NAME"), "this node's `name`, for layer node.NAME (default $NODE_NAME)")
-	set.StringVar(&s.where.Group, "group", os.Getenv("NODE_GROUP"), "this node's `group`, for layer group.NAME (default $NODE_GROUP)")
+	s.where.register(set)
 	set.StringVar(&s.state, "state", defaultState, "state `file`")
 	set.StringVar(&s.socket, "socket", defaultSocket, "Unix `socket` that status and explain ask")
 	set.StringVar(&s.http, "http", "", "`address` for Prometheus and probes as well, such as :9911")
 	set.BoolVar(&s.dryRun, "dry-run", false, "decide and report, change nothing")
 	set.StringVar(&s.door.nri, "nri-socket", "/var/run/nri/nri.sock", "the runtime's NRI `socket`")
+	set.StringVar(&s.door.index, "nri-index", nri.LastIndex, "two `digits`: NRI plugins run in this order, and the agent has to see what others set")
 	set.StringVar(&s.door.listen, "cri-listen", "", "be a CRI proxy on this `socket` instead of an NRI plugin")
 	set.StringVar(&s.door.runtime, "cri-runtime", "/run/containerd/containerd.sock", "the runtime's CRI `socket`, with --cri-listen")
 }
 
-func runRun(args []string, _ io.Writer) error {
+func runRun(args []string, out io.Writer) error {
 	set := flags("run", "[flags]", "Runs on a node: as an NRI plugin, or with --cri-listen as a proxy between kubelet and runtime, it\nhears of every container before it starts, and pins it.")
 	s := &service{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	s.register(set)
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -121,7 +121,11 @@ func (s *service) run(ctx context.Context) error {
 // open opens the door to the runtime.
 func (s *service) open(start func(func(context.Context) error)) error {
 	if !s.door.isCRI() {
-		start(func(ctx context.Context) error { return nri.New(s.engine, s.machine, s.log).Serve(ctx, s.door.nri) })
+		door, err := nri.New(s.engine, s.machine, s.log, s.door.index)
+		if err != nil {
+			return err
+		}
+		start(func(ctx context.Context) error { return door.Serve(ctx, s.door.nri) })
 		return nil
 	}
 	door, err := cri.New(s.engine, s.machine, s.log, s.door.runtime)
@@ -156,7 +160,7 @@ func (s *service) options() (config.Options, error) {
 			continue
 		}
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			loaded, err := config.Load(path, s.where)
+			loaded, err := config.Load(path, s.where.Where)
 			loaded.Notes = append(options.Notes, loaded.Notes...)
 			return loaded, err
 		}

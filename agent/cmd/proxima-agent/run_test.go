@@ -11,6 +11,7 @@ import (
 
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/lab"
+	"proxima.io/agent/internal/nri"
 	"proxima.io/agent/internal/status"
 )
 
@@ -19,7 +20,7 @@ func TestABadConfigurationIsSeenInStatus(t *testing.T) {
 	dir := t.TempDir()
 	s := &service{root: "/", config: filepath.Join(dir, "etc/agent.yaml"), state: filepath.Join(dir, "state"),
 		socket: filepath.Join(dir, "socket"), dryRun: true, log: slog.New(slog.DiscardHandler)}
-	s.door.nri = filepath.Join(dir, "nri")
+	s.door.nri, s.door.index = filepath.Join(dir, "nri"), nri.LastIndex
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.run(ctx) }()

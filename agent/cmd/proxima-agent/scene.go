@@ -6,8 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
-	"proxima.io/agent/internal/cpuset"
+	"proxima.io/agent/internal/config"
 	"proxima.io/agent/internal/manifest"
 	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/topology"
@@ -16,9 +17,9 @@ import (
 // scene is what simulate and explain try a placement on: a machine, options, and the pods of manifests.
 type scene struct {
 	machineFlags
-	reserved, available string
-	newcomerOnly        bool
-	copies              int
+	config string
+	where  whereFlags
+	copies int
 
 	machine *topology.Topology
 	policy  *policy.Policy
@@ -27,9 +28,8 @@ type scene struct {
 
 func (s *scene) register(set *flag.FlagSet) {
 	s.machineFlags.register(set)
-	set.StringVar(&s.reserved, "reserved", "", "`CPUs` for the system's own containers, such as 0-1")
-	set.StringVar(&s.available, "available", "", "`CPUs` that containers may have (default all)")
-	set.BoolVar(&s.newcomerOnly, "newcomer-affinity-only", false, "CRI-RM's rule: only what the newcomer wrote counts")
+	set.StringVar(&s.config, "config", "", "configuration `file`, or directory of layers, as a node would have it")
+	s.where.register(set)
 	set.IntVar(&s.copies, "copies", 1, "how often the manifests are read, with $n in them replaced by 1, 2, …")
 }
 
@@ -38,19 +38,28 @@ func (s *scene) load(files []string) error {
 	if s.machine, err = s.read(); err != nil {
 		return err
 	}
-	options := policy.Options{PinCPU: true, PinMemory: true, NewcomerAffinityOnly: s.newcomerOnly}
-	if options.Reserved, err = cpuset.Parse(s.reserved); err != nil {
+	options := config.Default()
+	if s.config != "" {
+		if options, err = config.Load(s.config, s.where.Where); err != nil {
+			return err
+		}
+	}
+	for _, note := range options.Notes {
+		fmt.Fprintln(os.Stderr, "configuration:", note)
+	}
+	resolved, err := options.Resolve(s.machine)
+	if err != nil {
 		return err
 	}
-	if options.Available, err = cpuset.Parse(s.available); err != nil {
-		return err
-	}
-	s.policy = policy.New(s.machine, options)
+	s.policy = policy.New(s.machine, resolved)
 	if len(files) == 0 {
 		return errors.New("no manifests given")
 	}
 	var text bytes.Buffer
 	for _, file := range files {
+		if strings.HasPrefix(file, "-") {
+			return fmt.Errorf("%s comes after a manifest; flags go first", file)
+		}
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return err

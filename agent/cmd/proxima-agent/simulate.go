@@ -12,7 +12,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/simulate"
 )
 
@@ -34,7 +33,7 @@ func runSimulate(args []string, out io.Writer) error {
 	seed := set.Uint64("seed", 1, "where the drawing begins")
 	eventFile := set.String("events", "", "a `file` of lines \"arrive POD\" and \"leave POD\" instead")
 	asJSON := set.Bool("json", false, "write JSON")
-	if err := set.Parse(args); err != nil {
+	if err := parse(set, args, out); err != nil {
 		return err
 	}
 	if *orders < 1 || (*orders > 1 && *eventFile != "") {
@@ -57,13 +56,14 @@ func runSimulate(args []string, out io.Writer) error {
 		return encoder.Encode(map[string]any{"pairs": results, "placed": last.State.InOrder(), "pins": last.Policy.Pins(last.State)})
 	}
 	writePlacement(out, last)
-	if len(simulate.Pairs(s.pods)) > 0 {
+	if len(results) > 0 {
 		writeResults(out, results, *orders)
 	}
 	return nil
 }
 
-// compare plays all orders under every way to place, and returns our last state too.
+// compare plays all orders under every way to place, and returns our last state too. Without a pair that is there at the end
+// there are no results.
 func (s *scene) compare(events []simulate.Event, orders int, seed uint64) ([]result, *simulate.Ours) {
 	pairs := simulate.Pairs(s.pods)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -77,7 +77,7 @@ func (s *scene) compare(events []simulate.Event, orders int, seed uint64) ([]res
 		{"kubelet's static policy", func() simulate.Placer { return &simulate.Cutter{Machine: s.machine} }},
 		{"a random node", func() simulate.Placer { return &simulate.Cutter{Machine: s.machine, Random: random} }},
 	}
-	results := make([]result, len(placers))
+	results, paired := make([]result, len(placers)), 0
 	for i, p := range placers {
 		results[i] = result{Placement: p.name, Worst: math.Inf(1)}
 	}
@@ -88,10 +88,14 @@ func (s *scene) compare(events []simulate.Event, orders int, seed uint64) ([]res
 		for i, p := range placers {
 			placer := p.make()
 			simulate.Play(placer, s.pods, events)
-			share, _ := simulate.Share(s.machine, placer, pairs)
+			share, present := simulate.Share(s.machine, placer, pairs)
+			paired += present
 			results[i].Mean += share / float64(orders)
 			results[i].Worst = min(results[i].Worst, share)
 		}
+	}
+	if paired == 0 {
+		results = nil
 	}
 	return results, ours
 }
@@ -149,29 +153,6 @@ func writeResults(out io.Writer, results []result, orders int) {
 	fmt.Fprintln(table, "PLACEMENT\tMEAN\tWORST ORDER")
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%.1f %%\t%.1f %%\n", r.Placement, 100*r.Mean, 100*r.Worst)
-	}
-	table.Flush()
-}
-
-// writeDecision shows every pool that was considered, best first, with what decides, in that order.
-func writeDecision(out io.Writer, d policy.Decision) {
-	fmt.Fprintf(out, "%s: %s in %s\n%s\n", d.ID, d.Place.Kind, d.Place.Pool, d.Reason)
-	if d.Place.Short != "" {
-		fmt.Fprintf(out, "short: %s\n", d.Place.Short)
-	}
-	if len(d.Candidates) == 0 {
-		return
-	}
-	fmt.Fprintln(out)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "POOL\tFITS\tISOLATED\tAFFINITY\tSPLIT CORES\tDEVICES\tMEMORY FITS\tROOM\tMEMORY NODES\tRIGHT CORES\tSPARES HELD\tDEPTH\tFREE CPUS\tSHARERS")
-	for _, c := range policy.BestFirst(d.Candidates) {
-		fits := "yes"
-		if !c.Fits {
-			fits = "no: " + c.Why
-		}
-		fmt.Fprintf(table, "%s\t%s\t%t\t%.2f\t%d\t%d\t%t\t%t\t%d\t%d\t%t\t%d\t%.2f\t%d\n", c.Pool, fits, c.Isolated, c.Affinity, c.Splits,
-			c.Devices, c.MemFits, c.Room, c.MemNodes, c.Right, c.Spares, c.Depth, float64(c.Free)/1000, c.Crowd)
 	}
 	table.Flush()
 }

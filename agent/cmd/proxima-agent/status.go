@@ -18,7 +18,7 @@ func runStatus(args []string, out io.Writer) error {
 	socket := set.String("socket", defaultSocket, "the agent's Unix `socket`")
 	asJSON := set.Bool("json", false, "write JSON")
 	zones := set.Bool("zones", false, "write the NodeResourceTopology object")
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	if *asJSON || *zones {

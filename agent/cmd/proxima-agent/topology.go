@@ -17,7 +17,7 @@ func runTopology(args []string, out io.Writer) error {
 	var machine machineFlags
 	machine.register(set)
 	asJSON := set.Bool("json", false, "write what was read as JSON")
-	if err := set.Parse(args); err != nil {
+	if err := parseFlags(set, args, out); err != nil {
 		return err
 	}
 	m, err := machine.read()

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"proxima.io/agent/internal/topology"
 )
 
 const sourcesAffinity = `
@@ -95,6 +97,37 @@ func TestPreferences(t *testing.T) {
 	}
 }
 
+// Forms of keys and values that nri-plugins takes, and its manifests have.
+func TestNRIPluginsForms(t *testing.T) {
+	const domain = ".resource-policy.nri.io"
+	all := []topology.MemoryKind{topology.DRAM, topology.PMEM, topology.HBM}
+	for _, c := range []struct {
+		key, value string
+		want       Preferences
+		unserved   bool
+	}{
+		{"hide-hyperthreads" + domain, "true", Preferences{HideThreads: Yes}, false},
+		{"hide-hyperthreads" + domain + "/pod", "1", Preferences{HideThreads: Yes}, false},
+		{"prefer-shared-cpus" + domain + "/pod", "F", Preferences{Shared: No}, false},
+		{"topologyhints" + domain + "/pod", "none", Preferences{DeviceHints: No}, false},
+		{"topologyhints" + domain + "/pod", "all", Preferences{DeviceHints: Yes}, false},
+		{"topologyhints" + domain + "/pod", "devices,pod-resources", Preferences{DeviceHints: Yes}, true},
+		{"topologyhints" + domain + "/pod", "mounts", Preferences{DeviceHints: No}, true},
+		{"memory-type" + domain + "/pod", "mixed", Preferences{Memory: all}, false},
+		{"prefer-cpu-priority" + domain + "/pod", "default", Preferences{}, false},
+	} {
+		w, findings := Read(map[string]string{c.key: c.value}, "a")
+		unserved := len(findings) == 1 && findings[0].Problem == Unserved
+		if !reflect.DeepEqual(w.Preferences, c.want) || unserved != c.unserved || (len(findings) > 0) != c.unserved {
+			t.Errorf("%s: %s gives %+v, %v", c.key, c.value, w.Preferences, findings)
+		}
+	}
+	w, _ := Read(map[string]string{"prefer-shared-cpus" + domain: "true", "prefer-shared-cpus" + domain + "/pod": "false"}, "a")
+	if w.Shared != No {
+		t.Error("the key with /pod wins over the one without")
+	}
+}
+
 func TestAContainersOwnKeyReplacesItsPods(t *testing.T) {
 	exclusive := Preferences{Shared: No, Reserved: No}
 	for _, c := range []struct {
@@ -129,13 +162,16 @@ func TestNothingIsIgnoredInSilence(t *testing.T) {
 		message string
 	}{
 		"rdtclass.cri-resource-manager.intel.com/pod":            {Unserved, "RDT"},
+		"rdtclass.cri-resource-manager.intel.com":                {Unserved, "RDT"},
+		"rdtclas.cri-resource-manager.intel.com/pod":             {Unknown, "rdtclass"},
+		"deny.topologyhints.resource-policy.nri.io/container.b":  {Unserved, "path"},
+		"topologyhints.resource-policy.nri.io":                   {Malformed, "pod-resources"},
 		"cold-start.resource-policy.nri.io/container.a":          {Unserved, "memory-type"},
 		"prefer-shared-cpu.resource-policy.nri.io/pod":           {Unknown, "prefer-shared-cpus"},
 		"prefer-shared-cpus.resource-policy.nri.io/containers.a": {Unknown, "container.NAME"},
 		"resource-policy.nri.io/afinity":                         {Unknown, "affinity"},
 		"proxima.io/naer":                                        {Unknown, "near"},
 		"proxima.oi/near":                                        {Unknown, "proxima.io"},
-		"resource-policy.nri.org/affinity":                       {Unknown, ""},
 		"topologyhints.cri-resource-manger.intel.com/pod":        {Unknown, "cri-resource-manager.intel.com"},
 		"prefer-shared-cpus.resource-policy.nir.io/pod":          {Unknown, "resource-policy.nri.io"},
 		"cpu.preserve.resource-policy.nri/container.a":           {Unknown, "resource-policy.nri.io"},
@@ -148,9 +184,6 @@ func TestNothingIsIgnoredInSilence(t *testing.T) {
 		"proxima.io/cpus": {Malformed, "none of shared"},
 	} {
 		_, findings := Read(map[string]string{key: "bad"}, "a")
-		if key == "resource-policy.nri.org/affinity" {
-			continue // three letters away: could be anybody's
-		}
 		if len(findings) != 1 || findings[0].Problem != want.problem || !strings.Contains(findings[0].Message, want.message) {
 			t.Errorf("%s: %v, want %s with %q", key, findings, want.problem, want.message)
 		}

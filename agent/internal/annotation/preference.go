@@ -1,8 +1,10 @@
 package annotation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -47,17 +49,17 @@ type Preferences struct {
 // setter puts an annotation's value into the preferences.
 type setter func(*Preferences, string) error
 
-// foreign are the preferences of CRI-RM and nri-plugins: NAME.DOMAIN/pod and NAME.DOMAIN/container.CONTAINER.
+// foreign are the preferences of CRI-RM and nri-plugins: NAME.DOMAIN or NAME.DOMAIN/pod, and NAME.DOMAIN/container.CONTAINER.
 var foreign = map[string]setter{
 	"prefer-shared-cpus":    choice(func(p *Preferences) *Choice { return &p.Shared }),
 	"prefer-isolated-cpus":  choice(func(p *Preferences) *Choice { return &p.Isolated }),
 	"prefer-reserved-cpus":  choice(func(p *Preferences) *Choice { return &p.Reserved }),
 	"hide-hyperthreads":     choice(func(p *Preferences) *Choice { return &p.HideThreads }),
-	"topologyhints":         choice(func(p *Preferences) *Choice { return &p.DeviceHints }),
+	"topologyhints":         hints,
 	"require-isolated-cpus": yes(func(p *Preferences) *bool { return &p.RequireIsolated }),
 	"cpu.preserve":          yes(func(p *Preferences) *bool { return &p.KeepCPUs }),
 	"memory.preserve":       yes(func(p *Preferences) *bool { return &p.KeepMemory }),
-	"prefer-cpu-priority":   word(func(p *Preferences) *string { return &p.Priority }, "high", "normal", "low", "none"),
+	"prefer-cpu-priority":   word(func(p *Preferences) *string { return &p.Priority }, "high", "normal", "low", "none", "default"),
 	"unlimited-burstable": word(func(p *Preferences) *string { return &p.Unlimited },
 		"system", "package", "die", "numa", "l3cache"),
 	"memory-type": memoryKinds,
@@ -69,6 +71,10 @@ var unserved = map[string]string{
 	"scheduling-class":        "scheduling classes are not set by this agent",
 	"cpu-class":               "CPU frequency classes are not set by this agent",
 	"pick-resources-by-hints": "devices choose the pool, not the CPUs inside it",
+	"allow.topologyhints":     "devices are not chosen by path; name them with proxima.io/device",
+	"deny.topologyhints":      "devices are not chosen by path; use topologyhints: none, and proxima.io/device",
+	"strict.topologyhints":    "no pod is failed by the policy",
+	"irq-affinity":            "interrupts are not moved by this agent",
 	"rdtclass":                "cache and memory bandwidth classes (RDT) are not set by this agent",
 	"blockioclass":            "block I/O classes are not set by this agent",
 	"toptierlimit":            "top tier memory limits are not set by this agent",
@@ -82,9 +88,9 @@ func (r *reader) preferences() {
 		for _, domain := range []string{criRMDomain, nriDomain} {
 			r.oldForm(domain+"/"+name, set)
 		}
-		for _, scope := range []string{"pod", "container." + r.container} {
+		for _, scope := range []string{"", "/pod", "/container." + r.container} {
 			for _, domain := range []string{criRMDomain, nriDomain} {
-				key := name + "." + domain + "/" + scope
+				key := name + "." + domain + scope
 				if value, ok := r.take(key); ok {
 					r.set(r.wishes.Preferences, key, value, set)
 				}
@@ -111,25 +117,57 @@ func (r *reader) oldForm(key string, set setter) {
 
 // set puts a value into what is wished for so far; one that cannot be read changes nothing.
 func (r *reader) set(soFar Preferences, key, value string, set setter) {
-	if err := set(&soFar, value); err != nil {
+	err := set(&soFar, value)
+	if rest := unservedPart(""); errors.As(err, &rest) {
+		r.found(Unserved, key, "%v", err)
+	} else if err != nil {
 		r.found(Malformed, key, "%v", err)
 		return
 	}
 	r.wishes.Preferences = soFar
 }
 
+// unservedPart is a setter's error where it has done all but a part of what the value asks for.
+type unservedPart string
+
+func (u unservedPart) Error() string { return string(u) }
+
 func choice(field func(*Preferences) *Choice) setter {
 	return func(p *Preferences, value string) error {
-		switch strings.ToLower(value) {
-		case "true":
-			*field(p) = Yes
-		case "false":
-			*field(p) = No
-		default:
+		yes, err := strconv.ParseBool(strings.ToLower(value))
+		if err != nil {
 			return fmt.Errorf("%.40q is neither true nor false", value)
+		}
+		*field(p) = No
+		if yes {
+			*field(p) = Yes
 		}
 		return nil
 	}
+}
+
+// hints reads what topologyhints can say: true or false, or the kinds of hints to follow. Of these, devices are known here.
+func hints(p *Preferences, value string) error {
+	if choice(func(p *Preferences) *Choice { return &p.DeviceHints })(p, value) == nil {
+		return nil
+	}
+	devices, rest := No, []string{}
+	for kind := range strings.SplitSeq(value, ",") {
+		switch kind = strings.ToLower(strings.TrimSpace(kind)); kind {
+		case "all", "devices":
+			devices = Yes
+		case "mounts", "pod-resources":
+			rest = append(rest, kind)
+		case "none":
+		default:
+			return fmt.Errorf("%.40q is none of true, false, all, none, devices, mounts, pod-resources", kind)
+		}
+	}
+	p.DeviceHints = devices
+	if len(rest) > 0 {
+		return unservedPart(strings.Join(rest, " and ") + " give no hints here, only devices do")
+	}
+	return nil
 }
 
 func yes(field func(*Preferences) *bool) setter {
@@ -148,6 +186,9 @@ func word(field func(*Preferences) *string, words ...string) setter {
 		if !slices.Contains(words, value) {
 			return fmt.Errorf("%.40q is none of %s", value, strings.Join(words, ", "))
 		}
+		if value == "default" { // what is configured
+			value = ""
+		}
 		*field(p) = value
 		return nil
 	}
@@ -157,6 +198,10 @@ func memoryKinds(p *Preferences, value string) error {
 	var kinds []topology.MemoryKind
 	for part := range strings.SplitSeq(value, ",") {
 		kind := topology.MemoryKind(strings.ToLower(strings.TrimSpace(part)))
+		if kind == "mixed" { // nri-plugins' word for all of them
+			kinds = append(kinds, topology.DRAM, topology.PMEM, topology.HBM)
+			continue
+		}
 		if kind != topology.DRAM && kind != topology.PMEM && kind != topology.HBM {
 			return fmt.Errorf("%.40q is none of dram, pmem, hbm", part)
 		}

@@ -76,11 +76,11 @@ func (r *reader) unknownKey(key, base, preference, name string) {
 		return
 	}
 	if _, ok := foreign[preference]; !ok {
-		known := append(sortedKeys(foreign), "affinity", "anti-affinity")
+		known := slices.Concat(sortedKeys(foreign), sortedKeys(unserved), []string{"affinity", "anti-affinity"})
 		r.found(Unknown, key, "unknown key%s", spelling.Hint(spelling.Nearest(preference, known, 3)))
 		return
 	}
-	if name != "pod" && !strings.HasPrefix(name, "container.") {
+	if name != "pod" && !strings.HasPrefix(name, "container.") { // with neither, the key has been served
 		r.found(Unknown, key, "%.60q is neither pod nor container.NAME", name)
 	}
 }

@@ -123,19 +123,22 @@ func TestMisspeltOptionsOfCRIRM(t *testing.T) {
 
 func TestFaultsNamePlaceAndRemedy(t *testing.T) {
 	for text, want := range map[string]string{
-		"default:\n  pinCPUs: true\n":                  ":2: unknown option \"pinCPUs\"; the options are",
-		"default:\n  pinCPU: maybe\n":                  ":2: pinCPU: \"maybe\" is neither true nor false",
-		"default:\n  reservedResources: {cpu: some}\n": "or write cpuset:0-3",
-		"default:\n  reservedResources: {cpus: 2}\n":   ":2: reservedResources: \"cpus\" is no resource; write {cpu: 2}",
-		"policy:\n  ReservedResources: {CPUs: 2}\n":    ":2: ReservedResources: \"CPUs\" is no resource; write {cpu: 2}",
-		"default:\n  reservedPoolNamespaces: ['[']\n":  "escape [",
-		"default:\n  others: fight\n":                  "none of stand-back, take-rest, ignore",
-		"defualt:\n  pinCPU: true\n":                   ":1: \"defualt\" is not a layer",
-		"- a\n":                                        ":1: not a map",
-		"default: 5\n":                                 "not a map of options",
-		"default:\n  pinCPU: true\n  pinCPU: false\n":  "is there twice",
-		"policy:\n  Active: balloons\n":                ":2: policy \"balloons\" has no counterpart",
-		"default: {pinCPU: true":                       "agent.yaml",
+		"default:\n  pinCPUs: true\n":                        ":2: unknown option \"pinCPUs\"; the options are",
+		"default:\n  pinCPU: maybe\n":                        ":2: pinCPU: \"maybe\" is neither true nor false",
+		"default:\n  reservedResources: {cpu: some}\n":       "or write cpuset:0-3",
+		"default:\n  reservedResources: {cpus: 2}\n":         ":2: reservedResources: \"cpus\" is no resource; write {cpu: 2}",
+		"policy:\n  ReservedResources: {CPUs: 2}\n":          ":2: ReservedResources: \"CPUs\" is no resource; write {cpu: 2}",
+		"default:\n  reservedPoolNamespaces: ['[']\n":        "escape [",
+		"default:\n  others: fight\n":                        "none of stand-back, take-rest, ignore",
+		"defualt:\n  pinCPU: true\n":                         ":1: \"defualt\" is not a layer",
+		"- a\n":                                              ":1: not a map",
+		"default: 5\n":                                       "not a map of options",
+		"default:\n  pinCPU: true\n  pinCPU: false\n":        "is there twice",
+		"policy:\n  Active: balloons\n":                      ":2: policy \"balloons\" has no counterpart",
+		"default: {pinCPU: true":                             "agent.yaml",
+		"default:\n  availableResources: {cpu: 0}\n":         ":2: availableResources: 0 leaves no CPU",
+		"default:\n  availableResources: {cpu: 'cpuset:'}\n": ":2: availableResources: \"cpuset:\" names no CPU; write cpuset:0-3",
+		"logger: {}\npolicy: |\n  Active: topology-aware\n  topology-aware:\n    PinCPU: maybe\n": ":5: PinCPU: \"maybe\"",
 	} {
 		path := write(t, filepath.Join(t.TempDir(), "agent.yaml"), text)
 		o, err := Load(path, Where{})

@@ -26,12 +26,21 @@ func (l layer) applyCRIRM(o *Options) error {
 				return l.fault(value, "policy: the section is not YAML")
 			}
 			body = inner.Content[0]
+			below(value, body)
 		}
 		if err := l.policySection(o, body); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// below counts the lines of a text's YAML from where the text itself begins: the line after its |.
+func below(text, body *yaml.Node) {
+	body.Line += text.Line
+	for _, inside := range body.Content {
+		below(text, inside)
+	}
 }
 
 func (l layer) policySection(o *Options, body *yaml.Node) error {

@@ -22,8 +22,8 @@ var options = map[string]option{
 	"colocatePods":           boolean(func(o *Options) *bool { return &o.ColocatePods }),
 	"colocateNamespaces":     boolean(func(o *Options) *bool { return &o.ColocateNamespaces }),
 	"newcomerAffinityOnly":   boolean(func(o *Options) *bool { return &o.NewcomerAffinityOnly }),
-	"availableResources":     resources(func(o *Options) *CPUs { return &o.Available }),
-	"reservedResources":      resources(func(o *Options) *CPUs { return &o.Reserved }),
+	"availableResources":     resources(func(o *Options) *CPUs { return &o.Available }, 1),
+	"reservedResources":      resources(func(o *Options) *CPUs { return &o.Reserved }, 0),
 	"reservedPoolNamespaces": globs,
 	"defaultCPUPriority":     oneOf(func(o *Options) *string { return &o.Priority }, "high", "normal", "low", "none"),
 	"unlimitedBurstable":     oneOf(func(o *Options) *string { return &o.Unlimited }, "system", "package", "die", "numa", "l3cache"),
@@ -115,8 +115,8 @@ func others(o *Options, value *yaml.Node) error {
 }
 
 // resources reads {cpu: AMOUNT}; the name may be written in capitals, as CRI-RM does. Of memory, which others limit too, it
-// notes that nothing is done.
-func resources(field func(*Options) *CPUs) option {
+// notes that nothing is done. least is the smallest amount that makes sense, in thousandths.
+func resources(field func(*Options) *CPUs, least int) option {
 	return func(o *Options, value *yaml.Node) error {
 		var amounts map[string]string
 		if err := value.Decode(&amounts); err != nil {
@@ -133,6 +133,9 @@ func resources(field func(*Options) *CPUs) option {
 			cpus, err := parseCPUs(amount)
 			if err != nil {
 				return err
+			}
+			if cpus.Set.Empty() && cpus.Milli < least {
+				return fmt.Errorf("%s leaves no CPU; leave the option out to have all of them", amount)
 			}
 			*field(o) = cpus
 		}

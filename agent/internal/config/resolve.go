@@ -24,6 +24,9 @@ func parseCPUs(text string) (CPUs, error) {
 	for prefix, exclude := range map[string]bool{"cpuset:": false, "exclude-cpuset:": true} {
 		if list, ok := strings.CutPrefix(text, prefix); ok {
 			set, err := cpuset.Parse(list)
+			if err == nil && set.Empty() {
+				err = fmt.Errorf("%q names no CPU; write %s0-3", text, prefix)
+			}
 			return CPUs{Set: set, Exclude: exclude}, err
 		}
 	}

@@ -23,8 +23,9 @@ const settle = 200 * time.Millisecond
 const unwatched = time.Minute
 
 // Watch calls changed whenever something happens to one of the paths, and once at the start, until the context ends. It
-// sleeps in the kernel in between. It watches directories, not files: editors and Kubernetes replace files by renaming. Where other programs have
-// used up what the kernel has for that (inotify), it calls changed now and then, until it can watch.
+// sleeps in the kernel in between. It watches directories, not files: editors and Kubernetes replace files by renaming.
+// Where other programs have used up what the kernel has for that (inotify), it calls changed now and then, until it can
+// watch.
 func Watch(ctx context.Context, log *slog.Logger, changed func(), paths ...string) {
 	watch(ctx, log, unwatched, changed, paths...)
 }

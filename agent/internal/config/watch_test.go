@@ -161,8 +161,10 @@ func TestWithoutInotifyTheConfigurationIsReadNowAndThen(t *testing.T) {
 	}
 	path := write(t, filepath.Join(t.TempDir(), "agent.yaml"), "default: {}")
 	go watch(ctx, log(t), 10*time.Millisecond, func() { read <- struct{}{} }, path)
-	if !seen() || !seen() {
-		t.Fatal("nothing is read again without inotify")
+	for range 2 {
+		if !seen() {
+			t.Fatal("nothing is read again without inotify")
+		}
 	}
 	if err := os.WriteFile(instances, []byte("100"), 0); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,6 @@ type Door struct {
 	machine *topology.Topology
 	log     *slog.Logger
 	runtime *grpc.ClientConn
-	memory  int64
 	ballast ballast
 	// listing is held while the runtime is asked what is running, so that nobody comes or goes unseen meanwhile.
 	listing  sync.RWMutex
@@ -59,11 +58,7 @@ func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, runtime
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{engine: e, machine: machine, log: log, runtime: conn, ballast: newBallast()}
-	for _, n := range machine.Nodes {
-		d.memory += n.Memory + n.HugePages
-	}
-	return d, nil
+	return &Door{engine: e, machine: machine, log: log, runtime: conn, ballast: newBallast()}, nil
 }
 
 // Serve listens on the socket until the context ends. Running pods do not notice when we are away: kubelet tries again.

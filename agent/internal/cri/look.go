@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/policy"
@@ -109,7 +108,7 @@ func (l *looker) create(m raw.Message) raw.Message {
 func (l *looker) update(m raw.Message) raw.Message {
 	l.id = m.Text(updateID)
 	pin, _ := l.door.engine.Resize(l.id, func(c *policy.Container) {
-		resourcesOf(m.At(updateLinux), "").Fill(c, l.door.memory)
+		resourcesOf(m.At(updateLinux), "").Fill(c, l.door.machine.Memory())
 	})
 	return m.With(pin.CPUs.String(), updateLinux, resourceCPUs).With(pin.Memory.String(), updateLinux, resourceMems)
 }
@@ -153,16 +152,11 @@ func (d *Door) arrival(m raw.Message) engine.Arrival {
 	a.PodID, a.PodLabels = m.Text(createPodID), sandbox.Labels(sandboxLabels)
 	pod := sandbox.At(sandboxMetadata)
 	a.PodName, a.PodUID, a.Namespace = pod.Text(1), pod.Text(2), pod.Text(3)
-	resources := config.At(configLinux, linuxResources)
-	resourcesOf(resources, sandbox.At(sandboxLinux).Text(1)).Fill(&a.Container, d.memory)
-	a.Seen = policy.Pin{CPUs: list(resources.Text(resourceCPUs)), Memory: list(resources.Text(resourceMems))}
+	resources := resourcesOf(config.At(configLinux, linuxResources), sandbox.At(sandboxLinux).Text(1))
+	resources.Fill(&a.Container, d.machine.Memory())
+	a.Seen = resources.Seen()
 	for _, device := range config.All(configDevices) {
-		number := deviceNumber(device.Text(deviceHostPath))
-		for _, known := range d.machine.Devices {
-			if number != "" && known.Number == number {
-				a.Uses = append(a.Uses, known.Name)
-			}
-		}
+		a.Uses = append(a.Uses, d.machine.DevicesOf(deviceNumber(device.Text(deviceHostPath)))...)
 	}
 	return a
 }
@@ -171,15 +165,8 @@ func resourcesOf(r raw.Message, cgroupParent string) kube.Resources {
 	return kube.Resources{
 		Shares: r.Number(resourceShares), Quota: r.Number(resourceQuota), Period: r.Number(resourcePeriod),
 		MemoryLimit: r.Number(resourceMemory), OOMScoreAdj: r.Number(resourceOOM), CgroupParent: cgroupParent,
+		CPUs: r.Text(resourceCPUs), MemoryNodes: r.Text(resourceMems),
 	}
-}
-
-func list(text string) cpuset.Set {
-	set, err := cpuset.Parse(text)
-	if err != nil {
-		return cpuset.Set{}
-	}
-	return set
 }
 
 // deviceNumber returns MAJOR:MINOR of a device file, or "" where it is none or cannot be seen from here.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"proxima.io/agent/internal/cpuset"
+	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/raw"
 )
 
@@ -44,7 +45,6 @@ func createRequest(name string, cpus int64) raw.Message {
 type keeper struct {
 	mu     sync.Mutex
 	cpus   map[string]string
-	memory map[string]int64
 	refuse bool
 }
 
@@ -77,7 +77,7 @@ func (k *keeper) handle(method string, stream grpc.ServerStream) error {
 func (k *keeper) has(name string) cpuset.Set {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return list(k.cpus[name])
+	return kube.Resources{CPUs: k.cpus[name]}.Seen().CPUs
 }
 
 // However a resize ends, no CPU is in two exclusive sets.

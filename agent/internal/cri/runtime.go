@@ -35,6 +35,7 @@ func (d *Door) call(ctx context.Context, method string, request raw.Message) (ra
 
 // follow asks a runtime that has come up what is running, and becomes the way to re-pin it until it goes.
 func (d *Door) follow(ctx context.Context) {
+	said := "" // the last failure: the same one every two seconds is said once
 	for ctx.Err() == nil {
 		var failed error
 		for _, prefix := range versions {
@@ -49,8 +50,12 @@ func (d *Door) follow(ctx context.Context) {
 			}
 			failed = errors.Join(failed, err)
 		}
-		if failed != nil && ctx.Err() == nil {
-			d.log.Warn("the runtime does not tell what is running; trying again", "error", failed)
+		switch {
+		case failed == nil:
+			said = ""
+		case failed.Error() != said && ctx.Err() == nil:
+			said = failed.Error()
+			d.log.Warn("the runtime does not tell what is running; trying again", "every", reconnectAfter, "error", failed)
 		}
 		select {
 		case <-ctx.Done():
@@ -62,58 +67,65 @@ func (d *Door) follow(ctx context.Context) {
 // synchronize asks twice what is running: once for the statuses, which can take long and nobody waits for, and once more
 // with everybody waiting, for what has changed since.
 func (d *Door) synchronize(ctx context.Context, prefix string) error {
-	_, containers, err := d.list(ctx, prefix)
+	before, err := d.list(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	d.statuses.start()
 	defer d.statuses.stop()
-	d.askStatuses(ctx, prefix, containers)
+	d.askStatuses(ctx, prefix, before.containers)
 
 	d.listing.Lock()
 	defer d.listing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	pods, containers, err := d.list(ctx, prefix)
+	here, err := d.list(ctx, prefix)
 	if err != nil {
 		return err
 	}
-	d.askStatuses(ctx, prefix, containers)
+	d.askStatuses(ctx, prefix, here.containers)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	present := map[string]bool{}
-	for id := range pods {
-		present[id] = true
-	}
 	var arrivals []engine.Arrival
-	for _, c := range containers {
-		arrivals = append(arrivals, d.found(pods[c.Text(2)], c))
+	for _, c := range here.containers {
+		arrivals = append(arrivals, d.found(here.pods[c.Text(2)], c))
 	}
-	d.engine.Synchronize(arrivals, present)
+	d.engine.Synchronize(arrivals, here.names)
 	return nil
 }
 
-// list lists the pods by id, and their containers that have not ended.
-func (d *Door) list(ctx context.Context, prefix string) (pods map[string]raw.Message, containers []raw.Message, err error) {
+// list is what a runtime has.
+type list struct {
+	pods       map[string]raw.Message // by id
+	names      map[string][]string    // of all their containers
+	containers []raw.Message          // that have not ended
+}
+
+func (d *Door) list(ctx context.Context, prefix string) (list, error) {
+	l := list{pods: map[string]raw.Message{}, names: map[string][]string{}}
 	sandboxes, err := d.call(ctx, prefix+"ListPodSandbox", nil)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
 	all, err := d.call(ctx, prefix+"ListContainers", nil)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
-	pods = map[string]raw.Message{}
 	for _, p := range sandboxes.All(1) {
-		pods[p.Text(1)] = p
+		l.pods[p.Text(1)], l.names[p.Text(1)] = p, nil
 	}
 	for _, c := range all.All(1) {
-		if _, ok := pods[c.Text(2)]; ok && c.Number(6) <= running {
-			containers = append(containers, c)
+		pod := c.Text(2)
+		if _, ok := l.pods[pod]; !ok {
+			continue
+		}
+		l.names[pod] = append(l.names[pod], c.At(3).Text(1))
+		if c.Number(6) <= running {
+			l.containers = append(l.containers, c)
 		}
 	}
-	return pods, containers, nil
+	return l, nil
 }
 
 // found describes a container of a list.
@@ -126,7 +138,7 @@ func (d *Door) found(pod, c raw.Message) engine.Arrival {
 		a.Uses = old.Uses
 	}
 	if s := d.statuses.of(a.ID); s != nil {
-		s.fill(&a, d.memory)
+		s.fill(&a, d.machine.Memory())
 	} else if known {
 		a.Request, a.Limit, a.Memory, a.NoMemoryLimit, a.QOS = old.Request, old.Limit, old.Memory, old.NoMemoryLimit, old.QOS
 	}

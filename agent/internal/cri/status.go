@@ -7,7 +7,6 @@ import (
 
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/kube"
-	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/raw"
 )
 
@@ -41,11 +40,13 @@ type verbose struct {
 
 func (v *verbose) fill(a *engine.Arrival, memory int64) {
 	linux := v.RuntimeSpec.Linux
-	a.Seen = policy.Pin{CPUs: list(linux.Resources.CPU.CPUs), Memory: list(linux.Resources.CPU.Mems)}
-	kube.Resources{
+	resources := kube.Resources{
 		Shares: linux.Resources.CPU.Shares, Quota: linux.Resources.CPU.Quota, Period: linux.Resources.CPU.Period,
 		MemoryLimit: linux.Resources.Memory.Limit, OOMScoreAdj: v.RuntimeSpec.Process.OOMScoreAdj, CgroupParent: linux.CgroupsPath,
-	}.Fill(&a.Container, memory)
+		CPUs: linux.Resources.CPU.CPUs, MemoryNodes: linux.Resources.CPU.Mems,
+	}
+	resources.Fill(&a.Container, memory)
+	a.Seen = resources.Seen()
 }
 
 // statuses are the answers for one list while it is made.

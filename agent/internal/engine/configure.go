@@ -29,6 +29,14 @@ func (e *Engine) Configure(o config.Options, found []others.Found) error {
 	return nil
 }
 
+// Refuse notes that a new configuration was refused and the old one stays, until there is a good one.
+func (e *Engine) Refuse(because error) {
+	e.guard("refuse", nil, func() {
+		e.badConfig = []string{"the configuration was refused, the old one stays: " + because.Error()}
+		e.counters.Refused++
+	})
+}
+
 // reconcile carries a state over to the options in force; there are none while the engine holds. The lock is held, or not
 // needed yet.
 func (e *Engine) reconcile(s policy.State) policy.State {
@@ -40,9 +48,10 @@ func (e *Engine) reconcile(s policy.State) policy.State {
 
 // Release gives every container all CPUs and memory nodes back that others leave, and pins nobody any more: the way to remove
 // the agent. It is done even where the agent stands back or holds, for that is how a node passes from one that pins to another.
-func (e *Engine) Release() error {
+// It returns how many containers the runtime has to be told about.
+func (e *Engine) Release() (containers int, err error) {
 	if e.dryRun {
-		return errors.New("the agent is in a dry run and changes nothing; start it without --dry-run to release")
+		return 0, errors.New("the agent is in a dry run and changes nothing; start it without --dry-run to release")
 	}
 	e.guard("release", nil, func() {
 		e.released = true
@@ -50,9 +59,10 @@ func (e *Engine) Release() error {
 		options.PinCPU, options.PinMemory = false, false
 		e.policy = policy.New(e.machine, options)
 		e.setPassive()
-		e.log.Warn("released: nobody is pinned until the agent is started again")
+		containers = len(e.pending(""))
+		e.log.Warn("released: nobody is pinned until the agent is started again", "containers", containers)
 	})
-	return nil
+	return containers, nil
 }
 
 // beside turns options into those of the policy beside the others that pin. why says that there is no way to live with them:

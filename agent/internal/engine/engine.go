@@ -5,12 +5,13 @@
 //
 // # Layout
 //
-//	engine.go       a container comes, is resized, stops; a pod goes
+//	engine.go       a container comes, stops; a pod goes
 //	foreign.go      a container that somebody else has pinned
 //	synchronize.go  what is running, when a runtime (re)appears
 //	repair.go       telling the runtime what it has not been told
 //	configure.go    new options, and standing back
-//	refuse.go       options that are not taken
+//	missing.go      containers that annotations name and a pod does not have
+//	resize.go       a resize that the runtime has yet to take
 //	status.go       what there is to see
 package engine
 
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,13 +79,14 @@ type Engine struct {
 	updater  Updater
 	// told is what the runtime has been told by id, or was seen to have.
 	told map[string]policy.Pin
-	// resizing is where containers were before a resize that the runtime has yet to take, by id.
-	resizing map[string]*policy.Placed
+	// resizing are the containers of which the runtime has yet to take a resize, by id.
+	resizing map[string]*resize
 	// refused are the pins that the runtime did not take, by id.
 	refused map[string]refusal
 	// unplaced are containers that a fault inside kept from a decision.
 	unplaced map[string]policy.Container
 	notes    map[string][]annotation.Finding
+	missing  map[string]*missing // by pod id
 	reasons  map[string]policy.Decision
 	foreign  map[string]string // containers that carried a cpuset when they came, by id
 	// theirs are containers that others have pinned beside us, or again after us, by id; a release is not for them.
@@ -102,7 +105,7 @@ func New(s Settings) (*Engine, error) {
 	e := &Engine{
 		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
 		state: s.State, told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
-		resizing: map[string]*policy.Placed{}, refused: map[string]refusal{},
+		resizing: map[string]*resize{}, refused: map[string]refusal{}, missing: map[string]*missing{},
 		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
 		theirs: map[string]bool{}, kick: make(chan struct{}, 1),
 	}
@@ -149,46 +152,6 @@ func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 	return pin, changes
 }
 
-// Resize places a container whose resources change. Resized is to be called when the runtime has taken or refused it.
-func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin, changes []policy.Change) {
-	e.mu.Lock()
-	old, ok := e.state.Placed[id]
-	e.mu.Unlock()
-	if !ok {
-		return policy.Pin{}, nil
-	}
-	c := old.Container
-	fill(&c)
-	e.guard("resize", &c, func() {
-		if e.resizing[id] == nil { // else one that was never ended: the runtime still has what was before it
-			e.resizing[id] = old
-		}
-		pin, changes = e.place(e.policy.Resize(e.state, c))
-	})
-	return pin, changes
-}
-
-// Resized ends a resize. Only now do others get what the container gave up, or it gets back what it was if the runtime has
-// refused; the repair tells them.
-func (e *Engine) Resized(id string, taken bool) {
-	e.guard("resized", nil, func() {
-		was := e.resizing[id]
-		delete(e.resizing, id)
-		if was == nil || e.state.Placed[id] == nil {
-			return
-		}
-		if taken {
-			e.state = e.policy.Settle(e.state, id)
-			return
-		}
-		delete(e.unplaced, id)
-		e.state = e.policy.Undo(e.state, was)
-		if e.passive == "" {
-			e.told[id] = policy.Pin{} // it may have taken a part: what it has is not known
-		}
-	})
-}
-
 // Stop takes a container off the books and returns the changes to others.
 func (e *Engine) Stop(id string) (changes []policy.Change) {
 	e.guard("stop", nil, func() {
@@ -213,6 +176,7 @@ func (e *Engine) DropPod(podID string) {
 			}
 		}
 		e.state = e.policy.ForgetPod(e.state, podID)
+		delete(e.missing, podID)
 	})
 }
 
@@ -311,14 +275,12 @@ func (e *Engine) read(a *Arrival) {
 	if note := e.policy.Note(&a.Container); note != "" {
 		findings = append(findings, annotation.Finding{Problem: annotation.Odd, Key: "of the pod", Message: note})
 	}
-	if len(findings) == 0 {
-		return
+	e.meet(a.PodID, a.Annotations, a.Name)
+	if slices.Equal(findings, e.notes[a.ID]) {
+		return // said already, when it came
 	}
 	e.notes[a.ID] = findings
-	for _, f := range findings {
-		e.counters.Annotations[problemIndex(f.Problem)]++
-		e.log.Warn(f.String(), "container", a.Name, "pod", a.PodName, "namespace", a.Namespace)
-	}
+	e.say(findings, "container", a.Name, "pod", a.PodName, "namespace", a.Namespace)
 }
 
 func (e *Engine) forget(id string) {

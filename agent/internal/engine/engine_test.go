@@ -198,7 +198,7 @@ func TestWhereContainersAre(t *testing.T) {
 	r.mu.Lock()
 	r.broken = true
 	r.mu.Unlock()
-	e.Synchronize([]Arrival{arrival("a", policy.Guaranteed, 2000)}, map[string]bool{"pod-a": true})
+	e.Synchronize([]Arrival{arrival("a", policy.Guaranteed, 2000)}, map[string][]string{"pod-a": nil})
 	if s := e.Status(); fmt.Sprint(s.Seats[0].Nodes) != "[0 1]" || s.Pending != 1 {
 		t.Errorf("not told yet: %+v", s.Seats[0])
 	}

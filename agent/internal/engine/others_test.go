@@ -65,7 +65,7 @@ func TestReleaseGivesEverythingBack(t *testing.T) {
 	e, r := start(t, "sockets=2,cores=4", Settings{})
 	e.Create(arrival("owner", policy.Guaranteed, 2000))
 	e.Create(arrival("sharer", "Burstable", 100))
-	if err := e.Release(); err != nil {
+	if _, err := e.Release(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "not given everything back", func() bool { return r.has("owner") == "0-7" && r.has("sharer") == "0-7" })
@@ -115,9 +115,9 @@ func TestReleaseWhileStandingBack(t *testing.T) {
 		ours, taken := arrival("ours", policy.Guaranteed, 2000), arrival("taken", policy.Guaranteed, 2000)
 		ours.Seen, taken.Seen = policy.Pin{CPUs: cpuset.Of(0, 1), Memory: cpuset.Of(0)}, policy.Pin{CPUs: cpuset.Of(0)}
 		for range 2 {
-			e.Synchronize([]Arrival{ours, taken, late}, map[string]bool{"pod-ours": true, "pod-taken": true, "pod-late": true})
+			e.Synchronize([]Arrival{ours, taken, late}, map[string][]string{"pod-ours": nil, "pod-taken": nil, "pod-late": nil})
 		}
-		if err := e.Release(); err != nil {
+		if _, err := e.Release(); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "not given back", func() bool { return r.has("ours") == c.give && e.Status().Pending == 0 })
@@ -132,7 +132,7 @@ func TestReleaseWhileStandingBack(t *testing.T) {
 
 func TestADryRunCannotRelease(t *testing.T) {
 	e, _ := start(t, "cores=8", Settings{DryRun: true})
-	if err := e.Release(); err == nil || e.Status().Released {
+	if _, err := e.Release(); err == nil || e.Status().Released {
 		t.Errorf("released: %v", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestTheRestOfKubeletsCPUs(t *testing.T) {
 	rest.Others = config.TakeRest
 	given, owns := arrival("given", policy.Guaranteed, 2000), arrival("owns", policy.Guaranteed, 2000)
 	given.Seen, owns.Seen = policy.Pin{CPUs: left}, policy.Pin{CPUs: cpuset.Of(0, 1)}
-	present := map[string]bool{"pod-given": true, "pod-owns": true}
+	present := map[string][]string{"pod-given": nil, "pod-owns": nil}
 	e, _ := start(t, "cores=8", Settings{Options: rest, Others: kubelet}) // it has yet to see what kubelet did just now
 	fewer, owned := arrival("fewer", "Burstable", 500), arrival("owned", policy.Guaranteed, 2000)
 	fewer.Seen.CPUs, owned.Seen.CPUs = cpuset.Range(6, 7), cpuset.Range(4, 5)
@@ -195,7 +195,7 @@ func TestTheRestOfKubeletsCPUs(t *testing.T) {
 		pinned.Seen = policy.Pin{CPUs: cpuset.Of(4, 5), Memory: cpuset.Of(0)}
 		again.Synchronize([]Arrival{pinned, owns}, present)
 		check(again, r, "started again")
-		if err := again.Release(); err != nil {
+		if _, err := again.Release(); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "not given what kubelet leaves", func() bool { return r.has("given") == "4-7" })

@@ -92,7 +92,13 @@ func (e *Engine) Run(ctx context.Context) {
 		case <-expiry:
 		}
 		again, expiry = nil, nil
-		if next, any := e.forgetGone(time.Now()); any {
+		next := time.Duration(0)
+		for _, look := range []func(time.Time) (time.Duration, bool){e.forgetGone, e.sayMissing, e.doubtResizes} {
+			if wait, any := look(time.Now()); any {
+				next = min(cmp.Or(next, wait), wait)
+			}
+		}
+		if next > 0 {
 			expiry = time.After(next)
 		}
 		placed, refused, kept := e.placeUnplaced(), e.repair(ctx, time.Now()), e.persist(&saved)

@@ -54,7 +54,7 @@ func TestARuntimeThatHangsUpIsToldLater(t *testing.T) {
 	r.broken = true
 	r.mu.Unlock()
 	a := arrival("a", policy.Guaranteed, 2000)
-	e.Synchronize([]Arrival{a}, map[string]bool{"pod-a": true})
+	e.Synchronize([]Arrival{a}, map[string][]string{"pod-a": nil})
 	time.Sleep(50 * time.Millisecond)
 	r.mu.Lock()
 	r.broken = false
@@ -69,7 +69,7 @@ func TestOneThatIsRefusedDelaysNobody(t *testing.T) {
 	r.refuse = "bad"
 	r.mu.Unlock()
 	bad, good := arrival("bad", "Burstable", 100), arrival("good", "Burstable", 100)
-	e.Synchronize([]Arrival{bad, good}, map[string]bool{"pod-bad": true, "pod-good": true})
+	e.Synchronize([]Arrival{bad, good}, map[string][]string{"pod-bad": nil, "pod-good": nil})
 	eventually(t, "good was not told", func() bool { return r.has("good") == "0-7" })
 	for range 10 {
 		e.wake() // as every pod that comes and goes does

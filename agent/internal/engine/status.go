@@ -46,6 +46,7 @@ type PoolStatus struct {
 	Level     string `json:"level"`
 	Parent    string `json:"parent,omitempty"`
 	CPUs      string `json:"cpus"`
+	ForPods   int    `json:"forPods"` // of the CPUs: those that are not reserved
 	Memory    string `json:"memoryNodes"`
 	Exclusive int    `json:"freeExclusive"` // CPUs that could still become exclusive
 	Milli     int    `json:"freeMilli"`     // thousandths of shared CPUs that could still be promised
@@ -83,7 +84,7 @@ func (e *Engine) Status() Status {
 		pin := pins[c.ID]
 		s.Seats = append(s.Seats, Seat{
 			ID: c.ID, Pod: c.PodName, Namespace: c.Namespace, Name: c.Name, PodUID: c.PodUID, Place: c.Placement, Pin: pin,
-			Nodes: e.nodes(c.ID), Reason: e.reasons[c.ID].Reason, Findings: e.notes[c.ID], Foreign: e.foreign[c.ID],
+			Nodes: e.nodes(c.ID), Reason: e.reasons[c.ID].Reason, Findings: e.said(c.ID, c.PodID), Foreign: e.foreign[c.ID],
 		})
 	}
 	return s
@@ -99,7 +100,7 @@ func (e *Engine) nodes(id string) []int {
 }
 
 func (e *Engine) poolStatus(p *pool.Pool, room policy.Room) PoolStatus {
-	status := PoolStatus{Name: p.Name, Level: p.Level.String(), CPUs: p.CPUs.String(), Memory: p.Memory.String(),
+	status := PoolStatus{Name: p.Name, Level: p.Level.String(), CPUs: p.CPUs.String(), ForPods: p.CPUs.Minus(e.policy.Reserved).Len(), Memory: p.Memory.String(),
 		Exclusive: room.Exclusive, Milli: room.Milli, FreeBytes: room.Bytes}
 	for _, id := range p.Memory.IDs() {
 		if node, ok := e.machine.Node(id); ok {

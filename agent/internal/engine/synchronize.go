@@ -10,12 +10,14 @@ import (
 // Synchronize takes over what a runtime says is running: it knows best who is there, we know where each was put. Who was
 // there before keeps its place, who came meanwhile is placed, who went is taken off. It returns what has to change, if that
 // can ride on the answer.
-func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes []policy.Change) {
+//
+// The pods are the names of their containers, ended ones too, by id.
+func (e *Engine) Synchronize(running []Arrival, pods map[string][]string) (changes []policy.Change) {
 	e.guard("synchronize", nil, func() {
 		known := e.state
 		next := policy.State{Placed: map[string]*policy.Placed{}, Gone: map[string]policy.Placement{}, Next: known.Next}
-		told, pins := e.told, e.policy.Pins(known)
-		e.told, e.resizing = map[string]policy.Pin{}, map[string]*policy.Placed{}
+		told, pins, resizing := e.told, e.policy.Pins(known), e.resizing
+		e.told, e.resizing = map[string]policy.Pin{}, map[string]*resize{}
 		for i := range running {
 			a := &running[i]
 			e.read(a)
@@ -32,8 +34,14 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 					e.theirs[a.ID] = true
 				}
 			}
+			if resizing[a.ID] != nil {
+				e.unsure(a.ID) // runc leaves in the cgroup what it wrote before it failed
+			}
 			placed := &policy.Placed{Container: a.Container}
 			if was, ok := known.Placed[a.ID]; ok {
+				if r := resizing[a.ID]; r != nil && r.refused(&a.Container) {
+					was = r.was
+				}
 				placed.Placement, placed.Order = was.Placement, was.Order
 				placed.Leaving = cpuset.Set{} // the runtime has told what became of a resize
 				if was.KeepCPUs && !a.KeepCPUs {
@@ -50,7 +58,7 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 			next.Placed[a.ID] = placed
 		}
 		for id, c := range known.Placed {
-			if next.Placed[id] == nil && pods[c.PodID] && c.Short == "" {
+			if _, there := pods[c.PodID]; there && next.Placed[id] == nil && c.Short == "" {
 				next.Gone[c.PodID+"/"+c.Name] = c.Placement // it stopped while we were away, and may come back
 			}
 		}
@@ -59,8 +67,15 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string]bool) (changes [
 		}
 		e.state = e.reconcile(next)
 		for pod := range podsOf(e.state) {
-			if !pods[pod] {
+			if _, there := pods[pod]; !there {
 				e.state = e.policy.ForgetPod(e.state, pod)
+			}
+		}
+		for pod, m := range e.missing {
+			if names, there := pods[pod]; there {
+				e.meet(pod, m.annotations, names...)
+			} else {
+				delete(e.missing, pod)
 			}
 		}
 		for id := range known.Placed {

@@ -14,10 +14,10 @@ import (
 func TestAThousandContainersInSynchronize(t *testing.T) {
 	e, r := start(t, "sockets=8,nodes=2,cores=16,threads=2", Settings{})
 	var running []Arrival
-	pods := map[string]bool{}
+	pods := map[string][]string{}
 	for n := range 1000 {
 		a := arrival(fmt.Sprintf("c%d", n), "Burstable", 100)
-		running, pods[a.PodID] = append(running, a), true
+		running, pods[a.PodID] = append(running, a), nil
 	}
 	e.Synchronize(running, pods)
 	eventually(t, "not all were pinned", func() bool { return e.Status().Pending == 0 && r.has("c999") != "" })
@@ -29,7 +29,7 @@ func TestAThousandContainersInSynchronize(t *testing.T) {
 func TestWhatMustChangeRidesOnTheAnswerToSynchronize(t *testing.T) {
 	e, _ := start(t, "sockets=2,cores=4", Settings{Inline: true})
 	a := arrival("a", policy.Guaranteed, 2000)
-	pods := map[string]bool{"pod-a": true}
+	pods := map[string][]string{"pod-a": nil}
 	if changes := e.Synchronize([]Arrival{a}, pods); len(changes) != 1 || changes[0].CPUs.String() != "0-1" || e.Status().Pending != 0 {
 		t.Errorf("%v", changes)
 	}
@@ -56,7 +56,7 @@ func TestSynchronizeKnowsThemAgain(t *testing.T) {
 	second.Seen = policy.Pin{CPUs: cpuset.Of(2, 3), Memory: cpuset.Of(0)}
 	for name, state := range map[string]policy.State{"with the state": saved, "without": {}} {
 		again, r := start(t, "cores=8", Settings{State: state})
-		again.Synchronize([]Arrival{second, arrival("new", "Burstable", 100)}, map[string]bool{"pod-second": true, "pod-new": true})
+		again.Synchronize([]Arrival{second, arrival("new", "Burstable", 100)}, map[string][]string{"pod-second": nil, "pod-new": nil})
 		eventually(t, name+": the newcomer was not pinned", func() bool { return r.has("new") == "0-1,4-7" })
 		if moved := r.has("second"); moved != "" {
 			t.Errorf("%s: second was moved to %s", name, moved)
@@ -87,10 +87,10 @@ func TestARestartMovesNobody(t *testing.T) {
 		e.Stop("x") // who came after it would now be placed elsewhere
 		saved, pins := e.state, e.policy.Pins(e.state)
 		var running []Arrival
-		present := map[string]bool{}
+		present := map[string][]string{}
 		for _, c := range saved.InOrder() {
 			running = append(running, Arrival{Container: c.Container, Seen: pins[c.ID]})
-			present[c.PodID] = true
+			present[c.PodID] = nil
 		}
 		for when, settings := range map[string]Settings{
 			"at once":                {Options: o},

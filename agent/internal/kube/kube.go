@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"strings"
 
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/policy"
 )
 
@@ -16,6 +17,19 @@ type Resources struct {
 	MemoryLimit           int64
 	OOMScoreAdj           int64
 	CgroupParent          string
+	CPUs, MemoryNodes     string // cpusets
+}
+
+// Seen is the pin that the resources have; a cpuset that cannot be read counts as none.
+func (r Resources) Seen() policy.Pin {
+	read := func(list string) cpuset.Set {
+		set, err := cpuset.Parse(list)
+		if err != nil {
+			return cpuset.Set{}
+		}
+		return set
+	}
+	return policy.Pin{CPUs: read(r.CPUs), Memory: read(r.MemoryNodes)}
 }
 
 // period is kubelet's and the kernel's, where none is given with a quota.

@@ -14,13 +14,13 @@ func TestRequestsComeBackFromLinuxResources(t *testing.T) {
 		request, limit int
 		memory         int64
 	}{
-		"guaranteed":            {Resources{8192, 800000, 100000, 1 << 30, -997, "/kubepods/pod1"}, policy.Guaranteed, 8000, 8000, 1 << 30},
-		"guaranteed, systemd":   {Resources{1536, 150000, 100000, 1, -997, "kubepods-pod1.slice"}, policy.Guaranteed, 1500, 1500, 1},
-		"guaranteed, no quota":  {Resources{4096, 0, 100000, 1, -997, "/kubepods/pod1"}, policy.Guaranteed, 4000, 0, 1},
-		"burstable":             {Resources{102, 0, 0, 0, 900, "/kubepods/burstable/pod1"}, "Burstable", 100, 0, 100 << 30},
-		"burstable with limits": {Resources{512, 200000, 100000, 5, 900, "kubepods-burstable-pod1.slice"}, "Burstable", 500, 2000, 5},
-		"best effort":           {Resources{2, 0, 0, 0, 1000, "/kubepods/besteffort/pod1"}, "BestEffort", 0, 0, 0},
-		"no kubelet":            {Resources{2048, 200000, 100000, 7, 0, "/custom"}, policy.Guaranteed, 2000, 2000, 7},
+		"guaranteed":            {Resources{8192, 800000, 100000, 1 << 30, -997, "/kubepods/pod1", "", ""}, policy.Guaranteed, 8000, 8000, 1 << 30},
+		"guaranteed, systemd":   {Resources{1536, 150000, 100000, 1, -997, "kubepods-pod1.slice", "", ""}, policy.Guaranteed, 1500, 1500, 1},
+		"guaranteed, no quota":  {Resources{4096, 0, 100000, 1, -997, "/kubepods/pod1", "", ""}, policy.Guaranteed, 4000, 0, 1},
+		"burstable":             {Resources{102, 0, 0, 0, 900, "/kubepods/burstable/pod1", "", ""}, "Burstable", 100, 0, 100 << 30},
+		"burstable with limits": {Resources{512, 200000, 100000, 5, 900, "kubepods-burstable-pod1.slice", "", ""}, "Burstable", 500, 2000, 5},
+		"best effort":           {Resources{2, 0, 0, 0, 1000, "/kubepods/besteffort/pod1", "", ""}, "BestEffort", 0, 0, 0},
+		"no kubelet":            {Resources{2048, 200000, 100000, 7, 0, "/custom", "", ""}, policy.Guaranteed, 2000, 2000, 7},
 		"no kubelet, nothing":   {Resources{}, "BestEffort", 0, 0, 0},
 	} {
 		var got policy.Container
@@ -28,6 +28,12 @@ func TestRequestsComeBackFromLinuxResources(t *testing.T) {
 		if got.QOS != c.qos || got.Request != c.request || got.Limit != c.limit || got.Memory/(1<<30) != c.memory/(1<<30) {
 			t.Errorf("%s: %s, %d, %d, %d", name, got.QOS, got.Request, got.Limit, got.Memory)
 		}
+	}
+}
+
+func TestCPUsetsThatAreSeen(t *testing.T) {
+	if pin := (Resources{CPUs: "0-1,4", MemoryNodes: "garbage"}).Seen(); pin.CPUs.String() != "0-1,4" || !pin.Memory.Empty() {
+		t.Errorf("%+v", pin)
 	}
 }
 

@@ -34,7 +34,7 @@ func NewClient(t testing.TB, socket, version string) *Client {
 
 // Try calls a method of RuntimeService.
 func (c *Client) Try(method string, request raw.Message) (raw.Message, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), waits(time.Minute))
 	defer cancel()
 	return c.Invoke(ctx, "RuntimeService/"+method, request)
 }

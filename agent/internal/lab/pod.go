@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -126,9 +127,11 @@ func (p *Pod) request(c Container) raw.Message {
 	return sub(sub(raw.Message(nil).With(p.ID, 1), 2, config), 3, p.config)
 }
 
-// Resize asks the runtime to change a container's resources: request and limit in thousandths of a CPU, and bytes of memory.
-func (p *Pod) Resize(id string, milli, memory int64) error {
-	resources := num(num(num(num(nil, 1, 100_000), 2, milli*100), 3, milli*1024/1000), 4, memory)
+// Resize asks the runtime to change a container's request and limit, in thousandths of a CPU. The kernel takes periods of a
+// second at most.
+func (p *Pod) Resize(id string, milli int64, period time.Duration) error {
+	us := period.Microseconds()
+	resources := num(num(num(nil, 1, us), 2, milli*us/1000), 3, milli*1024/1000)
 	_, err := p.client.Try("UpdateContainerResources", sub(raw.Message(nil).With(id, 1), 2, resources))
 	return err
 }

@@ -77,14 +77,10 @@ state = "DIR/state"
   plugin_request_timeout = "PATIENCE"
 `
 
-// Launch starts the process, for the first time or again after Kill.
+// Launch starts the process, for the first time or again after Kill. NRI's time-out is the default one.
 func (r *Runtime) Launch() {
 	r.t.Helper()
-	patience := "2s" // as it is by default
-	if InGuest() {
-		patience = "30s" // an emulated machine is slower than any real one
-	}
-	text := strings.NewReplacer("PATIENCE", patience, "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(config)
+	text := strings.NewReplacer("PATIENCE", waits(2*time.Second).String(), "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(config)
 	if err := os.WriteFile(r.dir+"/config.toml", []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -174,11 +170,19 @@ func (r *Runtime) Import(archive []byte) {
 	}
 }
 
+// waits is how long to wait for what takes less than that on any real machine; an emulated one is slower.
+func waits(d time.Duration) time.Duration {
+	if InGuest() {
+		return 15 * d
+	}
+	return d
+}
+
 // Eventually waits for a condition, half a minute at most.
 func Eventually(t testing.TB, what string, condition func() error) {
 	t.Helper()
 	var err error
-	for range 300 {
+	for end := time.Now().Add(waits(30 * time.Second)); time.Now().Before(end); {
 		if err = condition(); err == nil {
 			return
 		}

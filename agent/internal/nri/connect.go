@@ -10,27 +10,31 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// Index and name under which runtimes know the plugin. Plugins run in order of index; ours comes last, so that it sees what
-// the others have set.
-const (
-	Index = "99"
-	Name  = "proxima-agent"
-)
+// LastIndex makes a plugin run after all others, so that it sees what they have set: runtimes call plugins in order of index.
+const LastIndex = "99"
+
+const name = "proxima-agent"
 
 const reconnectAfter = time.Second
 
 // Serve connects to the runtime's socket and stays connected until the context ends: a runtime that restarts, or that
 // dropped us for being slow once, finds us again and tells us what is running.
 func (d *Door) Serve(ctx context.Context, socket string) error {
+	said := "" // the last failure: the same one every second is said once
 	for {
 		err := d.serveOnce(ctx, socket)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err == nil {
+			said = ""
 			continue
 		}
-		d.Log.Warn("not connected to the runtime; trying again", "socket", socket, "error", err)
+		if err.Error() != said {
+			said = err.Error()
+			d.log.Warn("not connected to the runtime; trying again every second", "socket", socket, "error", err,
+				"remedy", "if it lasts: is the runtime up, and NRI enabled in its configuration?")
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -41,8 +45,8 @@ func (d *Door) Serve(ctx context.Context, socket string) error {
 
 func (d *Door) serveOnce(ctx context.Context, socket string) error {
 	closed := make(chan struct{}, 1)
-	s, err := stub.New(d, stub.WithPluginIdx(Index), stub.WithPluginName(Name), stub.WithSocketPath(socket),
-		stub.WithOnClose(func() {
+	s, err := stub.New(d, stub.WithPluginIdx(d.index), stub.WithPluginName(name), stub.WithSocketPath(socket),
+		stub.WithLogger(stubLog{d.log}), stub.WithOnClose(func() {
 			select {
 			case closed <- struct{}{}:
 			default:
@@ -55,8 +59,8 @@ func (d *Door) serveOnce(ctx context.Context, socket string) error {
 		return err
 	}
 	defer s.Stop()
-	d.Log.Info("connected to the runtime", "socket", socket, "version", s.RuntimeNRIVersion())
-	defer d.Engine.Attach(nil)
+	d.log.Info("connected to the runtime", "socket", socket, "version", s.RuntimeNRIVersion())
+	defer d.engine.Attach(nil)
 	select {
 	case <-ctx.Done():
 	case <-closed:

@@ -5,7 +5,6 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 
-	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/policy"
@@ -16,16 +15,12 @@ func (d *Door) arrival(pod *api.PodSandbox, c *api.Container) engine.Arrival {
 	a.ID, a.Name, a.Labels = c.GetId(), c.GetName(), c.GetLabels()
 	a.PodID, a.PodUID, a.PodName, a.Namespace = pod.GetId(), pod.GetUid(), pod.GetName(), pod.GetNamespace()
 	a.PodLabels = pod.GetLabels()
-	resources := c.GetLinux().GetResources()
-	d.resources(pod, c, resources).Fill(&a.Container, d.memory)
-	a.Seen = policy.Pin{CPUs: list(resources.GetCpu().GetCpus()), Memory: list(resources.GetCpu().GetMems())}
+	resources := d.resources(pod, c, c.GetLinux().GetResources())
+	resources.Fill(&a.Container, d.machine.Memory())
+	a.Seen = resources.Seen()
 	for _, device := range c.GetLinux().GetDevices() {
 		number := strconv.FormatInt(device.GetMajor(), 10) + ":" + strconv.FormatInt(device.GetMinor(), 10)
-		for _, known := range d.Machine.Devices {
-			if known.Number == number {
-				a.Uses = append(a.Uses, known.Name)
-			}
-		}
+		a.Uses = append(a.Uses, d.machine.DevicesOf(number)...)
 	}
 	return a
 }
@@ -35,28 +30,12 @@ func (d *Door) resources(pod *api.PodSandbox, c *api.Container, r *api.LinuxReso
 		Shares: int64(r.GetCpu().GetShares().GetValue()), Quota: r.GetCpu().GetQuota().GetValue(),
 		Period: int64(r.GetCpu().GetPeriod().GetValue()), MemoryLimit: r.GetMemory().GetLimit().GetValue(),
 		OOMScoreAdj: c.GetLinux().GetOomScoreAdj().GetValue(), CgroupParent: pod.GetLinux().GetCgroupParent(),
+		CPUs: r.GetCpu().GetCpus(), MemoryNodes: r.GetCpu().GetMems(),
 	}
-}
-
-// list reads a cpuset that the runtime reports; one that cannot be read counts as none.
-func list(text string) cpuset.Set {
-	set, err := cpuset.Parse(text)
-	if err != nil {
-		return cpuset.Set{}
-	}
-	return set
 }
 
 // riding writes changes that ride on a request: a container that is gone by then must not fail the request.
 func riding(changes []policy.Change) []*api.ContainerUpdate {
-	list := updates(changes)
-	for _, u := range list {
-		u.SetIgnoreFailure()
-	}
-	return list
-}
-
-func updates(changes []policy.Change) []*api.ContainerUpdate {
 	list := make([]*api.ContainerUpdate, 0, len(changes))
 	for _, c := range changes {
 		u := &api.ContainerUpdate{}
@@ -67,6 +46,7 @@ func updates(changes []policy.Change) []*api.ContainerUpdate {
 		if !c.Memory.Empty() {
 			u.SetLinuxCPUSetMems(c.Memory.String())
 		}
+		u.SetIgnoreFailure()
 		list = append(list, u)
 	}
 	return list

@@ -5,6 +5,7 @@
 //	door.go     the hooks, each one question to the engine
 //	convert.go  NRI's messages and ours
 //	connect.go  connecting, and connecting again
+//	log.go      what NRI's stub has to say
 package nri
 
 import (
@@ -20,46 +21,49 @@ import (
 
 // Door answers the hooks of one runtime. None of them ever returns an error: that would fail the pod.
 type Door struct {
-	Engine  *engine.Engine
-	Machine *topology.Topology
-	Log     *slog.Logger
-	memory  int64 // memory of the machine in bytes
+	engine  *engine.Engine
+	machine *topology.Topology
+	log     *slog.Logger
+	index   string
 	again   updater
 }
 
-// New makes a door.
-func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger) *Door {
-	d := &Door{Engine: e, Machine: machine, Log: log, again: make(updater, 1)}
-	for _, n := range machine.Nodes {
-		d.memory += n.Memory + n.HugePages
+// New makes a door that runs as a plugin of that index, which has two digits.
+func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, index string) (*Door, error) {
+	if err := api.CheckPluginIndex(index); err != nil {
+		return nil, err
 	}
-	return d
+	return &Door{engine: e, machine: machine, log: log, index: index, again: make(updater, 1)}, nil
 }
 
 // Synchronize takes over what is running, and answers with what must change.
 func (d *Door) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
 	byID := map[string]*api.PodSandbox{}
-	present := map[string]bool{}
+	names := map[string][]string{}
 	for _, p := range pods {
 		byID[p.GetId()] = p
-		present[p.GetId()] = true
+		names[p.GetId()] = nil
 	}
 	var running []engine.Arrival
 	for _, c := range containers {
 		pod := byID[c.GetPodSandboxId()]
-		if pod == nil || c.GetState() == api.ContainerState_CONTAINER_STOPPED {
+		if pod == nil {
+			continue
+		}
+		names[pod.GetId()] = append(names[pod.GetId()], c.GetName())
+		if c.GetState() == api.ContainerState_CONTAINER_STOPPED {
 			continue
 		}
 		running = append(running, d.arrival(pod, c))
 	}
-	changes := d.Engine.Synchronize(running, present)
-	d.Engine.Attach(d.again)
+	changes := d.engine.Synchronize(running, names)
+	d.engine.Attach(d.again)
 	return riding(changes), nil
 }
 
 // CreateContainer pins the newcomer, and re-pins whom it displaces.
 func (d *Door) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
-	pin, changes := d.Engine.Create(d.arrival(pod, c))
+	pin, changes := d.engine.Create(d.arrival(pod, c))
 	adjustment := &api.ContainerAdjustment{}
 	if !pin.CPUs.Empty() {
 		adjustment.SetLinuxCPUSetCPUs(pin.CPUs.String())
@@ -73,7 +77,7 @@ func (d *Door) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 // UpdateContainer places a container again whose resources change. The cpusets of an update go into the same message as the
 // new resources.
 func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container, r *api.LinuxResources) ([]*api.ContainerUpdate, error) {
-	pin, changes := d.Engine.Resize(c.GetId(), func(to *policy.Container) { d.resources(pod, c, r).Fill(to, d.memory) })
+	pin, changes := d.engine.Resize(c.GetId(), func(to *policy.Container) { d.resources(pod, c, r).Fill(to, d.machine.Memory()) })
 	if !pin.CPUs.Empty() || !pin.Memory.Empty() {
 		changes = append(changes, policy.Change{ID: c.GetId(), Pin: pin})
 	}
@@ -82,24 +86,24 @@ func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 
 // PostUpdateContainer tells that the runtime has taken the new resources. It does not tell when it has refused them.
 func (d *Door) PostUpdateContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
-	d.Engine.Resized(c.GetId(), true)
+	d.engine.Resized(c.GetId(), true)
 	return nil
 }
 
 // StopContainer gives back what the container had.
 func (d *Door) StopContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) ([]*api.ContainerUpdate, error) {
-	return riding(d.Engine.Stop(c.GetId())), nil
+	return riding(d.engine.Stop(c.GetId())), nil
 }
 
 // RemoveContainer is for containers that never came to be stopped.
 func (d *Door) RemoveContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
-	d.Engine.Drop(c.GetId())
+	d.engine.Drop(c.GetId())
 	return nil
 }
 
 // StopPodSandbox forgets the pod.
 func (d *Door) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
-	d.Engine.DropPod(pod.GetId())
+	d.engine.DropPod(pod.GetId())
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"proxima.io/agent/internal/config"
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/topology"
 )
@@ -120,7 +121,11 @@ func connect(t *testing.T, socket string) *engine.Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { e.Run(ctx) })
-	running.Go(func() { _ = New(e, machine, log).Serve(ctx, socket) }) // never fails
+	door, err := New(e, machine, log, LastIndex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running.Go(func() { _ = door.Serve(ctx, socket) }) // never fails
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
@@ -166,7 +171,7 @@ func TestChangesOutsideOfARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "not re-pinned", func() bool { return s.has("c0") == "4-7" && s.has("c1") == "4-7" })
-	if err := e.Release(); err != nil {
+	if _, err := e.Release(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "not released", func() bool { return s.has("c0") == "0-95" && e.Status().Pending == 0 })
@@ -261,7 +266,9 @@ func TestAResizeGivesBackWhenItIsTaken(t *testing.T) {
 	if err := s.PostUpdateContainer(ctx, &api.PostUpdateContainerRequest{Pod: pod, Container: c}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "what was given back is not used", func() bool { return list(s.has("c0")).Len() > 40 && e.Status().Pending == 0 })
+	until(t, "what was given back is not used", func() bool {
+		return kube.Resources{CPUs: s.has("c0")}.Seen().CPUs.Len() > 40 && e.Status().Pending == 0
+	})
 }
 
 // Two plugins that set one field fail the pod: ours comes last, and leaves alone what it finds set.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/pool"
 )
 
@@ -162,8 +163,8 @@ func (r *request) fractionFits(id int, got picked, isolated bool) bool {
 		return true
 	}
 	gone := got.cpus.Union(got.idle)
-	if isolated {
-		gone = gone.Minus(gone)
+	if isolated { // which nobody shared
+		gone = cpuset.Set{}
 	}
 	fits := !r.ledger.shared[id].Minus(gone).Empty()
 	r.policy.Tree.Ancestors(id, func(a *pool.Pool) bool {

@@ -53,11 +53,8 @@ func (p *Policy) demand(c *Container) demand {
 	case c.Reserved.Or(p.reservedNamespace(c.Namespace)) && !p.Options.Reserved.Empty():
 		return demand{kind: Reserved, milli: c.Request}
 	}
-	shared := demand{kind: Shared, milli: c.Request}
+	shared := demand{kind: Shared, milli: c.Request, note: c.note(true)}
 	if c.QOS != Guaranteed {
-		if c.Shared == annotation.No || c.Isolated == annotation.Yes || c.RequireIsolated {
-			shared.note = "exclusive CPUs are for Guaranteed pods"
-		}
 		return shared
 	}
 	full, fraction := c.Request/1000, c.Request%1000
@@ -67,11 +64,30 @@ func (p *Policy) demand(c *Container) demand {
 	case full >= 2 && fraction > 0 && c.Shared != annotation.No:
 		return shared // a fraction above two CPUs is shared unless asked otherwise
 	}
-	d := demand{kind: Exclusive, full: full, milli: fraction, isolated: c.RequireIsolated || c.Isolated.Or(p.PreferIsolated)}
+	d := demand{
+		kind: Exclusive, full: full, milli: fraction, isolated: c.RequireIsolated || c.Isolated.Or(p.PreferIsolated), note: c.note(false),
+	}
 	if fraction > 0 {
 		d.kind = Mixed
 	}
 	return d
+}
+
+// note tells what a container's annotations ask for, and CPUs that are not reserved, or are shared, cannot give.
+func (c *Container) note(shared bool) string {
+	switch {
+	case c.Reserved == annotation.Yes:
+		return "it asks for reserved CPUs, and the configuration reserves none"
+	case !shared:
+		return ""
+	case c.QOS != Guaranteed && (c.Shared == annotation.No || c.Isolated == annotation.Yes || c.RequireIsolated):
+		return "exclusive CPUs are for Guaranteed pods"
+	case c.HideThreads == annotation.Yes:
+		return "one thread of each core is for exclusive CPUs, and it is due shared ones"
+	case c.Priority == "high" || c.Priority == "low":
+		return "the kind of core is chosen for exclusive CPUs, and it is due shared ones"
+	}
+	return ""
 }
 
 func (p *Policy) reservedNamespace(namespace string) bool {

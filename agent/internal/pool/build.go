@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,12 +16,9 @@ func Build(machine *topology.Topology, available cpuset.Set) *Tree {
 	for _, c := range candidates(machine, available) {
 		pools = admit(pools, c)
 	}
-	// Wide before narrow; the lowest CPU decides between equals, so that ids follow the machine's own numbering.
-	slices.SortStableFunc(pools, func(a, b Pool) int {
-		if d := b.CPUs.Len() - a.CPUs.Len(); d != 0 {
-			return d
-		}
-		return a.CPUs.First() - b.CPUs.First()
+	// By the lowest CPU, so that ids follow the machine's own numbering; where two have the same, the wider holds the other.
+	slices.SortFunc(pools, func(a, b Pool) int {
+		return cmp.Or(a.CPUs.First()-b.CPUs.First(), b.CPUs.Len()-a.CPUs.Len())
 	})
 	t := &Tree{Pools: pools, Topology: machine}
 	t.link()

@@ -16,6 +16,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -90,11 +91,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.Handler()
 	if l.Addr().Network() == "unix" {
 		handler.HandleFunc("POST /release", func(w http.ResponseWriter, _ *http.Request) {
-			if err := s.Engine.Release(); err != nil {
+			containers, err := s.Engine.Release()
+			if err != nil {
 				http.Error(w, err.Error(), http.StatusConflict)
 				return
 			}
-			reply(w, map[string]bool{"released": true})
+			reply(w, released{containers})
 		})
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
@@ -111,10 +113,16 @@ func Get(ctx context.Context, socket, path string, into any) error {
 	return ask(ctx, http.MethodGet, socket, path, into)
 }
 
-// Release tells the agent behind a Unix socket to pin nobody any more.
-func Release(ctx context.Context, socket string) error {
-	var answer map[string]bool
-	return ask(ctx, http.MethodPost, socket, "/release", &answer)
+// released is the answer to a release.
+type released struct {
+	Containers int `json:"containers"` // that are being given everything back
+}
+
+// Release tells the agent behind a Unix socket to pin nobody any more, and returns how many containers that concerns.
+func Release(ctx context.Context, socket string) (int, error) {
+	var answer released
+	err := ask(ctx, http.MethodPost, socket, "/release", &answer)
+	return answer.Containers, err
 }
 
 func ask(ctx context.Context, method, socket, path string, into any) error {
@@ -129,8 +137,11 @@ func ask(ctx context.Context, method, socket, path string, into any) error {
 		return err
 	}
 	response, err := client.Do(request)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) { // it names what we have made up
+		return fmt.Errorf("no agent answers on %s: %w", socket, failed.Err)
+	}
 	if err != nil {
-		return fmt.Errorf("no agent answers on %s: %w", socket, err)
+		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -145,6 +145,10 @@ func TestZonesAndLocations(t *testing.T) {
 		memory != (Resource{"memory", "206158430208", "206158430208", "188978561024"}) {
 		t.Errorf("%+v", zone)
 	}
+	reserved := Zones("n", engine.Status{Pools: []engine.PoolStatus{{CPUs: "0-3", ForPods: 3, Milli: 2500}}})
+	if cpu := reserved.Zones[0].Resources[0]; cpu != (Resource{"cpu", "4", "3", "2500m"}) {
+		t.Errorf("with one CPU reserved: %+v", cpu)
+	}
 	_, text = get(t, "http://"+address+"/containers")
 	var list []Location
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 1 || list[0].PodUID != "u1" || len(list[0].Nodes) != 1 || list[0].Nodes[0] != 0 {
@@ -178,14 +182,14 @@ func TestReleaseIsForTheSocketOnly(t *testing.T) {
 		t.Errorf("released through the port: %d", response.StatusCode)
 	}
 	e, socket := serve(t, filepath.Join(t.TempDir(), "a.sock"))
-	if err := Release(context.Background(), socket); err != nil || !e.Status().Released {
-		t.Errorf("not released through the socket: %v", err)
+	if n, err := Release(context.Background(), socket); err != nil || n != 1 || !e.Status().Released {
+		t.Errorf("not released through the socket: %d containers, %v", n, err)
 	}
 }
 
 func TestARefusedReleaseSaysWhy(t *testing.T) {
 	_, socket := serveWith(t, filepath.Join(t.TempDir(), "a.sock"), engine.Settings{DryRun: true})
-	if err := Release(context.Background(), socket); err == nil || !strings.Contains(err.Error(), "dry run") {
+	if _, err := Release(context.Background(), socket); err == nil || !strings.Contains(err.Error(), "dry run") {
 		t.Errorf("%v", err)
 	}
 }

@@ -61,9 +61,9 @@ func Zones(node string, s engine.Status) NodeResourceTopology {
 		if cpus, err := cpuset.Parse(p.CPUs); err == nil {
 			total = cpus.Len()
 		}
-		cpus, memory := strconv.Itoa(total), strconv.FormatInt(p.Bytes, 10)
+		memory := strconv.FormatInt(p.Bytes, 10)
 		object.Zones = append(object.Zones, Zone{Name: p.Name, Type: p.Level, Parent: p.Parent, Resources: []Resource{
-			{Name: "cpu", Capacity: cpus, Allocatable: cpus, Available: fmt.Sprintf("%dm", p.Milli)},
+			{Name: "cpu", Capacity: strconv.Itoa(total), Allocatable: strconv.Itoa(p.ForPods), Available: fmt.Sprintf("%dm", p.Milli)},
 			{Name: "memory", Capacity: memory, Allocatable: memory, Available: strconv.FormatInt(p.FreeBytes, 10)},
 		}})
 	}

@@ -110,6 +110,26 @@ func (t *Topology) MemoryNodes() cpuset.Set {
 	return cpuset.Of(ids...)
 }
 
+// Memory returns all bytes of the machine, huge pages too: what kubelet reckons with.
+func (t *Topology) Memory() int64 {
+	var bytes int64
+	for _, n := range t.Nodes {
+		bytes += n.Memory + n.HugePages
+	}
+	return bytes
+}
+
+// DevicesOf returns the names of the devices that have the device file MAJOR:MINOR.
+func (t *Topology) DevicesOf(number string) []string {
+	var names []string
+	for _, d := range t.Devices {
+		if number != "" && d.Number == number {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
 // NodesOf returns the ids of the nodes that the given CPUs belong to.
 func (t *Topology) NodesOf(cpus cpuset.Set) cpuset.Set {
 	var ids []int
