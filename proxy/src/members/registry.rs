@@ -187,7 +187,7 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
-    use crate::dialect::Memcache;
+    use crate::{dialect::Memcache, members::Failure};
 
     #[test]
     fn a_name_is_another_member_at_another_address_and_the_same_to_a_hash() {
@@ -218,7 +218,7 @@ mod tests {
         );
         assert_eq!(there.endpoint(), "192.0.2.1:11211");
         // What one address did is not the other's fault.
-        here.health.failed(crate::members::Failure::Connection);
+        here.health.failed(Failure::Connection);
         assert!(!here.is_up() && there.is_up());
         // When all are asked again, it is not: nobody knows where.
         here.fail_open.store(true, Relaxed);
