@@ -62,11 +62,12 @@ def test_who_has_no_address_is_ejected_and_the_others_serve(system, nodes, proxi
         bad(request, reply, transport) if "mc-2" in str(request.q.qname) else reply)
     listed = servers(nodes)
     routes = [COPIES, "cache", {"failover": [{"member": f"cache/{listed[2]}"}, "embedded"]}]
-    proxy = proxima(config(routes[0], {"cache": listed}, *routes[1:]), before=system.before)
+    proxy = proxima(config(routes[0], {"cache": listed}, *routes[1:]), "--node-address", "192.0.2.1", before=system.before)
     lost = proxy.member(listed[2])
     assert lost["state"] == "ejected" and lost["why"].startswith("its name does not resolve: "), lost
     assert where(proxy) == [nodes[0].address, nodes[1].address, None]
     assert [line for line in proxy.log().splitlines() if "does not resolve" in line and NAMES[2] in line]
+    assert "is on this host" not in proxy.log(), "the lost one may be"
     assert proxy.http("/ready")[0] == 200 and proxy.http("/ready?up=3")[0] == 503
     assert proxy.metric("dns_up", name=NAMES[2]) == 0 and proxy.metric("dns_up") == 2
     with proxy.raw() as client:

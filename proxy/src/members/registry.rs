@@ -181,3 +181,47 @@ impl Registry {
         self.health.retain(|_, health| Arc::strong_count(health) > 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+    use crate::{dialect::Memcache, members::Failure};
+
+    #[test]
+    fn a_name_is_another_member_at_another_address_and_the_same_to_a_hash() {
+        let mut registry = Registry::new(Here::new(&[], None));
+        let server = Server {
+            address: "mc-0.mc:11211".into(),
+            name: None,
+            weight: 1.0,
+            zone: None,
+        };
+        let spec = Pool::of(vec![server.clone()]);
+        let mut at = |ip: Option<[u8; 4]>| {
+            let hosts = ip.map(|ip| ("mc-0.mc".to_owned(), IpAddr::from(ip)));
+            registry.set_hosts(hosts.into_iter().collect());
+            registry.member("pool", &spec, &server, &Memcache::PLAIN).unwrap()
+        };
+        let (nowhere, here, there) = (at(None), at(Some([127, 0, 0, 1])), at(Some([192, 0, 2, 1])));
+        assert!(Arc::ptr_eq(&here, &at(Some([127, 0, 0, 1]))));
+        assert!(nowhere.id != here.id && here.id != there.id);
+        assert!(nowhere.name == here.name && here.name == there.name);
+        assert_eq!(
+            [&nowhere, &here, &there].map(|member| (member.is_up(), member.distance)),
+            [
+                (false, Distance::Elsewhere),
+                (true, Distance::Host),
+                (true, Distance::Elsewhere)
+            ]
+        );
+        assert_eq!(there.endpoint(), "192.0.2.1:11211");
+        // What one address did is not the other's fault.
+        here.health.failed(Failure::Connection);
+        assert!(!here.is_up() && there.is_up());
+        // When all are asked again, it is not: nobody knows where.
+        here.fail_open.store(true, Relaxed);
+        assert!(here.is_up() && !nowhere.is_up());
+    }
+}

@@ -67,6 +67,11 @@ impl Maker<'_, '_> {
     }
 
     pub(super) fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
+        // One whose name does not resolve yet may be the local one.
+        let lost = |&node: &NodeId| self.member_at(node).is_some_and(|member| member.socket.is_none());
+        if nodes.iter().any(lost) {
+            return;
+        }
         let member = nodes.first().filter(|&&node| self.member_at(node).is_some());
         let nearest = member.map(|&node| self.distance(node));
         if let (Children::Pool(pool), Some(Distance::Zone | Distance::Elsewhere)) = (children, nearest) {
