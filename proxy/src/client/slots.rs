@@ -140,7 +140,7 @@ impl Slots {
         let visible = match () {
             () if silenced => &[],
             () if slot.part && !failed => bytes
-                .get(..bytes.len() - usize::from(reply.trailer))
+                .get(..bytes.len() - reply.trailer as usize)
                 .unwrap_or_default(),
             () => bytes,
         };
@@ -316,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    fn reply(outcome: Outcome, trailer: u8) -> Reply {
+    fn reply(outcome: Outcome, trailer: u32) -> Reply {
         Reply {
             outcome,
             head: 0,
