@@ -59,12 +59,12 @@ impl Engine {
                 range: start..start + bytes.len(),
             });
         }
-        client
-            .slots
-            .answer(seq, reply, bytes, silenced, &mut client.stream.out);
-        let stalled = client.stalled;
-        self.flush_later(Peer::Client { index, generation });
-        if stalled {
+        let out = client.stream.filling(&mut self.spare);
+        client.slots.answer(seq, reply, bytes, silenced, out);
+        if client.stream.mark() {
+            self.wishes.flush.push(Peer::Client { index, generation });
+        }
+        if client.stalled {
             self.requeue(index);
         }
     }

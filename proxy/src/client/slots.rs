@@ -289,6 +289,10 @@ impl Slots {
     fn pop(&mut self) {
         self.queue.pop_front();
         self.head = self.head.wrapping_add(1);
+        if self.queue.is_empty() {
+            // The next one stands in the same place, which is in the processor's cache.
+            self.queue.clear();
+        }
         if self.live == 0 {
             self.held.clear();
             if self.held.capacity() > COMPACT {
