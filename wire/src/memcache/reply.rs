@@ -18,9 +18,15 @@ const VALUE: &[u8] = b"VALUE ";
 /// `stats` is not read: its reply has as many lines as the server likes.
 #[inline]
 pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
-    if let Some(reply) = plain_hit(command, bytes) {
-        return Parsed::Head(reply);
+    match plain_hit(command, bytes) {
+        Some(reply) => Parsed::Head(reply),
+        None => any(command, bytes),
     }
+}
+
+/// Whatever it is. Not inlined, so that the plain hit is.
+#[inline(never)]
+fn any(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     let Some(end) = memchr(b'\n', &bytes[..bytes.len().min(LINE + 1)]) else {
         return if bytes.len() > LINE {
             garbage(LINE)

@@ -9,10 +9,17 @@ use crate::message::{Bad, Parsed, Request, Span};
 ///
 /// Refuses what memcached 1.6.18 refuses, with its words, where accepting it would leave the length of the message in
 /// doubt; what only concerns the server (an unknown meta flag, say) passes and is refused there.
+#[inline]
 pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
-    if let Some(request) = plain_get(bytes) {
-        return Parsed::Head(request);
+    match plain_get(bytes) {
+        Some(request) => Parsed::Head(request),
+        None => any(bytes, limits),
     }
+}
+
+/// Whatever it is. Not inlined, so that the plain get is.
+#[inline(never)]
+fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     let line = match line::first(bytes) {
         Parsed::Head(line) => line,
         Parsed::More => return Parsed::More,
