@@ -17,8 +17,8 @@ use crate::{
     },
     near::store::Store,
     reactor::Conn,
-    route::{Flights, Random, Tree},
-    stream::Stream,
+    route::{Ahead, Flights, Random, TOGETHER, Tree},
+    stream::{Spare, Stream},
     timer::Timer,
     upstream::{Lane, Lanes, Phase},
 };
@@ -45,6 +45,10 @@ pub struct Engine {
     pub register: Arc<Register>,
     pub figures: Figures,
     pub wishes: Wishes,
+    /// Buffers for what is to be sent.
+    pub spare: Spare,
+    /// Requests of the client being served that are about to walk the tree together.
+    pub(crate) ahead: Vec<Ahead>,
     /// Requests sent to servers and not answered.
     pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
@@ -165,6 +169,8 @@ impl Engine {
             register,
             figures: Figures::default(),
             wishes: Wishes::default(),
+            spare: Spare::default(),
+            ahead: Vec::with_capacity(TOGETHER),
             in_flight: 0,
             held_lanes: 0,
             client_bytes: 0,

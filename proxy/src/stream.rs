@@ -2,6 +2,29 @@
 
 use crate::{dialect::Transform, reactor::Conn};
 
+/// Empty buffers, for whatever connection has bytes to send next. The last one that was given back is lent first: it is
+/// still in the processor's cache, where a buffer of the connection's own, filled long ago, is not.
+#[derive(Debug, Default)]
+pub struct Spare(Vec<Vec<u8>>);
+
+impl Spare {
+    /// How many are kept, and the largest that is worth keeping.
+    const COUNT: usize = 1024;
+    const SIZE: usize = 64 * 1024;
+
+    fn lend(&mut self) -> Vec<u8> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// Takes back an empty buffer.
+    pub fn give(&mut self, buffer: Vec<u8>) {
+        debug_assert!(buffer.is_empty());
+        if (1..=Self::SIZE).contains(&buffer.capacity()) && self.0.len() < Self::COUNT {
+            self.0.push(buffer);
+        }
+    }
+}
+
 /// One connection's bytes.
 #[derive(Default)]
 pub struct Stream {
@@ -21,6 +44,21 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The buffer for bytes to be sent, at first a spare one.
+    #[inline]
+    pub fn filling(&mut self, spare: &mut Spare) -> &mut Vec<u8> {
+        if self.out.capacity() == 0 {
+            self.out = spare.lend();
+        }
+        &mut self.out
+    }
+
+    /// Notes that there is something to flush; true the first time.
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        !std::mem::replace(&mut self.dirty, true)
+    }
+
     /// Keeps bytes that were not understood yet.
     pub fn keep(&mut self, rest: &[u8]) {
         self.stash.extend_from_slice(rest);

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod eight;
 pub mod hash;
 pub mod memcache;
 pub mod message;

@@ -101,7 +101,7 @@ impl Request {
 
 /// How a request ended, from best to worst: mcrouter's order, which decides which of several replies is the combined one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
+#[repr(u32)]
 pub enum Outcome {
     /// Done (`OK`, `HD` to commands that do not say more, `VERSION …`).
     Ok,
@@ -176,11 +176,9 @@ impl Outcome {
 
 /// The head of a reply.
 ///
-/// The order of its fields is fixed so that `outcome` does not stand at a multiple of four: there the compiler reads four
-/// bytes for the one, and the processor waits until the neighbours' stores have left its store buffer (a twentieth of a
-/// pipelined request).
+/// None of its fields is of one byte: where one stands at a multiple of four, the compiler reads four bytes for it, and the
+/// processor waits until the neighbours' stores have left its store buffer (a fiftieth of a pipelined request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
 pub struct Reply {
     /// Bytes after the first line: the value with its line end and whatever closes the reply (`END\r\n`).
     pub body: u64,
@@ -188,7 +186,7 @@ pub struct Reply {
     pub head: u32,
     /// The last bytes of the reply that close it and belong to no value: left out when several replies are joined into
     /// one (`END\r\n` = 5, where it is all of the reply too).
-    pub trailer: u8,
+    pub trailer: u32,
     /// How the request ended.
     pub outcome: Outcome,
 }

@@ -1,6 +1,6 @@
 //! From replies to a client's bytes.
 
-use proxima_wire::message::{Outcome, Reply};
+use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::Client;
 use crate::{
@@ -59,12 +59,12 @@ impl Engine {
                 range: start..start + bytes.len(),
             });
         }
-        client
-            .slots
-            .answer(seq, reply, bytes, silenced, &mut client.stream.out);
-        let stalled = client.stalled;
-        self.flush_later(Peer::Client { index, generation });
-        if stalled {
+        let out = client.stream.filling(&mut self.spare);
+        client.slots.answer(seq, reply, bytes, silenced, out);
+        if client.stream.mark() {
+            self.wishes.flush.push(Peer::Client { index, generation });
+        }
+        if client.stalled {
             self.requeue(index);
         }
     }
@@ -91,6 +91,34 @@ impl Engine {
             trailer: 0,
         };
         self.deliver(to, &reply, &line);
+    }
+
+    /// An answer that the session knows by itself, in its turn.
+    pub(crate) fn answer_here(&mut self, index: u32, answer: &[u8], quiet: bool) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        if quiet {
+            return;
+        }
+        client.slots.push_answer(answer, false, &mut client.stream.out);
+        let peer = Peer::Client {
+            index,
+            generation: client.generation,
+        };
+        self.flush_later(peer);
+    }
+
+    pub(super) fn refuse(&mut self, index: u32, request: &Request, text: &str) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.scratch);
+        client.dialect.error(Outcome::Overloaded, text, &mut out);
+        self.figures.clients.refused += 1;
+        self.answer_here(index, &out, request.is_quiet);
+        out.clear();
+        self.scratch = out;
     }
 
     /// Closes a client and forgets what it waits for: replies to it will find nobody.

@@ -5,6 +5,7 @@ mod listen;
 mod register;
 mod session;
 mod slots;
+mod split;
 mod stats;
 mod upload;
 

@@ -8,14 +8,14 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{Client, Slots};
 use crate::{
     dialect::{Conversation, Dialect, Login, Plan, Side},
     engine::{Engine, Peer},
     reactor::Conn,
-    route::{ReplyTo, Tree},
+    route::{Ahead, ReplyTo, TOGETHER, Tree},
     stream::Stream,
 };
 
@@ -84,10 +84,7 @@ impl Engine {
     }
 
     pub(crate) fn flush_later(&mut self, peer: Peer) {
-        if let Some(stream) = self.stream(peer)
-            && !stream.dirty
-        {
-            stream.dirty = true;
+        if self.stream(peer).is_some_and(Stream::mark) {
             self.wishes.flush.push(peer);
         }
     }
@@ -173,6 +170,12 @@ impl Engine {
     /// Takes as many requests from `bytes` as may be served now; returns how many bytes they were.
     fn serve(&mut self, index: u32, bytes: &[u8]) -> usize {
         let tree = Rc::clone(&self.tree);
+        let used = self.take_requests(index, &tree, bytes);
+        self.dispatch_ahead(index, &tree, bytes);
+        used
+    }
+
+    fn take_requests(&mut self, index: u32, tree: &Rc<Tree>, bytes: &[u8]) -> usize {
         let mut at = 0;
         let mut budget = BUDGET;
         loop {
@@ -259,7 +262,7 @@ impl Engine {
                             .clients
                             .get(index as usize)
                             .is_some_and(|client| client.slots.is_empty());
-                        if !alone || !self.begin_upload(index, &tree, request, rest) {
+                        if !alone || !self.begin_upload(index, tree, request, rest) {
                             if let Some(client) = self.clients.get_mut(index as usize) {
                                 client.stalled = true;
                             }
@@ -271,8 +274,8 @@ impl Engine {
                     let Some(message) = rest.get(..len as usize) else {
                         return at;
                     };
+                    self.request(index, tree, request, message, bytes, at);
                     at += len as usize;
-                    self.request(index, &tree, request, message);
                 }
             }
         }
@@ -324,9 +327,17 @@ impl Engine {
         used
     }
 
-    /// One whole request.
+    /// One whole request, `message`, which begins at `at` in `bytes`.
     #[inline]
-    fn request(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, message: &[u8]) {
+    fn request(
+        &mut self,
+        index: u32,
+        tree: &Rc<Tree>,
+        request: &Request,
+        message: &[u8],
+        bytes: &[u8],
+        at: usize,
+    ) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
@@ -338,7 +349,15 @@ impl Engine {
             return self.answer_here(index, answer, silenced);
         }
         self.figures.requests[usize::from(request.command)] += 1;
-        match dialect.plan(request, message) {
+        let plan = match request.class {
+            // No need to ask what to do with one key.
+            Class::Read | Class::Write | Class::Delete if request.more_keys.is_empty() => Plan::Route,
+            _ => dialect.plan(request, message),
+        };
+        if !matches!(plan, Plan::Route) {
+            self.dispatch_ahead(index, tree, bytes);
+        }
+        match plan {
             Plan::Route | Plan::Split { .. } | Plan::Broadcast if self.over_memory => {
                 self.refuse(index, request, "out of memory for requests in flight");
             }
@@ -357,7 +376,19 @@ impl Engine {
                     generation,
                     seq,
                 };
-                self.dispatch(tree, root, listener, dialect, request, message, to);
+                let is_last = at + message.len() == bytes.len() && self.ahead.is_empty();
+                if is_last || request.base64_key || !tree.is_plain(usize::from(listener)) {
+                    self.dispatch_ahead(index, tree, bytes);
+                    return self.dispatch(tree, root, listener, dialect, request, message, to);
+                }
+                self.ahead.push(Ahead {
+                    request: *request,
+                    start: at,
+                    to,
+                });
+                if self.ahead.len() == TOGETHER {
+                    self.dispatch_ahead(index, tree, bytes);
+                }
             }
             Plan::Split { end } => self.split(index, tree, request, message, end),
             Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
@@ -376,77 +407,5 @@ impl Engine {
                 self.flush_later(Peer::Client { index, generation });
             }
         }
-    }
-
-    /// Several keys: each a request of its own.
-    fn split(&mut self, index: u32, tree: &Rc<Tree>, request: &Request, message: &[u8], end: &[u8]) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
-            return;
-        };
-        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
-        let Some(root) = tree.root(usize::from(listener)) else {
-            return self.refuse(index, request, REMOVED);
-        };
-        let mut single = std::mem::take(&mut self.scratch);
-        let mut keys = std::mem::take(&mut self.keys);
-        // All slots first: a reply that is there at once must find the closing slot behind it.
-        dialect.keys(request, message, &mut |key| {
-            keys.push((
-                key,
-                client
-                    .slots
-                    .push(request.command, request.is_quiet, true, self.now),
-            ));
-        });
-        client.slots.push_answer(end, true, &mut client.stream.out);
-        for (key, seq) in keys.drain(..) {
-            single.clear();
-            dialect.single(request, message, key, &mut single);
-            let to = ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            };
-            match dialect.request(&single, self.limits.value_bytes as u64) {
-                Parsed::Head(request) => self.dispatch(tree, root, listener, dialect, &request, &single, to),
-                _ => self.deliver_error(
-                    to,
-                    dialect,
-                    Outcome::LocalError,
-                    "a key of this request cannot be asked for alone",
-                ),
-            }
-        }
-        single.clear();
-        self.scratch = single;
-        self.keys = keys;
-    }
-
-    /// An answer that the session knows by itself, in its turn.
-    pub(crate) fn answer_here(&mut self, index: u32, answer: &[u8], quiet: bool) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
-            return;
-        };
-        if quiet {
-            return;
-        }
-        client.slots.push_answer(answer, false, &mut client.stream.out);
-        let peer = Peer::Client {
-            index,
-            generation: client.generation,
-        };
-        self.flush_later(peer);
-    }
-
-    pub(super) fn refuse(&mut self, index: u32, request: &Request, text: &str) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
-            return;
-        };
-        let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(Outcome::Overloaded, text, &mut out);
-        self.figures.clients.refused += 1;
-        self.answer_here(index, &out, request.is_quiet);
-        out.clear();
-        self.scratch = out;
     }
 }

@@ -140,7 +140,7 @@ impl Slots {
         let visible = match () {
             () if silenced => &[],
             () if slot.part && !failed => bytes
-                .get(..bytes.len() - usize::from(reply.trailer))
+                .get(..bytes.len() - reply.trailer as usize)
                 .unwrap_or_default(),
             () => bytes,
         };
@@ -289,6 +289,10 @@ impl Slots {
     fn pop(&mut self) {
         self.queue.pop_front();
         self.head = self.head.wrapping_add(1);
+        if self.queue.is_empty() {
+            // The next one stands in the same place, which is in the processor's cache.
+            self.queue.clear();
+        }
         if self.live == 0 {
             self.held.clear();
             if self.held.capacity() > COMPACT {
@@ -316,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    fn reply(outcome: Outcome, trailer: u8) -> Reply {
+    fn reply(outcome: Outcome, trailer: u32) -> Reply {
         Reply {
             outcome,
             head: 0,

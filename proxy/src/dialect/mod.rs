@@ -129,6 +129,7 @@ pub trait Dialect: Send + Sync {
     /// Is the body's end what it must be? If not, this is the answer.
     fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]>;
 
+    /// Not asked for a read, write or delete of one key: that walks the tree.
     fn plan(&self, request: &Request, message: &[u8]) -> Plan;
 
     /// The next message from a server in answer to `command` (or [`UNASKED`]). Only the last part of a reply may be
@@ -137,6 +138,19 @@ pub trait Dialect: Send + Sync {
 
     /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted.
     fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool;
+
+    /// The reply at the beginning of `bytes`, if that is what nearly all are: the last message to `command`, of at most
+    /// `limit` bytes, all there, and with the end that it must have. One call where three would be.
+    #[inline]
+    fn whole(&self, command: u8, bytes: &[u8], limit: u64) -> Option<Reply> {
+        match self.reply(command, bytes) {
+            Parsed::Head(Message::Last(reply)) if reply.len() <= limit => {
+                let whole = bytes.get(..reply.len() as usize)?;
+                self.is_whole(&reply, whole).then_some(reply)
+            }
+            _ => None,
+        }
+    }
 
     /// Is a reply with this outcome kept from a client that asked for quiet?
     fn silenced(&self, command: u8, outcome: Outcome) -> bool;

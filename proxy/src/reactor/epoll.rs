@@ -16,8 +16,9 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Buffer, Conn, Event, Expect, Reactor, buffer::Memory, unacknowledged::unacknowledged};
 
-/// One receive brings at most this much: larger than any message that enters a shared lane.
-const SCRATCH: usize = 64 * 1024;
+/// One receive brings at most this much: larger than any message that enters a shared lane, and most often all that a server
+/// has answered to a turn's requests.
+const SCRATCH: usize = 256 * 1024;
 /// Clients accepted in one turn; the rest waits for the next, so that a storm of connections does not starve requests.
 const ACCEPTS: usize = 256;
 

@@ -12,8 +12,10 @@ mod explain;
 mod flight;
 mod handle;
 mod step;
+mod together;
 mod tree;
 
+pub(crate) use self::together::{Ahead, TOGETHER};
 pub use self::{
     build::{Build, BuildError, Built},
     explain::explain,

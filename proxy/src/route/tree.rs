@@ -35,6 +35,11 @@ pub trait Choose: Send {
     fn name(&self) -> &'static str;
     /// The child to go on with; anything beyond the children is answered with a local error.
     fn choose(&self, query: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize;
+    /// The children of four keys, while all children are up: for decisions that look at the key alone and are faster made
+    /// for four. None: ask for each.
+    fn choose_four(&self, _keys: [&[u8]; 4]) -> Option<[usize; 4]> {
+        None
+    }
     /// Why that child, for people.
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String;
 }
@@ -166,6 +171,8 @@ pub struct Tree {
     pub(super) broadcasts: Vec<NodeId>,
     /// Does a root lead to the embedded store?
     pub(super) stores: Vec<bool>,
+    /// Does a root choose a member by the key, and nothing else?
+    pub(super) plain: Vec<bool>,
     /// The numbers of all its members.
     pub(super) numbers: HashSet<MemberId>,
     /// The protocol that this tree's members speak.
@@ -183,6 +190,7 @@ impl Tree {
             reach: Vec::new(),
             broadcasts: Vec::new(),
             stores: Vec::new(),
+            plain: Vec::new(),
             numbers: HashSet::new(),
             dialect,
             version: "none".into(),
@@ -206,6 +214,11 @@ impl Tree {
     /// Does listener number `listener` lead to the embedded store?
     pub fn reaches_store(&self, listener: usize) -> bool {
         self.stores.get(listener).copied().unwrap_or(false)
+    }
+
+    /// Does listener number `listener` lead to members by one choice, which can be made for several requests at once?
+    pub fn is_plain(&self, listener: usize) -> bool {
+        self.plain.get(listener).copied().unwrap_or(false)
     }
 
     /// Its members, in the order of their numbers.

@@ -2,40 +2,45 @@
 
 use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
+use proxima_wire::message::Reply;
+
 use crate::{dialect::Conversation, members::Member, route::ReplyTo, stream::Stream};
 
-/// A lane.
+/// A lane. Its fields stand in the order in which they are written here: first what every request touches, so that with a
+/// thousand members a request fetches half of a lane from far memory and not all of it.
+#[repr(C)]
 pub struct Lane {
     pub generation: u32,
-    pub member: Arc<Member>,
-    pub stream: Stream,
-    /// Our end, where the server of a copy may have to prove that it is gone.
-    pub local: Option<SocketAddr>,
-    pub phase: Phase,
-    /// Requests that wait for the end of the login: what is said until then must not mix with them.
-    pub held: Vec<u8>,
-    /// Requests in the order in which they were sent.
-    pub waiters: VecDeque<Waiter>,
     /// One message at a time.
     pub bulk: bool,
+    pub phase: Phase,
+    pub member: Arc<Member>,
+    /// Requests in the order in which they were sent.
+    pub waiters: VecDeque<Waiter>,
+    /// Of the reply under way: bytes that have come in parts.
+    pub part_bytes: u64,
+    /// Microseconds: when bytes last came or went.
+    pub active: u64,
+    pub stream: Stream,
     /// The client whose value is on its way through this lane.
     pub uploading: Option<(u32, u32)>,
     /// A large reply on its way through this lane.
     pub download: Option<Download>,
-    /// Of the reply under way: bytes that have come in parts, and what of them waits for the whole.
-    pub part_bytes: u64,
+    /// Of a reply that comes in parts: what waits for the whole.
     pub parts: Vec<u8>,
-    /// Microseconds: since when its server could answer (it was opened, the login or a large message ended), and
-    /// when bytes last came or went.
+    /// Microseconds: since when its server could answer (it was opened, the login or a large message ended).
     pub free: u64,
-    pub active: u64,
+    /// Requests that wait for the end of the login: what is said until then must not mix with them.
+    pub held: Vec<u8>,
+    /// Our end, where the server of a copy may have to prove that it is gone.
+    pub local: Option<SocketAddr>,
 }
 
 /// How far a lane is. Requests may be given to it in every phase; before `Ready` they are held.
 #[derive(Debug)]
 pub enum Phase {
     Connecting,
-    Login(Conversation),
+    Login(Box<Conversation>),
     /// Before a copy is given a write, the server must have answered on this very connection: one that was made while the
     /// server was frozen waits unseen in its queue, and would bring the write long after it was given up.
     Greeting,
@@ -116,6 +121,27 @@ impl Lane {
             ) => Some((index, generation)),
             _ => None,
         }
+    }
+
+    /// Is the next message a reply like nearly all: to a small request, and from its beginning?
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        matches!(self.phase, Phase::Ready) && self.download.is_none() && self.part_bytes == 0 && !self.bulk
+    }
+
+    /// The first in the queue has its reply. True: the server failed with it.
+    #[inline]
+    pub fn answered(&mut self, reply: &Reply) -> bool {
+        self.waiters.pop_front();
+        if self.waiters.is_empty() {
+            // The next one stands in the same place: with many members, a line of far memory less.
+            self.waiters.clear();
+        }
+        let failed = reply.outcome.is_failover();
+        if !failed {
+            self.member.health.succeeded();
+        }
+        failed
     }
 
     /// Is a message on its way that may take as long as its bytes move?

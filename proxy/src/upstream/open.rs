@@ -7,7 +7,7 @@ use proxima_wire::message::{Class, Outcome, Parsed, Request};
 use super::{Lane, Lanes, Phase, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{Change, Conversation, Login, Message, Side},
+    dialect::{Change, Login, Message, Side},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -49,18 +49,22 @@ impl Engine {
                 "too many requests wait for this server",
             );
         }
+        let requests = match lane.phase {
+            Phase::Ready => lane.stream.filling(&mut self.spare),
+            _ => &mut lane.held,
+        };
         if request.quiet.is_empty() {
-            lane.requests().extend_from_slice(message);
+            requests.extend_from_slice(message);
         } else {
             if !member
                 .dialect
-                .rewrite(request, message, &Change::default(), lane.requests())
+                .rewrite(request, message, &Change::default(), requests)
             {
                 let text = "this request cannot be sent without its quiet flag";
                 return self.deliver_error(to, member.dialect, Outcome::LocalError, text);
             }
             let body = message.get(request.head as usize..).unwrap_or_default();
-            lane.requests().extend_from_slice(body);
+            requests.extend_from_slice(body);
         }
         // Written in its place: `push_back` is a call, and would copy what has just been written in parts, for which the
         // processor waits until its store buffer is empty.
@@ -75,15 +79,13 @@ impl Engine {
         }
         self.in_flight += 1;
         let generation = lane.generation;
+        if lane.stream.mark() {
+            self.wishes.flush.push(Peer::Lane { index, generation });
+        }
         if streamed {
             lane.uploading = Some((u32::MAX, 0));
             lane.active = now;
             self.uploads.push((index, generation));
-        }
-        let lane = &mut self.lanes[index as usize];
-        if !lane.stream.dirty {
-            lane.stream.dirty = true;
-            self.wishes.flush.push(Peer::Lane { index, generation });
         }
     }
 
@@ -147,7 +149,7 @@ impl Engine {
             return;
         };
         lane.active = now;
-        lane.phase = Phase::Login(Conversation::default());
+        lane.phase = Phase::Login(Box::default());
         self.log_in(index, &[]);
     }
 

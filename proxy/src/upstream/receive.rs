@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::Phase;
+use super::{Phase, Waiter};
 use crate::{
     client::WHOLE,
     dialect::{Message, UNASKED},
@@ -78,99 +78,93 @@ impl Engine {
     /// Hands out as many replies as there are; returns how many bytes they were.
     fn replies(&mut self, index: u32, bytes: &[u8]) -> usize {
         let mut at = 0;
-        loop {
-            let Some(lane) = self.lanes.get_mut(index as usize) else {
-                return bytes.len();
-            };
+        while let Some(lane) = self.lanes.get_mut(index as usize) {
             let rest = &bytes[at..];
-            if lane.download.is_some() {
-                at += self.download(index, rest);
-                if self
-                    .lanes
-                    .get(index as usize)
-                    .is_some_and(|lane| lane.download.is_some())
-                {
-                    return at;
-                }
+            if lane.is_plain()
+                && let Some(&Waiter {
+                    to, command, sent, ..
+                }) = lane.waiters.front()
+                && let Some(reply) = &lane.member.dialect.whole(command, rest, WHOLE)
+            {
+                let whole = &rest[..reply.len() as usize];
+                at += whole.len();
+                let member = lane.member.id;
+                let failed = lane.answered(reply);
+                self.in_flight -= 1;
+                self.figures.member(member).replied(self.now - sent, failed);
+                self.deliver(to, reply, whole);
                 continue;
             }
-            if rest.is_empty() {
-                return at;
+            match self.message(index, rest) {
+                Some(used) => at += used,
+                None => return at,
             }
-            if !matches!(lane.phase, Phase::Ready) {
-                match self.log_in(index, rest) {
-                    Some(used) => at += used,
-                    None => return at,
-                }
-                continue;
+        }
+        bytes.len()
+    }
+
+    /// The next message of a lane in whatever state, be it whole or not; returns the bytes used, none when more are needed.
+    fn message(&mut self, index: u32, rest: &[u8]) -> Option<usize> {
+        let lane = self.lanes.get_mut(index as usize)?;
+        if lane.download.is_some() {
+            let used = self.download(index, rest);
+            let goes_on = self
+                .lanes
+                .get(index as usize)
+                .is_some_and(|lane| lane.download.is_some());
+            return Some(used).filter(|&used| used > 0 || !goes_on);
+        }
+        if rest.is_empty() {
+            return None;
+        }
+        if !matches!(lane.phase, Phase::Ready) {
+            return self.log_in(index, rest);
+        }
+        let waiter = lane.waiters.front().copied();
+        let command = waiter.map_or(UNASKED, |waiter| waiter.command);
+        match (lane.member.dialect.reply(command, rest), waiter) {
+            (Parsed::More, _) => None,
+            (Parsed::Head(Message::Push(reply)), _) if reply.len() <= WHOLE => {
+                let push = rest.get(..reply.len() as usize)?;
+                self.figures.pushes += 1;
+                Some(push.len())
             }
-            let waiter = lane.waiters.front().copied();
-            let command = waiter.map_or(UNASKED, |waiter| waiter.command);
-            // By reference: a copy of what was just written in parts makes the processor wait until it has left its store buffer.
-            match (&lane.member.dialect.reply(command, rest), waiter) {
-                (Parsed::More, _) => return at,
-                (Parsed::Head(Message::Push(reply)), _) if reply.len() <= WHOLE => {
-                    let Some(_) = rest.get(..reply.len() as usize) else {
-                        return at;
-                    };
-                    at += reply.len() as usize;
-                    self.figures.pushes += 1;
-                }
-                (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
-                    let Some(part) = rest.get(..reply.len() as usize) else {
-                        return at;
-                    };
-                    at += part.len();
-                    self.part(index, waiter.to, part);
-                }
-                (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
-                    if reply.len() > WHOLE {
-                        at += self.begin_download(index, reply, rest);
-                        continue;
-                    }
-                    let Some(whole) = rest.get(..reply.len() as usize) else {
-                        return at;
-                    };
-                    if !lane.member.dialect.is_whole(reply, whole) {
-                        self.fail_lane(
-                            index,
-                            Failure::Garbage,
-                            Outcome::ConnectError,
-                            "the server's reply has no end",
-                        );
-                        return bytes.len();
-                    }
-                    at += whole.len();
-                    let member = lane.member.id;
-                    let failed = reply.outcome.is_failover();
-                    lane.waiters.pop_front();
-                    self.in_flight -= 1;
-                    if !failed {
-                        lane.member.health.succeeded();
-                    }
-                    self.figures
-                        .member(member)
-                        .replied(self.now - waiter.sent, failed);
-                    if lane.part_bytes == 0 {
-                        self.deliver(waiter.to, reply, whole);
-                    } else {
-                        self.last_part(index, waiter.to, *reply, whole);
-                    }
-                    if lane_is_bulk(self, index) {
-                        self.settle_lane(index);
-                    }
-                }
-                _ => {
-                    let text = "the server answered what is no reply";
+            (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
+                let part = rest.get(..reply.len() as usize)?;
+                self.part(index, waiter.to, part);
+                Some(part.len())
+            }
+            (Parsed::Head(Message::Last(reply)), Some(_)) if reply.len() > WHOLE => {
+                Some(self.begin_download(index, &reply, rest))
+            }
+            (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
+                let whole = rest.get(..reply.len() as usize)?;
+                if !lane.member.dialect.is_whole(&reply, whole) {
+                    let text = "the server's reply has no end";
                     self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
-                    return bytes.len();
+                    return Some(rest.len());
                 }
+                let (member, in_parts, bulk) = (lane.member.id, lane.part_bytes > 0, lane.bulk);
+                let failed = lane.answered(&reply);
+                self.in_flight -= 1;
+                self.figures
+                    .member(member)
+                    .replied(self.now - waiter.sent, failed);
+                if in_parts {
+                    self.last_part(index, waiter.to, reply, whole);
+                } else {
+                    self.deliver(waiter.to, &reply, whole);
+                }
+                if bulk {
+                    self.settle_lane(index);
+                }
+                Some(whole.len())
+            }
+            _ => {
+                let text = "the server answered what is no reply";
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                Some(rest.len())
             }
         }
     }
-}
-
-#[inline]
-fn lane_is_bulk(engine: &Engine, index: u32) -> bool {
-    engine.lanes.get(index as usize).is_some_and(|lane| lane.bulk)
 }

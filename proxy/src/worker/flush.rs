@@ -83,6 +83,8 @@ impl<R: Reactor> Worker<R> {
         if sent {
             self.reactor.send(conn, bytes);
         }
+        let emptied = std::mem::take(bytes);
+        self.engine.spare.give(emptied);
         self.after_flush(peer, conn, sent);
     }
 

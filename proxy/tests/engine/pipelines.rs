@@ -1,5 +1,7 @@
 //! Many requests at once: their order, their budget, and how a conversation ends.
 
+use proxima::members::Failure;
+
 use crate::world::{world, world_of};
 
 #[test]
@@ -30,6 +32,44 @@ fn replies_of_several_members_leave_in_the_order_of_the_requests() {
         "DELETED\r\n",
     ];
     assert_eq!(world.heard(client), expected.concat());
+}
+
+/// A pipeline that enters a pool is looked at several requests at a time: nobody may notice.
+#[test]
+fn a_pipeline_goes_where_its_requests_go_alone() {
+    let requests: Vec<String> = (0..40)
+        .map(|number| match number % 13 {
+            3 => format!("set k{number} 0 0 1\r\nx\r\n"),
+            6 => format!("get k{number} l{number} m{number}\r\n"),
+            8 => format!("mg a{number}bb b\r\n"),
+            9 => format!("delete k{number} noreply\r\n"),
+            11 => "version\r\n".to_owned(),
+            _ => format!("get k{number}\r\n"),
+        })
+        .collect();
+    for ejected in [false, true] {
+        let sent = |pieces: &[String]| {
+            let servers = ["a", "b", "c"].map(|name| format!("{{address: \"unix:/{name}\", name: {name}}}"));
+            let mut world = world_of(&format!(
+                "pools: {{p: {{servers: [{}]}}}}\nlisteners: [{{address: \"127.0.0.1:1\", route: p}}]\n",
+                servers.join(", ")
+            ));
+            if ejected {
+                world.engine.tree.members()[1].health.failed(Failure::Connection);
+            }
+            let client = world.client();
+            for piece in pieces {
+                world.say(client, piece.as_bytes());
+            }
+            ["a", "b", "c"].map(|member| world.sent(member))
+        };
+        let whole = sent(&[requests.concat()]);
+        assert_eq!(whole, sent(&requests));
+        assert_eq!(
+            whole.iter().filter(|sent| sent.is_empty()).count(),
+            usize::from(ejected)
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use md5::{Digest, Md5};
 
 use super::{
     crc::{crc16, crc32, crc32a},
-    fnv::{fnv1_32, fnv1_64, fnv1a_32, fnv1a_64},
+    fnv::{fnv1_32, fnv1_64, fnv1a_32, fnv1a_32_four, fnv1a_64, fnv1a_64_four},
     hsieh::hsieh,
     jenkins::jenkins,
     murmur::murmur,
@@ -87,10 +87,7 @@ impl KeyHash {
     pub fn hash(self, key: &[u8]) -> u32 {
         match self {
             Self::OneAtATime => one_at_a_time(key),
-            Self::Md5 => {
-                let [a, b, c, d, ..]: [u8; 16] = Md5::digest(key).into();
-                u32::from_le_bytes([a, b, c, d])
-            }
+            Self::Md5 => md5(key),
             Self::Crc16 => crc16(key),
             Self::Crc32 => crc32(key),
             Self::Crc32a => crc32a(key),
@@ -103,6 +100,25 @@ impl KeyHash {
             Self::Jenkins => jenkins(key),
         }
     }
+}
+
+impl KeyHash {
+    /// The numbers of four keys, for those hashes that make four faster than one after the other.
+    #[inline]
+    pub(super) fn hash_four(self, keys: [&[u8]; 4]) -> [u32; 4] {
+        match self {
+            Self::Fnv1a64 => fnv1a_64_four(keys),
+            Self::Fnv1a32 => fnv1a_32_four(keys),
+            _ => keys.map(|key| self.hash(key)),
+        }
+    }
+}
+
+/// Not inlined: it needs a frame that the short ones would have to make as well.
+#[inline(never)]
+fn md5(key: &[u8]) -> u32 {
+    let [a, b, c, d, ..]: [u8; 16] = Md5::digest(key).into();
+    u32::from_le_bytes([a, b, c, d])
 }
 
 #[cfg(test)]

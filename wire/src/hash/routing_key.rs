@@ -1,5 +1,7 @@
 //! The part of a key that decides where it goes.
 
+use crate::eight;
+
 /// What ends a key for hashing (mcrouter's "hash stop").
 const STOP: &[u8] = b"|#|";
 
@@ -9,9 +11,16 @@ pub fn routing_key(key: &[u8], stop: bool) -> &[u8] {
     if !stop {
         return key;
     }
-    memchr::memchr_iter(b'|', key)
-        .find(|&bar| key[bar..].starts_with(STOP))
-        .map_or(key, |bar| &key[..bar])
+    let mut bar = next_bar(key, 0);
+    while bar < key.len() && !key[bar..].starts_with(STOP) {
+        bar = next_bar(key, bar + 1);
+    }
+    &key[..bar]
+}
+
+#[inline]
+fn next_bar(key: &[u8], start: usize) -> usize {
+    eight::find(key, start, |bytes| eight::equal(bytes, STOP[0]))
 }
 
 /// The text between the first `tag[0]` of the key and the next `tag[1]` after it, if both are there and not adjacent;

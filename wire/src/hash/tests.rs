@@ -400,3 +400,18 @@ fn members_that_cannot_share_are_refused() {
     );
     assert!(Distribution::modula(&twins, KeyHash::Md5).is_ok());
 }
+
+proptest! {
+    #[test]
+    fn four_keys_go_where_each_goes_alone(keys: [Vec<u8>; 4], members in 1_usize..9) {
+        let names: Vec<String> = (0..members).map(|number| format!("s{number}")).collect();
+        let nodes: Vec<Node<'_>> = names.iter().map(|name| Node { name, weight: 1.0 }).collect();
+        let keys = keys.each_ref().map(Vec::as_slice);
+        for hash in KeyHash::ALL {
+            let ketama = Distribution::ketama(&nodes, hash).unwrap();
+            prop_assert_eq!(ketama.pick_four(keys), keys.map(|key| ketama.pick(key)), "{:?}", hash);
+        }
+        let jump = Distribution::jump(members).unwrap();
+        prop_assert_eq!(jump.pick_four(keys), keys.map(|key| jump.pick(key)));
+    }
+}

@@ -2,7 +2,10 @@
 
 use super::error;
 use super::request::refuse;
-use crate::message::{Bad, Parsed, Span};
+use crate::{
+    eight,
+    message::{Bad, Parsed, Span},
+};
 use memchr::{memchr, memchr2, memchr3};
 
 /// Bytes in which a line must end, the retrieval commands' excepted. memcached closes the connection without a word
@@ -112,44 +115,33 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// Where the word that begins at `start` ends: at the next blank, or where `text` does. Looks at eight bytes at a time:
-/// for words as short as these, a call to `memchr` costs more than it saves.
+/// Where the word that begins at `start` ends: at the next blank, or where `text` does.
 #[inline]
 pub(super) fn word_end(text: &[u8], start: usize) -> usize {
-    let mut at = start;
-    while let Some(eight) = text.get(at..).and_then(|rest| rest.first_chunk()) {
-        let blanks = blanks(u64::from_le_bytes(*eight));
-        if blanks != 0 {
-            return at + (blanks.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    // Less than eight bytes are left. Look at the last eight of the text, without those that were looked at already.
-    let left = text.len() - at;
-    match text.last_chunk() {
-        Some(eight) if left > 0 => {
-            let unseen = u64::from_le_bytes(*eight) >> (8 * (8 - left));
-            at + left.min((blanks(unseen).trailing_zeros() / 8) as usize)
-        }
-        Some(_) => at,
-        None => at + text[at..].iter().position(|&byte| byte == b' ').unwrap_or(left),
-    }
+    eight::find(text, start, |bytes| eight::equal(bytes, b' '))
 }
 
-/// Marks the blanks among eight bytes by the highest bit of their place, the first byte lowest. Exact up to the first
-/// blank, which is all that is asked (the well-known test for a zero byte in a word).
+/// Where the word that begins at `start` ends, or its plain part: at the next blank or control character, or where
+/// `text` does. For lines whose end is not known yet.
 #[inline]
-fn blanks(eight: u64) -> u64 {
-    let zero_if_blank = eight ^ u64::from_le_bytes([b' '; 8]);
-    zero_if_blank.wrapping_sub(u64::from_le_bytes([1; 8])) & !zero_if_blank & u64::from_le_bytes([0x80; 8])
+pub(super) fn plain_end(text: &[u8], start: usize) -> usize {
+    eight::find(text, start, |bytes| eight::below(bytes, b' ' + 1))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::word_end;
+    use super::{plain_end, word_end};
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn a_plain_word_ends_at_the_next_blank_or_control(text in "[ \t\r\n\0!\\xa0\u{7f}a]{0,40}", start in 0_usize..60) {
+            let text = text.as_bytes();
+            let start = start.min(text.len());
+            let end = text[start..].iter().position(|&byte| byte <= b' ');
+            prop_assert_eq!(plain_end(text, start), end.map_or(text.len(), |len| start + len));
+        }
+
         #[test]
         fn a_word_ends_at_the_next_blank(text in "[ !\\xa0\u{21}a]{0,40}", start in 0_usize..60) {
             let text = text.as_bytes();

@@ -2,13 +2,15 @@
 
 use super::Command;
 use super::key::KEY;
-use super::line::{LINE, word_end};
+use super::line::{LINE, plain_end, word_end};
 use super::number::{self, LENGTH};
 use crate::message::{Bad, Class, Outcome, Parsed, Reply};
 use memchr::memchr;
 
 /// Closes the reply to a retrieval command.
 const END: &[u8] = b"END\r\n";
+/// Begins a hit.
+const VALUE: &[u8] = b"VALUE ";
 
 /// Reads the head of the reply that a server sends to `command` with one key, at the beginning of `bytes`. Whatever that
 /// command is never answered with is [`Parsed::Bad`]: nothing more from this connection can be trusted.
@@ -16,6 +18,15 @@ const END: &[u8] = b"END\r\n";
 /// `stats` is not read: its reply has as many lines as the server likes.
 #[inline]
 pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
+    match plain_hit(command, bytes) {
+        Some(reply) => Parsed::Head(reply),
+        None => any(command, bytes),
+    }
+}
+
+/// Whatever it is. Not inlined, so that the plain hit is.
+#[inline(never)]
+fn any(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     let Some(end) = memchr(b'\n', &bytes[..bytes.len().min(LINE + 1)]) else {
         return if bytes.len() > LINE {
             garbage(LINE)
@@ -39,6 +50,28 @@ pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     }
 }
 
+/// A value, announced as it nearly always is: read from left to right, without a look for the end of the line before.
+/// None: look closer.
+#[inline]
+fn plain_hit(command: Command, bytes: &[u8]) -> Option<Reply> {
+    if !matches!(
+        command,
+        Command::Get | Command::Gets | Command::Gat | Command::Gats
+    ) {
+        return None;
+    }
+    let within = &bytes[..bytes.len().min(LINE)];
+    let rest = within.strip_prefix(VALUE)?;
+    let (body, after) = announced(rest, plain_end(rest, 0))?;
+    let head = within.len() - after.strip_prefix(b"\r\n")?.len();
+    Some(Reply {
+        outcome: Outcome::Found,
+        head: head as u32,
+        body,
+        trailer: END.len() as u32,
+    })
+}
+
 #[cold]
 fn garbage(head: usize) -> Parsed<Reply> {
     Parsed::Bad(Bad {
@@ -50,12 +83,12 @@ fn garbage(head: usize) -> Parsed<Reply> {
 }
 
 /// Outcome, body and trailer.
-type Read = Option<(Outcome, u64, u8)>;
+type Read = Option<(Outcome, u64, u32)>;
 
 #[inline]
 fn read(command: Command, line: &[u8]) -> Read {
     match command {
-        Command::Get | Command::Gets | Command::Gat | Command::Gats => retrieval(line, b"VALUE "),
+        Command::Get | Command::Gets | Command::Gat | Command::Gats => retrieval(line, VALUE),
         Command::Config => retrieval(line, b"CONFIG "),
         Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => {
             meta(command, line)
@@ -68,14 +101,22 @@ fn read(command: Command, line: &[u8]) -> Read {
 #[inline]
 fn retrieval(line: &[u8], word: &[u8]) -> Read {
     let Some(rest) = line.strip_prefix(word) else {
-        return (line == b"END").then_some((Outcome::NotFound, 0, END.len() as u8));
+        return (line == b"END").then_some((Outcome::NotFound, 0, END.len() as u32));
     };
-    let key = word_end(rest, 0);
-    let (_, after) = blank_number(&rest[key..])?;
+    let (body, after) = announced(rest, word_end(rest, 0))?;
+    after
+        .is_empty()
+        .then_some((Outcome::Found, body, END.len() as u32))
+}
+
+/// What stands behind a key of `key` bytes: ` FLAGS LENGTH [ID]`. Returns the bytes of the body and what is behind.
+#[inline]
+fn announced(bytes: &[u8], key: usize) -> Option<(u64, &[u8])> {
+    let (_, after) = blank_number(&bytes[key..])?;
     let (length, after) = blank_number(after)?;
-    let is_end = after.is_empty() || blank_number(after).is_some_and(|(_, after)| after.is_empty());
-    let good = is_end && (1..=KEY).contains(&key) && length <= LENGTH;
-    good.then(|| (Outcome::Found, length + 2 + END.len() as u64, END.len() as u8))
+    let after = blank_number(after).map_or(after, |(_, after)| after);
+    let good = (1..=KEY).contains(&key) && length <= LENGTH;
+    good.then(|| (length + 2 + END.len() as u64, after))
 }
 
 /// A blank and a number, and what is behind them.

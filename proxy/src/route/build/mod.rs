@@ -131,10 +131,12 @@ impl<'a> Build<'a> {
         let mut reach = Vec::new();
         let mut broadcasts = Vec::new();
         let mut stores = Vec::new();
+        let mut plain = Vec::new();
         for &root in &roots {
             let mut leaves = Vec::new();
             maker.leaves(root, &mut leaves);
             stores.push(leaves.iter().any(|&leaf| maker.member_at(leaf).is_none()));
+            plain.push(maker.is_plain(root));
             reach.push(
                 leaves
                     .iter()
@@ -161,6 +163,7 @@ impl<'a> Build<'a> {
             reach,
             broadcasts,
             stores,
+            plain,
             numbers,
             dialect: self.dialect,
             version: Arc::clone(&self.version),

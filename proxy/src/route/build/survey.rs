@@ -17,6 +17,15 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// See [`Tree::is_plain`](crate::route::Tree::is_plain).
+    pub(super) fn is_plain(&self, root: NodeId) -> bool {
+        let Some(Node::Choose { handle, children }) = self.nodes.get(root.0 as usize) else {
+            return false;
+        };
+        let is_member = |&child: &NodeId| self.member_at(child).is_some_and(|member| !member.is_copy);
+        handle.choose_four([b""; 4]).is_some() && children.iter().all(is_member)
+    }
+
     pub(super) fn leaves(&self, node: NodeId, found: &mut Vec<NodeId>) {
         let mut pending = vec![node];
         let mut members = Vec::new();

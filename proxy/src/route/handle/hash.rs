@@ -57,6 +57,11 @@ impl Choose for HashRoute {
         })
     }
 
+    fn choose_four(&self, keys: [&[u8]; 4]) -> Option<[usize; 4]> {
+        let unsalted = self.spec.salt.is_empty();
+        unsalted.then(|| self.distribution.pick_four(keys.map(|key| self.hashed(key))))
+    }
+
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
         let key = self.hashed(query.key).escape_ascii().to_string();
         let algorithm = self.spec.algorithm;
