@@ -5,22 +5,32 @@ use crate::{dialect::Transform, reactor::Conn};
 /// Empty buffers, for whatever connection has bytes to send next. The last one that was given back is lent first: it is
 /// still in the processor's cache, where a buffer of the connection's own, filled long ago, is not.
 #[derive(Debug, Default)]
-pub struct Spare(Vec<Vec<u8>>);
+pub struct Spare {
+    buffers: Vec<Vec<u8>>,
+    /// The room in all of them.
+    bytes: usize,
+}
 
 impl Spare {
-    /// How many are kept, and the largest that is worth keeping.
+    /// How many are kept, the largest that is worth keeping, and the room that all of them may have.
     const COUNT: usize = 1024;
     const SIZE: usize = 64 * 1024;
+    const BYTES: usize = 16 << 20;
 
     fn lend(&mut self) -> Vec<u8> {
-        self.0.pop().unwrap_or_default()
+        let buffer = self.buffers.pop().unwrap_or_default();
+        self.bytes -= buffer.capacity();
+        buffer
     }
 
     /// Takes back an empty buffer.
     pub fn give(&mut self, buffer: Vec<u8>) {
         debug_assert!(buffer.is_empty());
-        if (1..=Self::SIZE).contains(&buffer.capacity()) && self.0.len() < Self::COUNT {
-            self.0.push(buffer);
+        let size = buffer.capacity();
+        let fits = self.buffers.len() < Self::COUNT && self.bytes + size <= Self::BYTES;
+        if fits && (1..=Self::SIZE).contains(&size) {
+            self.bytes += size;
+            self.buffers.push(buffer);
         }
     }
 }

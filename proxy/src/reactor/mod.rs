@@ -10,6 +10,7 @@
 
 mod buffer;
 mod epoll;
+mod socket;
 mod unacknowledged;
 mod uring;
 

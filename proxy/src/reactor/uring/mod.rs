@@ -27,7 +27,7 @@ use self::{
     pool::{Pool, Shape},
 };
 use super::{
-    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, epoll::stream_socket,
+    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, socket::stream_socket,
     unacknowledged::unacknowledged,
 };
 

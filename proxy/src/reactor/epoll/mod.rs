@@ -4,17 +4,23 @@
 //! no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again` list, so that one busy
 //! peer takes one buffer per turn and no more.
 
+mod source;
+
 use std::{io, net::SocketAddr, ops::Range, os::fd::AsRawFd, time::Duration};
 
 use mio::{Interest, Token, unix::SourceFd};
 use rustix::{
     io::Errno,
-    net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send},
+    net::{RecvFlags, SocketFlags, accept_with, recv},
 };
 use slab::Slab;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket};
 
-use super::{Buffer, Conn, Event, Expect, Reactor, buffer::Memory, unacknowledged::unacknowledged};
+use self::source::{Source, State};
+use super::{
+    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, socket::stream_socket,
+    unacknowledged::unacknowledged,
+};
 
 /// One receive brings at most this much: larger than any message that enters a shared lane, and most often all that a server
 /// has answered to a turn's requests.
@@ -47,32 +53,6 @@ pub struct Epoll {
     /// Clients left in the queues of closed listeners.
     drained: Vec<Event>,
     scratch: Option<Box<[u8]>>,
-}
-
-#[derive(Debug)]
-struct Source {
-    generation: u32,
-    tag: u64,
-    socket: Socket,
-    state: State,
-    paused: bool,
-    /// An edge came while paused.
-    readable: bool,
-    /// On the `again` list.
-    again: bool,
-    /// The peer has closed its side: after the data there is an end of file and no further edge.
-    hangup: bool,
-    backlog: Vec<u8>,
-    sent: usize,
-    /// Clients accepted in this turn.
-    accepted: usize,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum State {
-    Listening,
-    Connecting,
-    Open,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -306,38 +286,6 @@ impl Epoll {
     }
 }
 
-impl Source {
-    /// Writes what the socket takes now; returns how much that was.
-    fn write(&self, bytes: &[u8]) -> usize {
-        let mut sent = 0;
-        while self.state == State::Open && sent < bytes.len() {
-            match send(&self.socket, &bytes[sent..], SendFlags::NOSIGNAL) {
-                Ok(n) => sent += n,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                // The read side reports a broken connection; here its bytes are merely gone.
-                Err(_) => return bytes.len(),
-            }
-        }
-        sent
-    }
-
-    /// Writes what it can of the backlog; true when none is left.
-    fn drain(&mut self) -> io::Result<bool> {
-        while self.sent < self.backlog.len() {
-            match send(&self.socket, &self.backlog[self.sent..], SendFlags::NOSIGNAL) {
-                Ok(n) => self.sent += n,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        self.backlog = Vec::new();
-        self.sent = 0;
-        Ok(true)
-    }
-}
-
 impl Reactor for Epoll {
     fn listen(&mut self, tag: u64, socket: Socket) -> io::Result<Conn> {
         self.insert(tag, socket, State::Listening)
@@ -484,16 +432,6 @@ impl Reactor for Epoll {
             self.scratch = Some(bytes);
         }
     }
-}
-
-/// A non-blocking socket fit for connecting to `address`, small messages sent at once.
-pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
-    let protocol = (address.domain() != Domain::UNIX).then_some(Protocol::TCP);
-    let socket = Socket::new(address.domain(), Type::STREAM.nonblocking().cloexec(), protocol)?;
-    if protocol.is_some() {
-        socket.set_tcp_nodelay(true)?;
-    }
-    Ok(socket)
 }
 
 fn token(conn: Conn) -> Token {
