@@ -251,6 +251,24 @@ def test_a_copy_whose_name_moves_is_a_new_one(system, nodes, proxima):
     until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")
 
 
+def test_a_copy_that_returns_to_the_list_is_the_same_one(system, nodes, proxima):
+    """Its name is asked for while it is waited for: it owes what it missed, and keeps the rest."""
+    resolve(system, *IPS[:3])
+    made = replicated(nodes)
+    proxy = proxima(made, before=system.before)
+    with proxy.raw() as client:
+        client.set("k", "old")
+        client.set("other", "v")
+        proxy.write({**made, "pools": {"cache": {**made["pools"]["cache"], "servers": servers(nodes)[:2]}}})
+        assert proxy.reload()[0] == 200
+        client.set("k", "new")
+        proxy.write(made)
+        assert proxy.reload()[0] == 200
+        until(lambda: standings(proxy) == ["current"] * 3, "it is read again")
+    assert copies_of(nodes[:3], "k") == [b"new", b"new", None]
+    assert copies_of(nodes[:3], "other") == [b"v"] * 3
+
+
 def test_copies_that_all_come_late_were_there_before(system, nodes, proxima):
     """DNS was down when the proxy started: no reason to flush the whole pool."""
     system.names.trouble = TROUBLES["silence"]

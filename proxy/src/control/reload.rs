@@ -258,8 +258,7 @@ impl Proxy {
     }
 
     /// Puts what DNS says now into the running configuration, and waits no longer for absent copies whose grace has ended; nothing
-    /// else of it is read again. A configuration that was
-    /// refused for want of an answer is tried once more.
+    /// else of it is read again. A configuration that was refused for want of an answer is tried once more.
     pub(super) fn renew(self: &Arc<Self>) {
         let _turn = self.turn();
         let mut state = self.state();
@@ -276,6 +275,9 @@ impl Proxy {
             }
         }
         let waits = state.waits;
+        if !waits {
+            self.names.follow(&state.questions());
+        }
         drop(state);
         if waits {
             // The result is logged and kept.
