@@ -153,6 +153,18 @@ def test_one_that_returns_in_time_loses_only_what_it_missed(servers, proxima, na
     assert servers[0].get("other") == b"v"
 
 
+def test_those_that_left_are_no_part_of_the_majority(memcached, proxima, named):
+    servers = memcached.several(4)
+    proxy = proxima(named.config(servers))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        named.name(servers[2:])
+        until(lambda: all(is_absent(proxy, server) for server in servers[:2]), "two of four have left")
+        client.set("k", "new")
+        assert client.get("k") == b"new"
+    assert copies_of(servers, "k") == [b"old"] * 2 + [b"new"] * 2
+
+
 def test_one_that_returns_too_late_is_new(servers, proxima, named):
     proxy = proxima(named.config(servers, {"grace": "200ms"}))
     with proxy.raw() as client:

@@ -7,6 +7,7 @@ import pytest
 from dnslib import RCODE
 
 from harness import ports, until
+from harness.copies import copies_of, until_current
 from harness.load import Load
 from harness.names import TROUBLES, Names, System, may_mount, rcode
 from harness.proxy import config
@@ -237,6 +238,24 @@ def test_a_name_that_does_not_resolve_yet_does_not_hold_up_the_start(names, node
     with proxy.raw(2) as client:
         client.set("k", "v")
     assert [node.get("k") for node in nodes] == [b"v"] * 4
+
+
+def test_a_copy_that_dns_forgets_for_a_moment_owes_only_what_it_missed(names, nodes, proxima):
+    """As a pod that is not ready for a while."""
+    names.set(NAME, *HOSTS)
+    proxy = proxima(config("cache", {"cache": {**pool(names, port_of(nodes[0])), "replicated": True}}))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        client.set("other", "v")
+        names.set(NAME, *HOSTS[1:])
+        until(lambda: proxy.member(nodes[0].address)["copy"].get("absent"), "it has left")
+        client.set("k", "new")
+        until(lambda: copies_of(nodes, "k") == [b"old"] + [b"new"] * 3, "it is not written")
+        assert client.get("k") == b"new"
+        names.set(NAME, *HOSTS)
+        until_current(proxy, nodes[0])
+    assert copies_of(nodes, "k") == [None] + [b"new"] * 3
+    assert copies_of(nodes, "other") == [b"v"] * 4
 
 
 def test_a_change_to_a_name_without_an_answer_is_refused_until_there_is_one(names, nodes, proxima):

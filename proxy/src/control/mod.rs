@@ -25,7 +25,7 @@ mod watch;
 mod workers;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     net::IpAddr,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -147,29 +147,28 @@ impl Proxy {
         self.state().members.clone()
     }
 
-    /// What happened to copies, and how many stand how, by pool; the last of each pool are those that are named no more.
+    /// What happened to copies, and how many stand how, by pool; those that are named no more are `absent`.
     pub fn copies(&self) -> (CopyFigures, Vec<(String, &'static str, usize)>) {
         let state = self.state();
-        let names = || {
-            Standing::ALL
-                .iter()
-                .map(|standing| standing.name())
-                .chain(["absent"])
+        let none = || {
+            let names = Standing::ALL.iter().map(|standing| standing.name());
+            names.chain(["absent"]).map(|name| (name, 0)).collect()
         };
-        let mut counts = BTreeMap::new();
+        let mut pools: BTreeMap<&str, BTreeMap<&'static str, usize>> = BTreeMap::new();
         for member in state.members.iter().filter(|member| member.is_copy) {
             let name = match state.absent.holds(member) {
                 true => "absent",
                 false => state.copies.agreement.standing(member.id).name(),
             };
-            *counts.entry((member.pool.to_string(), name)).or_default() += 1;
+            *pools
+                .entry(&member.pool)
+                .or_insert_with(none)
+                .entry(name)
+                .or_default() += 1;
         }
-        let pools: BTreeSet<String> = counts.keys().map(|(pool, _)| pool.clone()).collect();
-        let rows = pools.into_iter().flat_map(|pool| {
-            let of = |name| counts.get(&(pool.clone(), name)).copied().unwrap_or(0);
-            names()
-                .map(|name| (pool.clone(), name, of(name)))
-                .collect::<Vec<_>>()
+        let rows = pools.into_iter().flat_map(|(pool, counts)| {
+            let row = move |(name, count)| (pool.to_owned(), name, count);
+            counts.into_iter().map(row)
         });
         (state.copies.figures, rows.collect())
     }

@@ -151,6 +151,15 @@ impl Proxy {
         let proxy = Arc::clone(self);
         self.runtime.spawn(async move {
             sleep_until(until.into()).await;
+            // Each change since has left one like this behind: the first has done it.
+            if proxy
+                .state()
+                .absent
+                .until()
+                .is_none_or(|until| until > Instant::now())
+            {
+                return;
+            }
             // It waits for the workers, which would hold up the control thread.
             let _ = spawn_blocking(move || proxy.renew()).await;
         });

@@ -142,6 +142,7 @@ impl Proxy {
         };
         self.perform(state, acts);
     }
+
     /// In order, and under the lock: workers hear proposals in the order in which they were made.
     pub(super) fn perform(self: &Arc<Self>, state: &mut State, acts: Vec<Act>) {
         for act in acts {
