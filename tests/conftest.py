@@ -44,14 +44,19 @@ def cleanup():
 
 @pytest.fixture
 def memcached(cleanup):
-    """Starts one real memcached; `memcached.several(n)` a list of them."""
+    """Starts one real memcached; `memcached.several(n)` a list of them, `memcached.on(hosts)` one on each, all on one port."""
 
     def start(**options):
         server = Memcached(**options)
         cleanup.callback(server.stop)
         return server
 
+    def on(hosts):
+        port = ports.free_on(hosts)
+        return [start(host=host, port=port) for host in hosts]
+
     start.several = lambda count, **options: [start(**options) for _ in range(count)]
+    start.on = on
     return start
 
 

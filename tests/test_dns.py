@@ -6,7 +6,7 @@ import time
 import pytest
 from dnslib import RCODE
 
-from harness import ports, until
+from harness import until
 from harness.copies import copies_of, until_current
 from harness.load import Load
 from harness.names import TROUBLES, Names, System, may_mount, rcode
@@ -27,8 +27,7 @@ def names(cleanup):
 @pytest.fixture
 def nodes(memcached):
     """A memcached on each host, all on one port, as the pods of a Service are."""
-    port = ports.free_on(HOSTS)
-    return [memcached(host=host, port=port) for host in HOSTS]
+    return memcached.on(HOSTS)
 
 
 def pool(names, port, interval="100ms", **keys):

@@ -28,8 +28,7 @@ def system(cleanup, tmp_path):
 @pytest.fixture
 def nodes(memcached):
     """A memcached on each address, all on one port: one more than there are names."""
-    port = ports.free_on(IPS)
-    return [memcached(host=ip, port=port) for ip in IPS]
+    return memcached.on(IPS)
 
 
 def servers(nodes, names=NAMES):
