@@ -4,6 +4,7 @@
 //! no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again` list, so that one busy
 //! peer takes one buffer per turn and no more.
 
+mod fetch;
 mod source;
 
 use std::{io, net::SocketAddr, ops::Range, os::fd::AsRawFd, time::Duration};
@@ -16,7 +17,10 @@ use rustix::{
 use slab::Slab;
 use socket2::{SockAddr, Socket};
 
-use self::source::{Source, State};
+use self::{
+    fetch::{FETCH, FETCHES, Ready},
+    source::{Source, State},
+};
 use super::{
     Buffer, Conn, Event, Expect, Reactor, buffer::Memory, socket::stream_socket,
     unacknowledged::unacknowledged,
@@ -25,14 +29,6 @@ use super::{
 /// One receive brings at most this much: larger than any message that enters a shared lane, and most often all that a server
 /// has answered to a turn's requests.
 const SCRATCH: usize = 256 * 1024;
-/// Clients accepted in one turn; the rest waits for the next, so that a storm of connections does not starve requests.
-const ACCEPTS: usize = 256;
-
-/// Events fetched at a time. The kernel looks at every socket that it reports: read soon after, it is still in the processor's
-/// cache.
-const FETCH: usize = 128;
-/// Fetches in one turn, so that a crowd is still one batch.
-const FETCHES: usize = 16;
 
 /// The epoll back end.
 #[derive(Debug)]
@@ -53,13 +49,6 @@ pub struct Epoll {
     /// Clients left in the queues of closed listeners.
     drained: Vec<Event>,
     scratch: Option<Box<[u8]>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Ready {
-    conn: Conn,
-    read: bool,
-    write: bool,
 }
 
 impl Epoll {
@@ -210,79 +199,6 @@ impl Epoll {
             Ok(false) => None,
             Err(error) => Some(Event::Failed { tag, error }),
         }
-    }
-
-    /// Adds what is ready to this turn's list.
-    fn fetch(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.ready.clear();
-        self.cursor = 0;
-        match self.poll.poll(&mut self.events, timeout) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
-            other => other?,
-        }
-        let mut fetched = 0;
-        for event in &self.events {
-            fetched += 1;
-            let conn = conn(event.token());
-            if (event.is_read_closed() || event.is_error())
-                && let Some(source) = self.sources.get_mut(conn.index as usize)
-            {
-                source.hangup |= source.generation == conn.generation;
-            }
-            let read = event.is_readable() || event.is_read_closed() || event.is_error();
-            self.ready.push(Ready {
-                conn,
-                read,
-                write: event.is_writable() || event.is_error(),
-            });
-        }
-        self.fetches = if fetched == FETCH { self.fetches - 1 } else { 0 };
-        Ok(())
-    }
-
-    /// The next event of what was fetched.
-    fn next_fetched(&mut self) -> Option<Event> {
-        while let Some(ready) = self.ready.get_mut(self.cursor) {
-            let conn = ready.conn;
-            let (write, read) = (std::mem::take(&mut ready.write), ready.read);
-            let Some(source) = self
-                .sources
-                .get(conn.index as usize)
-                .filter(|s| s.generation == conn.generation)
-            else {
-                self.cursor += 1;
-                continue;
-            };
-            if source.state == State::Listening {
-                if source.accepted < ACCEPTS {
-                    if let Some(event) = self.accept(conn) {
-                        return Some(event);
-                    }
-                } else {
-                    self.again.push(conn);
-                }
-                if let Some(source) = self.source(conn) {
-                    source.accepted = 0;
-                }
-                self.cursor += 1;
-                continue;
-            }
-            // The write side first: it turns a connecting socket into an open one.
-            if write && (source.state == State::Connecting || !source.backlog.is_empty()) {
-                if let Some(event) = self.write(conn) {
-                    return Some(event);
-                }
-                continue;
-            }
-            self.cursor += 1;
-            if read
-                && source.state == State::Open
-                && let Some(event) = self.read(conn)
-            {
-                return Some(event);
-            }
-        }
-        None
     }
 }
 

@@ -15,6 +15,7 @@ mod complete;
 mod link;
 mod pool;
 mod settle;
+mod submit;
 
 use std::{collections::VecDeque, io, mem, net::SocketAddr, ops::Range, os::fd::AsRawFd, time::Duration};
 
@@ -24,7 +25,7 @@ use socket2::{SockAddr, Socket};
 
 use self::{
     link::{Kind, Link, Op, Passed, quick, user_data},
-    pool::{Pool, Shape},
+    pool::{LARGE, Pool, SMALL},
 };
 use super::{
     Buffer, Conn, Event, Expect, Reactor, buffer::Memory, socket::stream_socket,
@@ -35,34 +36,6 @@ const ENTRIES: u32 = 1024;
 /// Room for a completion from every connection of a crowded turn; more than this overflows into kernel memory and is
 /// fetched by a second call.
 const COMPLETIONS: u32 = 16 * 1024;
-/// Requests: small, from many; filled densely, or one for each.
-const SMALL: [Shape; 2] = [
-    Shape {
-        count: 8,
-        size: 64 * 1024,
-    },
-    Shape {
-        count: 512,
-        size: 4 * 1024,
-    },
-];
-/// Replies: large, from few. What is on its way when a connection is paused is bounded by these.
-const LARGE: [Shape; 2] = [
-    Shape {
-        count: 4,
-        size: 256 * 1024,
-    },
-    Shape {
-        count: 16,
-        size: 64 * 1024,
-    },
-];
-/// Calls that fetch what one wake-up left behind: enough for two thousand clients that are ready at once.
-const GATHERS: usize = 100;
-/// A slow send takes this much at a time, so that progress can be seen.
-const SLOW: usize = 256 * 1024;
-/// Empty send buffers kept, and the largest that is worth keeping.
-const SPARE: (usize, usize) = (1024, 256 * 1024);
 
 /// The io_uring back end.
 pub struct Uring {
@@ -173,60 +146,6 @@ impl Uring {
 
     fn open(&mut self, conn: Conn) -> Option<&mut Link> {
         self.link(conn).filter(|link| !link.closed)
-    }
-
-    fn push(&mut self, entry: &squeue::Entry) {
-        loop {
-            // SAFETY: every buffer an entry points at obeys the invariant at the head of this file.
-            if unsafe { self.ring.submission().push(entry) }.is_ok() {
-                return;
-            }
-            // Full: hand over what is there. An error here shows again in `wait`, which reports it.
-            let _ = self.ring.submit();
-        }
-    }
-
-    fn receive(&mut self, conn: Conn) {
-        let Some(link) = self.open(conn) else { return };
-        if link.receiving || link.paused || link.connecting {
-            return;
-        }
-        link.receiving = true;
-        link.operations += 1;
-        let fd = types::Fd(link.socket.as_raw_fd());
-        let entry = match link.kind {
-            Kind::Listener => opcode::AcceptMulti::new(fd)
-                .flags(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
-                .build()
-                .user_data(user_data(Op::Accept, conn)),
-            Kind::Stream => {
-                let group = u16::from(link.expect == Expect::Large);
-                opcode::RecvMulti::new(fd, group)
-                    .build()
-                    .user_data(user_data(Op::Receive, conn))
-            }
-        };
-        self.push(&entry);
-    }
-
-    fn send_slowly(&mut self, conn: Conn) {
-        let Some(link) = self.open(conn) else { return };
-        link.slow = true;
-        link.operations += 1;
-        let rest = &link.sending[link.sent..];
-        let fd = types::Fd(link.socket.as_raw_fd());
-        let entry = opcode::Send::new(fd, rest.as_ptr(), rest.len().min(SLOW) as u32)
-            .flags(libc::MSG_NOSIGNAL)
-            .build()
-            .user_data(user_data(Op::Slow, conn));
-        self.push(&entry);
-    }
-
-    fn keep(&mut self, mut bytes: Vec<u8>) {
-        if bytes.capacity() <= SPARE.1 && bytes.capacity() > 0 && self.spare.len() < SPARE.0 {
-            bytes.clear();
-            self.spare.push(bytes);
-        }
     }
 }
 

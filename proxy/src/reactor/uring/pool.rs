@@ -28,6 +28,29 @@ pub(super) struct Shape {
     pub(super) size: usize,
 }
 
+/// Requests: small, from many; filled densely, or one for each.
+pub(super) const SMALL: [Shape; 2] = [
+    Shape {
+        count: 8,
+        size: 64 * 1024,
+    },
+    Shape {
+        count: 512,
+        size: 4 * 1024,
+    },
+];
+/// Replies: large, from few. What is on its way when a connection is paused is bounded by these.
+pub(super) const LARGE: [Shape; 2] = [
+    Shape {
+        count: 4,
+        size: 256 * 1024,
+    },
+    Shape {
+        count: 16,
+        size: 64 * 1024,
+    },
+];
+
 /// How far a buffer is used.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {

@@ -1,0 +1,98 @@
+//! What is ready, fetched from the kernel and looked at one after the other.
+
+use std::{io, time::Duration};
+
+use super::{Epoll, conn, source::State};
+use crate::reactor::{Conn, Event};
+
+/// Clients accepted in one turn; the rest waits for the next, so that a storm of connections does not starve requests.
+const ACCEPTS: usize = 256;
+
+/// Events fetched at a time. The kernel looks at every socket that it reports: read soon after, it is still in the processor's
+/// cache.
+pub(super) const FETCH: usize = 128;
+/// Fetches in one turn, so that a crowd is still one batch.
+pub(super) const FETCHES: usize = 16;
+
+/// A socket that this turn has still to look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    pub(super) conn: Conn,
+    pub(super) read: bool,
+    pub(super) write: bool,
+}
+
+impl Epoll {
+    /// Adds what is ready to this turn's list.
+    pub(super) fn fetch(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.ready.clear();
+        self.cursor = 0;
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+            other => other?,
+        }
+        let mut fetched = 0;
+        for event in &self.events {
+            fetched += 1;
+            let conn = conn(event.token());
+            if (event.is_read_closed() || event.is_error())
+                && let Some(source) = self.sources.get_mut(conn.index as usize)
+            {
+                source.hangup |= source.generation == conn.generation;
+            }
+            let read = event.is_readable() || event.is_read_closed() || event.is_error();
+            self.ready.push(Ready {
+                conn,
+                read,
+                write: event.is_writable() || event.is_error(),
+            });
+        }
+        self.fetches = if fetched == FETCH { self.fetches - 1 } else { 0 };
+        Ok(())
+    }
+
+    /// The next event of what was fetched.
+    pub(super) fn next_fetched(&mut self) -> Option<Event> {
+        while let Some(ready) = self.ready.get_mut(self.cursor) {
+            let conn = ready.conn;
+            let (write, read) = (std::mem::take(&mut ready.write), ready.read);
+            let Some(source) = self
+                .sources
+                .get(conn.index as usize)
+                .filter(|s| s.generation == conn.generation)
+            else {
+                self.cursor += 1;
+                continue;
+            };
+            if source.state == State::Listening {
+                if source.accepted < ACCEPTS {
+                    if let Some(event) = self.accept(conn) {
+                        return Some(event);
+                    }
+                } else {
+                    self.again.push(conn);
+                }
+                if let Some(source) = self.source(conn) {
+                    source.accepted = 0;
+                }
+                self.cursor += 1;
+                continue;
+            }
+            // The write side first: it turns a connecting socket into an open one.
+            if write && (source.state == State::Connecting || !source.backlog.is_empty()) {
+                if let Some(event) = self.write(conn) {
+                    return Some(event);
+                }
+                continue;
+            }
+            self.cursor += 1;
+            if read
+                && source.state == State::Open
+                && let Some(event) = self.read(conn)
+            {
+                return Some(event);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,75 @@
+//! From wishes to submissions.
+
+use std::os::fd::AsRawFd;
+
+use io_uring::{opcode, squeue, types};
+
+use super::{
+    Uring,
+    link::{Kind, Op, user_data},
+};
+use crate::reactor::{Conn, Expect};
+
+/// A slow send takes this much at a time, so that progress can be seen.
+const SLOW: usize = 256 * 1024;
+/// Empty send buffers kept, and the largest that is worth keeping.
+const SPARE: (usize, usize) = (1024, 256 * 1024);
+
+impl Uring {
+    pub(super) fn push(&mut self, entry: &squeue::Entry) {
+        loop {
+            // SAFETY: every buffer an entry points at obeys the invariant at the head of this module.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return;
+            }
+            // Full: hand over what is there. An error here shows again in `wait`, which reports it.
+            let _ = self.ring.submit();
+        }
+    }
+
+    /// Asks for what the peer sends, or for the next clients, from now on.
+    pub(super) fn receive(&mut self, conn: Conn) {
+        let Some(link) = self.open(conn) else { return };
+        if link.receiving || link.paused || link.connecting {
+            return;
+        }
+        link.receiving = true;
+        link.operations += 1;
+        let fd = types::Fd(link.socket.as_raw_fd());
+        let entry = match link.kind {
+            Kind::Listener => opcode::AcceptMulti::new(fd)
+                .flags(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
+                .build()
+                .user_data(user_data(Op::Accept, conn)),
+            Kind::Stream => {
+                let group = u16::from(link.expect == Expect::Large);
+                opcode::RecvMulti::new(fd, group)
+                    .build()
+                    .user_data(user_data(Op::Receive, conn))
+            }
+        };
+        self.push(&entry);
+    }
+
+    /// Sends what the quick send has left, a piece at a time.
+    pub(super) fn send_slowly(&mut self, conn: Conn) {
+        let Some(link) = self.open(conn) else { return };
+        link.slow = true;
+        link.operations += 1;
+        let rest = &link.sending[link.sent..];
+        let fd = types::Fd(link.socket.as_raw_fd());
+        let entry = opcode::Send::new(fd, rest.as_ptr(), rest.len().min(SLOW) as u32)
+            .flags(libc::MSG_NOSIGNAL)
+            .build()
+            .user_data(user_data(Op::Slow, conn));
+        self.push(&entry);
+    }
+
+    /// Keeps an emptied send buffer for the next send.
+    pub(super) fn keep(&mut self, mut bytes: Vec<u8>) {
+        if bytes.capacity() <= SPARE.1 && bytes.capacity() > 0 && self.spare.len() < SPARE.0 {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+}
