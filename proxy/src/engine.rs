@@ -13,11 +13,11 @@ use crate::{
     figures::Figures,
     members::{
         Member, MemberId,
-        copies::{Owed, Views},
+        copies::{Claimant, Claims, Owed, Views},
     },
     near::store::Store,
     reactor::Conn,
-    route::{Ahead, Flights, Random, TOGETHER, Tree},
+    route::{Ahead, Flights, Opening, Random, TOGETHER, Tree},
     stream::{Spare, Stream},
     timer::Timer,
     upstream::{Lane, Lanes, Phase},
@@ -41,6 +41,10 @@ pub struct Engine {
     pub views: Views,
     /// Writes that wait for a copy to be out: flights, by index and generation.
     pub(crate) parked: Vec<(u32, u32)>,
+    /// Proposals to open a copy that are acknowledged when what was decided elsewhere meanwhile has ended.
+    pub(crate) openings: Vec<Opening>,
+    /// Which keys of copies this worker may change.
+    pub(crate) claimant: Rc<Claimant>,
     pub store: Arc<Store>,
     pub register: Arc<Register>,
     pub figures: Figures,
@@ -122,8 +126,6 @@ pub enum News {
     Missed(Arc<Member>, String),
     /// Our end of a connection to this copy that broke with requests unanswered.
     Broken(Arc<Member>, Option<SocketAddr>),
-    /// Too few copies of this pool took a write: it may be this process that is cut off.
-    Lost(Arc<str>),
     /// This worker follows a proposal; what it saw the copy miss until then.
     Follows {
         worker: usize,
@@ -150,6 +152,7 @@ impl Engine {
         limits: Limits,
         store: Arc<Store>,
         register: Arc<Register>,
+        claims: Arc<Claims>,
         facts: Facts,
         seed: u64,
     ) -> Self {
@@ -165,6 +168,8 @@ impl Engine {
             timers: BinaryHeap::new(),
             views: Views::default(),
             parked: Vec::new(),
+            openings: Vec::new(),
+            claimant: Claimant::new(claims, facts.worker),
             store,
             register,
             figures: Figures::default(),

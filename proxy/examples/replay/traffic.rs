@@ -8,7 +8,7 @@ use proxima::{
     config::{self, schema::Source},
     dialect::Memcache,
     engine::{Engine, Facts, Peer},
-    members::{Here, Registry},
+    members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
     route::Build,
 };
@@ -274,6 +274,7 @@ fn engine() -> Engine {
         config.limits.clone(),
         store,
         Arc::new(Register::new(1)),
+        Arc::new(Claims::new(1, [1, 2, 3, 4])),
         facts,
         1,
     );

@@ -27,7 +27,7 @@ use crate::{
     client::Register,
     dialect::{Dialect, Memcache},
     engine::{Engine, Facts},
-    members::{Here, Registry},
+    members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
     reactor::Io,
     route::{Random, Tree},
@@ -125,6 +125,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         seed,
     ));
     let register = Arc::new(Register::new(workers));
+    let claims = Arc::new(Claims::new(workers, seed));
     let engines = (0..workers)
         .map(|worker| {
             let facts = Facts {
@@ -133,9 +134,10 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
                 workers,
                 worker,
             };
-            let (store, register) = (Arc::clone(&store), Arc::clone(&register));
+            let (store, register, claims) = (Arc::clone(&store), Arc::clone(&register), Arc::clone(&claims));
             let (limits, seed) = (limits.clone(), random.bits());
-            let make: Make = Box::new(move || Engine::new(dialect, limits, store, register, facts, seed));
+            let make: Make =
+                Box::new(move || Engine::new(dialect, limits, store, register, claims, facts, seed));
             make
         })
         .collect();

@@ -6,6 +6,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 use slab::Slab;
 
 use super::{NodeId, Tree};
+use crate::members::copies::Claim;
 
 /// Whom a reply is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,10 @@ pub struct Flight {
     pub pending: u32,
     /// Children whose answer is missing for good, and how often they had been out by then.
     pub missed: Vec<(u32, Option<u32>)>,
-    /// Of a value that is decided at one copy: which child that is, and how far it is.
+    /// Of a change of all copies: how far it is.
     pub stage: Stage,
+    /// The key of such a change; given back with the flight.
+    pub claim: Option<Claim>,
     /// How many copies have answered.
     pub landed: u32,
     /// Microseconds: when it began, where that matters.
@@ -54,8 +57,8 @@ pub enum Stage {
     /// All at once.
     #[default]
     Everywhere,
-    /// Waits for a home that is not changing hands.
-    Homeless,
+    /// Waits until the key is claimed, and its home is not changing hands.
+    Waiting,
     /// Asked at this child.
     Home(u32),
     /// Decided at this child, being passed on to the others.
@@ -161,6 +164,7 @@ impl Flights {
             pending,
             missed: Vec::new(),
             stage: Stage::Everywhere,
+            claim: None,
             landed: 0,
             since: 0,
             done: false,
@@ -201,6 +205,11 @@ impl Flights {
             replies.clear();
             self.spare.push((message, kept, replies));
         }
+    }
+
+    /// All of them, by index and generation.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flight)> {
+        self.slab.iter().map(|(index, flight)| (index as u32, flight))
     }
 
     pub fn len(&self) -> usize {

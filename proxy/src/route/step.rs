@@ -361,7 +361,7 @@ impl Engine {
             let child = match tree.node(node) {
                 Node::Wrap { child, .. } => child,
                 Node::Copies(_) => {
-                    self.find_home(timer.flight, timer.generation);
+                    self.go_on(timer.flight, timer.generation);
                     continue;
                 }
                 _ => continue,

@@ -131,6 +131,7 @@ impl<R: Reactor> Worker<R> {
                 }
             }
             self.engine.run_timers();
+            self.engine.look_at_openings();
             self.check();
             self.settle_watched();
             self.serve_again();

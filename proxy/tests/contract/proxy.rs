@@ -21,7 +21,7 @@ use proxima::{
     dialect::Dialect,
     engine::{Engine, Facts},
     figures::Figures,
-    members::{Here, Member, Registry},
+    members::{Here, Member, Registry, copies::Claims},
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
     route::Build,
@@ -156,7 +156,8 @@ impl Work {
             worker: 0,
         };
         let register = Arc::new(Register::new(1));
-        let engine = Engine::new(self.dialect, self.limits, store, register, facts, 1);
+        let claims = Arc::new(Claims::new(1, [1, 2, 3, 4]));
+        let engine = Engine::new(self.dialect, self.limits, store, register, claims, facts, 1);
         let (news, _heard) = tokio::sync::mpsc::unbounded_channel();
         let beat = Arc::new(AtomicBool::new(false));
         let post = Post {

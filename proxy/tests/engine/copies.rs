@@ -14,20 +14,20 @@ use crate::world::{World, world_of};
 
 const SET: &[u8] = b"set k 0 0 1\r\nx\r\n";
 
-fn copies() -> World {
+pub(crate) fn copies() -> World {
     world_of(
         "pools:\n  p:\n    replicated: true\n    eject: {failures: 0}\n    servers: [{address: 10.0.0.1:1, name: a}, \
          {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}]\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n",
     )
 }
 
-fn id(world: &World, name: &str) -> MemberId {
+pub(crate) fn id(world: &World, name: &str) -> MemberId {
     let members = world.engine.tree.members();
     members.iter().find(|member| member.name == name).unwrap().id
 }
 
 /// The first question on each new lane is answered; what was held leaves.
-fn greet(world: &mut World, names: &[&str]) {
+pub(crate) fn greet(world: &mut World, names: &[&str]) {
     for name in names {
         assert_eq!(
             world.sent(name),
@@ -133,50 +133,83 @@ fn no_write_waits_for_ever_when_nothing_is_agreed() {
     assert!(!world.engine.waits(), "nothing is left to look after");
 }
 
-#[test]
-fn what_follows_in_the_pipeline_waits_for_a_decision_and_its_spreading() {
-    let mut world = copies();
+/// The copy's new lane is ready, and its question answered.
+fn ready(world: &mut World) {
     let client = world.client();
-    world.say(client, b"incr k 1\r\nget k\r\n");
-    let lanes: Vec<&str> = ["a", "b", "c"]
-        .into_iter()
-        .filter(|name| !world.lanes(name).is_empty())
-        .collect();
-    let [home] = lanes[..] else {
-        panic!("one copy decides, not {lanes:?}");
-    };
-    greet(&mut world, &[home]);
-    assert_eq!(world.sent(home), "incr k 1\r\n");
-    world.reply(home, "5\r\n");
-    assert_eq!(world.heard(client), "", "the others have not heard of it");
-    let others: Vec<&str> = ["a", "b", "c"].into_iter().filter(|name| *name != home).collect();
-    greet(&mut world, &others);
-    for other in &others {
-        assert_eq!(world.sent(other), "delete k\r\n");
-        world.reply(other, "NOT_FOUND\r\n");
+    world.say(client, SET);
+    greet(world, &["a", "b", "c"]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.sent(name).as_bytes(), SET);
+        world.reply(name, "STORED\r\n");
     }
-    assert_eq!(world.heard(client), "5\r\n");
-    let asked: Vec<&str> = ["a", "b", "c"]
-        .into_iter()
-        .filter(|name| world.sent(name) == "get k\r\n")
-        .collect();
-    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_eq!(world.heard(client), "STORED\r\n");
 }
 
 #[test]
-fn a_home_that_changes_hands_is_waited_for_and_not_for_ever() {
+fn a_change_waits_until_no_other_worker_changes_the_key() {
     let mut world = copies();
+    ready(&mut world);
+    let mut rival = world.rival.claim(b"k");
+    assert!(rival.ask());
+    let (client, other) = (world.client(), world.client());
+    world.say(client, b"set k 0 0 1\r\ny\r\nget k\r\n");
+    world.say(other, b"set j 0 0 1\r\nz\r\n");
     for name in ["a", "b", "c"] {
-        world.engine.follow(id(&world, name), 1, Standing::Leaving);
+        assert_eq!(
+            world.sent(name),
+            "set j 0 0 1\r\nz\r\n",
+            "another key waits for nobody"
+        );
+        world.reply(name, "STORED\r\n");
     }
+    world.pass(Duration::from_millis(100));
+    assert_eq!(
+        world.sent("a"),
+        "",
+        "nor is the same client's next request let past"
+    );
+    drop(rival);
+    world.pass(Duration::from_millis(1));
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.sent(name), "set k 0 0 1\r\ny\r\n");
+        world.reply(name, "STORED\r\n");
+    }
+    assert_eq!(world.heard(client), "STORED\r\n");
+    let mut rival = world.rival.claim(b"k");
+    assert!(rival.ask(), "given back with the answer");
+}
+
+#[test]
+fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
+    let mut world = copies();
+    ready(&mut world);
+    let [b, c] = ["b", "c"].map(|name| id(&world, name));
+    for member in [b, c] {
+        world.engine.follow(member, 1, Standing::Leaving);
+        world.engine.follow(member, 2, Standing::Out);
+    }
+    let news = world.engine.wishes.news.len();
     let client = world.client();
-    world.say(client, b"incr k 1\r\n");
-    world.pass(Duration::from_millis(500));
-    assert_eq!(world.heard(client), "");
-    world.pass(Duration::from_secs(3));
+    world.say(client, b"set k 0 0 1\r\ny\r\n");
     let answer = world.heard(client);
     assert!(
-        answer.starts_with("SERVER_ERROR no copy may decide"),
+        answer.starts_with("SERVER_ERROR only 0 of the 2 copies"),
         "{answer:?}"
     );
+    assert_eq!(world.sent("a"), "md k\r\n");
+    let a = id(&world, "a");
+    let fallen = |news: &News| matches!(news, News::Missed(member, _) if member.id == a);
+    assert!(
+        world.engine.wishes.news[news..].iter().any(fallen),
+        "this side is read again as if rejoining"
+    );
+    for (member, all) in [(a, true), (b, false), (c, false)] {
+        world.engine.follow(member, 3, Standing::Leaving);
+        let news = world.engine.wishes.news.last();
+        let Some(News::Follows { owed, .. }) = news else {
+            panic!("{news:?}");
+        };
+        let expected = if all { Owed::everything() } else { Owed::default() };
+        assert_eq!(*owed, expected);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod copies;
+mod decisions;
 mod downloads;
 mod gathers;
 mod pipelines;

@@ -17,7 +17,10 @@ use proxima::{
     },
     dialect::Memcache,
     engine::{Engine, Facts, Peer},
-    members::{Here, Registry},
+    members::{
+        Here, Registry,
+        copies::{Claimant, Claims},
+    },
     near::store::{self, Store},
     reactor::Conn,
     route::Build,
@@ -43,6 +46,8 @@ pub(crate) struct Seat {
 /// An engine and everything around it.
 pub(crate) struct World {
     pub(crate) engine: Engine,
+    /// Another worker of the process, as far as it claims keys.
+    pub(crate) rival: Rc<Claimant>,
     /// By the number that stands in its `Conn`.
     pub(crate) seats: Vec<Seat>,
     /// Members that refuse connections.
@@ -75,10 +80,21 @@ pub(crate) fn world_of(yaml: &str) -> World {
         worker: 0,
     };
     let register = Arc::new(Register::new(1));
-    let mut engine = Engine::new(&Memcache::PLAIN, config.limits.clone(), store, register, facts, 7);
+    let claims = Arc::new(Claims::new(2, [1, 2, 3, 4]));
+    let rival = Claimant::new(Arc::clone(&claims), 1);
+    let mut engine = Engine::new(
+        &Memcache::PLAIN,
+        config.limits.clone(),
+        store,
+        register,
+        claims,
+        facts,
+        7,
+    );
     engine.tree = Rc::new(tree(&config));
     World {
         engine,
+        rival,
         seats: Vec::new(),
         down: HashSet::new(),
         frozen: HashSet::new(),
@@ -210,6 +226,7 @@ impl World {
     /// Ends a turn as a worker does, and goes on while turns follow by themselves.
     pub(crate) fn turn(&mut self) {
         loop {
+            self.engine.look_at_openings();
             for seat in std::mem::take(&mut self.watched) {
                 if self.seats[seat].backlog.is_empty() {
                     self.drained(self.seats[seat].peer);

@@ -114,21 +114,6 @@ impl Proxy {
                 }
                 return;
             }
-            News::Lost(pool) => {
-                tracing::error!(%pool, "too few copies took a write: this proxy may be the one that is cut off; none is read before it was repaired");
-                let why = "too few copies were in reach";
-                let members = state.members.clone();
-                copies_of(&members)
-                    .filter(|member| member.pool == pool)
-                    .flat_map(|member| {
-                        let owed = Owed::everything();
-                        state
-                            .copies
-                            .agreement
-                            .missed(member.id, &member.pool, why, owed, now)
-                    })
-                    .collect()
-            }
             News::Follows {
                 worker,
                 member,

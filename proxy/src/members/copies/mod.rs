@@ -10,12 +10,14 @@
 //!
 //! * `standing`: what a copy may be used for in each of these steps
 //! * `agreement`: the one place that decides, as propose and acknowledge; pure, so that its interleavings can be tested
+//! * `claims`: one worker at a time changes a key
 //! * `view`: what one worker knows of the standings, and what it has seen a copy miss
 //! * `debt`: what a copy owes
 //! * `payment`: what a debt comes to in which life of the server
 //! * `visit`: asks a server who it is, whether our old connections are gone, and pays its debt
 
 mod agreement;
+mod claims;
 mod debt;
 mod payment;
 mod standing;
@@ -24,6 +26,7 @@ pub mod visit;
 
 pub use self::{
     agreement::{Act, Agreement, Snapshot},
+    claims::{Claim, Claimant, Claims},
     debt::{Debt, Owed},
     payment::{Incarnation, Payment},
     standing::Standing,

@@ -9,37 +9,11 @@ use crate::{
     engine::Engine,
     members::copies::Standing,
     route::{Node, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
-    timer::Timer,
 };
 
-/// A key whose home changes hands is asked again after this long: microseconds.
-const MOVING: u64 = 500;
-
 impl Engine {
-    /// What this client asks next waits for the answer: it may be about the same key.
-    pub(super) fn hold_back_client(&mut self, mut to: ReplyTo) {
-        while let ReplyTo::Flight {
-            index, generation, ..
-        } = to
-        {
-            let Some(flight) = self.flights.get(index, generation) else {
-                return;
-            };
-            to = flight.parent;
-        }
-        if let ReplyTo::Client {
-            index,
-            generation,
-            seq,
-        } = to
-            && let Some(client) = self.client(index, generation)
-        {
-            client.awaits = Some(seq);
-        }
-    }
-
     /// Asks the copy that decides this key's value; waits while that is changing.
-    pub(in crate::route) fn find_home(&mut self, index: u32, generation: u32) {
+    pub(super) fn find_home(&mut self, index: u32, generation: u32) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
@@ -50,11 +24,16 @@ impl Engine {
             flight.request,
         );
         let (since, parent) = (flight.since, flight.parent);
-        let mut message = std::mem::take(&mut self.resend);
-        message.extend_from_slice(&flight.message);
         let Node::Copies(copies) = tree.node(node) else {
             return;
         };
+        if self.takers(&tree, copies, None) < copies.min_acks {
+            return self.refuse_lost(&tree, copies, index, generation);
+        }
+        let mut message = std::mem::take(&mut self.resend);
+        if let Some(flight) = self.flights.get(index, generation) {
+            message.extend_from_slice(&flight.message);
+        }
         let key = self.key(&tree, &request, &message);
         let standing = |engine: &Self, child: usize| {
             member(&tree, copies, child).map_or(Standing::Out, |member| engine.views.standing(member.id))
@@ -79,11 +58,7 @@ impl Engine {
                 self.walk(&tree, copies.children[child], origin, &request, &message, to);
             }
             Some(_) if !streamed && self.now.saturating_sub(since) < PATIENCE => {
-                self.timers.push(Timer {
-                    due: self.now + MOVING,
-                    flight: index,
-                    generation,
-                });
+                self.look_again(index, generation);
             }
             _ => {
                 self.flights.close(index);
@@ -162,6 +137,11 @@ impl Engine {
             reply.outcome,
             Outcome::Ok | Outcome::Stored | Outcome::Found | Outcome::Touched | Outcome::Deleted
         );
+        if missed && flight.message.len() as u64 >= flight.request.len() {
+            // Whatever it did is undone with what it owes: as soon as it is out, the next one decides.
+            flight.stage = Stage::Waiting;
+            return self.look_again(index, generation);
+        }
         if missed || !decided {
             self.flights.close(index);
             return self.deliver(parent, reply, bytes);

@@ -34,16 +34,23 @@ impl Engine {
             listener,
             dialect: tree.dialect,
         };
-        let mut lost = None;
-        for child in (0..copies.children.len())
+        let reached: Vec<usize> = (0..copies.children.len())
             .filter(|&child| !missed.iter().any(|&(other, _)| other as usize == child))
-        {
+            .filter(|&child| {
+                let member = member(tree, copies, child);
+                member.is_some_and(|member| self.views.standing(member.id).is_written())
+            })
+            .collect();
+        // Copies that return one after the other are all joining, and not read: they must not begin anew with each write.
+        let was_read = reached.iter().any(|&child| {
+            let member = member(tree, copies, child);
+            member.is_some_and(|member| self.views.standing(member.id) != Standing::Joining)
+        });
+        for child in reached {
             let Some(member) = member(tree, copies, child) else {
                 continue;
             };
-            if let Parsed::Head(removal) = tree.dialect.request(&told, u64::MAX)
-                && self.views.standing(member.id).is_written()
-            {
+            if let Parsed::Head(removal) = tree.dialect.request(&told, u64::MAX) {
                 self.walk(
                     tree,
                     copies.children[child],
@@ -53,14 +60,13 @@ impl Engine {
                     ReplyTo::Nobody,
                 );
             }
-            // One that is joining is not trusted anyway. It must not begin anew with each write: copies that return one after
-            // the other would never be enough.
-            if self.views.standing(member.id) != Standing::Joining && self.views.fall(member.id) {
-                lost = Some(Arc::clone(&member.pool));
+            if was_read && self.views.fall(member.id) {
+                self.views.owe_everything(member.id);
+                let why = "too few copies took a write: this proxy may be the one that is cut off";
+                self.wishes
+                    .news
+                    .push(News::Missed(Arc::clone(member), why.to_owned()));
             }
-        }
-        if let Some(pool) = lost {
-            self.wishes.news.push(News::Lost(pool));
         }
         let text = format!(
             "only {landed} of the {} copies that min_acks asks for took this write",

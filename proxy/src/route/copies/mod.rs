@@ -2,23 +2,25 @@
 //!
 //! ```text
 //!  look ──▶ the nearest current copy                                          (no state at all)
-//!  change ─▶ every copy that is written ─▶ a copy missed it? wait until it is out ─▶ enough have it? ─▶ the answer
-//!  decide ─▶ the key's home ─▶ what it decided, to every other copy ─▶ as above
+//!  change ─▶ claim the key ─▶ every copy that is written ─▶ a copy missed it? wait until it is out ─▶ enough have it? ─▶ the answer
+//!  decide ─▶ claim the key ─▶ its home ─▶ what it decided, to every other copy ─▶ as above
 //! ```
 //!
 //! What a copy missed is noted *before* the answer leaves, and the answer waits until nobody reads that copy any more.
 
+mod change;
 mod home;
 mod lost;
+mod opening;
 mod spread;
 
 use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
+pub(crate) use self::opening::Opening;
 use super::{
     Node, NodeId, ReplyTo, Tree,
-    flight::Stage,
     step::Origin,
     tree::{Copies, Leaf},
 };
@@ -72,25 +74,7 @@ impl Engine {
                 self.key = key;
                 self.look(tree, copies, chosen, origin, request, message, to);
             }
-            (Effect::Decide, Some(_)) => {
-                let (index, flight) = self.flights.open(to, Rc::clone(tree), node, listener, request, 0);
-                flight.message.extend_from_slice(message);
-                flight.stage = Stage::Homeless;
-                flight.since = self.now;
-                let generation = flight.generation();
-                self.hold_back_client(to);
-                self.find_home(index, generation);
-            }
-            (Effect::Everywhere | Effect::Decide, _) => {
-                let key = self.key(tree, request, message);
-                let (index, flight) = self.flights.open(to, Rc::clone(tree), node, listener, request, 0);
-                // All that may be needed again is the key.
-                flight.message.extend_from_slice(&key);
-                flight.since = self.now;
-                let generation = flight.generation();
-                self.key = key;
-                self.spread(tree, copies, index, generation, None, origin, request, message);
-            }
+            (Effect::Everywhere | Effect::Decide, _) => self.change(tree, node, origin, request, message, to),
         }
     }
 

@@ -38,10 +38,16 @@ impl Engine {
         request: &Request,
         message: &[u8],
     ) {
-        // One more than there are, so that replies that come within the walk do not end the flight.
-        if let Some(flight) = self.flights.get(index, generation) {
-            flight.pending = 1;
+        let takers = self.takers(tree, copies, home);
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        if flight.landed as usize + takers < copies.min_acks {
+            // Known before it is sent: nobody comes to owe what is refused anyway.
+            return self.refuse_lost(tree, copies, index, generation);
         }
+        // One more than there are, so that replies that come within the walk do not end the flight.
+        flight.pending = 1;
         for child in (0..copies.children.len()).filter(|&child| Some(child) != home) {
             let Some(member) = member(tree, copies, child) else {
                 continue;
@@ -61,6 +67,15 @@ impl Engine {
             flight.pending -= 1;
         }
         self.conclude(index, generation);
+    }
+
+    /// How many copies besides `home` a change is sent to.
+    pub(super) fn takers(&self, tree: &Tree, copies: &Copies, home: Option<usize>) -> usize {
+        (0..copies.children.len())
+            .filter(|&child| Some(child) != home)
+            .filter_map(|child| member(tree, copies, child))
+            .filter(|member| self.views.standing(member.id).is_written())
+            .count()
     }
 
     /// This copy does not have, or may not have, the change of this flight.
@@ -195,12 +210,7 @@ impl Engine {
             self.cut_changes(member);
         }
         if let Some(owed) = self.views.follow(member, standing) {
-            self.wishes.news.push(News::Follows {
-                worker: self.facts.worker,
-                member,
-                epoch,
-                owed,
-            });
+            self.acknowledge(member, epoch, standing, owed);
         }
         self.look_at_parked();
     }

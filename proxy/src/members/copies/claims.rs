@@ -1,0 +1,263 @@
+//! One worker at a time changes a key of a pool of copies.
+//!
+//! Lanes of different workers to one server keep no order among each other. Two changes of a key that overtake each other on
+//! the way to one copy, and not on the way to another, would leave copies that differ for good, without any failure. So a
+//! worker claims the key first, and gives the claim back when every copy has the change or is out: who reads a value at its
+//! home and changes it through another worker finds that change behind this one, everywhere. Changes through one worker
+//! share its claim, for its lanes keep their order.
+//!
+//! A claim is a word in a table that all workers share, found by the key's hash: taking and giving back are one atomic
+//! operation each. Keys that share a word wait for each other for nothing, which is rare and short. Who waits is next in
+//! line: nobody who comes later overtakes it.
+
+use std::{
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::AcqRel, Ordering::Acquire},
+    },
+};
+
+use ahash::RandomState;
+
+/// Words: half a megabyte; with a hundred changes under way one in 650 waits for a key that is not its own.
+const WORDS: usize = 1 << 16;
+
+/// The claims of all workers of this process.
+pub struct Claims {
+    /// Empty where one worker is alone: it need not wait for anybody.
+    words: Box<[AtomicU64]>,
+    hasher: RandomState,
+}
+
+/// Who holds a key, who is next, and for how many changes it is held. Workers are numbered from 1; 0 is nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Word {
+    owner: u16,
+    next: u16,
+    changes: u32,
+}
+
+impl Word {
+    const fn of(bits: u64) -> Self {
+        Self {
+            owner: (bits >> 48) as u16,
+            next: (bits >> 32) as u16,
+            changes: bits as u32,
+        }
+    }
+
+    const fn bits(self) -> u64 {
+        (self.owner as u64) << 48 | (self.next as u64) << 32 | self.changes as u64
+    }
+
+    /// After `worker` has asked for it, and whether it got it.
+    fn asked(self, worker: u16) -> (Self, bool) {
+        let is_free = self.changes == 0;
+        if is_free && (self.next == 0 || self.next == worker) {
+            let taken = Self {
+                owner: worker,
+                next: 0,
+                changes: 1,
+            };
+            return (taken, true);
+        }
+        if self.next != 0 {
+            return (self, false);
+        }
+        if self.owner == worker {
+            let changes = self.changes + 1;
+            return (Self { changes, ..self }, true);
+        }
+        (Self { next: worker, ..self }, false)
+    }
+
+    /// After one change of the owner has ended.
+    const fn given_back(self) -> Self {
+        let changes = self.changes.saturating_sub(1);
+        let owner = if changes == 0 { 0 } else { self.owner };
+        Self {
+            owner,
+            changes,
+            ..self
+        }
+    }
+
+    /// After `worker` has stopped waiting.
+    const fn left(self, worker: u16) -> Self {
+        let next = if self.next == worker { 0 } else { self.next };
+        Self { next, ..self }
+    }
+}
+
+impl Claims {
+    /// For so many workers. `seed` keeps who knows this program from choosing keys that share a word: draw it at random.
+    pub fn new(workers: usize, seed: [u64; 4]) -> Self {
+        let words = if workers > 1 { WORDS } else { 0 };
+        Self {
+            words: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
+            hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
+        }
+    }
+}
+
+/// One worker, as far as the others see it.
+pub struct Claimant {
+    claims: Arc<Claims>,
+    worker: u16,
+}
+
+impl Claimant {
+    /// Worker number `worker`, counted from 0.
+    pub fn new(claims: Arc<Claims>, worker: usize) -> Rc<Self> {
+        let worker = worker as u16 + 1;
+        Rc::new(Self { claims, worker })
+    }
+
+    /// A claim of `key`, to be [asked](Claim::ask) for.
+    pub fn claim(self: &Rc<Self>, key: &[u8]) -> Claim {
+        let place = match self.claims.words.len() {
+            0 => None,
+            words => Some(self.claims.hasher.hash_one(key) as usize & (words - 1)),
+        };
+        Claim {
+            claimant: Rc::clone(self),
+            place,
+            held: place.is_none(),
+        }
+    }
+
+    fn change(&self, place: usize, change: impl Fn(Word) -> Word) -> Word {
+        let word = &self.claims.words[place];
+        // The closure always has an answer.
+        let before = word.fetch_update(AcqRel, Acquire, |bits| Some(change(Word::of(bits)).bits()));
+        Word::of(before.unwrap_or_default())
+    }
+}
+
+/// A key that is claimed, or waited for. Dropped, it is given back.
+pub struct Claim {
+    claimant: Rc<Claimant>,
+    place: Option<usize>,
+    held: bool,
+}
+
+impl Claim {
+    /// Has it been got?
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Asks for it, if it has not been got before; whether it has now.
+    pub fn ask(&mut self) -> bool {
+        if let (Some(place), false) = (self.place, self.held) {
+            let worker = self.claimant.worker;
+            let before = self.claimant.change(place, |word| word.asked(worker).0);
+            self.held = before.asked(worker).1;
+        }
+        self.held
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let Some(place) = self.place else { return };
+        let worker = self.claimant.worker;
+        match self.held {
+            true => self.claimant.change(place, Word::given_back),
+            false => self.claimant.change(place, |word| word.left(worker)),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering::SeqCst},
+        thread,
+    };
+
+    use super::*;
+
+    fn claimants(count: usize) -> Vec<Rc<Claimant>> {
+        let claims = Arc::new(Claims::new(count, [1, 2, 3, 4]));
+        (0..count)
+            .map(|worker| Claimant::new(Arc::clone(&claims), worker))
+            .collect()
+    }
+
+    #[test]
+    fn one_worker_at_a_time_and_as_often_as_it_likes() {
+        let [one, two] = &claimants(2)[..] else { panic!() };
+        let (mut first, mut second) = (one.claim(b"k"), one.claim(b"k"));
+        assert!(first.ask() && second.ask());
+        let mut other = two.claim(b"k");
+        assert!(!other.ask());
+        drop(first);
+        assert!(!other.ask());
+        drop(second);
+        assert!(other.ask());
+        assert!(!one.claim(b"k").ask());
+    }
+
+    #[test]
+    fn who_waits_is_overtaken_by_nobody() {
+        let [one, two, three] = &claimants(3)[..] else {
+            panic!()
+        };
+        let mut first = one.claim(b"k");
+        assert!(first.ask());
+        let mut waits = two.claim(b"k");
+        assert!(!waits.ask());
+        assert!(!one.claim(b"k").ask(), "the owner gets no more of it");
+        drop(first);
+        assert!(!one.claim(b"k").ask() && !three.claim(b"k").ask());
+        assert!(waits.ask());
+    }
+
+    #[test]
+    fn who_stops_waiting_stands_in_nobodys_way() {
+        let [one, two] = &claimants(2)[..] else { panic!() };
+        let mut first = one.claim(b"k");
+        assert!(first.ask());
+        let mut waits = two.claim(b"k");
+        assert!(!waits.ask());
+        drop(first);
+        drop(waits);
+        assert!(one.claim(b"k").ask());
+        let words = one.claims.words.iter();
+        assert!(words.map(|word| word.load(SeqCst)).all(|bits| bits == 0));
+    }
+
+    #[test]
+    fn alone_nobody_waits() {
+        let [one] = &claimants(1)[..] else { panic!() };
+        assert!(one.claim(b"k").ask() && one.claims.words.is_empty());
+    }
+
+    #[test]
+    fn threads_exclude_each_other_and_none_starves() {
+        const TIMES: usize = 2_000;
+        let claims = Arc::new(Claims::new(4, [5, 6, 7, 8]));
+        let inside = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for worker in 0..4 {
+                let (claims, inside) = (Arc::clone(&claims), &inside);
+                scope.spawn(move || {
+                    let me = Claimant::new(claims, worker);
+                    for _ in 0..TIMES {
+                        let mut claim = me.claim(b"k");
+                        while !claim.ask() {
+                            thread::yield_now();
+                        }
+                        assert_eq!(inside.swap(worker + 1, SeqCst), 0);
+                        assert_eq!(inside.swap(0, SeqCst), worker + 1);
+                    }
+                });
+            }
+        });
+        assert!(claims.words.iter().all(|word| word.load(SeqCst) == 0));
+    }
+}

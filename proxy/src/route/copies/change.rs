@@ -1,0 +1,137 @@
+//! A change claims its key, and then goes its way: to all copies at once, or to the key's home first.
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Outcome, Request};
+
+use crate::{
+    dialect::Effect,
+    engine::Engine,
+    members::copies::Claim,
+    route::{Node, NodeId, ReplyTo, Tree, flight::Stage, step::Origin},
+    timer::Timer,
+};
+
+/// What has to wait looks again after this long: microseconds.
+const AGAIN: u64 = 500;
+/// Other workers' changes of a key are waited for this long, which is longer than any of them takes: microseconds.
+const TURN: u64 = 60_000_000;
+
+impl Engine {
+    pub(super) fn change(
+        &mut self,
+        tree: &Rc<Tree>,
+        node: NodeId,
+        origin: Origin,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        let Node::Copies(copies) = tree.node(node) else {
+            return;
+        };
+        let key = self.key(tree, request, message);
+        let mut claim = self.claimant.claim(&key);
+        // The rest of a value that is still on its way cannot be kept until the key's turn comes.
+        let goes = claim.ask() || (message.len() as u64) < request.len();
+        let everywhere = copies.home.is_none() || tree.dialect.effect(request, message) == Effect::Everywhere;
+        let (index, flight) = self
+            .flights
+            .open(to, Rc::clone(tree), node, origin.listener, request, 0);
+        let generation = flight.generation();
+        flight.since = self.now;
+        flight.claim = Some(claim);
+        if goes && everywhere {
+            // All that may be needed again is the key.
+            flight.message.extend_from_slice(&key);
+            self.key = key;
+            return self.spread(tree, copies, index, generation, None, origin, request, message);
+        }
+        flight.message.extend_from_slice(message);
+        flight.stage = Stage::Waiting;
+        self.key = key;
+        self.hold_back_client(to);
+        self.go_on(index, generation);
+    }
+
+    /// What this client asks next waits for the answer: it may be about the same key.
+    fn hold_back_client(&mut self, mut to: ReplyTo) {
+        while let ReplyTo::Flight {
+            index, generation, ..
+        } = to
+        {
+            let Some(flight) = self.flights.get(index, generation) else {
+                return;
+            };
+            to = flight.parent;
+        }
+        if let ReplyTo::Client {
+            index,
+            generation,
+            seq,
+        } = to
+            && let Some(client) = self.client(index, generation)
+        {
+            client.awaits = Some(seq);
+        }
+    }
+
+    /// Looks again whether a change that waits may go on.
+    pub(in crate::route) fn go_on(&mut self, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        if flight.stage != Stage::Waiting {
+            return;
+        }
+        if let Some(claim) = flight.claim.as_mut().filter(|claim| !claim.is_held())
+            && claim.ask()
+        {
+            flight.since = self.now;
+        }
+        let claimed = flight.claim.as_ref().is_none_or(Claim::is_held);
+        let streamed = (flight.message.len() as u64) < flight.request.len();
+        let (tree, node, parent, since) = (Rc::clone(&flight.tree), flight.node, flight.parent, flight.since);
+        let Node::Copies(copies) = tree.node(node) else {
+            return;
+        };
+        if !claimed && !streamed {
+            if self.now.saturating_sub(since) < TURN {
+                return self.look_again(index, generation);
+            }
+            self.flights.close(index);
+            let text = "other changes of this key have not ended";
+            return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
+        }
+        if copies.home.is_some()
+            && tree.dialect.effect(&flight.request, &flight.message) != Effect::Everywhere
+        {
+            return self.find_home(index, generation);
+        }
+        let (request, listener) = (flight.request, flight.listener);
+        let mut message = std::mem::take(&mut self.resend);
+        message.extend_from_slice(&flight.message);
+        let key = self.key(&tree, &request, &message);
+        if let Some(flight) = self.flights.get(index, generation) {
+            flight.message.clear();
+            flight.message.extend_from_slice(&key);
+            flight.stage = Stage::Everywhere;
+        }
+        self.key = key;
+        let origin = Origin {
+            listener,
+            dialect: tree.dialect,
+        };
+        self.spread(&tree, copies, index, generation, None, origin, &request, &message);
+        message.clear();
+        self.resend = message;
+    }
+
+    pub(super) fn look_again(&mut self, flight: u32, generation: u32) {
+        self.timers.push(Timer {
+            due: self.now + AGAIN,
+            flight,
+            generation,
+        });
+    }
+}

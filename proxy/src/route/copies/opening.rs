@@ -1,0 +1,86 @@
+//! A copy that comes back decides the values of its keys again, but not before what was decided in its place has ended.
+
+use std::rc::Rc;
+
+use super::member;
+use crate::{
+    engine::{Engine, News},
+    members::{
+        MemberId,
+        copies::{Owed, Standing},
+    },
+    route::{Node, flight::Stage},
+};
+
+/// A proposal to open a copy, and the changes that must end before it is acknowledged: what another copy decides now, this
+/// one could decide otherwise.
+pub(crate) struct Opening {
+    member: MemberId,
+    epoch: u64,
+    owed: Owed,
+    /// Flights, by index and generation.
+    awaits: Vec<(u32, u32)>,
+}
+
+impl Engine {
+    /// Tells the control thread that a proposal is followed; of one to open a copy, when no other decides in its place.
+    pub(super) fn acknowledge(&mut self, member: MemberId, epoch: u64, standing: Standing, owed: Owed) {
+        // Whatever was proposed before for this copy is not waited for any more. What it owes counts all the same.
+        for earlier in self.openings.extract_if(.., |opening| opening.member == member) {
+            self.wishes.news.push(earlier.followed(self.facts.worker));
+        }
+        let awaits = match standing {
+            Standing::Opening => self.decisions_in_place_of(member),
+            _ => Vec::new(),
+        };
+        self.openings.push(Opening {
+            member,
+            epoch,
+            owed,
+            awaits,
+        });
+        self.look_at_openings();
+    }
+
+    fn decisions_in_place_of(&self, id: MemberId) -> Vec<(u32, u32)> {
+        let decides = |stage| matches!(stage, Stage::Home(_) | Stage::Elsewhere(_));
+        self.flights
+            .iter()
+            .filter(|(_, flight)| decides(flight.stage))
+            .filter(|(_, flight)| {
+                let tree = Rc::clone(&flight.tree);
+                let Node::Copies(copies) = tree.node(flight.node) else {
+                    return false;
+                };
+                (0..copies.children.len())
+                    .any(|child| member(&tree, copies, child).is_some_and(|m| m.id == id))
+            })
+            .map(|(index, flight)| (index, flight.generation()))
+            .collect()
+    }
+
+    /// Acknowledges what has been waited for long enough.
+    pub fn look_at_openings(&mut self) {
+        let (flights, worker) = (&mut self.flights, self.facts.worker);
+        let ready = self.openings.extract_if(.., |opening| {
+            opening
+                .awaits
+                .retain(|&(index, generation)| flights.get(index, generation).is_some());
+            opening.awaits.is_empty()
+        });
+        self.wishes
+            .news
+            .extend(ready.map(|opening| opening.followed(worker)));
+    }
+}
+
+impl Opening {
+    fn followed(self, worker: usize) -> News {
+        News::Follows {
+            worker,
+            member: self.member,
+            epoch: self.epoch,
+            owed: self.owed,
+        }
+    }
+}

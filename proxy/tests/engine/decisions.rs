@@ -1,0 +1,137 @@
+//! Values that one copy decides: who it is, what waits for it, and what happens when it is lost.
+
+use std::time::Duration;
+
+use proxima::{engine::News, members::copies::Standing};
+
+use crate::{
+    copies::{copies, greet, id},
+    world::World,
+};
+
+const ALL: [&str; 3] = ["a", "b", "c"];
+
+/// A client has asked for `incr k`; its seat and the copy that decides.
+fn asked(world: &mut World) -> (usize, &'static str) {
+    let client = world.client();
+    world.say(client, b"incr k 1\r\n");
+    let lanes: Vec<&str> = ALL
+        .into_iter()
+        .filter(|name| !world.lanes(name).is_empty())
+        .collect();
+    let [home] = lanes[..] else {
+        panic!("one copy decides, not {lanes:?}");
+    };
+    greet(world, &[home]);
+    assert_eq!(world.sent(home), "incr k 1\r\n");
+    (client, home)
+}
+
+fn follows(world: &World, epoch: u64) -> bool {
+    let is_it = |news: &News| matches!(news, News::Follows { epoch: found, .. } if *found == epoch);
+    world.engine.wishes.news.iter().any(is_it)
+}
+
+#[test]
+fn what_follows_in_the_pipeline_waits_for_a_decision_and_its_spreading() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"incr k 1\r\nget k\r\n");
+    let lanes: Vec<&str> = ["a", "b", "c"]
+        .into_iter()
+        .filter(|name| !world.lanes(name).is_empty())
+        .collect();
+    let [home] = lanes[..] else {
+        panic!("one copy decides, not {lanes:?}");
+    };
+    greet(&mut world, &[home]);
+    assert_eq!(world.sent(home), "incr k 1\r\n");
+    world.reply(home, "5\r\n");
+    assert_eq!(world.heard(client), "", "the others have not heard of it");
+    let others: Vec<&str> = ["a", "b", "c"].into_iter().filter(|name| *name != home).collect();
+    greet(&mut world, &others);
+    for other in &others {
+        assert_eq!(world.sent(other), "delete k\r\n");
+        world.reply(other, "NOT_FOUND\r\n");
+    }
+    assert_eq!(world.heard(client), "5\r\n");
+    let asked: Vec<&str> = ["a", "b", "c"]
+        .into_iter()
+        .filter(|name| world.sent(name) == "get k\r\n")
+        .collect();
+    assert_eq!(asked.len(), 1, "{asked:?}");
+}
+
+#[test]
+fn a_home_that_changes_hands_is_waited_for_and_not_for_ever() {
+    let mut world = copies();
+    let (first, home) = asked(&mut world);
+    world.reply(home, "NOT_FOUND\r\n");
+    assert_eq!(world.heard(first), "NOT_FOUND\r\n");
+    world.engine.follow(id(&world, home), 1, Standing::Leaving);
+    let client = world.client();
+    world.say(client, b"incr k 1\r\n");
+    world.pass(Duration::from_millis(500));
+    assert_eq!(world.heard(client), "");
+    world.pass(Duration::from_secs(3));
+    let answer = world.heard(client);
+    assert!(
+        answer.starts_with("SERVER_ERROR no copy may decide"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn when_its_home_is_lost_the_next_one_decides() {
+    let mut world = copies();
+    let (client, home) = asked(&mut world);
+    let lane = world.lane(home);
+    world.leave(lane);
+    world.pass(Duration::from_millis(10));
+    assert_eq!(world.heard(client), "", "somebody may still read the lost one");
+    let lost = id(&world, home);
+    world.engine.follow(lost, 1, Standing::Leaving);
+    world.engine.follow(lost, 2, Standing::Out);
+    world.pass(Duration::from_millis(10));
+    let left: Vec<&str> = ALL.into_iter().filter(|name| *name != home).collect();
+    let next: Vec<&str> = left
+        .iter()
+        .copied()
+        .filter(|name| !world.lanes(name).is_empty())
+        .collect();
+    let [next] = next[..] else {
+        panic!("one copy decides, not {next:?}");
+    };
+    greet(&mut world, &[next]);
+    assert_eq!(world.sent(next), "incr k 1\r\n");
+    world.reply(next, "8\r\n");
+    let last: Vec<&str> = left.into_iter().filter(|name| *name != next).collect();
+    greet(&mut world, &last);
+    assert_eq!(world.sent(last[0]), "delete k\r\n");
+    world.reply(last[0], "DELETED\r\n");
+    assert_eq!(world.heard(client), "8\r\n");
+}
+
+#[test]
+fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
+    let mut world = copies();
+    let (first, home) = asked(&mut world);
+    world.reply(home, "NOT_FOUND\r\n");
+    assert_eq!(world.heard(first), "NOT_FOUND\r\n");
+    let back = id(&world, home);
+    world.engine.follow(back, 1, Standing::Leaving);
+    world.engine.follow(back, 2, Standing::Out);
+    let client = world.client();
+    world.say(client, b"incr k 1\r\n");
+    let mut others = ALL.into_iter().filter(|name| *name != home);
+    let substitute = others.find(|name| !world.lanes(name).is_empty()).unwrap();
+    greet(&mut world, &[substitute]);
+    world.engine.follow(back, 3, Standing::Joining);
+    world.engine.follow(back, 4, Standing::Opening);
+    world.turn();
+    assert!(follows(&world, 3) && !follows(&world, 4));
+    world.reply(substitute, "NOT_FOUND\r\n");
+    world.turn();
+    assert_eq!(world.heard(client), "NOT_FOUND\r\n");
+    assert!(follows(&world, 4));
+}
