@@ -59,6 +59,25 @@ def test_too_few_copies_refuse_a_write_and_undo_it(servers, proxima):
         assert copies_of(servers, "k") == [b"newer"] * 3
 
 
+def test_a_refused_write_empties_no_copy_that_was_out_of_reach(servers, proxima):
+    """Others may write there meanwhile: whoever is cut off for a moment must not empty their caches when it comes back."""
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        for server in servers:
+            server.set("other", "good")
+        for server in servers[1:]:
+            server.freeze()
+        assert b"min_acks" in client.ask(b"set k 0 0 3\r\nnew\r\n")
+        for _ in range(3):
+            assert b"min_acks" in client.ask(b"set l 0 0 3\r\nnew\r\n")
+        for server in servers[1:]:
+            server.thaw()
+        until_current(proxy, *servers)
+        assert copies_of(servers, "other") == [None, b"good", b"good"]
+        assert copies_of(servers, "k") == [None] * 3
+
+
 def test_min_acks_1_goes_on_with_the_last_copy(servers, proxima):
     proxy = proxima(replicated(servers, {"min_acks": 1}))
     with proxy.raw() as client:

@@ -84,6 +84,54 @@ def test_the_version_for_a_swap_comes_from_the_home_whichever_copy_is_near(memca
             assert copies_of(servers, key) == [b"2"] * 3
 
 
+def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):
+    """A swap through one worker of what was swapped through another does not overtake it on the way to any copy."""
+    proxy = proxima(replicated(servers, workers=4))
+    keys = [b"k%d" % number for number in range(150)]
+    with proxy.raw() as client:
+        for key in keys:
+            client.set(key, "0")
+
+    def chain(client, _):
+        for key in keys:
+            swapped = 0
+            while swapped < 5:
+                head, value, _ = client.ask(b"gets %b\r\n" % key).splitlines()
+                value = b"%d" % (int(value) + 1)
+                answer = client.ask(b"cas %b 0 0 %d %b\r\n%b\r\n" % (key, len(value), head.split()[4], value))
+                swapped += answer == b"STORED\r\n"
+
+    together(proxy, chain)
+    for key in keys:
+        assert copies_of(servers, key) == [b"%d" % (5 * CLIENTS)] * 3
+
+
+def test_writers_that_race_leave_equal_copies(servers, proxima):
+    proxy = proxima(replicated(servers, workers=4))
+
+    def write(client, number):
+        for key in range(300):
+            assert client.ask(b"set k%d 0 0 1\r\n%d\r\n" % (key, number)) == b"STORED\r\n"
+
+    together(proxy, write)
+    for key in range(300):
+        assert len(set(copies_of(servers, f"k{key}"))) == 1
+
+
+def test_the_next_copy_decides_when_a_home_is_lost(servers, proxima):
+    proxy = proxima(replicated(servers))
+    keys = range(12)
+    with proxy.raw() as client:
+        for key in keys:
+            client.set(f"n{key}", "1")
+        servers[0].freeze()
+        assert [client.ask(b"incr n%d 1\r\n" % key) for key in keys] == [b"2\r\n"] * 12
+        servers[0].thaw()
+        until_current(proxy, *servers)
+        for key in keys:
+            assert {copy for copy in copies_of(servers, f"n{key}")} <= {b"2", None}
+
+
 def test_at_most_one_adds_while_the_homes_of_keys_are_lost(memcached, proxima):
     """What a lost home had taken is known to the next; what it had not passed on was never acknowledged."""
     servers = memcached.several(3, threads=4)
