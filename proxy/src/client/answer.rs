@@ -84,13 +84,7 @@ impl Engine {
         }
         let mut line = Vec::with_capacity(64);
         dialect.error(outcome, text, &mut line);
-        let reply = Reply {
-            outcome,
-            head: line.len() as u32,
-            body: 0,
-            trailer: 0,
-        };
-        self.deliver(to, &reply, &line);
+        self.deliver(to, &Reply::new(outcome, line.len()), &line);
     }
 
     /// An answer that the session knows by itself, in its turn.

@@ -322,10 +322,8 @@ mod tests {
 
     fn reply(outcome: Outcome, trailer: u32) -> Reply {
         Reply {
-            outcome,
-            head: 0,
-            body: 0,
             trailer,
+            ..Reply::new(outcome, 0)
         }
     }
 

@@ -89,18 +89,9 @@ impl Dialect for Memcache {
     fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message> {
         // memcached never speaks unasked.
         let Some(command) = Command::from_u8(command) else {
-            return Parsed::Bad(Bad {
-                reply: b"",
-                head: 0,
-                swallow: 0,
-                close: true,
-            });
+            return Parsed::Bad(Bad::fatal(b""));
         };
-        match memcache::reply(command, bytes) {
-            Parsed::Head(reply) => Parsed::Head(Message::Last(reply)),
-            Parsed::More => Parsed::More,
-            Parsed::Bad(bad) => Parsed::Bad(bad),
-        }
+        memcache::reply(command, bytes).map(Message::Last)
     }
 
     #[inline]
