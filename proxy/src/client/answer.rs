@@ -103,12 +103,12 @@ impl Engine {
         self.flush_later(peer);
     }
 
-    pub(super) fn refuse(&mut self, index: u32, request: &Request, text: &str) {
+    pub(super) fn refuse(&mut self, index: u32, request: &Request, outcome: Outcome, text: &str) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(Outcome::Overloaded, text, &mut out);
+        client.dialect.error(outcome, text, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();

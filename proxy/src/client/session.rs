@@ -359,11 +359,12 @@ impl Engine {
         }
         match plan {
             Plan::Route | Plan::Split { .. } | Plan::Broadcast if self.over_memory => {
-                self.refuse(index, request, "out of memory for requests in flight");
+                let text = "out of memory for requests in flight";
+                self.refuse(index, request, Outcome::Overloaded, text);
             }
             Plan::Route => {
                 let Some(root) = tree.root(usize::from(listener)) else {
-                    return self.refuse(index, request, REMOVED);
+                    return self.refuse(index, request, Outcome::LocalError, REMOVED);
                 };
                 let Some(client) = self.clients.get_mut(index as usize) else {
                     return;
@@ -392,6 +393,7 @@ impl Engine {
             }
             Plan::Split { end } => self.split(index, tree, request, message, end),
             Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
+            Plan::Refuse(text) => self.refuse(index, request, Outcome::LocalError, text),
             Plan::Broadcast => self.broadcast(index, tree, request, message),
             Plan::Stats => {
                 let mut out = std::mem::take(&mut self.scratch);

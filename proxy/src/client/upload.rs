@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Outcome, Request};
 
 use super::{
     Client, Upload,
@@ -28,7 +28,7 @@ impl Engine {
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
             client.swallow = request.body;
-            self.refuse(index, request, REMOVED);
+            self.refuse(index, request, Outcome::LocalError, REMOVED);
             return true;
         };
         let reach = tree.reach(usize::from(listener));

@@ -133,12 +133,7 @@ impl Engine {
             }
             Leaf::Null => {
                 let mut out = std::mem::take(&mut self.scratch_reply);
-                let outcome = origin.dialect.miss(request, message, &mut out);
-                let trailer = if out == b"END\r\n" { 5 } else { 0 };
-                let reply = Reply {
-                    trailer,
-                    ..Reply::new(outcome, out.len())
-                };
+                let reply = origin.dialect.miss(request, message, &mut out);
                 self.deliver(to, &reply, &out);
                 out.clear();
                 self.scratch_reply = out;

@@ -31,11 +31,12 @@ pub fn key<'a>(request: &Request, bytes: &'a [u8], scratch: &'a mut [u8; KEY]) -
     }
 }
 
-/// All keys of `request`, whose head begins `bytes`, as they stand.
-pub fn keys(request: &Request, bytes: &[u8]) -> impl Iterator<Item = Span> {
+/// The keys of `request`, whose head begins `bytes`, that begin at the byte `from` or later, as they stand.
+pub fn keys(request: &Request, bytes: &[u8], from: usize) -> impl Iterator<Item = Span> {
     let Request { key, more_keys, .. } = *request;
-    let first = once(key).filter(|key| !key.is_empty());
-    first.chain(Words::from(&bytes[..more_keys.end()], more_keys.start as usize))
+    let first = once(key).filter(move |key| !key.is_empty() && key.start as usize >= from);
+    let more = Words::from(&bytes[..more_keys.end()], from.max(more_keys.start as usize));
+    first.chain(more)
 }
 
 /// Appends to `out` what `request` (one of get, gets, gat, gats) asks for `key` alone. A key costs the same bytes again:
