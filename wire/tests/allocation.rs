@@ -41,7 +41,7 @@ fn no_message_allocates() {
     for bytes in requests {
         if let Parsed::Head(request) = black_box(request(bytes, &limits)) {
             black_box(key(&request, bytes, &mut [0; 250]));
-            for key in keys(&request, bytes, 0) {
+            for key in keys(&request, bytes) {
                 single(&request, bytes, key, &mut out);
             }
             let change = Rewrite {

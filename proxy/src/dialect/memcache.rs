@@ -114,7 +114,7 @@ impl Dialect for Memcache {
     }
 
     fn single(&self, request: &Request, message: &[u8], from: usize, out: &mut Vec<u8>) -> Option<usize> {
-        let key = memcache::keys(request, message, from).next()?;
+        let key = memcache::next_key(request, message, from)?;
         memcache::single(request, message, key, out);
         Some(key.end())
     }

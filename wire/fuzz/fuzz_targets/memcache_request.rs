@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     let outcome = default_reply(&whole, bytes, &mut out);
     let command = Command::from_u8(whole.command).unwrap();
     if !whole.more_keys.is_empty() {
-        for span in keys(&whole, bytes, 0) {
+        for span in keys(&whole, bytes) {
             let mut line = Vec::new();
             single(&whole, bytes, span, &mut line);
             let Parsed::Head(one) = request(&line, &limits) else { panic!("{}", line.escape_ascii()) };

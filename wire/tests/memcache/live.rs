@@ -179,7 +179,7 @@ fn check_accepted(server: &mut UnixStream, request: &Request, bytes: &[u8]) {
         ttl: Some(100),
     };
     let mut heads = Vec::new();
-    for key in keys(request, bytes, 0).filter(|_| !request.more_keys.is_empty()) {
+    for key in keys(request, bytes).filter(|_| !request.more_keys.is_empty()) {
         let mut head = Vec::new();
         single(request, bytes, key, &mut head);
         heads.push(head);

@@ -196,7 +196,7 @@ fn many_keys_are_one_request_each() {
         let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
             panic!("{line}")
         };
-        let singles: Vec<_> = keys(&request, line.as_bytes(), 0)
+        let singles: Vec<_> = keys(&request, line.as_bytes())
             .map(|key| {
                 let mut out = Vec::new();
                 single(&request, line.as_bytes(), key, &mut out);
@@ -208,7 +208,7 @@ fn many_keys_are_one_request_each() {
     let Parsed::Head(request) = request(b"version\r\n", &Limits::default()) else {
         panic!()
     };
-    assert_eq!(keys(&request, b"version\r\n", 0).count(), 0);
+    assert_eq!(keys(&request, b"version\r\n").count(), 0);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_multiget_may_be_long() {
     let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
         panic!()
     };
-    let keys: Vec<_> = keys(&request, line.as_bytes(), 0)
+    let keys: Vec<_> = keys(&request, line.as_bytes())
         .map(|key| key.of(line.as_bytes()))
         .collect();
     assert!(keys.into_iter().eq(names.iter().map(|name| name.as_bytes())));

@@ -76,7 +76,7 @@ fn try_everything(bytes: &[u8]) {
             request.key.end() <= request.head as usize && request.more_keys.end() <= request.head as usize
         );
         key(&request, bytes, &mut [0; 250]);
-        for key in keys(&request, bytes, 0) {
+        for key in keys(&request, bytes) {
             single(&request, bytes, key, &mut out);
         }
         let _ = rewrite(&request, bytes, &change, &mut out);

@@ -99,7 +99,7 @@ fn each(
     mut show: impl FnMut(&mut Entry<'_, '_>, &mut Vec<u8>) -> bool,
 ) -> Outcome {
     let (start, mut outcome) = (out.len(), Outcome::NotFound);
-    for key in keys(call.request, call.message, 0) {
+    for key in keys(call.request, call.message) {
         if show(&mut call.entry(key.of(call.message)), out) {
             outcome = Outcome::Found;
         }
