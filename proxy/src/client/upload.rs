@@ -4,14 +4,16 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{
-    Client, Upload,
-    session::{BULK_LANES, HIGH_WATER, REMOVED},
-};
+use super::{Client, Upload, session::REMOVED};
 use crate::{
     engine::{Engine, Peer},
     route::{ReplyTo, Tree},
 };
+
+/// A server that takes an upload this slowly makes its client wait.
+pub const HIGH_WATER: usize = 256 * 1024;
+/// Bulk lanes of one worker to one member.
+pub const BULK_LANES: usize = 4;
 
 impl Engine {
     /// A request too large for a shared lane: its head is dispatched, its body follows as it comes. False: not now.
