@@ -3,7 +3,6 @@
 
 use std::{collections::BinaryHeap, net::SocketAddr, ops::Range, rc::Rc, sync::Arc};
 
-use proxima_wire::message::Span;
 use slab::Slab;
 
 use crate::{
@@ -71,8 +70,6 @@ pub struct Engine {
     pub(crate) resend: Vec<u8>,
     /// Scratch for the key of a request to copies.
     pub(crate) key: Vec<u8>,
-    /// Scratch for the keys of a request of several, with their slots.
-    pub(crate) keys: Vec<(Span, u32)>,
     /// Addresses of the bytes that the worker has lent for the event under way: what lies there may leave from there,
     /// without a copy.
     pub lent: Range<usize>,
@@ -186,7 +183,6 @@ impl Engine {
             scratch_reply: Vec::new(),
             resend: Vec::new(),
             key: Vec::new(),
-            keys: Vec::new(),
             lent: 0..0,
             uploads: Vec::new(),
             facts,

@@ -87,6 +87,24 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request of which only the command is known: its `head` bytes are all of it, and about no key.
+    #[inline]
+    pub const fn new(command: u8, class: Class, head: usize) -> Self {
+        let absent = Span { start: 0, len: 0 };
+        Self {
+            command,
+            class,
+            head: head as u32,
+            body: 0,
+            key: absent,
+            more_keys: absent,
+            ttl: absent,
+            quiet: absent,
+            is_quiet: false,
+            base64_key: false,
+        }
+    }
+
     /// Bytes of the whole message.
     #[inline]
     pub const fn len(&self) -> u64 {
@@ -192,6 +210,17 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// A reply whose `head` bytes are all of it.
+    #[inline]
+    pub const fn new(outcome: Outcome, head: usize) -> Self {
+        Self {
+            body: 0,
+            head: head as u32,
+            trailer: 0,
+            outcome,
+        }
+    }
+
     /// Bytes of the whole reply.
     #[inline]
     pub const fn len(&self) -> u64 {
@@ -215,6 +244,24 @@ pub enum Parsed<T> {
     Bad(Bad),
 }
 
+impl<T> Parsed<T> {
+    /// Goes on reading after a head.
+    #[inline]
+    pub fn and_then<U>(self, read: impl FnOnce(T) -> Parsed<U>) -> Parsed<U> {
+        match self {
+            Self::Head(head) => read(head),
+            Self::More => Parsed::More,
+            Self::Bad(bad) => Parsed::Bad(bad),
+        }
+    }
+
+    /// Makes something else of a head.
+    #[inline]
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Parsed<U> {
+        self.and_then(|head| Parsed::Head(make(head)))
+    }
+}
+
 /// What to do about bytes that are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
@@ -226,4 +273,26 @@ pub struct Bad {
     pub swallow: u64,
     /// The server closes the connection after this reply.
     pub close: bool,
+}
+
+impl Bad {
+    /// The message is refused, and the next one begins `head` bytes further.
+    #[inline]
+    pub const fn refused(head: usize, reply: &'static [u8]) -> Self {
+        Self {
+            reply,
+            head: head as u32,
+            swallow: 0,
+            close: false,
+        }
+    }
+
+    /// Nothing more on this connection can be understood.
+    #[inline]
+    pub const fn fatal(reply: &'static [u8]) -> Self {
+        Self {
+            close: true,
+            ..Self::refused(0, reply)
+        }
+    }
 }

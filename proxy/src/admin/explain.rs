@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use super::Shared;
-use crate::dialect::{Dialect, Memcache};
+use crate::dialect::Memcache;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Asked {
@@ -24,7 +24,7 @@ pub(super) async fn explain(
     Query(asked): Query<Asked>,
 ) -> (StatusCode, String) {
     let key = key(query.as_deref().unwrap_or_default());
-    let request = Memcache::PLAIN.example(asked.command.as_deref().unwrap_or("get"), &key);
+    let request = Memcache::example(asked.command.as_deref().unwrap_or("get"), &key);
     match proxy.explain(asked.listener.unwrap_or(0), &request) {
         Ok(text) => (StatusCode::OK, text),
         Err(error) => (StatusCode::BAD_REQUEST, format!("{error}\n")),

@@ -84,13 +84,7 @@ impl Engine {
         }
         let mut line = Vec::with_capacity(64);
         dialect.error(outcome, text, &mut line);
-        let reply = Reply {
-            outcome,
-            head: line.len() as u32,
-            body: 0,
-            trailer: 0,
-        };
-        self.deliver(to, &reply, &line);
+        self.deliver(to, &Reply::new(outcome, line.len()), &line);
     }
 
     /// An answer that the session knows by itself, in its turn.
@@ -109,12 +103,12 @@ impl Engine {
         self.flush_later(peer);
     }
 
-    pub(super) fn refuse(&mut self, index: u32, request: &Request, text: &str) {
+    pub(super) fn refuse(&mut self, index: u32, request: &Request, outcome: Outcome, text: &str) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(Outcome::Overloaded, text, &mut out);
+        client.dialect.error(outcome, text, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();

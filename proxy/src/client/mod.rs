@@ -1,7 +1,9 @@
 //! Accepts clients, finds their requests, gives them their replies in order.
 
 mod answer;
+mod held;
 mod listen;
+mod open;
 mod register;
 mod session;
 mod slots;
@@ -14,8 +16,9 @@ use std::rc::Rc;
 pub use self::{
     listen::{Bound, bind},
     register::{Register, shown},
-    session::{BULK_LANES, HIGH_WATER, WHOLE},
+    session::WHOLE,
     slots::{Slot, Slots},
+    upload::{BULK_LANES, HIGH_WATER},
 };
 use crate::{
     dialect::{Conversation, Dialect},

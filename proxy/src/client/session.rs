@@ -10,79 +10,20 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
-use super::{Client, Slots};
 use crate::{
-    dialect::{Conversation, Dialect, Login, Plan, Side},
+    dialect::Plan,
     engine::{Engine, Peer},
-    reactor::Conn,
     route::{Ahead, ReplyTo, TOGETHER, Tree},
     stream::Stream,
 };
 
 /// Only a request up to this size, held whole, enters a shared lane.
 pub const WHOLE: u64 = 64 * 1024;
-/// What a reply is taken for before the first has come: 64 requests for the default share of memory.
-const UNKNOWN_REPLY: usize = 16 * 1024;
 /// Requests of one client in one turn: a pipeline of 10,000 does not hold up the rest.
 const BUDGET: usize = 1024;
-/// A server that takes an upload this slowly makes its client wait.
-pub const HIGH_WATER: usize = 256 * 1024;
-/// Bulk lanes of one worker to one member.
-pub const BULK_LANES: usize = 4;
 pub(super) const REMOVED: &str = "this listener was removed from the configuration";
 
 impl Engine {
-    /// A client has connected.
-    pub fn open_client(&mut self, listener: u16, dialect: &'static dyn Dialect) -> Peer {
-        let generation = self.next_generation();
-        let mut client = Client {
-            generation,
-            stream: Stream {
-                transform: dialect.transform(Side::Client),
-                ..Stream::default()
-            },
-            listener,
-            listed: false,
-            dialect,
-            login: None,
-            slots: Slots::default(),
-            upload: None,
-            reply_size: UNKNOWN_REPLY,
-            swallow: 0,
-            closing: false,
-            eof: false,
-            awaits: None,
-            stalled: false,
-            queued: false,
-            active: self.now,
-            stuck: 0,
-            stuck_backlog: 0,
-        };
-        let mut conversation = Conversation::default();
-        let login = dialect.admit(&mut conversation, &[], &mut client.stream.out);
-        if !matches!(login, Login::Ready { .. }) {
-            client.login = Some(Box::new(conversation));
-        }
-        let greets = !client.stream.out.is_empty();
-        let peer = Peer::Client {
-            index: self.clients.insert(client) as u32,
-            generation,
-        };
-        if greets {
-            self.flush_later(peer);
-        }
-        self.figures.clients.accepted += 1;
-        self.share_memory();
-        peer
-    }
-
-    /// The connection of a client that was just opened.
-    pub fn attach(&mut self, peer: Peer, conn: Conn) {
-        if let Some(stream) = self.stream(peer) {
-            stream.conn = Some(conn);
-        }
-    }
-
     pub(crate) fn flush_later(&mut self, peer: Peer) {
         if self.stream(peer).is_some_and(Stream::mark) {
             self.wishes.flush.push(peer);
@@ -295,38 +236,6 @@ impl Engine {
         }
     }
 
-    fn admit(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
-        let client = self.clients.get_mut(index as usize)?;
-        let conversation = client.login.as_deref_mut()?;
-        let said = client.stream.out.len();
-        let login = client.dialect.admit(conversation, bytes, &mut client.stream.out);
-        let spoke = client.stream.out.len() > said;
-        let peer = Peer::Client {
-            index,
-            generation: client.generation,
-        };
-        let used = match login {
-            // What cannot be understood within the size of a request never will be.
-            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
-                client.closing = true;
-                Some(0)
-            }
-            Login::More { used } => Some(used).filter(|&used| used > 0),
-            Login::Ready { used } => {
-                client.login = None;
-                Some(used)
-            }
-            Login::Refused(_) => {
-                client.closing = true;
-                Some(0)
-            }
-        };
-        if spoke || used == Some(0) {
-            self.flush_later(peer);
-        }
-        used
-    }
-
     /// One whole request, `message`, which begins at `at` in `bytes`.
     #[inline]
     fn request(
@@ -359,11 +268,12 @@ impl Engine {
         }
         match plan {
             Plan::Route | Plan::Split { .. } | Plan::Broadcast if self.over_memory => {
-                self.refuse(index, request, "out of memory for requests in flight");
+                let text = "out of memory for requests in flight";
+                self.refuse(index, request, Outcome::Overloaded, text);
             }
             Plan::Route => {
                 let Some(root) = tree.root(usize::from(listener)) else {
-                    return self.refuse(index, request, REMOVED);
+                    return self.refuse(index, request, Outcome::LocalError, REMOVED);
                 };
                 let Some(client) = self.clients.get_mut(index as usize) else {
                     return;
@@ -392,6 +302,7 @@ impl Engine {
             }
             Plan::Split { end } => self.split(index, tree, request, message, end),
             Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
+            Plan::Refuse(text) => self.refuse(index, request, Outcome::LocalError, text),
             Plan::Broadcast => self.broadcast(index, tree, request, message),
             Plan::Stats => {
                 let mut out = std::mem::take(&mut self.scratch);

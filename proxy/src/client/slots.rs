@@ -1,8 +1,10 @@
 //! Replies leave in the order of the requests: one slot for each request that a client waits for.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use proxima_wire::message::Reply;
+
+use super::held::Held;
 
 /// What one request of a client waits for.
 #[derive(Debug)]
@@ -22,10 +24,9 @@ pub struct Slot {
 #[derive(Debug)]
 enum State {
     Waiting,
-    /// The reply came before its turn: this range of `held`.
+    /// The reply came before its turn: it is in this place of `held`.
     Held {
-        start: usize,
-        end: usize,
+        place: Range<usize>,
         failed: bool,
     },
     /// It is large and has begun to leave; the slot stays first until the last byte.
@@ -34,9 +35,6 @@ enum State {
     Large(Vec<u8>),
 }
 
-/// Beyond this, gaps in `held` are worth closing.
-const COMPACT: usize = 64 * 1024;
-
 /// The slots of one client.
 #[derive(Debug, Default)]
 pub struct Slots {
@@ -44,9 +42,7 @@ pub struct Slots {
     /// Number of the first slot; wraps.
     head: u32,
     /// Replies that wait for their turn.
-    held: Vec<u8>,
-    /// Bytes of `held` that still wait.
-    live: usize,
+    held: Held,
     /// Parts before the closing slot failed: the line that stands for them.
     failure: Vec<u8>,
 }
@@ -84,12 +80,8 @@ impl Slots {
         if self.queue.is_empty() && !end {
             return out.extend_from_slice(reply);
         }
-        let start = self.held.len();
-        self.held.extend_from_slice(reply);
-        self.live += reply.len();
         let state = State::Held {
-            start,
-            end: self.held.len(),
+            place: self.held.keep(reply),
             failed: false,
         };
         self.queue.push_back(Slot {
@@ -157,17 +149,13 @@ impl Slots {
             }
             return;
         }
-        let start = self.held.len();
-        self.held.extend_from_slice(visible);
-        self.live += visible.len();
         slot.state = State::Held {
-            start,
-            end: self.held.len(),
+            place: self.held.keep(visible),
             failed,
         };
         if at == 0 {
             self.release(out);
-        } else if self.held.len() > COMPACT && self.live < self.held.len() / 2 {
+        } else if self.held.is_sparse() {
             self.compact();
         }
     }
@@ -217,12 +205,8 @@ impl Slots {
                 self.release(out);
             }
             State::Large(collected) => {
-                let start = self.held.len();
-                self.held.append(collected);
-                self.live += self.held.len() - start;
                 slot.state = State::Held {
-                    start,
-                    end: self.held.len(),
+                    place: self.held.keep(collected),
                     failed: false,
                 };
             }
@@ -268,12 +252,11 @@ impl Slots {
                     slot.state = State::Streaming;
                     return;
                 }
-                &mut State::Held { start, end, failed } => {
-                    let bytes = self.held.get(start..end).unwrap_or_default();
-                    self.live -= bytes.len();
+                State::Held { place, failed } => {
+                    let bytes = self.held.take(place.clone());
                     if slot.end && !self.failure.is_empty() {
                         out.append(&mut self.failure);
-                    } else if slot.part && failed {
+                    } else if slot.part && *failed {
                         if self.failure.is_empty() {
                             self.failure.extend_from_slice(bytes);
                         }
@@ -293,24 +276,15 @@ impl Slots {
             // The next one stands in the same place, which is in the processor's cache.
             self.queue.clear();
         }
-        if self.live == 0 {
-            self.held.clear();
-            if self.held.capacity() > COMPACT {
-                self.held = Vec::new();
-            }
-        }
+        self.held.settle();
     }
 
     fn compact(&mut self) {
-        let mut kept = Vec::with_capacity(self.live);
-        for slot in &mut self.queue {
-            if let State::Held { start, end, .. } = &mut slot.state {
-                let from = kept.len();
-                kept.extend_from_slice(&self.held[*start..*end]);
-                (*start, *end) = (from, kept.len());
-            }
-        }
-        self.held = kept;
+        let places = self.queue.iter_mut().filter_map(|slot| match &mut slot.state {
+            State::Held { place, .. } => Some(place),
+            _ => None,
+        });
+        self.held.compact(places);
     }
 }
 
@@ -322,10 +296,8 @@ mod tests {
 
     fn reply(outcome: Outcome, trailer: u32) -> Reply {
         Reply {
-            outcome,
-            head: 0,
-            body: 0,
             trailer,
+            ..Reply::new(outcome, 0)
         }
     }
 
@@ -348,14 +320,9 @@ mod tests {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b] = [0; 2].map(|_| slots.push(1, false, true, 0));
         slots.push_answer(b"END\r\n", true, &mut out);
+        let hit = reply(Outcome::Found, 5);
         slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
-        slots.answer(
-            a,
-            &reply(Outcome::Found, 5),
-            b"VALUE a 0 1\r\nx\r\nEND\r\n",
-            false,
-            &mut out,
-        );
+        slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
         assert_eq!(out, b"VALUE a 0 1\r\nx\r\nEND\r\n");
     }
 
@@ -364,13 +331,8 @@ mod tests {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b, c] = [0; 3].map(|_| slots.push(1, false, true, 0));
         slots.push_answer(b"END\r\n", true, &mut out);
-        slots.answer(
-            c,
-            &reply(Outcome::Found, 5),
-            b"VALUE c 0 1\r\nx\r\nEND\r\n",
-            false,
-            &mut out,
-        );
+        let hit = reply(Outcome::Found, 5);
+        slots.answer(c, &hit, b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
         slots.answer(
             b,
             &reply(Outcome::Timeout, 0),
@@ -378,13 +340,7 @@ mod tests {
             false,
             &mut out,
         );
-        slots.answer(
-            a,
-            &reply(Outcome::Found, 5),
-            b"VALUE a 0 1\r\nx\r\nEND\r\n",
-            false,
-            &mut out,
-        );
+        slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
         assert_eq!(out, b"VALUE a 0 1\r\nx\r\nSERVER_ERROR timeout\r\n");
     }
 

@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::session::REMOVED;
 use crate::{
-    engine::Engine,
+    engine::{Engine, Peer},
     route::{ReplyTo, Tree},
 };
 
@@ -25,23 +25,17 @@ impl Engine {
         };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
-            return self.refuse(index, request, REMOVED);
+            return self.refuse(index, request, Outcome::LocalError, REMOVED);
         };
         let mut single = std::mem::take(&mut self.scratch);
-        let mut keys = std::mem::take(&mut self.keys);
-        // All slots first: a reply that is there at once must find the closing slot behind it.
-        dialect.keys(request, message, &mut |key| {
-            keys.push((
-                key,
-                client
-                    .slots
-                    .push(request.command, request.is_quiet, true, self.now),
-            ));
-        });
-        client.slots.push_answer(end, true, &mut client.stream.out);
-        for (key, seq) in keys.drain(..) {
-            single.clear();
-            dialect.single(request, message, key, &mut single);
+        let mut at = 0;
+        while let Some(behind) = dialect.single(request, message, at, &mut single) {
+            at = behind;
+            let now = self.now;
+            let Some(client) = self.client(index, generation) else {
+                break;
+            };
+            let seq = client.slots.push(request.command, request.is_quiet, true, now);
             let to = ReplyTo::Client {
                 index,
                 generation,
@@ -56,9 +50,17 @@ impl Engine {
                     "a key of this request cannot be asked for alone",
                 ),
             }
+            single.clear();
         }
         single.clear();
         self.scratch = single;
-        self.keys = keys;
+        if at == 0 {
+            let text = "the proxy cannot ask for these keys one by one";
+            return self.refuse(index, request, Outcome::LocalError, text);
+        }
+        if let Some(client) = self.client(index, generation) {
+            client.slots.push_answer(end, true, &mut client.stream.out);
+            self.flush_later(Peer::Client { index, generation });
+        }
     }
 }

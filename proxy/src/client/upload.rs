@@ -2,16 +2,18 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Outcome, Request};
 
-use super::{
-    Client, Upload,
-    session::{BULK_LANES, HIGH_WATER, REMOVED},
-};
+use super::{Client, Upload, session::REMOVED};
 use crate::{
     engine::{Engine, Peer},
     route::{ReplyTo, Tree},
 };
+
+/// A server that takes an upload this slowly makes its client wait.
+pub const HIGH_WATER: usize = 256 * 1024;
+/// Bulk lanes of one worker to one member.
+pub const BULK_LANES: usize = 4;
 
 impl Engine {
     /// A request too large for a shared lane: its head is dispatched, its body follows as it comes. False: not now.
@@ -28,7 +30,7 @@ impl Engine {
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
             client.swallow = request.body;
-            self.refuse(index, request, REMOVED);
+            self.refuse(index, request, Outcome::LocalError, REMOVED);
             return true;
         };
         let reach = tree.reach(usize::from(listener));

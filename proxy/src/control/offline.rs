@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     config::{Loaded, schema::Config},
-    dialect::{Dialect, Memcache},
+    dialect::Memcache,
     members::{Here, Registry, copies::Views},
     route::{self, Build, Random},
 };
@@ -76,7 +76,7 @@ pub fn explain(
     let built = build
         .and_then(|mut build| build.tree(&mut registry, &listeners))
         .map_err(|error| ReloadError::from(error).to_string())?;
-    let request = Memcache::PLAIN.example(command, key.as_bytes());
+    let request = Memcache::example(command, key.as_bytes());
     let mut text = String::new();
     for (number, address) in listeners.iter().enumerate() {
         text.push_str(&format!("listener {address}: "));

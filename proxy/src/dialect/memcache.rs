@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Bad, Outcome, Parsed, Reply, Request, Span},
+    message::{Bad, Outcome, Parsed, Reply, Request},
 };
 
 use super::{Change, Dialect, Effect, Message, Plan};
@@ -30,6 +30,20 @@ impl Memcache {
         flush: true,
         ..Self::MCROUTER
     };
+
+    /// A request of this command for this key, as short as can be: what `explain` walks with.
+    pub fn example(command: &str, key: &[u8]) -> Vec<u8> {
+        let (before, after) = match command {
+            "set" | "add" | "replace" | "append" | "prepend" => (" ", " 0 0 0\r\n\r\n"),
+            "cas" => (" ", " 0 0 0 1\r\n\r\n"),
+            "ms" => (" ", " 0\r\n\r\n"),
+            "incr" | "decr" => (" ", " 1\r\n"),
+            "touch" => (" ", " 0\r\n"),
+            "gat" | "gats" => (" 0 ", "\r\n"),
+            _ => (" ", "\r\n"),
+        };
+        [command.as_bytes(), before.as_bytes(), key, after.as_bytes()].concat()
+    }
 }
 
 /// What `version` answers. Client libraries read the first number to know what they may send and how errors look: it is
@@ -37,16 +51,8 @@ impl Memcache {
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl Dialect for Memcache {
-    fn name(&self) -> &'static str {
-        "memcache"
-    }
-
-    fn command(&self, name: &str) -> Option<u8> {
-        Command::by_name(name).map(|command| command as u8)
-    }
-
-    fn command_name(&self, command: u8) -> &'static str {
-        Command::from_u8(command).map_or("?", Command::name)
+    fn commands(&self) -> &'static [&'static str] {
+        Command::NAMES
     }
 
     #[inline]
@@ -64,7 +70,7 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn plan(&self, request: &Request, message: &[u8]) -> Plan {
+    fn plan(&self, request: &Request, _: &[u8]) -> Plan {
         match Command::from_u8(request.command) {
             Some(Command::Get | Command::Gets | Command::Gat | Command::Gats)
                 if !request.more_keys.is_empty() =>
@@ -80,7 +86,6 @@ impl Dialect for Memcache {
             Some(Command::FlushAll) if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),
             Some(Command::FlushAll) => Plan::Broadcast,
             Some(Command::Quit) => Plan::Close,
-            _ if message.is_empty() => Plan::Answer(error::ERROR),
             _ => Plan::Route,
         }
     }
@@ -89,18 +94,9 @@ impl Dialect for Memcache {
     fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message> {
         // memcached never speaks unasked.
         let Some(command) = Command::from_u8(command) else {
-            return Parsed::Bad(Bad {
-                reply: b"",
-                head: 0,
-                swallow: 0,
-                close: true,
-            });
+            return Parsed::Bad(Bad::fatal(b""));
         };
-        match memcache::reply(command, bytes) {
-            Parsed::Head(reply) => Parsed::Head(Message::Last(reply)),
-            Parsed::More => Parsed::More,
-            Parsed::Bad(bad) => Parsed::Bad(bad),
-        }
+        memcache::reply(command, bytes).map(Message::Last)
     }
 
     #[inline]
@@ -117,12 +113,10 @@ impl Dialect for Memcache {
         memcache::key(request, message, scratch)
     }
 
-    fn keys(&self, request: &Request, message: &[u8], each: &mut dyn FnMut(Span)) {
-        memcache::keys(request, message).for_each(each);
-    }
-
-    fn single(&self, request: &Request, message: &[u8], key: Span, out: &mut Vec<u8>) {
+    fn single(&self, request: &Request, message: &[u8], from: usize, out: &mut Vec<u8>) -> Option<usize> {
+        let key = memcache::next_key(request, message, from)?;
         memcache::single(request, message, key, out);
+        Some(key.end())
     }
 
     fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
@@ -156,8 +150,13 @@ impl Dialect for Memcache {
         memcache::removal(key, out);
     }
 
-    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome {
-        memcache::default_reply(request, message, out)
+    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
+        let outcome = memcache::default_reply(request, message, out);
+        let trailer = if out == b"END\r\n" { 5 } else { 0 };
+        Reply {
+            trailer,
+            ..Reply::new(outcome, out.len())
+        }
     }
 
     fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>) {
@@ -172,19 +171,6 @@ impl Dialect for Memcache {
                 .map(|byte| if byte.is_ascii_control() { b' ' } else { byte }),
         );
         out.extend_from_slice(b"\r\n");
-    }
-
-    fn example(&self, command: &str, key: &[u8]) -> Vec<u8> {
-        let (before, after) = match command {
-            "set" | "add" | "replace" | "append" | "prepend" => (" ", " 0 0 0\r\n\r\n"),
-            "cas" => (" ", " 0 0 0 1\r\n\r\n"),
-            "ms" => (" ", " 0\r\n\r\n"),
-            "incr" | "decr" => (" ", " 1\r\n"),
-            "touch" => (" ", " 0\r\n"),
-            "gat" | "gats" => (" 0 ", "\r\n"),
-            _ => (" ", "\r\n"),
-        };
-        [command.as_bytes(), before.as_bytes(), key, after.as_bytes()].concat()
     }
 
     fn probe(&self) -> (u8, &'static [u8]) {

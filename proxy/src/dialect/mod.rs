@@ -5,7 +5,7 @@
 mod memcache;
 mod transform;
 
-use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request, Span};
+use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 
 pub use self::{memcache::Memcache, transform::Transform};
 pub use proxima_wire::memcache::Effect;
@@ -50,6 +50,8 @@ pub enum Plan {
     Split { end: &'static [u8] },
     /// The session knows the answer.
     Answer(&'static [u8]),
+    /// The proxy's own error, with these words.
+    Refuse(&'static str),
     /// To every member of the listener's tree.
     Broadcast,
     /// The proxy's own figures.
@@ -99,45 +101,107 @@ pub const OUTCOMES: [(Outcome, &str); 20] = [
     (Outcome::Touched, "touched"),
 ];
 
-/// One protocol.
+/// One protocol: what every one must say itself, then what many need not say.
 pub trait Dialect: Send + Sync {
-    fn name(&self) -> &'static str;
+    // Required.
 
-    /// The number of a command by its name in configurations.
-    fn command(&self, name: &str) -> Option<u8>;
-
-    fn command_name(&self, command: u8) -> &'static str;
-
-    /// What stands between a new connection to `side` and its bytes; none: nothing does.
-    fn transform(&self, _side: Side) -> Option<Box<dyn Transform>> {
-        None
-    }
-
-    /// A step of the login of a client; called first, without bytes, when it connects: a server that speaks first does so here.
-    fn admit(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
-        Login::Ready { used: 0 }
-    }
-
-    /// A step of our login at a server; called first, without bytes, when connected.
-    fn login(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
-        Login::Ready { used: 0 }
-    }
+    /// The words of its commands, as configurations name them; each stands at the index that is its number.
+    fn commands(&self) -> &'static [&'static str];
 
     /// The head of the next request.
     fn request(&self, bytes: &[u8], value_limit: u64) -> Parsed<Request>;
-
-    /// Is the body's end what it must be? If not, this is the answer.
-    fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]>;
-
-    /// Not asked for a read, write or delete of one key: that walks the tree.
-    fn plan(&self, request: &Request, message: &[u8]) -> Plan;
 
     /// The next message from a server in answer to `command` (or [`UNASKED`]). Only the last part of a reply may be
     /// larger than a shared lane takes; larger parts and pushes break the connection.
     fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message>;
 
-    /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted.
-    fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool;
+    /// Writes what a cache that has nothing answers.
+    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
+
+    /// Appends the error that the proxy itself answers; `text` says more than the outcome.
+    fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
+
+    /// A request that every healthy server answers and that changes nothing, with its command.
+    fn probe(&self) -> (u8, &'static [u8]);
+
+    // Provided: commands.
+
+    /// The number of a command by its name in configurations.
+    fn command(&self, name: &str) -> Option<u8> {
+        let number = self.commands().iter().position(|&word| word == name)?;
+        u8::try_from(number).ok()
+    }
+
+    /// The name of a command by its number.
+    fn command_name(&self, command: u8) -> &'static str {
+        self.commands().get(usize::from(command)).unwrap_or(&"?")
+    }
+
+    // Provided: connections.
+
+    /// What stands between a new connection to `side` and its bytes. By default nothing does.
+    fn transform(&self, _side: Side) -> Option<Box<dyn Transform>> {
+        None
+    }
+
+    /// A step of the login of a client; called first, without bytes, when it connects: a server that speaks first does so
+    /// here. By default nobody logs in.
+    fn admit(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
+        Login::Ready { used: 0 }
+    }
+
+    /// A step of our login at a server; called first, without bytes, when connected. By default nobody logs in.
+    fn login(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
+        Login::Ready { used: 0 }
+    }
+
+    // Provided: requests.
+
+    /// Is the body's end what it must be? If not, this is the answer. By default it may be anything: its length says all.
+    #[inline]
+    fn check_end(&self, _message: &[u8]) -> Result<(), &'static [u8]> {
+        Ok(())
+    }
+
+    /// What to do with a request; not asked for a read, write or delete of one key: that walks the tree. By default
+    /// whatever is about one key does, and the rest is refused: many clients share a connection to a server, which is no
+    /// place for what one of them says about its own, and of several keys not all need be of one server.
+    #[inline]
+    fn plan(&self, request: &Request, _message: &[u8]) -> Plan {
+        match request.class {
+            Class::Admin | Class::Session => Plan::Refuse("the proxy cannot tell which server this is for"),
+            _ if !request.more_keys.is_empty() => Plan::Refuse("the proxy takes one key at a time"),
+            _ => Plan::Route,
+        }
+    }
+
+    /// Appends the request for one key of those that are to be split: the first at byte `from` or later. Returns the byte
+    /// behind it; none when there are no more. By default there are none, and the proxy answers that it cannot split.
+    fn single(&self, _: &Request, _message: &[u8], _from: usize, _out: &mut Vec<u8>) -> Option<usize> {
+        None
+    }
+
+    /// The key that routes hash, as the server will see it. By default it stands in the request as it is.
+    #[inline]
+    fn key<'a>(&self, request: &Request, message: &'a [u8], _scratch: &'a mut [u8; 250]) -> &'a [u8] {
+        request.key.of(message)
+    }
+
+    /// Appends the head with changes and without the words that ask for quiet. False: the result would be no request,
+    /// and nothing is appended. By default no request can be changed: a route that must change one answers an error.
+    #[must_use]
+    fn rewrite(&self, _: &Request, _message: &[u8], _: &Change<'_>, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    // Provided: replies.
+
+    /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted. By default it
+    /// may end in any way: its length says all.
+    #[inline]
+    fn is_whole(&self, _: &Reply, _bytes: &[u8]) -> bool {
+        true
+    }
 
     /// The reply at the beginning of `bytes`, if that is what nearly all are: the last message to `command`, of at most
     /// `limit` bytes, all there, and with the end that it must have. One call where three would be.
@@ -152,27 +216,21 @@ pub trait Dialect: Send + Sync {
         }
     }
 
-    /// Is a reply with this outcome kept from a client that asked for quiet?
-    fn silenced(&self, command: u8, outcome: Outcome) -> bool;
+    /// Is a reply with this outcome kept from a client that asked for quiet? By default each is: it reads none, and would
+    /// take this one for the answer to what it asks next.
+    fn silenced(&self, _command: u8, _: Outcome) -> bool {
+        true
+    }
 
-    /// The key that routes hash, as the server will see it.
-    fn key<'a>(&self, request: &Request, message: &'a [u8], scratch: &'a mut [u8; 250]) -> &'a [u8];
+    /// Appends the reply with the client's own key in place of the one a route has sent. By default replies name no key.
+    fn rewrite_reply_key(&self, _command: u8, _key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(reply);
+    }
 
-    /// Calls `each` with every key of a request that is to be split.
-    fn keys(&self, request: &Request, message: &[u8], each: &mut dyn FnMut(Span));
+    // Provided: copies of a value.
 
-    /// Appends the request for one of the keys.
-    fn single(&self, request: &Request, message: &[u8], key: Span, out: &mut Vec<u8>);
-
-    /// Appends the head with changes and without the words that ask for quiet. False: the result would be no request,
-    /// and nothing is appended.
-    #[must_use]
-    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool;
-
-    /// Appends the reply with the client's own key in place of the one a route has sent.
-    fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>);
-
-    /// What the request means where every server holds a copy.
+    /// What the request means where every server holds a copy. By default any copy may be read, and all else is done to
+    /// each.
     fn effect(&self, request: &Request, _message: &[u8]) -> Effect {
         match request.class {
             Class::Read => Effect::Look,
@@ -180,23 +238,12 @@ pub trait Dialect: Send + Sync {
         }
     }
 
-    /// Appends what the other copies are told after one of them has decided the request's value.
+    /// Appends what the other copies are told after one of them has decided the request's value. By default: that theirs
+    /// is gone.
     fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
         self.removal(request.key.of(message), out);
     }
 
-    /// Appends the removal of this key, as the server knows it.
+    /// Appends the removal of this key, as the server knows it. By default there is none.
     fn removal(&self, _key: &[u8], _out: &mut Vec<u8>) {}
-
-    /// Appends what a cache that has nothing answers.
-    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Outcome;
-
-    /// Appends the error that the proxy itself answers; `text` says more than the outcome.
-    fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
-
-    /// A request of this command for this key, as short as can be: what `explain` walks with.
-    fn example(&self, command: &str, key: &[u8]) -> Vec<u8>;
-
-    /// A request that every healthy server answers and that changes nothing, with its command.
-    fn probe(&self) -> (u8, &'static [u8]);
 }

@@ -124,10 +124,8 @@ impl Engine {
                 let outcome = embedded::answer(&self.store, &context, request, message, &mut out);
                 let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
                 let reply = Reply {
-                    outcome,
-                    head: out.len() as u32,
-                    body: 0,
                     trailer,
+                    ..Reply::new(outcome, out.len())
                 };
                 self.deliver(to, &reply, &out);
                 out.clear();
@@ -135,18 +133,8 @@ impl Engine {
             }
             Leaf::Null => {
                 let mut out = std::mem::take(&mut self.scratch_reply);
-                let outcome = origin.dialect.miss(request, message, &mut out);
-                let trailer = if out == b"END\r\n" { 5 } else { 0 };
-                self.deliver(
-                    to,
-                    &Reply {
-                        outcome,
-                        head: out.len() as u32,
-                        body: 0,
-                        trailer,
-                    },
-                    &out,
-                );
+                let reply = origin.dialect.miss(request, message, &mut out);
+                self.deliver(to, &reply, &out);
                 out.clear();
                 self.scratch_reply = out;
             }

@@ -125,6 +125,28 @@ fn who_does_not_know_the_password_is_told_and_closed() {
 }
 
 #[test]
+fn what_is_about_a_connection_does_not_reach_the_servers_that_others_share() {
+    each("p", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        assert_eq!(
+            client.ask("BYE").unwrap(),
+            "? proxy: the proxy cannot tell which server this is for"
+        );
+        assert_eq!(client.ask("PUT k v").unwrap(), "+");
+    });
+}
+
+#[test]
+fn a_route_that_must_change_what_the_protocol_cannot_change_says_so() {
+    each("{modify_key: {child: p, ensure_prefix: x}}", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        let reply = client.ask("GET k").unwrap();
+        assert_eq!(reply, "? proxy: a route made this request unreadable");
+        assert_eq!(client.ask("GET xk").unwrap(), "= nothing");
+    });
+}
+
+#[test]
 fn a_server_that_refuses_us_is_a_failed_server() {
     each("p", &STRANGER, |proxy| {
         let mut client = Client::new(proxy.address);

@@ -120,6 +120,7 @@ impl Talk {
                     }
                     self.say_slowly(&format!(". {count}\n! half of it now, half of it later\n"), 3)?;
                 }
+                "BYE" => return Ok(()),
                 _ => self.say("? what\n")?,
             }
         }

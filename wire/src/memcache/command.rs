@@ -13,9 +13,12 @@ macro_rules! commands {
             /// All commands; each stands at the index that is its number.
             pub const ALL: &[Command] = &[$(Command::$variant,)*];
 
+            /// The words that begin their command lines, in the same order.
+            pub const NAMES: &[&str] = &[$($name,)*];
+
             /// The word that begins the command line.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
+                Self::NAMES[self as usize]
             }
 
             /// What it does to the data. Of `mg` this is only true without the flags `T` and `N`: see

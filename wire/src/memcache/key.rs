@@ -3,7 +3,7 @@
 use super::line::Words;
 use super::{Command, base64};
 use crate::message::{Request, Span};
-use std::iter::once;
+use std::iter::successors;
 
 /// Bytes that a key may have, in the form in which it stands on the line.
 pub const KEY: usize = 250;
@@ -33,9 +33,20 @@ pub fn key<'a>(request: &Request, bytes: &'a [u8], scratch: &'a mut [u8; KEY]) -
 
 /// All keys of `request`, whose head begins `bytes`, as they stand.
 pub fn keys(request: &Request, bytes: &[u8]) -> impl Iterator<Item = Span> {
+    successors(next_key(request, bytes, 0), |key| {
+        next_key(request, bytes, key.end())
+    })
+}
+
+/// The first of them that begins at the byte `from` or later.
+#[inline]
+pub fn next_key(request: &Request, bytes: &[u8], from: usize) -> Option<Span> {
     let Request { key, more_keys, .. } = *request;
-    let first = once(key).filter(|key| !key.is_empty());
-    first.chain(Words::from(&bytes[..more_keys.end()], more_keys.start as usize))
+    if from <= key.start as usize && !key.is_empty() {
+        Some(key)
+    } else {
+        Words::from(&bytes[..more_keys.end()], from).next()
+    }
 }
 
 /// Appends to `out` what `request` (one of get, gets, gat, gats) asks for `key` alone. A key costs the same bytes again:

@@ -1,7 +1,6 @@
 //! A line and its words.
 
 use super::error;
-use super::request::refuse;
 use crate::{
     eight,
     message::{Bad, Parsed, Span},
@@ -59,18 +58,13 @@ fn unusual(bytes: &[u8]) -> Parsed<usize> {
     let limit = if may_be_long { MULTIGET_LINE } else { LINE };
     match memchr(b'\n', &bytes[..bytes.len().min(limit + 1)]) {
         Some(end) if memchr2(b'\r', 0, text(&bytes[..=end])).is_some() => {
-            Parsed::Bad(refuse(end + 1, error::BAD_FORMAT))
+            Parsed::Bad(Bad::refused(end + 1, error::BAD_FORMAT))
         }
         Some(end) => Parsed::Head(end + 1),
         None if bytes.len() <= limit => Parsed::More,
         None => {
             let reply = if may_be_long { error::LINE_TOO_LONG } else { b"" };
-            Parsed::Bad(Bad {
-                reply,
-                head: limit as u32,
-                swallow: 0,
-                close: true,
-            })
+            Parsed::Bad(Bad::fatal(reply))
         }
     }
 }

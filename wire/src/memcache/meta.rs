@@ -6,7 +6,6 @@
 use super::key::KEY;
 use super::line::{Line, Words};
 use super::number::{self, time};
-use super::request::refuse;
 use super::{Command, Limits, base64, error};
 use crate::message::{Bad, Class, Request, Span};
 
@@ -51,7 +50,7 @@ pub(super) fn keyed(
             }
             Ok(())
         }
-        Err(fault) => Err(refuse(line.head, reply(command, &fault))),
+        Err(fault) => Err(Bad::refused(line.head, reply(command, &fault))),
     }
 }
 
@@ -71,7 +70,7 @@ pub(super) fn set(
         } else {
             error::BAD_FORMAT
         };
-        return Err(refuse(line.head, reply));
+        return Err(Bad::refused(line.head, reply));
     };
     let reply = match flags(line, words, 3, request.key) {
         Ok(flags) if length <= limits.value => {
@@ -80,12 +79,12 @@ pub(super) fn set(
             return Ok(());
         }
         Ok(_) => error::TOO_LARGE,
-        Err(Fault::TooMany) => return Err(refuse(line.head, error::TOO_MANY_FLAGS)),
+        Err(Fault::TooMany) => return Err(Bad::refused(line.head, error::TOO_MANY_FLAGS)),
         Err(fault) => reply(Command::MetaSet, &fault),
     };
     Err(Bad {
         swallow: length + 2,
-        ..refuse(line.head, reply)
+        ..Bad::refused(line.head, reply)
     })
 }
 
@@ -95,17 +94,17 @@ pub(super) fn debug(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
     request.key = key(line, &mut words, error::BAD_FORMAT)?;
     request.base64_key = words.next().is_some_and(|word| word.of(line.text) == b"b");
     if request.base64_key && !base64::is_valid(request.key.of(line.text)) {
-        return Err(refuse(line.head, error::BAD_FORMAT));
+        return Err(Bad::refused(line.head, error::BAD_FORMAT));
     }
     Ok(())
 }
 
 fn key(line: Line<'_>, words: &mut Words<'_>, missing: &'static [u8]) -> Result<Span, Bad> {
     let Some(key) = words.next() else {
-        return Err(refuse(line.head, missing));
+        return Err(Bad::refused(line.head, missing));
     };
     if key.len as usize > KEY {
-        Err(refuse(line.head, error::BAD_FORMAT))
+        Err(Bad::refused(line.head, error::BAD_FORMAT))
     } else {
         Ok(key)
     }

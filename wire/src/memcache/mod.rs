@@ -29,7 +29,7 @@ mod text;
 pub use command::Command;
 pub use default_reply::default_reply;
 pub use effect::{Effect, effect, follow_up, removal};
-pub use key::{KEY, is_valid_key, key, keys, single};
+pub use key::{KEY, is_valid_key, key, keys, next_key, single};
 pub use line::{LINE, MULTIGET_LINE};
 pub use number::{LONGEST_TTL, number, time};
 pub use quiet::silenced;

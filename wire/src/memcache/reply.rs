@@ -29,7 +29,7 @@ pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
 fn any(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     let Some(end) = memchr(b'\n', &bytes[..bytes.len().min(LINE + 1)]) else {
         return if bytes.len() > LINE {
-            garbage(LINE)
+            garbage()
         } else {
             Parsed::More
         };
@@ -41,12 +41,11 @@ fn any(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     };
     match read {
         Some((outcome, body, trailer)) => Parsed::Head(Reply {
-            outcome,
-            head: head as u32,
             body,
             trailer,
+            ..Reply::new(outcome, head)
         }),
-        None => garbage(head),
+        None => garbage(),
     }
 }
 
@@ -65,21 +64,15 @@ fn plain_hit(command: Command, bytes: &[u8]) -> Option<Reply> {
     let (body, after) = announced(rest, plain_end(rest, 0))?;
     let head = within.len() - after.strip_prefix(b"\r\n")?.len();
     Some(Reply {
-        outcome: Outcome::Found,
-        head: head as u32,
         body,
         trailer: END.len() as u32,
+        ..Reply::new(Outcome::Found, head)
     })
 }
 
 #[cold]
-fn garbage(head: usize) -> Parsed<Reply> {
-    Parsed::Bad(Bad {
-        reply: b"",
-        head: head as u32,
-        swallow: 0,
-        close: true,
-    })
+fn garbage() -> Parsed<Reply> {
+    Parsed::Bad(Bad::fatal(b""))
 }
 
 /// Outcome, body and trailer.

@@ -20,23 +20,20 @@ pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
 /// Whatever it is. Not inlined, so that the plain get is.
 #[inline(never)]
 fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
-    let line = match line::first(bytes) {
-        Parsed::Head(line) => line,
-        Parsed::More => return Parsed::More,
-        Parsed::Bad(bad) => return Parsed::Bad(bad),
-    };
-    let end = word_end(line.text, 0);
-    let Some(command) = Command::by_word(&line.text[..end]) else {
-        return Parsed::Bad(refuse(line.head, error::ERROR));
-    };
-    let mut request = blank(command, line.head);
-    match parse(command, line, Words::from(line.text, end), limits, &mut request) {
-        Ok(()) => {
-            request.is_quiet = !request.quiet.is_empty();
-            Parsed::Head(request)
+    line::first(bytes).and_then(|line| {
+        let end = word_end(line.text, 0);
+        let Some(command) = Command::by_word(&line.text[..end]) else {
+            return Parsed::Bad(Bad::refused(line.head, error::ERROR));
+        };
+        let mut request = blank(command, line.head);
+        match parse(command, line, Words::from(line.text, end), limits, &mut request) {
+            Ok(()) => {
+                request.is_quiet = !request.quiet.is_empty();
+                Parsed::Head(request)
+            }
+            Err(bad) => Parsed::Bad(bad),
         }
-        Err(bad) => Parsed::Bad(bad),
-    }
+    })
 }
 
 /// `get KEY`, written as most are: one look at each byte finds the end of the key and of the line. None: look closer.
@@ -106,27 +103,5 @@ pub fn is_value_end(tail: &[u8]) -> bool {
 /// A request of which only the command is known.
 #[inline]
 fn blank(command: Command, head: usize) -> Request {
-    Request {
-        command: command as u8,
-        class: command.class(),
-        head: head as u32,
-        body: 0,
-        key: Span::default(),
-        more_keys: Span::default(),
-        ttl: Span::default(),
-        quiet: Span::default(),
-        is_quiet: false,
-        base64_key: false,
-    }
-}
-
-/// A refusal of the line alone.
-#[inline]
-pub(super) fn refuse(head: usize, reply: &'static [u8]) -> Bad {
-    Bad {
-        reply,
-        head: head as u32,
-        swallow: 0,
-        close: false,
-    }
+    Request::new(command as u8, command.class(), head)
 }

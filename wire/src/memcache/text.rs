@@ -6,7 +6,6 @@
 use super::key::KEY;
 use super::line::{Line, Words};
 use super::number::{self, number, time};
-use super::request::refuse;
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
 
@@ -21,11 +20,11 @@ pub(super) fn get(
     if has_ttl {
         request.ttl = required(line, &mut words)?;
         if time(request.ttl.of(line.text)).is_none() {
-            return Err(refuse(line.head, error::BAD_TTL));
+            return Err(Bad::refused(line.head, error::BAD_TTL));
         }
     }
     let Some(first) = words.next() else {
-        return Err(refuse(
+        return Err(Bad::refused(
             line.head,
             if has_ttl { error::NO_KEYS } else { error::ERROR },
         ));
@@ -42,7 +41,7 @@ pub(super) fn get(
         request.more_keys = Span::new(start as usize, key.end());
     }
     if too_long {
-        Err(refuse(line.head, error::BAD_FORMAT))
+        Err(Bad::refused(line.head, error::BAD_FORMAT))
     } else {
         Ok(())
     }
@@ -116,7 +115,7 @@ pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request
     let is_delay = |word: Span| word.of(line.text) == b"0";
     let good = match (after.next(), after.next(), after.next()) {
         (None, ..) if request.key.of(line.text) == b"noreply" => {
-            return Err(refuse(line.head, error::DELETE_USAGE));
+            return Err(Bad::refused(line.head, error::DELETE_USAGE));
         }
         (None, ..) => true,
         (Some(only), None, _) => {
@@ -129,7 +128,7 @@ pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request
             request.quiet = quiet(line, words)?;
             is_delay(delay) && !request.quiet.is_empty()
         }
-        (Some(_), Some(_), Some(_)) => return Err(refuse(line.head, error::ERROR)),
+        (Some(_), Some(_), Some(_)) => return Err(Bad::refused(line.head, error::ERROR)),
     };
     check(line, good, error::DELETE_USAGE)?;
     check_key(line, request.key)?;
@@ -164,7 +163,7 @@ pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
 /// The next word; a line without it is none of this command.
 #[inline]
 fn required(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
-    words.next().ok_or_else(|| refuse(line.head, error::ERROR))
+    words.next().ok_or_else(|| Bad::refused(line.head, error::ERROR))
 }
 
 /// Takes the one word that may follow what a command needs: `noreply` with the blank before it. memcached ignores any
@@ -176,7 +175,7 @@ fn quiet(line: Line<'_>, mut words: Words<'_>) -> Result<Span, Bad> {
         return Ok(Span::default());
     };
     if words.next().is_some() {
-        return Err(refuse(line.head, error::ERROR));
+        return Err(Bad::refused(line.head, error::ERROR));
     }
     let is_quiet = word.of(line.text) == b"noreply";
     Ok(if is_quiet {
@@ -208,5 +207,5 @@ fn refuse_unless_quiet(line: Line<'_>, reply: &'static [u8]) -> Bad {
         .text
         .split(|&byte| byte == b' ')
         .rfind(|word| !word.is_empty());
-    refuse(line.head, if last == Some(b"noreply") { b"" } else { reply })
+    Bad::refused(line.head, if last == Some(b"noreply") { b"" } else { reply })
 }

@@ -100,10 +100,9 @@ fn heads() {
         let read = read(name, line.as_bytes());
         let expected = expected.map(|(outcome, body, trailer)| {
             Parsed::Head(Reply {
-                outcome,
-                head: line.len() as u32,
                 body,
                 trailer,
+                ..Reply::new(outcome, line.len())
             })
         });
         match expected {

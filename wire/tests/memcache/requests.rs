@@ -151,10 +151,8 @@ fn a_value_over_the_limit_is_swallowed() {
             b"SERVER_ERROR object too large for cache\r\n"
         };
         let expected = Bad {
-            reply,
-            head: line.len() as u32,
             swallow: 103,
-            close: false,
+            ..Bad::refused(line.len(), reply)
         };
         assert_eq!(request(line.as_bytes(), &limits), Parsed::Bad(expected), "{line}");
     }

@@ -1,0 +1,66 @@
+//! Replies that wait for their turn, one behind the other.
+
+use std::ops::Range;
+
+/// Beyond this, gaps are worth closing.
+const COMPACT: usize = 64 * 1024;
+
+/// The replies of one client that have come before their turn.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    bytes: Vec<u8>,
+    /// Bytes that still wait; the others are gaps.
+    live: usize,
+}
+
+impl Held {
+    /// Bytes of memory in use, gaps included.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Keeps a reply; returns where.
+    #[inline]
+    pub(super) fn keep(&mut self, reply: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(reply);
+        self.live += reply.len();
+        start..self.bytes.len()
+    }
+
+    /// A reply that leaves now. Its bytes stay in their place until [`settle`](Self::settle).
+    #[inline]
+    pub(super) fn take(&mut self, place: Range<usize>) -> &[u8] {
+        let reply = self.bytes.get(place).unwrap_or_default();
+        self.live -= reply.len();
+        reply
+    }
+
+    /// Gives memory back when nothing waits.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if self.live == 0 {
+            self.bytes.clear();
+            if self.bytes.capacity() > COMPACT {
+                self.bytes = Vec::new();
+            }
+        }
+    }
+
+    /// Is it mostly gaps?
+    #[inline]
+    pub(super) fn is_sparse(&self) -> bool {
+        self.bytes.len() > COMPACT && self.live < self.bytes.len() / 2
+    }
+
+    /// Closes the gaps between `places`, which are those of all that waits.
+    pub(super) fn compact<'a>(&mut self, places: impl Iterator<Item = &'a mut Range<usize>>) {
+        let mut kept = Vec::with_capacity(self.live);
+        for place in places {
+            let start = kept.len();
+            kept.extend_from_slice(&self.bytes[place.clone()]);
+            *place = start..kept.len();
+        }
+        self.bytes = kept;
+    }
+}

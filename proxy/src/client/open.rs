@@ -1,0 +1,98 @@
+//! A client connects: what it is told first, and its login.
+
+use super::{Client, Slots, WHOLE};
+use crate::{
+    dialect::{Conversation, Dialect, Login, Side},
+    engine::{Engine, Peer},
+    reactor::Conn,
+    stream::Stream,
+};
+
+/// What a reply is taken for before the first has come: 64 requests for the default share of memory.
+const UNKNOWN_REPLY: usize = 16 * 1024;
+
+impl Engine {
+    /// A client has connected.
+    pub fn open_client(&mut self, listener: u16, dialect: &'static dyn Dialect) -> Peer {
+        let generation = self.next_generation();
+        let mut client = Client {
+            generation,
+            stream: Stream {
+                transform: dialect.transform(Side::Client),
+                ..Stream::default()
+            },
+            listener,
+            listed: false,
+            dialect,
+            login: None,
+            slots: Slots::default(),
+            upload: None,
+            reply_size: UNKNOWN_REPLY,
+            swallow: 0,
+            closing: false,
+            eof: false,
+            awaits: None,
+            stalled: false,
+            queued: false,
+            active: self.now,
+            stuck: 0,
+            stuck_backlog: 0,
+        };
+        let mut conversation = Conversation::default();
+        let login = dialect.admit(&mut conversation, &[], &mut client.stream.out);
+        if !matches!(login, Login::Ready { .. }) {
+            client.login = Some(Box::new(conversation));
+        }
+        let greets = !client.stream.out.is_empty();
+        let peer = Peer::Client {
+            index: self.clients.insert(client) as u32,
+            generation,
+        };
+        if greets {
+            self.flush_later(peer);
+        }
+        self.figures.clients.accepted += 1;
+        self.share_memory();
+        peer
+    }
+
+    /// The connection of a client that was just opened.
+    pub fn attach(&mut self, peer: Peer, conn: Conn) {
+        if let Some(stream) = self.stream(peer) {
+            stream.conn = Some(conn);
+        }
+    }
+
+    /// A step of its login; returns the bytes used, none when more are needed.
+    pub(super) fn admit(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
+        let client = self.clients.get_mut(index as usize)?;
+        let conversation = client.login.as_deref_mut()?;
+        let said = client.stream.out.len();
+        let login = client.dialect.admit(conversation, bytes, &mut client.stream.out);
+        let spoke = client.stream.out.len() > said;
+        let peer = Peer::Client {
+            index,
+            generation: client.generation,
+        };
+        let used = match login {
+            // What cannot be understood within the size of a request never will be.
+            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
+                client.closing = true;
+                Some(0)
+            }
+            Login::More { used } => Some(used).filter(|&used| used > 0),
+            Login::Ready { used } => {
+                client.login = None;
+                Some(used)
+            }
+            Login::Refused(_) => {
+                client.closing = true;
+                Some(0)
+            }
+        };
+        if spoke || used == Some(0) {
+            self.flush_later(peer);
+        }
+        used
+    }
+}
