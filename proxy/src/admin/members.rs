@@ -1,9 +1,6 @@
 //! `/members`: every server, its state and distance.
 
-use std::{
-    sync::{Arc, atomic::Ordering::Relaxed},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -37,6 +34,7 @@ pub(super) struct Row {
     /// Connections to it, and requests on them that it has not answered.
     lanes: u64,
     waiting: u64,
+    /// It is asked however much it is suspected, as too many of its pool are ejected.
     fail_open: bool,
     /// Of a copy in a replicated pool: what it may be used for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +106,7 @@ fn rows(proxy: &Proxy) -> Vec<Row> {
             lanes: counted.map_or(0, |figures| figures.lanes),
             waiting: counted.map_or(0, |figures| figures.waiting),
             copy: member.is_copy.then(|| Copy::of(proxy.copy(&member), now)),
-            fail_open: member.fail_open.load(Relaxed),
+            fail_open: member.fails_open(),
         }
     };
     proxy.members().into_iter().map(row).collect()

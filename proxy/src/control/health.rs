@@ -65,8 +65,8 @@ impl Proxy {
         self.recount(&state);
     }
 
-    /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: all are
-    /// asked again.
+    /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: those that
+    /// are only suspected are asked again.
     pub(super) fn recount(&self, state: &State) {
         let members = || state.members.iter().filter(|member| !state.absent.holds(member));
         let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
