@@ -93,6 +93,20 @@ def test_members_tell_how_many_requests_wait_on_how_many_lanes(server, proxy):
         until(lambda: proxy.member(server.address)["waiting"] == 0, "none waits any more")
 
 
+def test_members_tell_since_when_and_why_one_is_ejected(server, proxy):
+    assert not {"since", "why"} & proxy.member(server.address).keys()
+    server.kill()
+    with proxy.raw() as client:
+        client.ask(b"get k\r\n")
+    first = until(lambda: proxy.member(server.address).get("since"), "it is ejected")
+    row = proxy.member(server.address)
+    assert (row["state"], row["why"]) == ("ejected", "Connection refused")
+    assert first < row["since"] < 60
+    server.start()
+    until(lambda: proxy.member(server.address)["state"] == "up", "the probe brings it back")
+    assert not {"since", "why"} & proxy.member(server.address).keys()
+
+
 @pytest.mark.parametrize("rejoin, paid", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")])
 def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, proxima, rejoin, paid):
     servers = memcached.several(3)

@@ -32,11 +32,12 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-pub use self::copies::CopyFigures;
+pub use self::{copies::CopyFigures, health::Ejection};
 use self::{
     copies::{Copies, absent::Absent},
     dns::Names,
     front::Lists,
+    health::Ejections,
     workers::Workers,
 };
 pub use self::{
@@ -92,6 +93,7 @@ struct State {
     bound: Vec<Option<String>>,
     members: Vec<Arc<Member>>,
     copies: Copies,
+    ejections: Ejections,
     changed: SystemTime,
     reloads: u64,
     failures: u64,

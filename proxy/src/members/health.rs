@@ -133,10 +133,10 @@ impl Health {
         first
     }
 
-    /// A probe was answered.
-    pub fn revived(&self) {
+    /// A probe was answered; true when that brings the member back.
+    pub fn revived(&self) -> bool {
         self.failures.store(0, Relaxed);
-        self.state.store(State::Up as u8, Relaxed);
+        self.state.swap(State::Up as u8, Relaxed) >= State::Ejected as u8
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
             assert!(health.failed(failure));
             health.succeeded();
             assert_eq!((health.is_up(), health.is_gone()), (false, gone));
-            health.revived();
+            assert!(health.revived() && !health.revived(), "it comes back once");
             assert_eq!(
                 (health.state(), health.failures(), health.ejections()),
                 (State::Up, 0, 1)

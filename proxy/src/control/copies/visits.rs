@@ -95,8 +95,7 @@ impl Proxy {
                     return;
                 }
                 if answers {
-                    member.health.revived();
-                    self.recount(state);
+                    self.revived(state, &member);
                 }
                 let acts = state.copies.agreement.reachable(id, epoch, answers);
                 if !acts.is_empty() {
