@@ -46,6 +46,7 @@ impl Proxy {
         for member in copies_of(before) {
             if !members.iter().any(|other| other.id == member.id) {
                 let copies = &mut state.copies;
+                copies.figures.remove(&member.id);
                 let debt = copies.agreement.removed(member.id);
                 debt.ends().for_each(|end| copies.stray(member, end));
             }

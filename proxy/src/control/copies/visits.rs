@@ -48,7 +48,7 @@ impl Proxy {
             Err(why) => Err(why),
         };
         let state = &mut *self.state();
-        let figures = &mut state.copies.figures;
+        let figures = state.copies.figures.entry(member.id).or_default();
         match &result {
             Ok((_, payment)) => {
                 let how = match payment {
