@@ -130,7 +130,6 @@ impl Proxy {
             }
             Err(why) => {
                 let why = format!("it did not answer at the start: {why}");
-                tracing::warn!(pool = %member.pool, member = %member.name, %why, "not read until repaired");
                 let acts = state.copies.agreement.missed(
                     member.id,
                     &member.pool,

@@ -100,7 +100,6 @@ impl Proxy {
                 if !state.members.iter().any(|known| known.id == member.id) {
                     return;
                 }
-                tracing::warn!(pool = %member.pool, member = %member.name, %why, "missed a write: not read until repaired");
                 state
                     .copies
                     .agreement
@@ -155,9 +154,12 @@ impl Proxy {
                     let figures = state.copies.figures.entry(member).or_default();
                     figures.debts += u64::from(standing == Standing::Leaving);
                     if let Some(known) = state.members.iter().find(|known| known.id == member) {
-                        let why = state.copies.agreement.snapshot(member).map(|copy| copy.why);
-                        let why = why.filter(|_| standing == Standing::Leaving);
-                        tracing::info!(pool = %known.pool, member = %known.name, %standing, why, "copy");
+                        let why = state.copies.agreement.reason(member);
+                        let (pool, member) = (&known.pool, &known.name);
+                        match standing {
+                            Standing::Leaving => tracing::warn!(%pool, %member, %standing, why, "copy"),
+                            _ => tracing::info!(%pool, %member, %standing, why, "copy"),
+                        }
                     }
                     self.workers.order(|_| Order::Stand {
                         member,
