@@ -93,10 +93,40 @@ def test_members_tell_how_many_requests_wait_on_how_many_lanes(server, proxy):
         until(lambda: proxy.member(server.address)["waiting"] == 0, "none waits any more")
 
 
+def test_metrics_tell_who_is_suspected(server, proxima):
+    pool = {"servers": [server.address], "timeout": "100ms", "eject": {"failures": 2}}
+    proxy = proxima(config("cache", {"cache": pool}))
+
+    def state():
+        return proxy.metric("member_up", member=server.address), proxy.metric("member_suspect", member=server.address)
+
+    assert state() == (1, 0)
+    server.freeze()
+    with proxy.raw() as client:
+        for seen in ((1, 1), (0, 0)):
+            assert client.ask(b"get k\r\n") == b"SERVER_ERROR timeout\r\n"
+            assert state() == seen
+
+
+def test_members_tell_since_when_and_why_one_is_ejected(server, proxy):
+    assert not {"since", "why"} & proxy.member(server.address).keys()
+    server.kill()
+    with proxy.raw() as client:
+        client.ask(b"get k\r\n")
+    first = until(lambda: proxy.member(server.address).get("since"), "it is ejected")
+    row = proxy.member(server.address)
+    assert (row["state"], row["why"]) == ("ejected", "Connection refused")
+    assert first < row["since"] < 60
+    server.start()
+    until(lambda: proxy.member(server.address)["state"] == "up", "the probe brings it back")
+    assert not {"since", "why"} & proxy.member(server.address).keys()
+
+
 @pytest.mark.parametrize("rejoin, paid", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")])
 def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, proxima, rejoin, paid):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, {"rejoin": rejoin}))
+    third = {"pool": "cache", "member": servers[2].address}
 
     def standing(name):
         return proxy.metric("copies", pool="cache", standing=name)
@@ -108,16 +138,17 @@ def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, pro
         until_out(proxy, servers[2])
         until(lambda: standing("out") == 1, "one is out")
         assert standing("current") == 2
-        skipped = proxy.metric("skipped_writes_total")
+        skipped = proxy.metric("skipped_writes_total", **third)
         for _ in range(5):
             client.set("k", "v")
-        assert proxy.metric("skipped_writes_total") == skipped + 5
+        assert proxy.metric("skipped_writes_total", **third) == skipped + 5 == proxy.metric("skipped_writes_total")
         assert proxy.member(servers[2].address)["copy"]["owes"] == 1
         servers[2].thaw()
         until_current(proxy, servers[2])
     assert standing("current") == 3
-    assert proxy.metric("copy_debts_total") == 1
-    assert proxy.metric(paid) == 1 == proxy.metric("copy_repairs_total") + proxy.metric("copy_flushes_total")
+    assert proxy.metric("copy_debts_total", **third) == 1 == proxy.metric("copy_debts_total")
+    both = proxy.metric("copy_repairs_total") + proxy.metric("copy_flushes_total")
+    assert proxy.metric(paid, **third) == 1 == both
 
 
 def test_members_tell_state_distance_and_zone(server, proxy):

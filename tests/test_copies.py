@@ -106,6 +106,30 @@ def test_a_copy_that_returns_holds_nothing_old(servers, proxima, rejoin, owed, o
         assert client.get("k") == owed
 
 
+def test_the_log_has_one_line_with_a_reason_for_each_change_of_a_copy(servers, proxima):
+    made = replicated(servers)
+    made["pools"]["cache"]["eject"] = {"failures": 1}
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        client.set("k", "old")
+        servers[0].freeze()
+        client.set("k", "new")
+        servers[0].thaw()
+        until_current(proxy, servers[0])
+    until(lambda: "standing=current" in proxy.log(), "it is logged")
+    of = f"pool=cache member={servers[0].address}"
+    told = [line.split(None, 1)[1] for line in proxy.log().splitlines() if of in line]
+    assert told == [
+        f"WARN ejected {of} address={servers[0].address} reason=timeout",
+        f'WARN copy {of} standing=leaving why="timeout"',
+        f'INFO copy {of} standing=out why="nobody reads it any more; it owes 1 key"',
+        f'INFO up again {of} address={servers[0].address} reason="it has answered a probe"',
+        f'INFO copy {of} standing=joining why="it answers; it owes 1 key"',
+        f'INFO copy {of} standing=opening why="what it owed is paid: 1 key deleted"',
+        f'INFO copy {of} standing=current why="all write to it, and it owes nothing"',
+    ]
+
+
 def test_a_copy_that_is_to_be_restarted_waits_for_that(servers, proxima):
     proxy = proxima(replicated(servers, {"rejoin": "wait"}))
     with proxy.raw() as client:

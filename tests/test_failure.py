@@ -201,6 +201,51 @@ def test_when_too_many_are_ejected_all_are_asked_again(memcached, proxima):
             assert client.get(key) == b"v"
 
 
+def test_who_refuses_connections_is_not_asked_however_many_are_ejected(memcached, proxima):
+    """Fail-open disregards suspicion. That nobody is there is none."""
+    slow, sane, *dead = memcached.several(4)
+    eject = {"failures": 1, "probe_initial": "1h", "probe_max": "1h", "fail_open_above": 0.3}
+    proxy = proxima(config("cache", pool([slow, sane, *dead], timeout="200ms", eject=eject), workers=1))
+    keys = {server: key_of(proxy, server).encode() for server in (slow, *dead)}
+    with proxy.raw() as client:
+        slow.freeze()
+        for server in dead:
+            server.kill()
+        for key in keys.values():
+            assert client.ask(b"get %b\r\n" % key).startswith(b"SERVER_ERROR ")
+        for server in dead:
+            until(
+                lambda: client.ask(b"get %b\r\n" % keys[server]).endswith(b"is ejected\r\n"),
+                "what is refused is asked no more",
+            )
+        until(lambda: proxy.member(slow.address)["fail_open"], "the pool fails open")
+        assert [proxy.member(server.address)["fail_open"] for server in dead] == [False] * 2
+        for server in dead:
+            assert client.ask(b"get %b\r\n" % keys[server]).endswith(b"is ejected\r\n")
+            assert proxy.metric("member_up", member=server.address) == 0
+        assert "cache: 2 of 4 members up" in proxy.http("/ready")[1]
+        assert proxy.http("/ready?pool=cache&up=3")[0] == 503
+        slow.thaw()
+        assert client.get(keys[slow]) is None
+
+
+def test_where_no_failure_ejects_a_refused_connection_does(memcached, proxima):
+    frozen, dead = memcached.several(2)
+    eject = {"failures": 0, "probe_initial": "20ms", "probe_max": "100ms"}
+    proxy = proxima(config("cache", pool([frozen, dead], timeout="60ms", eject=eject), workers=1))
+    late, refused = (key_of(proxy, server).encode() for server in (frozen, dead))
+    with proxy.raw() as client:
+        frozen.freeze()
+        for _ in range(5):
+            assert client.ask(b"get %b\r\n" % late) == b"SERVER_ERROR timeout\r\n"
+        assert proxy.member(frozen.address)["state"] == "up"
+        dead.kill()
+        while not client.ask(b"get %b\r\n" % refused).endswith(b"is ejected\r\n"):
+            pass
+        dead.start()
+        until(lambda: proxy.member(dead.address)["state"] == "up", "the probe brings it back")
+
+
 def test_a_late_reply_never_finds_another_client(memcached, proxima):
     """Clients come and go, in the places of those who left, while the server is frozen."""
     [server] = memcached.several(1)

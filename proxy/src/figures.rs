@@ -63,6 +63,8 @@ pub struct MemberFigures {
     pub errors: u64,
     /// Lanes that broke or were late.
     pub failures: u64,
+    /// Writes that went on without this copy.
+    pub skipped: u64,
     /// Gauges, filled in when a copy is handed out: lanes, and requests on them that are not answered.
     pub lanes: u64,
     pub waiting: u64,
@@ -98,8 +100,6 @@ pub struct Figures {
     pub lanes_opened: u64,
     /// Requests that went on to another child after an error or a miss.
     pub failovers: u64,
-    /// Writes that went on without a copy.
-    pub skipped: u64,
     /// Messages of servers that nobody had asked for.
     pub pushes: u64,
     /// Gauges, filled in when a copy is handed out.
@@ -118,7 +118,6 @@ impl Default for Figures {
             members: Vec::new(),
             lanes_opened: 0,
             failovers: 0,
-            skipped: 0,
             pushes: 0,
             open_clients: 0,
             open_lanes: 0,
@@ -178,12 +177,12 @@ impl Figures {
             mine.latency.add(&theirs.latency);
             mine.errors += theirs.errors;
             mine.failures += theirs.failures;
+            mine.skipped += theirs.skipped;
             mine.lanes += theirs.lanes;
             mine.waiting += theirs.waiting;
         }
         self.lanes_opened += other.lanes_opened;
         self.failovers += other.failovers;
-        self.skipped += other.skipped;
         self.pushes += other.pushes;
         self.open_clients += other.open_clients;
         self.open_lanes += other.open_lanes;

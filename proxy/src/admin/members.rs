@@ -1,16 +1,13 @@
 //! `/members`: every server, its state and distance.
 
-use std::{
-    sync::{Arc, atomic::Ordering::Relaxed},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use axum::{Json, extract::State};
 use serde::Serialize;
 
 use super::Shared;
 use crate::{
-    control::Proxy,
+    control::{Ejection, Proxy},
     members::{
         Distance, Member, State as Health,
         copies::{Snapshot, Standing},
@@ -26,7 +23,9 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     resolves_to: Option<String>,
     state: Health,
-    /// Why it is ejected without having been asked.
+    /// Of one that is ejected: since so many seconds (of one that was never asked nobody knows), and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     distance: Distance,
@@ -37,6 +36,7 @@ pub(super) struct Row {
     /// Connections to it, and requests on them that it has not answered.
     lanes: u64,
     waiting: u64,
+    /// It is asked however much it is suspected, as too many of its pool are ejected.
     fail_open: bool,
     /// Of a copy in a replicated pool: what it may be used for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,13 +93,18 @@ fn rows(proxy: &Proxy) -> Vec<Row> {
     let (figures, now) = (proxy.figures(), Instant::now());
     let row = |member: Arc<Member>| {
         let counted = figures.members.get(member.id.0 as usize);
+        let (since, why) = match proxy.ejection(&member) {
+            Some(Ejection { since, why }) => (Some(now.duration_since(since).as_secs_f64()), Some(why)),
+            None => (None, proxy.unresolved(&member)),
+        };
         Row {
             pool: member.pool.to_string(),
             name: member.name.clone(),
             address: member.address.clone(),
             resolves_to: Some(member.endpoint()).filter(|at| *at != member.address),
             state: member.health.state(),
-            why: proxy.unresolved(&member),
+            since,
+            why,
             distance: member.distance,
             zone: member.zone.clone(),
             weight: member.weight,
@@ -108,7 +113,7 @@ fn rows(proxy: &Proxy) -> Vec<Row> {
             lanes: counted.map_or(0, |figures| figures.lanes),
             waiting: counted.map_or(0, |figures| figures.waiting),
             copy: member.is_copy.then(|| Copy::of(proxy.copy(&member), now)),
-            fail_open: member.fail_open.load(Relaxed),
+            fail_open: member.fails_open(),
         }
     };
     proxy.members().into_iter().map(row).collect()

@@ -6,9 +6,10 @@ use axum::{extract::State, response::Response};
 
 use super::{Shared, text};
 use crate::{
-    control::Proxy,
+    control::{CopyFigures, Proxy},
     dialect::{Dialect, Memcache},
     figures::{BUCKETS, Figures, Latency},
+    members::{Member, State as Health},
 };
 
 pub(super) async fn metrics(State(proxy): Shared) -> Response {
@@ -71,6 +72,11 @@ fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
+}
+
+fn labels(member: &Member) -> String {
+    let (pool, name) = (quoted(&member.pool), quoted(&member.name));
+    format!("pool=\"{pool}\",member=\"{name}\"")
 }
 
 fn render(proxy: &Proxy) -> String {
@@ -185,8 +191,8 @@ fn render(proxy: &Proxy) -> String {
 }
 
 fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
-    let (counts, standings) = proxy.copies();
-    if standings.is_empty() {
+    let copies = proxy.copies();
+    if copies.is_empty() {
         return;
     }
     page.family(
@@ -194,26 +200,45 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         "gauge",
         "Copies of replicated pools, by what they may be used for.",
     );
-    for (pool, standing, count) in standings {
+    for (pool, standing, count) in proxy.standings() {
         let labels = format!("pool=\"{}\",standing=\"{standing}\"", quoted(&pool));
         page.row("copies", &labels, count);
     }
-    page.counter(
+    let mut counter = |name: &str, help: &str, of: &dyn Fn(&Member, CopyFigures) -> u64| {
+        page.family(name, "counter", help);
+        for (member, counts) in &copies {
+            page.row(&format!("{name}_total"), &labels(member), of(member, *counts));
+        }
+    };
+    counter(
         "copy_debts",
-        "Times that a copy missed a write and was taken out of reads.",
-        counts.debts,
+        "Times that this copy missed a write and was taken out of reads.",
+        &|_, counts| counts.debts,
     );
-    page.counter("copy_repairs", "Debts that were paid key by key.", counts.repairs);
-    page.counter("copy_flushes", "Debts that were paid by a flush.", counts.flushes);
-    page.counter(
+    counter(
+        "copy_repairs",
+        "Debts of this copy that were paid key by key.",
+        &|_, counts| counts.repairs,
+    );
+    counter(
+        "copy_flushes",
+        "Debts of this copy that were paid by a flush.",
+        &|_, counts| counts.flushes,
+    );
+    counter(
         "copy_setbacks",
-        "Visits at a copy that could not pay its debt.",
-        counts.setbacks,
+        "Visits at this copy that could not pay its debt.",
+        &|_, counts| counts.setbacks,
     );
-    page.counter(
+    counter(
         "skipped_writes",
-        "Writes to a copy that was left out, counted for each copy.",
-        figures.skipped,
+        "Writes that went on without this copy.",
+        &|member, _| {
+            figures
+                .members
+                .get(member.id.0 as usize)
+                .map_or(0, |counted| counted.skipped)
+        },
     );
 }
 
@@ -256,11 +281,7 @@ fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         .members()
         .into_iter()
         .map(|member| {
-            let labels = format!(
-                "pool=\"{}\",member=\"{}\"",
-                quoted(&member.pool),
-                quoted(&member.name)
-            );
+            let labels = labels(&member);
             (member, labels)
         })
         .collect();
@@ -281,6 +302,18 @@ fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     page.family("member_up", "gauge", "May this member be asked?");
     for (member, labels) in &members {
         page.row("member_up", labels, u8::from(member.is_up()));
+    }
+    page.family(
+        "member_suspect",
+        "gauge",
+        "Has this member failed lately, without being ejected for it?",
+    );
+    for (member, labels) in &members {
+        page.row(
+            "member_suspect",
+            labels,
+            u8::from(member.health.state() == Health::Suspect),
+        );
     }
     page.family("member_ejections", "counter", "Times this member was ejected.");
     for (member, labels) in &members {

@@ -1,15 +1,47 @@
 //! Ejections, probes, and pools that have lost too many.
 
-use std::{collections::BTreeMap, sync::Arc, sync::atomic::Ordering, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak, atomic::Ordering},
+    time::{Duration, Instant},
+};
 
 use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
 use super::{Proxy, State};
 use crate::{
     engine::News,
-    members::{Member, probe},
+    members::{Health, Member, probe},
     route::Random,
 };
+
+/// What is told of a member that is ejected.
+#[derive(Clone, Debug)]
+pub struct Ejection {
+    pub since: Instant,
+    pub why: String,
+}
+
+/// Those that the workers have told of, by the health that all who name a server share.
+#[derive(Debug, Default)]
+pub(super) struct Ejections(Vec<(Weak<Health>, Ejection)>);
+
+impl Ejections {
+    fn of(&self, health: &Arc<Health>) -> Option<&Ejection> {
+        let mut all = self.0.iter();
+        all.find_map(|(known, ejection)| (known.as_ptr() == Arc::as_ptr(health)).then_some(ejection))
+    }
+
+    fn begin(&mut self, health: &Arc<Health>, ejection: Ejection) {
+        self.end(health);
+        self.0.push((Arc::downgrade(health), ejection));
+    }
+
+    fn end(&mut self, health: &Arc<Health>) {
+        self.0
+            .retain(|(known, _)| known.strong_count() > 0 && known.as_ptr() != Arc::as_ptr(health));
+    }
+}
 
 impl Proxy {
     /// Reports ejections and brings members back; for as long as the process lives.
@@ -21,7 +53,14 @@ impl Proxy {
                 continue;
             };
             tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
-            self.recount_now();
+            {
+                let state = &mut *self.state();
+                let since = Instant::now();
+                state
+                    .ejections
+                    .begin(&member.health, Ejection { since, why: reason });
+                self.recount(state);
+            }
             seed = seed.wrapping_add(1);
             tokio::spawn(Arc::clone(&self).revive(member, Random(seed)));
         }
@@ -38,11 +77,7 @@ impl Proxy {
                 return;
             }
             match probe::probe(&member).await {
-                Ok(()) => {
-                    member.health.revived();
-                    tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, "up again");
-                    return self.recount_now();
-                }
+                Ok(()) => return self.revived(&mut self.state(), &member),
                 Err(error) => {
                     tracing::debug!(member = %member.name, %error, "probe failed");
                     pause = (pause * 2).min(eject.probe_max);
@@ -60,13 +95,24 @@ impl Proxy {
         }
     }
 
-    fn recount_now(&self) {
-        let state = self.state();
-        self.recount(&state);
+    /// A member has answered a probe.
+    pub(super) fn revived(&self, state: &mut State, member: &Member) {
+        if member.health.revived() {
+            state.ejections.end(&member.health);
+            tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, reason = "it has answered a probe", "up again");
+            self.recount(state);
+        }
     }
 
-    /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: all are
-    /// asked again.
+    /// Since when this member is ejected, and why; none: it is not, or was never asked.
+    pub fn ejection(&self, member: &Member) -> Option<Ejection> {
+        let state = self.state();
+        let ejection = state.ejections.of(&member.health).cloned();
+        ejection.filter(|_| !member.health.is_up())
+    }
+
+    /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: those that
+    /// are only suspected are asked again.
     pub(super) fn recount(&self, state: &State) {
         let members = || state.members.iter().filter(|member| !state.absent.holds(member));
         let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

@@ -32,11 +32,12 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-pub use self::copies::CopyFigures;
+pub use self::{copies::CopyFigures, health::Ejection};
 use self::{
     copies::{Copies, absent::Absent},
     dns::Names,
     front::Lists,
+    health::Ejections,
     workers::Workers,
 };
 pub use self::{
@@ -92,6 +93,7 @@ struct State {
     bound: Vec<Option<String>>,
     members: Vec<Arc<Member>>,
     copies: Copies,
+    ejections: Ejections,
     changed: SystemTime,
     reloads: u64,
     failures: u64,
@@ -147,8 +149,18 @@ impl Proxy {
         self.state().members.clone()
     }
 
-    /// What happened to copies, and how many stand how, by pool; those that are named no more are `absent`.
-    pub fn copies(&self) -> (CopyFigures, Vec<(String, &'static str, usize)>) {
+    /// Every copy, and what happened to it.
+    pub fn copies(&self) -> Vec<(Arc<Member>, CopyFigures)> {
+        let state = self.state();
+        let figures = |member: &Member| state.copies.figures.get(&member.id).copied().unwrap_or_default();
+        let copies = state.members.iter().filter(|member| member.is_copy);
+        copies
+            .map(|member| (Arc::clone(member), figures(member)))
+            .collect()
+    }
+
+    /// How many copies stand how, by pool; those that are named no more are `absent`.
+    pub fn standings(&self) -> Vec<(String, &'static str, usize)> {
         let state = self.state();
         let none = || {
             let names = Standing::ALL.iter().map(|standing| standing.name());
@@ -170,7 +182,7 @@ impl Proxy {
             let row = move |(name, count)| (pool.to_owned(), name, count);
             counts.into_iter().map(row)
         });
-        (state.copies.figures, rows.collect())
+        rows.collect()
     }
 
     /// What is known of a copy that is not simply current.

@@ -12,8 +12,10 @@ use serde::Serialize;
 pub enum Failure {
     /// No answer in time: it may be slow, frozen or far.
     Timeout,
-    /// The connection was refused or broke: nobody is there.
+    /// The connection broke, or could not be made in time.
     Connection,
+    /// The connection was refused: nobody is there. That is certain; all else is suspicion.
+    Refused,
     /// It answered what is no answer.
     Garbage,
 }
@@ -31,10 +33,13 @@ pub enum State {
     Ejected = 2,
 }
 
+/// Beyond [`State::Ejected`], and the same to people: nobody is there.
+const GONE: u8 = 3;
+
 /// When a member is ejected and how it is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Eject {
-    /// Soft failures in a row; 0 = never.
+    /// Failures in a row; 0 = never on suspicion.
     pub failures: u32,
     pub probe_initial: Duration,
     pub probe_max: Duration,
@@ -43,6 +48,7 @@ pub struct Eject {
 /// One member's health, shared by all workers and by every pool that names the member.
 #[derive(Debug)]
 pub struct Health {
+    /// A [`State`], or [`GONE`]. A failure can only make it worse.
     state: AtomicU8,
     /// Failures since the last success.
     failures: AtomicU32,
@@ -53,7 +59,7 @@ pub struct Health {
 impl Health {
     pub fn new(eject: Eject) -> Self {
         Self {
-            state: AtomicU8::new(0),
+            state: AtomicU8::new(State::Up as u8),
             failures: AtomicU32::new(0),
             ejections: AtomicU64::new(0),
             eject,
@@ -61,16 +67,21 @@ impl Health {
     }
 
     /// Of one that was never asked, as nobody knows where it is.
-    pub fn ejected(eject: Eject) -> Self {
+    pub fn nowhere(eject: Eject) -> Self {
         let health = Self::new(eject);
-        health.state.store(State::Ejected as u8, Relaxed);
+        health.state.store(GONE, Relaxed);
         health
     }
 
     /// May it be asked?
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.state.load(Relaxed) != State::Ejected as u8
+        self.state.load(Relaxed) < State::Ejected as u8
+    }
+
+    /// Is it certain that asking it is of no use?
+    pub fn is_gone(&self) -> bool {
+        self.state.load(Relaxed) == GONE
     }
 
     pub fn state(&self) -> State {
@@ -108,26 +119,24 @@ impl Health {
     /// A failure; true when this very one ejects the member (so that one thread reports it and starts the probes).
     pub fn failed(&self, failure: Failure) -> bool {
         let failures = self.failures.fetch_add(1, Relaxed).saturating_add(1);
-        if self.eject.failures == 0 {
-            return false;
-        }
-        if failure != Failure::Connection && failures < self.eject.failures {
-            let _ = self
-                .state
-                .compare_exchange(State::Up as u8, State::Suspect as u8, Relaxed, Relaxed);
-            return false;
-        }
-        let first = self.state.swap(State::Ejected as u8, Relaxed) != State::Ejected as u8;
+        let state = match failure {
+            Failure::Refused => GONE,
+            _ if self.eject.failures == 0 => return false,
+            Failure::Timeout | Failure::Garbage if failures < self.eject.failures => State::Suspect as u8,
+            _ => State::Ejected as u8,
+        };
+        let ejected = State::Ejected as u8;
+        let first = self.state.fetch_max(state, Relaxed) < ejected && state >= ejected;
         if first {
             self.ejections.fetch_add(1, Relaxed);
         }
         first
     }
 
-    /// A probe was answered.
-    pub fn revived(&self) {
+    /// A probe was answered; true when that brings the member back.
+    pub fn revived(&self) -> bool {
         self.failures.store(0, Relaxed);
-        self.state.store(State::Up as u8, Relaxed);
+        self.state.swap(State::Up as u8, Relaxed) >= State::Ejected as u8
     }
 }
 
@@ -160,21 +169,36 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_ejects_at_once_and_only_a_probe_brings_it_back() {
-        let health = health(3);
-        assert!(health.failed(Failure::Connection));
-        health.succeeded();
-        assert!(!health.is_up());
-        health.revived();
-        assert_eq!(
-            (health.state(), health.failures(), health.ejections()),
-            (State::Up, 0, 1)
-        );
+    fn a_lost_connection_ejects_at_once_and_only_a_probe_brings_it_back() {
+        for (failure, gone) in [(Failure::Connection, false), (Failure::Refused, true)] {
+            let health = health(3);
+            assert!(health.failed(failure));
+            health.succeeded();
+            assert_eq!((health.is_up(), health.is_gone()), (false, gone));
+            assert!(health.revived() && !health.revived(), "it comes back once");
+            assert_eq!(
+                (health.state(), health.failures(), health.ejections()),
+                (State::Up, 0, 1)
+            );
+        }
     }
 
     #[test]
-    fn zero_failures_means_never() {
+    fn what_is_certain_is_not_lost_to_suspicion() {
+        let health = health(1);
+        assert!(health.failed(Failure::Timeout) && !health.is_gone());
+        assert!(!health.failed(Failure::Refused) && health.is_gone());
+        health.failed(Failure::Timeout);
+        assert!(health.is_gone());
+        assert_eq!((health.state(), health.ejections()), (State::Ejected, 1));
+    }
+
+    #[test]
+    fn zero_failures_means_never_on_suspicion() {
         let health = health(0);
-        assert!(!health.failed(Failure::Connection) && health.is_up());
+        for failure in [Failure::Timeout, Failure::Garbage, Failure::Connection] {
+            assert!(!health.failed(failure) && health.is_up());
+        }
+        assert!(health.failed(Failure::Refused) && !health.is_up());
     }
 }

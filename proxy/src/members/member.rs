@@ -40,7 +40,7 @@ pub struct Member {
     /// It holds a copy of what all of its pool hold.
     pub is_copy: bool,
     pub health: Arc<Health>,
-    /// So many of its pool are ejected that all of them are asked again.
+    /// So many of its pool are ejected that those which are only suspected are asked again.
     pub fail_open: Arc<AtomicBool>,
 }
 
@@ -48,7 +48,12 @@ impl Member {
     /// May it be asked?
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.health.is_up() || self.socket.is_some() && self.fail_open.load(Ordering::Relaxed)
+        self.health.is_up() || self.fails_open()
+    }
+
+    /// Is suspicion of it disregarded? That nobody is there never is.
+    pub fn fails_open(&self) -> bool {
+        self.fail_open.load(Ordering::Relaxed) && !self.health.is_gone()
     }
 
     /// What is answered while it may not be asked.

@@ -110,7 +110,7 @@ impl Registry {
         let health = self.health.entry(health_key).or_insert_with(|| {
             Arc::new(match socket {
                 Some(_) => Health::new(eject),
-                None => Health::ejected(eject),
+                None => Health::nowhere(eject),
             })
         });
         let health = Arc::clone(health);
@@ -220,8 +220,10 @@ mod tests {
         // What one address did is not the other's fault.
         here.health.failed(Failure::Connection);
         assert!(!here.is_up() && there.is_up());
-        // When all are asked again, it is not: nobody knows where.
+        // When those that are suspected are asked again, who is known to be nowhere is not.
         here.fail_open.store(true, Relaxed);
         assert!(here.is_up() && !nowhere.is_up());
+        here.health.failed(Failure::Refused);
+        assert!(!here.is_up());
     }
 }

@@ -1,6 +1,9 @@
 //! When a lane breaks, is late, or has nothing more to do.
 
-use std::sync::Arc;
+use std::{
+    io::{Error, ErrorKind},
+    sync::Arc,
+};
 
 use proxima_wire::message::Outcome;
 
@@ -91,7 +94,7 @@ impl Engine {
     }
 
     /// The server closed or broke the connection.
-    pub fn lane_failed(&mut self, index: u32, generation: u32, error: Option<&std::io::Error>) {
+    pub fn lane_failed(&mut self, index: u32, generation: u32, error: Option<&Error>) {
         let Some(lane) = self
             .lanes
             .get(index as usize)
@@ -108,7 +111,13 @@ impl Engine {
             Some(error) => reason(error),
             None => "Connection closed by the server".into(),
         };
-        self.fail_lane(index, Failure::Connection, Outcome::ConnectError, &text);
+        let refused = matches!(lane.phase, Phase::Connecting) && error.is_some_and(is_refusal);
+        let failure = if refused {
+            Failure::Refused
+        } else {
+            Failure::Connection
+        };
+        self.fail_lane(index, failure, Outcome::ConnectError, &text);
     }
 
     /// Ends lanes whose server is late, and what waits too long for an agreement. Called a few times a second.
@@ -267,8 +276,16 @@ impl Lane {
     }
 }
 
+/// Does this answer to the wish for a connection say that nobody is there? (Of a Unix socket: it is not there itself.)
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::NotFound
+    )
+}
+
 /// The words for a connection error that operators know.
-fn reason(error: &std::io::Error) -> String {
+fn reason(error: &Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((words, _)) => words.to_owned(),

@@ -140,13 +140,13 @@ pub struct Server {
 /// When a server is left out, and when it is asked again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eject {
-    /// Failures in a row, counted for the process; 0 = never.
+    /// Failures in a row, counted for the process; 0 = never. A refused connection ejects at once, whatever this says.
     pub failures: u32,
     /// First probe after the ejection; doubled after each failed one.
     pub probe_initial: Duration,
     /// Longest time between probes.
     pub probe_max: Duration,
-    /// When more than this share of the pool is ejected, all are asked again (fail-open); 1 = never.
+    /// When more than this share of the pool is ejected, those that are only suspected are asked again (fail-open); 1 = never.
     pub fail_open_above: f64,
 }
 

@@ -125,13 +125,13 @@ section! {
 section! {
     /// When a server is left out, and when it is asked again.
     pub(super) struct EjectKeys {
-        /// Failures in a row, counted for the process; 0 = never.
+        /// Failures in a row, counted for the process; 0 = never. A refused connection ejects at once, whatever this says.
         failures: Count = Eject::DEFAULT.failures,
         /// First probe after the ejection; the time is doubled after each failed one.
         probe_initial: PositiveTime = Eject::DEFAULT.probe_initial,
         /// Longest time between probes.
         probe_max: PositiveTime = Eject::DEFAULT.probe_max,
-        /// When more than this share of the pool is ejected, all are asked again; 1 = never.
+        /// When more than this share of the pool is ejected, those that are only suspected are asked again; 1 = never.
         fail_open_above: Share = Eject::DEFAULT.fail_open_above,
     }
 }

@@ -46,6 +46,7 @@ impl Proxy {
         for member in copies_of(before) {
             if !members.iter().any(|other| other.id == member.id) {
                 let copies = &mut state.copies;
+                copies.figures.remove(&member.id);
                 let debt = copies.agreement.removed(member.id);
                 debt.ends().for_each(|end| copies.stray(member, end));
             }
@@ -129,7 +130,6 @@ impl Proxy {
             }
             Err(why) => {
                 let why = format!("it did not answer at the start: {why}");
-                tracing::warn!(pool = %member.pool, member = %member.name, %why, "not read until repaired");
                 let acts = state.copies.agreement.missed(
                     member.id,
                     &member.pool,

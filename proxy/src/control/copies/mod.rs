@@ -24,7 +24,7 @@ use crate::{
     config::schema::{Config, Rejoin},
     engine::News,
     members::{
-        Member,
+        Member, MemberId,
         copies::{Act, Agreement, Owed, Standing, Views},
     },
     worker::Order,
@@ -42,13 +42,13 @@ pub(super) struct Copies {
     begun: HashSet<Arc<str>>,
     /// By endpoint of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
     strays: HashMap<String, Vec<Option<SocketAddr>>>,
-    pub(super) figures: CopyFigures,
+    pub(super) figures: HashMap<MemberId, CopyFigures>,
 }
 
-/// What happened to copies, for `/metrics`.
+/// What happened to a copy, for `/metrics`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyFigures {
-    /// Times that a copy was found to owe.
+    /// Times that it was found to owe.
     pub debts: u64,
     /// Debts that were paid by deleting keys, and by a flush.
     pub repairs: u64,
@@ -64,7 +64,7 @@ impl Copies {
             notes: config.state.as_deref().map(Notes::open).transpose()?,
             begun: HashSet::new(),
             strays: HashMap::new(),
-            figures: CopyFigures::default(),
+            figures: HashMap::new(),
         })
     }
 
@@ -100,7 +100,6 @@ impl Proxy {
                 if !state.members.iter().any(|known| known.id == member.id) {
                     return;
                 }
-                tracing::warn!(pool = %member.pool, member = %member.name, %why, "missed a write: not read until repaired");
                 state
                     .copies
                     .agreement
@@ -137,11 +136,15 @@ impl Proxy {
                     epoch,
                     standing,
                 } => {
-                    state.copies.figures.debts += u64::from(standing == Standing::Leaving);
+                    let figures = state.copies.figures.entry(member).or_default();
+                    figures.debts += u64::from(standing == Standing::Leaving);
                     if let Some(known) = state.members.iter().find(|known| known.id == member) {
-                        let why = state.copies.agreement.snapshot(member).map(|copy| copy.why);
-                        let why = why.filter(|_| standing == Standing::Leaving);
-                        tracing::info!(pool = %known.pool, member = %known.name, %standing, why, "copy");
+                        let why = state.copies.agreement.reason(member);
+                        let (pool, member) = (&known.pool, &known.name);
+                        match standing {
+                            Standing::Leaving => tracing::warn!(%pool, %member, %standing, why, "copy"),
+                            _ => tracing::info!(%pool, %member, %standing, why, "copy"),
+                        }
                     }
                     self.workers.order(|_| Order::Stand {
                         member,

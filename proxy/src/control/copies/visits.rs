@@ -48,28 +48,15 @@ impl Proxy {
             Err(why) => Err(why),
         };
         let state = &mut *self.state();
-        let figures = &mut state.copies.figures;
-        match &result {
-            Ok((_, payment)) => {
-                let how = match payment {
-                    Payment::None => "nothing had to be done".to_owned(),
-                    Payment::Keys(keys) => {
-                        figures.repairs += 1;
-                        format!("{} keys deleted", keys.len())
-                    }
-                    Payment::Flush => {
-                        figures.flushes += 1;
-                        "flushed".to_owned()
-                    }
-                };
-                tracing::info!(pool = %member.pool, member = %member.name, %how, "its debt is paid");
-            }
-            Err(why) => {
-                figures.setbacks += 1;
-                tracing::warn!(pool = %member.pool, member = %member.name, %why, "cannot be read yet");
+        if let Some(figures) = state.copies.figures.get_mut(&member.id) {
+            match &result {
+                Ok((_, Payment::None)) => {}
+                Ok((_, Payment::Keys(_))) => figures.repairs += 1,
+                Ok((_, Payment::Flush)) => figures.flushes += 1,
+                Err(_) => figures.setbacks += 1,
             }
         }
-        let result = result.map(|(who, _)| who);
+        let result = result.map(|(who, payment)| (who, format!("what it owed is paid: {payment}")));
         let acts = state
             .copies
             .agreement
@@ -95,8 +82,7 @@ impl Proxy {
                     return;
                 }
                 if answers {
-                    member.health.revived();
-                    self.recount(state);
+                    self.revived(state, &member);
                 }
                 let acts = state.copies.agreement.reachable(id, epoch, answers);
                 if !acts.is_empty() {

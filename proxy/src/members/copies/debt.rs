@@ -1,6 +1,6 @@
 //! What a copy owes: the keys of the writes that it missed.
 
-use std::{collections::HashSet, net::SocketAddr, time::Instant};
+use std::{collections::HashSet, fmt, net::SocketAddr, time::Instant};
 
 /// Keys remembered for one copy, and their bytes; what is owed beyond that is everything.
 const KEYS: usize = 10_000;
@@ -92,5 +92,17 @@ impl Debt {
     /// How many keys; none: not known.
     pub fn count(&self) -> Option<usize> {
         (!self.owed.everything).then_some(self.owed.keys.len())
+    }
+}
+
+/// What is owed, in words.
+impl fmt::Display for Debt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count() {
+            None => f.write_str("everything"),
+            Some(0) => f.write_str("nothing yet"),
+            Some(1) => f.write_str("1 key"),
+            Some(keys) => write!(f, "{keys} keys"),
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! What a debt comes to, once it is known which life the server is in. A flush takes everything, so it is asked of that life
 //! only, and only where less does not do.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use super::Debt;
 use crate::config::schema::Rejoin;
@@ -74,6 +77,18 @@ impl<'a> Payment<'a> {
                 _ => Self::Flush,
             },
         )
+    }
+}
+
+/// What was done, in words.
+impl fmt::Display for Payment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("nothing had to be done"),
+            Self::Keys(keys) if keys.len() == 1 => f.write_str("1 key deleted"),
+            Self::Keys(keys) => write!(f, "{} keys deleted", keys.len()),
+            Self::Flush => f.write_str("flushed"),
+        }
     }
 }
 

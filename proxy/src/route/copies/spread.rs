@@ -59,7 +59,7 @@ impl Engine {
                 let to = self.flights.child(index, child);
                 self.walk(tree, copies.children[child], origin, request, message, to);
             } else {
-                self.figures.skipped += 1;
+                self.figures.member(member.id).skipped += 1;
                 self.miss(member, index, generation, child, "");
             }
         }

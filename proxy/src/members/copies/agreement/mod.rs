@@ -156,6 +156,17 @@ impl Agreement {
         })
     }
 
+    /// Why the standing of this copy is what was proposed last.
+    pub fn reason(&self, member: MemberId) -> Option<String> {
+        let copy = self.copies.get(&member)?;
+        Some(match copy.standing {
+            Standing::Leaving | Standing::Opening => copy.why.clone(),
+            Standing::Out => format!("nobody reads it any more; it owes {}", copy.debt),
+            Standing::Joining => format!("it answers; it owes {}", copy.debt),
+            Standing::Current => "all write to it, and it owes nothing".to_owned(),
+        })
+    }
+
     /// Who owes, or may.
     pub fn owing(&self) -> impl Iterator<Item = MemberId> {
         self.copies.keys().copied()
@@ -310,21 +321,22 @@ impl Agreement {
         group.members.saturating_sub(away) >= group.quorum
     }
 
-    /// The visit of [`Act::Pay`] has ended: paid by a server in this life, or why not.
+    /// The visit of [`Act::Pay`] has ended: paid by a server in this life, and how, or why not.
     pub fn paid(
         &mut self,
         member: MemberId,
         epoch: u64,
-        result: Result<Incarnation, String>,
+        result: Result<(Incarnation, String), String>,
         now: Instant,
     ) -> Vec<Act> {
         let Some(copy) = self.copies.get_mut(&member).filter(|copy| copy.epoch == epoch) else {
             return Vec::new();
         };
         match result {
-            Ok(who) => {
+            Ok((who, how)) => {
                 self.lives.insert(member, who);
                 copy.debt = Debt::default();
+                copy.why = how;
                 self.step(member, Standing::Opening)
             }
             Err(why) => {

@@ -389,7 +389,7 @@ impl World {
                                 Some(keys) => keys.for_each(|key| server.values[usize::from(key[0])] = None),
                                 None => server.values = Default::default(),
                             }
-                            Ok(LIFE)
+                            Ok((LIFE, "paid".to_owned()))
                         }
                     };
                     let acts = self.agreement.paid(member, epoch, result, self.now);
