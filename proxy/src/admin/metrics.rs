@@ -211,6 +211,11 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         counts.setbacks,
     );
     page.counter(
+        "copy_note_failures",
+        "Times that the state file could not be written.",
+        counts.note_failures,
+    );
+    page.counter(
         "skipped_writes",
         "Writes to a copy that was left out, counted for each copy.",
         figures.skipped,
