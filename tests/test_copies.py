@@ -1,6 +1,7 @@
 """Replicated pools: writes go on without a lost copy, and no read brings what was replaced before."""
 
 import contextlib
+import json
 
 import pytest
 
@@ -320,6 +321,62 @@ def test_without_the_state_file_where_one_is_expected_nobody_is_trusted(servers,
     third = proxima(made)
     until_current(third, *servers)
     assert copies_of(servers, "k") == [None] * 3
+
+
+def test_a_debt_that_cannot_be_noted_is_not_forgotten(memcached, proxima, tmp_path):
+    """As on a full disk: nothing new can be written beside the state file."""
+    servers = memcached.several(3)
+    state = tmp_path / "state.json"
+    made = replicated(servers, state=str(state))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    with proxy.raw() as client:
+        client.set("k", "old")
+        obstacle = tmp_path / "state.json.new"
+        obstacle.mkdir()
+        servers[0].freeze()
+        client.set("k", "new")
+        assert not state.exists()
+        assert proxy.metric("copy_note_failures_total") > 0
+    proxy.kill()
+    obstacle.rmdir()
+    servers[0].thaw()
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR no copy may be read")
+        until_current(proxy, *servers)
+        assert client.get("k") is None
+
+
+def test_no_write_goes_on_without_a_copy_while_the_old_state_file_stays(memcached, proxima, tmp_path):
+    """A folder in its place can be neither replaced nor removed, as a file on a disk that has become read-only."""
+    servers = memcached.several(3)
+    state, aside = tmp_path / "state.json", tmp_path / "aside"
+    made = replicated(servers, state=str(state))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    with proxy.raw() as client:
+        client.set("k", "old")
+        state.rename(aside)
+        state.mkdir()
+        servers[0].freeze()
+        assert b"could not be settled" in client.ask(b"set k 0 0 3\r\nnew\r\n")
+        assert standing(proxy, servers[0]) == "leaving"
+        failures = proxy.metric("copy_note_failures_total")
+        until(lambda: proxy.metric("copy_note_failures_total") > failures, "it is tried again")
+        state.rmdir()
+        aside.rename(state)
+        until(lambda: standing(proxy, servers[0]) == "out", "it works at last")
+        client.set("k", "newer")
+        assert client.get("k") == b"newer"
+    owes = {copy["address"]: copy["owes"] is not None for copy in json.loads(state.read_text())["copies"]}
+    assert owes == {servers[0].address: True, servers[1].address: False, servers[2].address: False}
+    proxy.kill()
+    servers[0].thaw()
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        until(lambda: client.get("k") != b"newer", "the nearest is read again")
+        assert client.get("k") is None
 
 
 def test_a_copy_that_is_silent_at_the_start_is_repaired_first(servers, proxima):

@@ -1,5 +1,7 @@
 """The manifests of examples/: Kubernetes would take them, and their parts fit each other."""
 
+import re
+
 import kubernetes_validate
 import pytest
 import yaml
@@ -69,6 +71,22 @@ def test_the_configuration_names_what_the_manifests_make(objects, configuration)
 def test_the_image_is_the_one_that_is_made_here(objects):
     [version] = [line.split('"')[1] for line in (ROOT / "Cargo.toml").read_text().splitlines() if line.startswith("version")]
     assert pod(objects, "proxima")["spec"]["containers"][0]["image"] == f"proxima:{version}"
+
+
+def test_the_state_file_can_be_taken_in(command, tmp_path):
+    text, lines = re.subn(r"# (?=state: |- \{name: state,)", "", FILE.read_text())
+    assert lines == 3
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(text)}
+    for version in VERSIONS:
+        kubernetes_validate.validate(objects["DaemonSet", "proxima"], version, strict=True)
+    [container] = pod(objects, "proxima")["spec"]["containers"]
+    mount, volume = container["volumeMounts"][1], pod(objects, "proxima")["spec"]["volumes"][1]
+    assert mount["name"] == volume["name"] and "hostPath" in volume
+    written = objects["ConfigMap", "proxima"]["data"]["proxima.yaml"]
+    assert yaml.safe_load(written)["state"].startswith(mount["mountPath"] + "/")
+    (tmp_path / "proxima.yaml").write_text(written)
+    checked = command("check", str(tmp_path / "proxima.yaml"))
+    assert checked.returncode == 0, checked.stderr
 
 
 def test_proxima_takes_the_configuration(configuration, command, tmp_path):

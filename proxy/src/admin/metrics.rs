@@ -240,6 +240,11 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
                 .map_or(0, |counted| counted.skipped)
         },
     );
+    page.counter(
+        "copy_note_failures",
+        "Times that the state file could not be written.",
+        proxy.note_failures(),
+    );
 }
 
 fn questions(proxy: &Proxy, page: &mut Page) {

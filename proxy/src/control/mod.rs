@@ -159,6 +159,11 @@ impl Proxy {
             .collect()
     }
 
+    /// How often the state file could not be written.
+    pub fn note_failures(&self) -> u64 {
+        self.state().copies.note_failures
+    }
+
     /// How many copies stand how, by pool; those that are named no more are `absent`.
     pub fn standings(&self) -> Vec<(String, &'static str, usize)> {
         let state = self.state();

@@ -12,13 +12,15 @@ mod visits;
 
 use std::{
     collections::{HashMap, HashSet},
-    io,
+    io, mem,
     net::SocketAddr,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use self::notes::{Note, Notes};
+use tokio::time::sleep;
+
+use self::notes::{Left, Note, Notes};
 use super::{Proxy, State};
 use crate::{
     config::schema::{Config, Rejoin},
@@ -32,17 +34,25 @@ use crate::{
 
 /// So many addresses are remembered; with more, whoever comes may be one of them.
 const STRAYS: usize = 10_000;
+/// Until what could not be noted is tried again.
+const NOTE_AGAIN: Duration = Duration::from_secs(1);
 
 /// What the control thread remembers of copies.
 pub(super) struct Copies {
     pub(super) agreement: Agreement,
     /// Where it is noted who owes.
     notes: Option<Notes>,
+    /// Steps of copies that wait until they are noted.
+    unnoted: Vec<(MemberId, u64)>,
+    /// It will be tried again.
+    notes_again: bool,
     /// Pools that have had members: who comes later is new.
     begun: HashSet<Arc<str>>,
     /// By endpoint of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
     strays: HashMap<String, Vec<Option<SocketAddr>>>,
     pub(super) figures: HashMap<MemberId, CopyFigures>,
+    /// Times that the state file could not be written.
+    pub(super) note_failures: u64,
 }
 
 /// What happened to a copy, for `/metrics`.
@@ -62,9 +72,12 @@ impl Copies {
         Ok(Self {
             agreement: Agreement::new(participants),
             notes: config.state.as_deref().map(Notes::open).transpose()?,
+            unnoted: Vec::new(),
+            notes_again: false,
             begun: HashSet::new(),
             strays: HashMap::new(),
             figures: HashMap::new(),
+            note_failures: 0,
         })
     }
 
@@ -152,7 +165,10 @@ impl Proxy {
                         standing,
                     });
                 }
-                Act::Note => self.note(state),
+                Act::Note { member, epoch } => {
+                    state.copies.unnoted.push((member, epoch));
+                    self.note(state);
+                }
                 Act::Watch {
                     member,
                     epoch,
@@ -177,24 +193,50 @@ impl Proxy {
         }
     }
 
-    /// Writes down who owes, so that it outlives this process.
-    fn note(&self, state: &State) {
-        let copies = &state.copies;
-        let Some(notes) = &copies.notes else { return };
-        let mut rows: Vec<Note> = copies_of(&state.members)
-            .map(|member| {
-                let owes = copies.agreement.snapshot(member.id).map(|copy| copy.why);
-                Note::new(member, copies.agreement.life(member.id), owes)
-            })
-            .collect();
-        let configured = &state.loaded.config.pools;
-        let unnamed = notes.of_pools(|pool| copies.begun.contains(pool) || !configured.contains_key(pool));
-        rows.extend(unnamed.cloned());
-        if let Err(error) = notes.write(rows) {
-            let path = notes.path().display();
-            tracing::error!(%path, %error, "cannot note which copies owe writes: a restart would forget it");
+    /// Writes down who owes, so that it outlives this process; what waited for that goes on.
+    fn note(self: &Arc<Self>, state: &mut State) {
+        let rows = rows(state);
+        let copies = &mut state.copies;
+        let left = copies
+            .notes
+            .as_mut()
+            .map_or(Left::Newest, |notes| notes.keep(rows));
+        if left != Left::Newest {
+            copies.note_failures += 1;
+            if !mem::replace(&mut copies.notes_again, true) {
+                self.runtime.spawn(Arc::clone(self).note_again());
+            }
+        }
+        if left == Left::Older {
+            return;
+        }
+        for (member, epoch) in mem::take(&mut copies.unnoted) {
+            let acts = state.copies.agreement.noted(member, epoch);
+            self.perform(state, acts);
         }
     }
+
+    async fn note_again(self: Arc<Self>) {
+        sleep(NOTE_AGAIN).await;
+        let state = &mut *self.state();
+        state.copies.notes_again = false;
+        self.note(state);
+    }
+}
+
+/// What is to be noted of each copy.
+fn rows(state: &State) -> Vec<Note> {
+    let copies = &state.copies;
+    let Some(notes) = &copies.notes else {
+        return Vec::new();
+    };
+    let named = copies_of(&state.members).map(|member| {
+        let owes = copies.agreement.snapshot(member.id).map(|copy| copy.why);
+        Note::new(member, copies.agreement.life(member.id), owes)
+    });
+    let configured = &state.loaded.config.pools;
+    let unnamed = notes.of_pools(|pool| copies.begun.contains(pool) || !configured.contains_key(pool));
+    named.chain(unnamed.cloned()).collect()
 }
 
 fn rejoin_of(config: &Config, pool: &str) -> Rejoin {

@@ -31,8 +31,9 @@ pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<S
                 return Err(Complaint::whole(problem).with_remedy("ask for as many as there are, or fewer"));
             }
             (2, None) => warnings.push(format!(
-                "pool `{name}` has two copies, and a majority of two is two: while one is down, writes are refused. With \
-                 --keep-writing=1 they go on"
+                "pool `{name}` has two copies, and a majority of two is two: while one is down, writes are refused, and after \
+                 the first refused one reads fail, too, until it is back, and the copy that stayed is emptied. With --keep-writing=1 \
+                 both go on"
             )),
             _ => {}
         }

@@ -3,7 +3,7 @@
 //! the participants today; other proxies can be.
 //!
 //! Pure: events in, [`Act`]s out. Invariants that the tests below hold it to:
-//! * a write is acknowledged without a copy only after no participant reads that copy;
+//! * a write is acknowledged without a copy only after no participant reads that copy, and that it owes is written down;
 //! * a copy is read again only after every participant writes to it and what it owes is paid;
 //! * an acknowledgement counts only for the proposal that it answers (its epoch).
 
@@ -25,8 +25,8 @@ pub enum Act {
         epoch: u64,
         standing: Standing,
     },
-    /// Write down who owes: before anything that follows in the list.
-    Note,
+    /// Write down who owes; then [`Agreement::noted`].
+    Note { member: MemberId, epoch: u64 },
     /// See whether it answers, until it does; then [`Agreement::reachable`].
     Watch {
         member: MemberId,
@@ -253,11 +253,7 @@ impl Agreement {
             return Vec::new();
         }
         match copy.standing {
-            Standing::Leaving => {
-                let mut acts = vec![Act::Note];
-                acts.extend(self.step(member, Standing::Out));
-                acts
-            }
+            Standing::Leaving => vec![Act::Note { member, epoch }],
             Standing::Out => copy.watch(member),
             Standing::Joining => vec![Act::Pay {
                 member,
@@ -270,8 +266,17 @@ impl Agreement {
                 let setbacks = copy.setbacks;
                 self.copies.remove(&member);
                 self.recovered.insert(member, (now, setbacks));
-                vec![Act::Note]
+                vec![Act::Note { member, epoch }]
             }
+        }
+    }
+
+    /// What [`Act::Note`] asked for is done: others may go on without this copy.
+    pub fn noted(&mut self, member: MemberId, epoch: u64) -> Vec<Act> {
+        let leaves = |copy: &Copy| copy.standing == Standing::Leaving && copy.waiting.is_empty();
+        match self.copies.get(&member) {
+            Some(copy) if copy.epoch == epoch && leaves(copy) => self.step(member, Standing::Out),
+            _ => Vec::new(),
         }
     }
 

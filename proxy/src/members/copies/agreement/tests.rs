@@ -66,18 +66,42 @@ fn an_old_acknowledgement_does_not_count() {
     assert_eq!(agreement.standing(id(0)), Standing::Leaving);
     let acts = agreement.acknowledged(1, id(0), epoch, Owed::default(), now);
     assert!(
+        matches!(acts[..], [Act::Note { epoch: of, .. }] if of == epoch),
+        "{acts:?}"
+    );
+}
+
+#[test]
+fn nobody_goes_on_without_a_copy_before_it_is_noted_that_it_owes() {
+    let now = Instant::now();
+    let mut agreement = Agreement::new(1);
+    let leave = |agreement: &mut Agreement| {
+        let acts = agreement.missed(id(0), "pool", "test", Owed::default(), now);
+        let [Act::Propose { epoch, .. }] = acts[..] else {
+            panic!("{acts:?}");
+        };
+        assert!(agreement.noted(id(0), epoch).is_empty(), "it may still be read");
+        agreement.acknowledged(0, id(0), epoch, Owed::default(), now);
+        epoch
+    };
+    let first = leave(&mut agreement);
+    assert_eq!(agreement.standing(id(0)), Standing::Leaving);
+    agreement.removed(id(0));
+    assert!(agreement.noted(id(0), first).is_empty(), "it is gone");
+    let second = leave(&mut agreement);
+    assert!(agreement.noted(id(0), first).is_empty(), "of an older proposal");
+    let acts = agreement.noted(id(0), second);
+    assert!(
         matches!(
             acts[..],
-            [
-                Act::Note,
-                Act::Propose {
-                    standing: Standing::Out,
-                    ..
-                }
-            ]
+            [Act::Propose {
+                standing: Standing::Out,
+                ..
+            }]
         ),
         "{acts:?}"
     );
+    assert!(agreement.noted(id(0), second).is_empty(), "twice is once");
 }
 
 #[test]
@@ -93,6 +117,7 @@ fn a_group_that_lost_its_majority_comes_back_together() {
                 Act::Propose { member, epoch, .. } => {
                     acts.extend(agreement.acknowledged(0, member, epoch, Owed::default(), now));
                 }
+                Act::Note { member, epoch } => acts.extend(agreement.noted(member, epoch)),
                 Act::Watch { member, epoch, .. } => watched.push((member, epoch)),
                 _ => {}
             }

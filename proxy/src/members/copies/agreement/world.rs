@@ -63,6 +63,8 @@ pub(super) enum Move {
     Return {
         server: usize,
     },
+    /// Who owes is written down, which may have failed until now.
+    Note,
     /// A watched copy is looked at; a debt is paid, as far as the server lets it.
     Look,
     Pay,
@@ -84,6 +86,7 @@ pub(super) fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => (worker.clone(), server.clone()).prop_map(|(worker, server)| Move::TimeOut { worker, server }),
         8 => worker.prop_map(|worker| Move::Order { worker }),
         8 => Just(Move::News),
+        4 => Just(Move::Note),
         2 => Just(Move::Look),
         2 => Just(Move::Pay),
     ];
@@ -152,6 +155,7 @@ pub(super) struct World {
     news: VecDeque<News>,
     servers: Vec<Server>,
     pub(super) writes: Vec<Write>,
+    noting: Vec<(MemberId, u64)>,
     watched: Vec<(MemberId, u64)>,
     paying: Vec<(MemberId, u64, Debt)>,
     pub(super) acknowledged: [u64; KEYS],
@@ -181,6 +185,7 @@ impl World {
             news: VecDeque::new(),
             servers: (0..SERVERS).map(|_| Server::default()).collect(),
             writes: Vec::new(),
+            noting: Vec::new(),
             watched: Vec::new(),
             paying: Vec::new(),
             acknowledged: [0; KEYS],
@@ -201,7 +206,7 @@ impl World {
                     .orders
                     .iter_mut()
                     .for_each(|orders| orders.push_back((member, epoch, standing))),
-                Act::Note => {}
+                Act::Note { member, epoch } => self.noting.push((member, epoch)),
                 Act::Watch { member, epoch, .. } => self.watched.push((member, epoch)),
                 Act::Pay {
                     member, epoch, debt, ..
@@ -367,6 +372,12 @@ impl World {
                 let acts = self.agreement.returned(id(server));
                 self.perform(acts);
             }
+            Move::Note => {
+                for (member, epoch) in std::mem::take(&mut self.noting) {
+                    let acts = self.agreement.noted(member, epoch);
+                    self.perform(acts);
+                }
+            }
             Move::Look => {
                 if let Some((member, epoch)) = self.watched.pop() {
                     let answers = !self.servers[member.0 as usize].frozen;
@@ -422,7 +433,7 @@ impl World {
             for worker in 0..WORKERS {
                 self.step(Move::Order { worker });
             }
-            for one in [Move::News, Move::Look, Move::Pay] {
+            for one in [Move::News, Move::Note, Move::Look, Move::Pay] {
                 self.step(one);
             }
         }
