@@ -14,20 +14,20 @@ use crate::world::{World, world_of};
 
 const SET: &[u8] = b"set k 0 0 1\r\nx\r\n";
 
-fn copies() -> World {
+pub(crate) fn copies() -> World {
     world_of(
         "pools:\n  p:\n    replicated: true\n    eject: {failures: 0}\n    servers: [{address: 10.0.0.1:1, name: a}, \
          {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}]\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n",
     )
 }
 
-fn id(world: &World, name: &str) -> MemberId {
+pub(crate) fn id(world: &World, name: &str) -> MemberId {
     let members = world.engine.tree.members();
     members.iter().find(|member| member.name == name).unwrap().id
 }
 
 /// The first question on each new lane is answered; what was held leaves.
-fn greet(world: &mut World, names: &[&str]) {
+pub(crate) fn greet(world: &mut World, names: &[&str]) {
     for name in names {
         assert_eq!(
             world.sent(name),

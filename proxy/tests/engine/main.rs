@@ -3,6 +3,7 @@
 mod attempts;
 mod copies;
 mod downloads;
+mod flushes;
 mod gathers;
 mod pipelines;
 mod random;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::maker::Maker;
+use super::{BuildError, maker::Maker};
 use crate::{
     config::schema::Children,
     members::{Distance, Member},
@@ -50,6 +50,28 @@ impl Maker<'_, '_> {
                 Node::Leaf(_) => {}
             }
         }
+    }
+
+    /// What a command for all of these leaves goes to: copies as a whole pool, which knows who misses it. Where there are
+    /// none, the root itself knows what to answer.
+    pub(super) fn everywhere(&mut self, root: NodeId, leaves: &[NodeId]) -> Result<Vec<NodeId>, BuildError> {
+        if leaves.is_empty() {
+            return Ok(vec![root]);
+        }
+        let config = self.build.config;
+        let mut found = Vec::new();
+        for &leaf in leaves {
+            let copied = self.member_at(leaf).filter(|member| member.is_copy);
+            let pool = copied.and_then(|member| config.pools.get_key_value(&*member.pool));
+            let node = match pool {
+                Some((pool, _)) => self.pool(pool)?,
+                None => leaf,
+            };
+            if pool.is_none() || !found.contains(&node) {
+                found.push(node);
+            }
+        }
+        Ok(found)
     }
 
     /// How far the nearest leaf below is.

@@ -21,6 +21,8 @@ impl Engine {
         let (parent, landed, listener) = (flight.parent, flight.landed, flight.listener);
         let mut told = Vec::new();
         match flight.stage {
+            // A flush is not undone: where it landed nothing is left.
+            Stage::Everywhere if flight.message.is_empty() => {}
             Stage::Everywhere => tree.dialect.removal(&flight.message, &mut told),
             _ => {
                 let mut scratch = [0; 250];
