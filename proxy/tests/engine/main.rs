@@ -1,5 +1,6 @@
 //! The engine between bytes and bytes: no socket, no clock, no thread, so that every order of events can be played.
 
+mod aside;
 mod attempts;
 mod copies;
 mod downloads;
