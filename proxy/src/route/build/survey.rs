@@ -106,10 +106,13 @@ impl Maker<'_, '_> {
         let member = nodes.first().filter(|&&node| self.member_at(node).is_some());
         let nearest = member.map(|&node| self.distance(node));
         if let (Children::Pool(pool), Some(Distance::Zone | Distance::Elsewhere)) = (children, nearest) {
-            self.warnings.push(format!(
+            let warning = format!(
                 "no server of pool `{pool}` is on this host, so `nearest` reads from afar; if one is, say which with \
                  --node-address or HOST_IP"
-            ));
+            );
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
         }
     }
 }

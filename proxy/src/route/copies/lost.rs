@@ -43,8 +43,10 @@ impl Engine {
             let Some(member) = member(tree, copies, child) else {
                 continue;
             };
+            // As it was before the removal, which may find the copy gone.
+            let standing = self.views.standing(member.id);
             if let Parsed::Head(removal) = tree.dialect.request(&told, u64::MAX)
-                && self.views.standing(member.id).is_written()
+                && standing.is_written()
             {
                 self.walk(
                     tree,
@@ -57,7 +59,8 @@ impl Engine {
             }
             // One that is joining is not trusted anyway. It must not begin anew with each write: copies that return one after
             // the other would never be enough.
-            if self.views.standing(member.id) != Standing::Joining && self.views.fall(member.id) {
+            if standing != Standing::Joining && standing.is_written() {
+                self.views.fall(member.id);
                 lost = Some(Arc::clone(&member.pool));
             }
         }
