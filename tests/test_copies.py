@@ -490,3 +490,38 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing_half_done(memcached, 
         until_current(proxy, *servers)
         staying.set("k", "new")
         assert copies_of(servers, "k") == [b"new"] * 3
+
+
+@pytest.mark.parametrize("request_", [b"flush_all", b"flush_all noreply"])
+@pytest.mark.parametrize("loss", ["frozen", "killed"])
+def test_a_flush_is_owed_by_the_copy_that_misses_it(servers, proxima, loss, request_):
+    proxy = proxima(replicated(servers, {"rejoin": "repair"}))
+    lost = servers[0]
+    with proxy.raw() as client:
+        client.set("k", "old")
+        lost.freeze() if loss == "frozen" else lost.kill()
+        client.send(request_ + b"\r\n")
+        if request_ == b"flush_all":
+            assert client.line() == b"OK\r\n"
+        # Once more, now that the copy is out.
+        until_out(proxy, lost)
+        assert client.ask(b"flush_all\r\n") == b"OK\r\n"
+        assert client.get("k") is None
+        lost.thaw() if loss == "frozen" else lost.start()
+        until_current(proxy, *servers)
+        assert copies_of(servers, "k") == [None] * 3
+        client.set("k", "new")
+        assert copies_of(servers, "k") == [b"new"] * 3
+
+
+def test_too_few_copies_refuse_a_flush(servers, proxima):
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("k", "old")
+        for server in servers[:2]:
+            server.kill()
+        assert b"min_acks" in client.ask(b"flush_all\r\n")
+        for server in servers[:2]:
+            server.start()
+        until_current(proxy, *servers)
+        assert client.get("k") is None

@@ -7,9 +7,10 @@ import threading
 import pytest
 
 from harness import ports, until
-from harness.copies import until_current
+from harness.copies import until_current, until_out
 from harness.load import Load
 from harness.proxy import BINARY, Program
+from harness.relay import Relay
 
 HOSTS = [f"127.0.0.{number}" for number in range(1, 9)]
 
@@ -290,6 +291,24 @@ def test_a_pool_of_two_keeps_writing_when_one_copy_is_enough(memcached, mcrouter
         other.kill()
         until(lambda: client.ask(b"set k 0 0 3\r\nnew\r\n") == b"STORED\r\n", "writes go on")
         assert client.get("k") == b"new"
+
+
+def test_a_change_by_another_route_is_owed_too(memcached, mcrouter, cleanup):
+    servers = memcached.several(3)
+    relay = Relay(servers[0].address)
+    cleanup.callback(relay.stop)
+    copies = [relay, *servers[1:]]
+    by_majority = node_local(copies).replace('"delete": "AllSyncRoute', '"delete": "AllMajorityRoute')
+    router = mcrouter(by_majority, "--keep-writing", "--server-timeout=200")
+    assert "pool `A` is changed by AllMajorityRoute as well (`delete`)" in router.log()
+    with router.raw() as client:
+        client.set("k", "old")
+        relay.swallow()
+        assert client.ask(b"delete k\r\n") == b"DELETED\r\n"
+        until_out(router, relay)
+        relay.heal()
+        assert servers[0].get("k") == b"old"
+        assert client.get("k") is None
 
 
 def test_a_restarted_one_still_knows_which_node_missed_a_write(servers, mcrouter, tmp_path):

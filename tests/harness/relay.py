@@ -16,7 +16,7 @@ class Relay:
         self._server = server
         self._random = random.Random(1)
         self._writers = set()
-        self._delay, self._garbage = 0.0, False
+        self._delay, self._garbage, self._swallow = 0.0, False, False
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self._host, self._port = host, ports.free(host)
@@ -37,6 +37,10 @@ class Relay:
         """Passes requests on, and answers nonsense."""
         self._garbage = True
 
+    def swallow(self):
+        """Takes requests and passes none of them on."""
+        self._swallow = True
+
     def refuse(self):
         """Takes no connections, and breaks those there are; the server behind it lives on."""
         self._do(self._refuse())
@@ -48,7 +52,7 @@ class Relay:
 
     def heal(self):
         """Is faithful again."""
-        self._delay, self._garbage = 0.0, False
+        self._delay, self._garbage, self._swallow = 0.0, False, False
         if not self._listener.is_serving():
             self._do(self._listen())
 
@@ -77,7 +81,7 @@ class Relay:
             return
         both = {writer, server_writer}
         self._writers |= both
-        requests = asyncio.ensure_future(self._pump(reader, server_writer, self._as_it_is))
+        requests = asyncio.ensure_future(self._pump(reader, server_writer, self._take))
         replies = asyncio.ensure_future(self._pump(server_reader, writer, self._mistreat))
         await asyncio.wait([requests, replies], return_when=asyncio.FIRST_COMPLETED)
         for end in both:
@@ -93,8 +97,8 @@ class Relay:
         except OSError:
             pass
 
-    async def _as_it_is(self, data):
-        return data
+    async def _take(self, data):
+        return b"" if self._swallow else data
 
     async def _mistreat(self, data):
         if self._delay:

@@ -1,5 +1,7 @@
 //! The words that `by_operation` chooses by: commands of memcached's text protocol, and groups of them.
 
+use std::collections::BTreeMap;
+
 use proxima_wire::{memcache::Command, message::Class};
 
 /// Groups, with what they mean. A command's own entry wins over its group's.
@@ -24,6 +26,29 @@ pub(super) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Cl
             .filter(move |name| !is_group(name))
             .map(|command| (command, "this command")),
     )
+}
+
+/// Commands that change what a server holds. An `mg` may as well, by its flags, and is meant to read.
+pub(super) fn changes() -> impl Iterator<Item = Command> {
+    let classes = [Class::Write, Class::Delete, Class::Arithmetic, Class::Touch];
+    let of_class = |class| {
+        Command::ALL
+            .iter()
+            .copied()
+            .filter(move |command| command.class() == class)
+    };
+    classes.into_iter().flat_map(of_class)
+}
+
+/// What these entries have for a command.
+pub(super) fn entry<T>(entries: &BTreeMap<String, T>, command: Command) -> Option<&T> {
+    let of_group = || {
+        GROUPS
+            .iter()
+            .filter(|(_, commands)| commands.split(", ").any(|name| name == command.name()))
+            .find_map(|(group, _)| entries.get(*group))
+    };
+    entries.get(command.name()).or_else(of_group)
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use super::{Lane, Phase};
 use crate::{
     engine::{Engine, News, Peer},
     members::{Failure, MemberId},
-    route::ReplyTo,
 };
 
 /// Idle bulk lanes kept for the next large message.
@@ -74,16 +73,10 @@ impl Engine {
         // Before that nothing was sent that a server could still execute.
         let broken = (unanswered && matches!(lane.phase, Phase::Ready))
             .then(|| News::Broken(lane.member.clone(), lane.local));
-        if unanswered {
-            let unseen = lane.waiters.iter().any(|waiter| waiter.to == ReplyTo::Nobody);
-            let served = self.tree.names(lane.member.id) && self.views.standing(lane.member.id).is_written();
-            if unseen && served {
-                self.views.owe_everything(lane.member.id);
-                if self.views.fall(lane.member.id) {
-                    self.wishes
-                        .news
-                        .push(News::Missed(lane.member.clone(), text.to_owned()));
-                }
+        if unanswered && outcome != Outcome::ClientError {
+            let mut changes = lane.waiters.iter().filter(|waiter| waiter.changes);
+            if changes.any(|waiter| !self.notes_misses(waiter.to)) {
+                self.miss_aside(&lane.member, b"", text);
             }
         }
         for waiter in lane.waiters {

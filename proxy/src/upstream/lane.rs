@@ -52,7 +52,7 @@ pub enum Phase {
 pub struct Waiter {
     pub to: ReplyTo,
     pub command: u8,
-    /// It may change what the server holds.
+    /// It may change what a copy holds.
     pub changes: bool,
     /// Microseconds.
     pub sent: u64,

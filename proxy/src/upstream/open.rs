@@ -7,7 +7,7 @@ use proxima_wire::message::{Class, Outcome, Parsed, Request};
 use super::{Lane, Lanes, Phase, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{Change, Login, Message, Side},
+    dialect::{Change, Effect, Login, Message, Side},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -17,19 +17,29 @@ use crate::{
 /// Bytes that may wait for a server that takes none; beyond this its requests are refused.
 const LANE_BYTES: usize = 16 << 20;
 
+/// May this request change what a copy holds?
+fn changes_copy(member: &Member, request: &Request, message: &[u8]) -> bool {
+    member.is_copy
+        && request.class != Class::Read
+        && !matches!(
+            member.dialect.effect(request, message),
+            Effect::Look | Effect::LookAtHome
+        )
+}
+
 impl Engine {
     /// Hands a request to a lane of this member. `message` is the whole request, or the head of a streamed one.
     #[inline]
     pub(crate) fn send(&mut self, member: &Arc<Member>, request: &Request, message: &[u8], to: ReplyTo) {
         if !member.is_up() {
-            return self.deliver_error(to, member.dialect, Outcome::Ejected, &member.refusal());
+            return self.not_sent(member, request, message, to, Outcome::Ejected, &member.refusal());
         }
         if member.is_copy && !self.may_ask(member, request) {
             let text = format!(
                 "{} has missed writes and is not asked before it was repaired",
                 member.address
             );
-            return self.deliver_error(to, member.dialect, Outcome::Ejected, &text);
+            return self.not_sent(member, request, message, to, Outcome::Ejected, &text);
         }
         let streamed = (message.len() as u64) < request.len();
         let index = if streamed {
@@ -42,12 +52,8 @@ impl Engine {
             return;
         };
         if lane.requests().len() > LANE_BYTES {
-            return self.deliver_error(
-                to,
-                member.dialect,
-                Outcome::Overloaded,
-                "too many requests wait for this server",
-            );
+            let text = "too many requests wait for this server";
+            return self.not_sent(member, request, message, to, Outcome::Overloaded, text);
         }
         let requests = match lane.phase {
             Phase::Ready => lane.stream.filling(&mut self.spare),
@@ -73,7 +79,7 @@ impl Engine {
             *waiter = Waiter {
                 to,
                 command: request.command,
-                changes: request.class != Class::Read,
+                changes: changes_copy(member, request, message),
                 sent: now,
             };
         }
@@ -87,6 +93,25 @@ impl Engine {
             lane.active = now;
             self.uploads.push((index, generation));
         }
+    }
+
+    /// The server is not given the request. If it is a copy, it has missed a change.
+    #[cold]
+    fn not_sent(
+        &mut self,
+        member: &Arc<Member>,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+        outcome: Outcome,
+        text: &str,
+    ) {
+        if changes_copy(member, request, message) && !self.notes_misses(to) {
+            let mut scratch = [0; 250];
+            let key = member.dialect.key(request, message, &mut scratch);
+            self.miss_aside(member, key, text);
+        }
+        self.deliver_error(to, member.dialect, outcome, text);
     }
 
     fn lanes_of(&mut self, member: &Member) -> &mut Lanes {

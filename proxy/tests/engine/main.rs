@@ -1,9 +1,11 @@
 //! The engine between bytes and bytes: no socket, no clock, no thread, so that every order of events can be played.
 
+mod aside;
 mod attempts;
 mod copies;
 mod decisions;
 mod downloads;
+mod flushes;
 mod gathers;
 mod pipelines;
 mod random;

@@ -72,6 +72,11 @@ pub(crate) fn world_of(yaml: &str) -> World {
     let config = config::parse(yaml, Path::new("test"))
         .unwrap_or_else(|error| panic!("{error}\n{yaml}"))
         .config;
+    world_from(&config)
+}
+
+/// A world of a configuration that was read already.
+pub(crate) fn world_from(config: &Config) -> World {
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
         pid: 1,
@@ -91,7 +96,7 @@ pub(crate) fn world_of(yaml: &str) -> World {
         facts,
         7,
     );
-    engine.tree = Rc::new(tree(&config));
+    engine.tree = Rc::new(tree(config));
     World {
         engine,
         rival,

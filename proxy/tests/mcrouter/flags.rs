@@ -206,3 +206,44 @@ fn options_that_mcrouter_has_not() {
         assert_eq!(run(&["-p1", &two, bad]).unwrap_err().code, code, "{bad}");
     }
 }
+
+#[test]
+fn keep_writing_says_which_other_routes_change_a_pool() {
+    let aside = |policies: &str| {
+        let config = format!(
+            r#"--config={{"pools": {{"A": {{"servers": ["a:1", "b:1", "c:1"]}}}}, "route": {{"type": "OperationSelectorRoute",
+            "operation_policies": {{"set": "AllSyncRoute|Pool|A", {policies}}}}}}}"#
+        );
+        let loaded = run(&["-p1", "-p2", "--keep-writing", &config]).unwrap().loaded;
+        let grace = loaded.config.pools["A"].replicated.unwrap().grace;
+        (loaded.warnings, grace.is_zero())
+    };
+    for good in [
+        r#""get": "FailoverRoute|Pool|A""#,
+        r#""get": "AllFastestRoute|Pool|A", "delete": "PoolRoute|A""#,
+    ] {
+        assert_eq!(aside(good), (vec![], false), "{good}");
+    }
+    for (bad, said) in [
+        (
+            r#""delete": "AllMajorityRoute|Pool|A""#,
+            "AllMajorityRoute as well (`delete`)",
+        ),
+        (
+            r#""add": {"type": "FailoverRoute", "children": "Pool|A"}"#,
+            "FailoverRoute as well (`add`)",
+        ),
+        (
+            r#""incr": "LoggingRoute|HashRoute|Pool|A""#,
+            "HashRoute as well (`incr`)",
+        ),
+    ] {
+        // Once, though two ports lead there. What such a route misses of a copy that is gone nobody notes.
+        let (warnings, is_new_when_back) = aside(bad);
+        assert_eq!((warnings.len(), is_new_when_back), (1, true), "{warnings:?}");
+        assert!(
+            warnings[0].contains(&format!("pool `A` is changed by {said}")),
+            "{warnings:?}"
+        );
+    }
+}

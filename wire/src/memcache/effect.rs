@@ -22,7 +22,7 @@ pub enum Effect {
 pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
     let flag = |wanted: &[u8]| flags(request, bytes).any(|word| wanted.contains(&word[0]));
     match Command::from_u8(request.command) {
-        Some(Command::Set | Command::Delete) => Effect::Everywhere,
+        Some(Command::Set | Command::Delete | Command::FlushAll) => Effect::Everywhere,
         Some(Command::Gets) => Effect::LookAtHome,
         Some(Command::MetaGet) if flag(b"NTER") => Effect::Decide,
         Some(Command::MetaGet) if flag(b"c") => Effect::LookAtHome,
@@ -178,6 +178,7 @@ mod tests {
             ("mg a2V5 b v T30\r\n", Effect::Decide, "md a2V5 b\r\n"),
             ("set k 0 0 1\r\nx\r\n", Effect::Everywhere, ""),
             ("delete k\r\n", Effect::Everywhere, ""),
+            ("flush_all 10 noreply\r\n", Effect::Everywhere, ""),
             ("md k q\r\n", Effect::Everywhere, ""),
             ("md k I T30\r\n", Effect::Decide, "md k\r\n"),
             ("ms k 1 T9\r\nx\r\n", Effect::Everywhere, ""),

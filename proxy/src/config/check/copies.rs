@@ -1,12 +1,15 @@
 //! Pools of copies whose rule cannot be kept, or surprises.
 
+use std::collections::BTreeMap;
+
+use super::detours::{Detour, Entry, detours};
 use crate::config::{
     Complaint,
-    reading::{Index, Reading},
-    schema::{Children, Config, Replicated, Route, Source},
+    reading::{Index, Reading, Site},
+    schema::{Config, Replicated, Source},
 };
 
-/// A rule that no write can fulfil, and routes that write to some copies and tell nobody.
+/// A rule that no write can fulfil, and routes that bring a change to some copies only.
 pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for (name, pool) in &config.pools {
@@ -29,41 +32,45 @@ pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Complaint
     complaints
 }
 
-/// Rules that answer before every copy has a write, or write to one of them, would leave copies behind that are read.
+/// Changes that would leave copies behind, which are read. Each is said where the route's handle stands, or where the route
+/// begins that has it several times.
 fn half_written(config: &Config, index: &Index) -> Vec<Complaint> {
-    let is_replicated = |name: &String| {
-        config.pools.get(name).is_some_and(|pool| {
-            pool.replicated
-                .is_some_and(|replicated| replicated.decide_at_home)
-        })
-    };
-    let mut complaints = Vec::new();
-    for (name, route) in &config.routes {
-        let mut pending = vec![route];
-        while let Some(route) = pending.pop() {
-            let over = match route {
-                Route::AllMajority(Children::Pool(pool)) => Some(("all_majority", pool)),
-                Route::AllFastest(Children::Pool(pool)) => Some(("all_fastest", pool)),
-                Route::AllInitial(Children::Pool(pool)) => Some(("all_initial", pool)),
-                Route::AllAsync(Children::Pool(pool)) => Some(("all_async", pool)),
-                Route::Hash {
-                    children: Children::Pool(pool),
-                    ..
-                } => Some(("hash", pool)),
-                _ => None,
-            };
-            if let Some((handle, pool)) = over.filter(|(_, pool)| is_replicated(pool)) {
-                let problem =
-                    format!("`{handle}` over `{pool}`, which is replicated, would leave copies behind");
-                complaints.extend(index.routes.get(name).map(|site| {
-                    site.refuse(problem)
-                        .with_remedy("name the pool alone as the route, or use all_sync")
-                }));
+    let mentions: BTreeMap<(&str, &str), &Site> = index
+        .mentions
+        .iter()
+        .map(|mention| ((mention.name.as_str(), mention.site.path.as_str()), &mention.site))
+        .collect();
+    let complain = |detour: Detour<'_>| {
+        let Detour {
+            handle, over, pool, ..
+        } = detour;
+        let entry = match detour.entry {
+            Entry::Listener(number) => index.listeners.get(number),
+            Entry::Named(name) => index.routes.get(name),
+        }?;
+        let mut within = mentions
+            .range((over, entry.path.as_str())..)
+            .take_while(|((name, path), _)| *name == over && path.starts_with(&entry.path))
+            .filter(|((_, path), _)| path[entry.path.len()..].contains(&format!(".{handle}")))
+            .map(|(_, site)| *site);
+        let site = match (within.next(), within.next()) {
+            (Some(site), None) => site,
+            _ => entry,
+        };
+        let command = detour.command.name();
+        let problem = match handle {
+            "member" => {
+                format!("`{over}` alone: a `{command}` would leave the other copies of `{pool}` behind")
             }
-            pending.extend(route.children());
-        }
-    }
-    complaints
+            _ => format!(
+                "`{handle}` over `{pool}`, which is replicated: a `{command}` would leave copies behind"
+            ),
+        };
+        let remedy =
+            "name the pool alone as the route; what only reads may stand below `by_operation: {read: …}`";
+        Some(site.refuse(problem).with_remedy(remedy))
+    };
+    detours(config).into_iter().filter_map(complain).collect()
 }
 
 /// Two copies of which a majority is asked: the loss of one stops the writes, which few expect.

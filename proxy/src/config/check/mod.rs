@@ -1,12 +1,14 @@
 //! What only the whole configuration can tell, for every front door.
 
 mod copies;
+mod detours;
 mod hashes;
 mod listeners;
 mod names;
 mod nesting;
 
 pub(super) use copies::warn_of_two;
+pub(super) use detours::detours;
 pub(super) use hashes::shared_out;
 pub(super) use names::warn_of_both;
 

@@ -24,7 +24,11 @@ impl Owed {
         }
     }
 
+    /// A change that names no key is one of everything.
     pub fn add(&mut self, key: &[u8]) {
+        if key.is_empty() {
+            *self = Self::everything();
+        }
         if self.everything || self.keys.contains(key) {
             return;
         }

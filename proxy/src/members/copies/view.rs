@@ -78,7 +78,7 @@ impl Views {
         first
     }
 
-    /// The copy misses a write of this key. Returns what [`Views::is_settled`] asks for.
+    /// The copy misses a write of this key; of nobody knows what, where it is empty. Returns what [`Views::is_settled`] asks for.
     pub fn owe(&mut self, member: MemberId, key: &[u8]) -> u32 {
         let view = self.view(member);
         view.owed.add(key);
@@ -102,11 +102,6 @@ impl Views {
         if !self.standing(member).is_written() {
             self.owe(member, key);
         }
-    }
-
-    /// The copy missed nobody knows what.
-    pub fn owe_everything(&mut self, member: MemberId) {
-        self.view(member).owed = Owed::everything();
     }
 
     /// Sets what is shown to somebody who follows no proposals.

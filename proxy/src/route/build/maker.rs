@@ -22,6 +22,8 @@ pub(super) struct Maker<'m, 'a> {
     pub(super) nodes: Vec<Node>,
     /// Named routes are made once and shared.
     pub(super) named: HashMap<&'a str, NodeId>,
+    /// Pools of copies as well.
+    pub(super) copied: HashMap<&'a str, NodeId>,
     pub(super) depth: usize,
     /// How many distributions this tree has asked for: later trees take them in the same order.
     pub(super) hashes: usize,
@@ -254,7 +256,10 @@ impl<'a> Maker<'_, 'a> {
     }
 
     /// All members of a pool of copies, and those that are named no more, as they owe what they miss.
-    fn copies(&mut self, name: &str, replicated: &Replicated) -> Result<NodeId, BuildError> {
+    fn copies(&mut self, name: &'a str, replicated: &Replicated) -> Result<NodeId, BuildError> {
+        if let Some(&node) = self.copied.get(name) {
+            return Ok(node);
+        }
         let mut children = self.members(name)?;
         let named = children.len();
         for member in self.build.absent.get(name).cloned().unwrap_or_default() {
@@ -273,12 +278,14 @@ impl<'a> Maker<'_, 'a> {
             false => None,
         };
         let min_acks = replicated.acks_of(named);
-        Ok(self.push(Node::Copies(Copies {
+        let node = self.push(Node::Copies(Copies {
             children,
             nearest,
             min_acks,
             home: home.flatten(),
-        })))
+        }));
+        self.copied.insert(name, node);
+        Ok(node)
     }
 
     /// One member of a pool, by the pool's own hash.

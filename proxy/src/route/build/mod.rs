@@ -110,6 +110,7 @@ impl<'a> Build<'a> {
             registry,
             nodes: Vec::new(),
             named: HashMap::new(),
+            copied: HashMap::new(),
             depth: 0,
             hashes: 0,
             warnings: Vec::new(),
@@ -143,10 +144,11 @@ impl<'a> Build<'a> {
                     .filter_map(|&leaf| maker.member_at(leaf).cloned())
                     .collect(),
             );
+            let children = maker.everywhere(root, &leaves)?;
             broadcasts.push(maker.push(Node::Gather {
                 name: "everywhere",
                 wait: Wait::All,
-                children: leaves,
+                children,
             }));
         }
         let (nodes, warnings) = (maker.nodes, maker.warnings);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::maker::Maker;
+use super::{BuildError, maker::Maker};
 use crate::{
     config::schema::Children,
     members::{Distance, Member},
@@ -52,6 +52,28 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// What a command for all of these leaves goes to: copies as a whole pool, which knows who misses it. Where there are
+    /// none, the root itself knows what to answer.
+    pub(super) fn everywhere(&mut self, root: NodeId, leaves: &[NodeId]) -> Result<Vec<NodeId>, BuildError> {
+        if leaves.is_empty() {
+            return Ok(vec![root]);
+        }
+        let config = self.build.config;
+        let mut found = Vec::new();
+        for &leaf in leaves {
+            let copied = self.member_at(leaf).filter(|member| member.is_copy);
+            let pool = copied.and_then(|member| config.pools.get_key_value(&*member.pool));
+            let node = match pool {
+                Some((pool, _)) => self.pool(pool)?,
+                None => leaf,
+            };
+            if pool.is_none() || !found.contains(&node) {
+                found.push(node);
+            }
+        }
+        Ok(found)
+    }
+
     /// How far the nearest leaf below is.
     pub(super) fn distance(&self, node: NodeId) -> Distance {
         match &self.nodes[node.0 as usize] {
@@ -84,10 +106,13 @@ impl Maker<'_, '_> {
         let member = nodes.first().filter(|&&node| self.member_at(node).is_some());
         let nearest = member.map(|&node| self.distance(node));
         if let (Children::Pool(pool), Some(Distance::Zone | Distance::Elsewhere)) = (children, nearest) {
-            self.warnings.push(format!(
+            let warning = format!(
                 "no server of pool `{pool}` is on this host, so `nearest` reads from afar; if one is, say which with \
                  --node-address or HOST_IP"
-            ));
+            );
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
         }
     }
 }

@@ -21,6 +21,8 @@ impl Engine {
         let (parent, landed, listener) = (flight.parent, flight.landed, flight.listener);
         let mut told = Vec::new();
         match flight.stage {
+            // A flush is not undone: where it landed nothing is left.
+            Stage::Everywhere if flight.message.is_empty() => {}
             Stage::Everywhere => tree.dialect.removal(&flight.message, &mut told),
             _ => {
                 let mut scratch = [0; 250];
@@ -60,12 +62,15 @@ impl Engine {
                     ReplyTo::Nobody,
                 );
             }
-            if was_read && self.views.fall(member.id) {
-                self.views.owe_everything(member.id);
-                let why = "too few copies took a write: this proxy may be the one that is cut off";
-                self.wishes
-                    .news
-                    .push(News::Missed(Arc::clone(member), why.to_owned()));
+            if was_read {
+                // The removal may have found it gone.
+                self.views.owe(member.id, b"");
+                if self.views.fall(member.id) {
+                    let why = "too few copies took a write: this proxy may be the one that is cut off";
+                    self.wishes
+                        .news
+                        .push(News::Missed(Arc::clone(member), why.to_owned()));
+                }
             }
         }
         let text = format!(

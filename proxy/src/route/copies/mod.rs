@@ -8,6 +8,7 @@
 //!
 //! What a copy missed is noted *before* the answer leaves, and the answer waits until nobody reads that copy any more.
 
+mod aside;
 mod change;
 mod home;
 mod lost;

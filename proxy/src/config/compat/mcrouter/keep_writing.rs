@@ -1,11 +1,15 @@
 //! `--keep-writing`, which mcrouter has not: a pool that an AllSyncRoute writes to as a whole is one of copies. A lost node then
 //! stops no write, and is not read again before it was repaired.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crate::config::{
     Complaint,
-    schema::{Children, Config, Replicated, Route, Source},
+    check::detours,
+    schema::{Children, Config, Pool, Replicated, Route, Source},
 };
 
 /// Makes the pools that are written as a whole replicated ones; returns what is worth saying about that.
@@ -39,7 +43,51 @@ pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<S
         }
         pool.replicated = Some(how);
     }
+    warnings.extend(changed_aside(config));
     Ok(warnings)
+}
+
+/// Routes that change copies without waiting for all of them. Of a copy that has left its pool they notice nothing, so that it
+/// must be a new one when it returns.
+fn changed_aside(config: &mut Config) -> Vec<String> {
+    let mut found = BTreeMap::new();
+    for detour in detours(config) {
+        found
+            .entry((detour.pool.to_owned(), mcrouters_name(detour.handle)))
+            .or_insert(detour.command.name());
+    }
+    for (name, _) in found.keys() {
+        if let Some(Pool {
+            replicated: Some(replicated),
+            ..
+        }) = config.pools.get_mut(name)
+        {
+            replicated.grace = Duration::ZERO;
+        }
+    }
+    let warning = |((pool, handle), command): ((String, _), _)| {
+        format!(
+            "pool `{pool}` is changed by {handle} as well (`{command}`), which --keep-writing cannot make wait for every copy: \
+             old values may be read. Let AllSyncRoute make all changes"
+        )
+    };
+    found.into_iter().map(warning).collect()
+}
+
+fn mcrouters_name(handle: &'static str) -> &'static str {
+    match handle {
+        "hash" => "HashRoute",
+        "random" => "RandomRoute",
+        "host_id" => "HostIdRoute",
+        "all_majority" => "AllMajorityRoute",
+        "all_fastest" => "AllFastestRoute",
+        "all_initial" => "AllInitialRoute",
+        "all_async" => "AllAsyncRoute",
+        "failover" => "FailoverRoute",
+        "miss_failover" => "MissFailoverRoute",
+        "failover_with_ttl" => "FailoverWithExptimeRoute",
+        other => other,
+    }
 }
 
 fn written_as_a_whole(config: &Config) -> BTreeSet<String> {

@@ -1,0 +1,114 @@
+//! Ways by which a change comes to some copies of a replicated pool and not to all, or is answered before they have it.
+
+use std::collections::HashSet;
+
+use proxima_wire::memcache::Command;
+
+use crate::config::{
+    operations,
+    schema::{Children, Config, Route},
+};
+
+/// One such way.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::config) struct Detour<'a> {
+    /// Where the route stands that has it.
+    pub(in crate::config) entry: Entry<'a>,
+    pub(in crate::config) handle: &'static str,
+    /// What the handle stands over: the pool, or one server of it.
+    pub(in crate::config) over: &'a str,
+    pub(in crate::config) pool: &'a str,
+    /// A change that takes it.
+    pub(in crate::config) command: Command,
+}
+
+/// A route that is not part of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::config) enum Entry<'a> {
+    /// That of listener number so many.
+    Listener(usize),
+    /// The one with this name.
+    Named(&'a str),
+}
+
+/// All of them. Each change is followed from the listeners on, so that routes for reads alone are none.
+pub(in crate::config) fn detours(config: &Config) -> Vec<Detour<'_>> {
+    let mut found = Vec::new();
+    let mut known = HashSet::new();
+    for command in operations::changes() {
+        let mut seen = HashSet::new();
+        let entered = config.listeners.iter().enumerate();
+        let mut pending: Vec<(Entry<'_>, &Route)> = entered
+            .map(|(number, listener)| (Entry::Listener(number), &listener.route))
+            .collect();
+        while let Some((entry, route)) = pending.pop() {
+            match route {
+                Route::Named(name) => pending.extend(
+                    config
+                        .routes
+                        .get_key_value(name)
+                        .filter(|(name, _)| seen.insert(name.as_str()))
+                        .map(|(name, route)| (Entry::Named(name), route)),
+                ),
+                Route::ByOperation { operations, default } => {
+                    let chosen = operations::entry(operations, command).or(default.as_deref());
+                    pending.extend(chosen.map(|route| (entry, route)));
+                }
+                _ => pending.extend(route.children().into_iter().map(|route| (entry, route))),
+            }
+            if let Some((handle, over)) = aside(route)
+                && let Some((pool, _)) = config
+                    .pools
+                    .get_key_value(over.split('/').next().unwrap_or(over))
+                    .filter(|(_, pool)| pool.replicated.is_some())
+                && known.insert((entry, handle, over))
+            {
+                found.push(Detour {
+                    entry,
+                    handle,
+                    over,
+                    pool,
+                    command,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// The handle, and what it asks one by one that may be copies. `all_sync` over a pool of copies is the pool itself.
+fn aside(route: &Route) -> Option<(&'static str, &str)> {
+    let (handle, children) = match route {
+        Route::Member(member) => return member.contains('/').then_some(("member", member.as_str())),
+        Route::Hash { children, .. } => ("hash", children),
+        Route::Nearest(children) => ("nearest", children),
+        Route::Random(children) => ("random", children),
+        Route::RoundRobin(children) => ("round_robin", children),
+        Route::HostId { children, .. } => ("host_id", children),
+        Route::AllMajority(children) => ("all_majority", children),
+        Route::AllFastest(children) => ("all_fastest", children),
+        Route::AllInitial(children) => ("all_initial", children),
+        Route::AllAsync(children) => ("all_async", children),
+        Route::Failover { children, .. } => ("failover", children),
+        Route::MissFailover { children, .. } => ("miss_failover", children),
+        Route::FailoverWithTtl { failover, .. } => ("failover_with_ttl", failover),
+        Route::AllSync(_)
+        | Route::Named(_)
+        | Route::Pool(_)
+        | Route::Embedded
+        | Route::Null
+        | Route::Error(_)
+        | Route::ByOperation { .. }
+        | Route::ByPrefix { .. }
+        | Route::ByKeyPattern { .. }
+        | Route::ByRoutingPrefix { .. }
+        | Route::ModifyKey { .. }
+        | Route::ModifyTtl { .. }
+        | Route::Log(_)
+        | Route::Fault { .. } => return None,
+    };
+    match children {
+        Children::Pool(pool) => Some((handle, pool)),
+        Children::List(_) => None,
+    }
+}

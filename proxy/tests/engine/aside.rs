@@ -1,0 +1,143 @@
+//! Copies that are changed by another route than their pool, as mcrouter's configurations may: what they miss is owed.
+
+use std::time::Duration;
+
+use proxima::{
+    config::compat::mcrouter::{Start, start},
+    engine::News,
+    members::{
+        MemberId,
+        copies::{Owed, Standing},
+    },
+};
+
+use crate::{
+    copies::{greet, id},
+    world::{World, world_from},
+};
+
+const A: &str = "10.0.0.1:1";
+const B: &str = "10.0.0.2:1";
+const C: &str = "10.0.0.3:1";
+
+/// `set` by the pool, `add` and `delete` as a majority.
+fn copies() -> World {
+    let config = format!(
+        r#"{{"pools": {{"P": {{"servers": ["{A}", "{B}", "{C}"]}}}}, "route": {{"type": "OperationSelectorRoute",
+        "operation_policies": {{"set": "AllSyncRoute|Pool|P", "get": "AllFastestRoute|Pool|P",
+        "add": "AllMajorityRoute|Pool|P", "delete": "AllMajorityRoute|Pool|P"}}}}}}"#
+    );
+    let arguments = ["-p1", "--keep-writing", &format!("--config={config}")].map(str::to_owned);
+    match start(arguments) {
+        Ok(Start::Run(front)) => world_from(&front.loaded.config),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_told(world: &World, copy: MemberId) -> bool {
+    let missed = |news: &News| matches!(news, News::Missed(member, _) if member.id == copy);
+    world.engine.wishes.news.iter().any(missed)
+}
+
+/// What the worker says that the copy owes when it follows this step.
+fn owed(world: &mut World, copy: MemberId, standing: Standing) -> Owed {
+    world.engine.wishes.news.clear();
+    world.engine.follow(copy, 1, standing);
+    let found = world.engine.wishes.news.drain(..).find_map(|news| match news {
+        News::Follows { owed, .. } => Some(owed),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_copy_that_never_answers_after_the_client_has_its_reply_owes() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"delete k\r\n");
+    greet(&mut world, &[A, B, C]);
+    world.reply(A, "DELETED\r\n");
+    world.reply(B, "DELETED\r\n");
+    assert_eq!(world.heard(client), "DELETED\r\n");
+    let c = id(&world, C);
+    assert!(!is_told(&world, c), "it may still answer");
+    world.pass(Duration::from_secs(2));
+    assert!(is_told(&world, c));
+    assert_eq!(world.engine.views.standing(c), Standing::Leaving);
+    assert_eq!(owed(&mut world, c, Standing::Leaving), Owed::everything());
+}
+
+#[test]
+fn a_copy_that_is_out_owes_the_key() {
+    let mut world = copies();
+    let c = id(&world, C);
+    for standing in [Standing::Leaving, Standing::Out] {
+        world.engine.follow(c, 1, standing);
+    }
+    let client = world.client();
+    world.say(client, b"delete k\r\n");
+    greet(&mut world, &[A, B]);
+    world.reply(A, "DELETED\r\n");
+    world.reply(B, "DELETED\r\n");
+    assert_eq!(world.heard(client), "DELETED\r\n");
+    let mut key = Owed::default();
+    key.add(b"k");
+    assert_eq!(owed(&mut world, c, Standing::Joining), key);
+}
+
+#[test]
+fn a_copy_that_cannot_be_reached_owes_the_key() {
+    let mut world = copies();
+    let c = id(&world, C);
+    world.engine.tree.members()[2]
+        .health
+        .failed(proxima::members::Failure::Connection);
+    let client = world.client();
+    world.say(client, b"delete k\r\n");
+    assert!(is_told(&world, c));
+    let mut key = Owed::default();
+    key.add(b"k");
+    assert_eq!(owed(&mut world, c, Standing::Leaving), key);
+}
+
+#[test]
+fn a_read_that_is_not_answered_is_no_debt() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    greet(&mut world, &[A, B, C]);
+    world.reply(A, "END\r\n");
+    assert_eq!(world.heard(client), "END\r\n");
+    world.pass(Duration::from_secs(2));
+    let c = id(&world, C);
+    assert!(!is_told(&world, c));
+    assert_eq!(world.engine.views.standing(c), Standing::Current);
+}
+
+#[test]
+fn a_change_on_another_lane_of_a_copy_that_leaves_is_owed() {
+    let mut world = copies();
+    let (uploader, client) = (world.client(), world.client());
+    world.say(uploader, b"add large 0 0 100000\r\n");
+    greet(&mut world, &[A, B, C]);
+    world.say(uploader, &[b'x'; 100_000]);
+    world.say(uploader, b"\r\n");
+    let c = id(&world, C);
+    world.say(client, b"set small 0 0 1\r\nx\r\n");
+    let shared = world.lane(C);
+    world.leave(shared);
+    assert_eq!(world.engine.views.standing(c), Standing::Leaving);
+    assert_eq!(owed(&mut world, c, Standing::Leaving), Owed::everything());
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_of_a_value_makes_no_debt() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"add large 0 0 100000\r\nxxx");
+    greet(&mut world, &[A, B, C]);
+    world.leave(client);
+    for name in [A, B, C] {
+        assert!(!is_told(&world, id(&world, name)), "{name}");
+    }
+}

@@ -1,0 +1,139 @@
+//! `flush_all` at pools of copies: a change of all that they hold.
+
+use proxima::{
+    engine::News,
+    members::copies::{Owed, Standing},
+};
+
+use crate::{
+    copies::{copies, greet, id},
+    world::{World, world, world_of},
+};
+
+/// What the worker says that the copy owes when it follows this step.
+fn owed(world: &mut World, name: &str, standing: Standing) -> Owed {
+    let copy = id(world, name);
+    world.engine.wishes.news.clear();
+    world.engine.follow(copy, 1, standing);
+    let found = world.engine.wishes.news.drain(..).find_map(|news| match news {
+        News::Follows { owed, .. } => Some(owed),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+fn follow(world: &mut World, name: &str, standings: &[Standing]) {
+    let copy = id(world, name);
+    for &standing in standings {
+        world.engine.follow(copy, 1, standing);
+    }
+}
+
+#[test]
+fn a_copy_that_is_out_owes_everything() {
+    for request in ["flush_all\r\n", "flush_all 10\r\n", "flush_all noreply\r\nmn\r\n"] {
+        let mut world = copies();
+        follow(&mut world, "c", &[Standing::Leaving, Standing::Out]);
+        let client = world.client();
+        world.say(client, request.as_bytes());
+        greet(&mut world, &["a", "b"]);
+        let sent = request.replace(" noreply\r\nmn", "");
+        for name in ["a", "b"] {
+            assert_eq!(world.sent(name), sent);
+            world.reply(name, "OK\r\n");
+        }
+        let expected = if request.contains("noreply") {
+            "MN\r\n"
+        } else {
+            "OK\r\n"
+        };
+        assert_eq!(world.heard(client), expected, "{request:?}");
+        assert_eq!(owed(&mut world, "c", Standing::Joining), Owed::everything());
+    }
+}
+
+#[test]
+fn one_that_misses_it_owes_everything_and_is_waited_for_until_it_is_out() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"flush_all\r\n");
+    greet(&mut world, &["a", "b", "c"]);
+    world.reply("a", "OK\r\n");
+    world.reply("b", "OK\r\n");
+    assert_eq!(world.heard(client), "");
+    let lane = world.lane("c");
+    world.leave(lane);
+    assert_eq!(world.heard(client), "", "somebody may still read the copy");
+    assert_eq!(owed(&mut world, "c", Standing::Leaving), Owed::everything());
+    follow(&mut world, "c", &[Standing::Out]);
+    world.turn();
+    assert_eq!(world.heard(client), "OK\r\n");
+}
+
+#[test]
+fn too_few_copies_refuse_it_and_no_key_is_deleted_for_that() {
+    let mut world = copies();
+    for name in ["b", "c"] {
+        follow(&mut world, name, &[Standing::Leaving, Standing::Out]);
+    }
+    let client = world.client();
+    world.say(client, b"flush_all\r\n");
+    greet(&mut world, &["a"]);
+    assert_eq!(world.sent("a"), "flush_all\r\n");
+    world.reply("a", "OK\r\n");
+    let answer = world.heard(client);
+    assert!(
+        answer.starts_with("SERVER_ERROR only 1 of the 2 copies"),
+        "{answer:?}"
+    );
+    assert_eq!(world.sent("a"), "");
+}
+
+#[test]
+fn one_that_refuses_it_is_heard() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"flush_all\r\n");
+    greet(&mut world, &["a", "b", "c"]);
+    for (name, reply) in [
+        ("a", "OK\r\n"),
+        ("b", "CLIENT_ERROR flush_all not allowed\r\n"),
+        ("c", "OK\r\n"),
+    ] {
+        world.reply(name, reply);
+    }
+    assert_eq!(world.heard(client), "CLIENT_ERROR flush_all not allowed\r\n");
+}
+
+#[test]
+fn it_comes_once_to_every_copy_and_to_the_other_pools_as_before() {
+    let pools = "pools:\n  p: {replicated: true, servers: [{address: 10.0.0.1:1, name: a}, {address: 10.0.0.2:1, name: b}]}\n  \
+                 q: {servers: [{address: 10.0.0.4:1, name: d}]}\n";
+    let routes = [
+        "{by_prefix: {prefixes: {x: q}, default: p}}",
+        "{by_operation: {read: {nearest: p}, write: {by_prefix: {prefixes: {x: q}, default: {all_sync: p}}}}}",
+        // Its pool is no route here at all.
+        "{by_operation: {read: {failover: [{nearest: p}, q]}}}",
+    ];
+    for route in routes {
+        let mut world = world_of(&format!(
+            "{pools}listeners: [{{address: \"127.0.0.1:1\", route: {route}}}]\n"
+        ));
+        let client = world.client();
+        world.say(client, b"flush_all\r\n");
+        greet(&mut world, &["a", "b"]);
+        for name in ["a", "b", "d"] {
+            assert_eq!(world.sent(name), "flush_all\r\n", "{route}");
+            world.reply(name, "OK\r\n");
+        }
+        assert_eq!(world.heard(client), "OK\r\n", "{route}");
+    }
+}
+
+#[test]
+fn where_there_is_nothing_to_flush_it_is_done() {
+    let mut world = world("null");
+    let client = world.client();
+    world.say(client, b"flush_all\r\n");
+    assert_eq!(world.heard(client), "OK\r\n");
+}
