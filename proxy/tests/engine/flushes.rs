@@ -73,14 +73,17 @@ fn one_that_misses_it_owes_everything_and_is_waited_for_until_it_is_out() {
 #[test]
 fn too_few_copies_refuse_it_and_no_key_is_deleted_for_that() {
     let mut world = copies();
-    for name in ["b", "c"] {
-        follow(&mut world, name, &[Standing::Leaving, Standing::Out]);
-    }
     let client = world.client();
     world.say(client, b"flush_all\r\n");
-    greet(&mut world, &["a"]);
+    greet(&mut world, &["a", "b", "c"]);
     assert_eq!(world.sent("a"), "flush_all\r\n");
     world.reply("a", "OK\r\n");
+    for name in ["b", "c"] {
+        let lane = world.lane(name);
+        world.leave(lane);
+        follow(&mut world, name, &[Standing::Leaving, Standing::Out]);
+    }
+    world.turn();
     let answer = world.heard(client);
     assert!(
         answer.starts_with("SERVER_ERROR only 1 of the 2 copies"),
