@@ -207,7 +207,7 @@ impl Flights {
         }
     }
 
-    /// All of them, by index and generation.
+    /// All of them, with their indices.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flight)> {
         self.slab.iter().map(|(index, flight)| (index as u32, flight))
     }

@@ -12,7 +12,7 @@ use proxima::{
 };
 
 use crate::{
-    copies::{greet, id},
+    copies::{greet, id, owed},
     world::{World, world_from},
 };
 
@@ -39,17 +39,6 @@ fn is_told(world: &World, copy: MemberId) -> bool {
     world.engine.wishes.news.iter().any(missed)
 }
 
-/// What the worker says that the copy owes when it follows this step.
-fn owed(world: &mut World, copy: MemberId, standing: Standing) -> Owed {
-    world.engine.wishes.news.clear();
-    world.engine.follow(copy, 1, standing);
-    let found = world.engine.wishes.news.drain(..).find_map(|news| match news {
-        News::Follows { owed, .. } => Some(owed),
-        _ => None,
-    });
-    found.unwrap()
-}
-
 #[test]
 fn a_copy_that_never_answers_after_the_client_has_its_reply_owes() {
     let mut world = copies();
@@ -64,7 +53,7 @@ fn a_copy_that_never_answers_after_the_client_has_its_reply_owes() {
     world.pass(Duration::from_secs(2));
     assert!(is_told(&world, c));
     assert_eq!(world.engine.views.standing(c), Standing::Leaving);
-    assert_eq!(owed(&mut world, c, Standing::Leaving), Owed::everything());
+    assert_eq!(owed(&mut world, C, Standing::Leaving), Owed::everything());
 }
 
 #[test]
@@ -82,7 +71,7 @@ fn a_copy_that_is_out_owes_the_key() {
     assert_eq!(world.heard(client), "DELETED\r\n");
     let mut key = Owed::default();
     key.add(b"k");
-    assert_eq!(owed(&mut world, c, Standing::Joining), key);
+    assert_eq!(owed(&mut world, C, Standing::Joining), key);
 }
 
 #[test]
@@ -97,7 +86,7 @@ fn a_copy_that_cannot_be_reached_owes_the_key() {
     assert!(is_told(&world, c));
     let mut key = Owed::default();
     key.add(b"k");
-    assert_eq!(owed(&mut world, c, Standing::Leaving), key);
+    assert_eq!(owed(&mut world, C, Standing::Leaving), key);
 }
 
 #[test]
@@ -127,7 +116,7 @@ fn a_change_on_another_lane_of_a_copy_that_leaves_is_owed() {
     let shared = world.lane(C);
     world.leave(shared);
     assert_eq!(world.engine.views.standing(c), Standing::Leaving);
-    assert_eq!(owed(&mut world, c, Standing::Leaving), Owed::everything());
+    assert_eq!(owed(&mut world, C, Standing::Leaving), Owed::everything());
 }
 
 #[test]

@@ -1,26 +1,11 @@
 //! `flush_all` at pools of copies: a change of all that they hold.
 
-use proxima::{
-    engine::News,
-    members::copies::{Owed, Standing},
-};
+use proxima::members::copies::{Owed, Standing};
 
 use crate::{
-    copies::{copies, greet, id},
+    copies::{copies, greet, id, owed},
     world::{World, world, world_of},
 };
-
-/// What the worker says that the copy owes when it follows this step.
-fn owed(world: &mut World, name: &str, standing: Standing) -> Owed {
-    let copy = id(world, name);
-    world.engine.wishes.news.clear();
-    world.engine.follow(copy, 1, standing);
-    let found = world.engine.wishes.news.drain(..).find_map(|news| match news {
-        News::Follows { owed, .. } => Some(owed),
-        _ => None,
-    });
-    found.unwrap()
-}
 
 fn follow(world: &mut World, name: &str, standings: &[Standing]) {
     let copy = id(world, name);

@@ -84,9 +84,8 @@ pub(in crate::config) fn warn_of_two(config: &Config, cx: &mut Reading) {
             cx.warn(
                 at,
                 format!(
-                    "pool `{name}` has two copies, and a majority of two is two: while one is down, writes are refused, and \
-                     after the first refused one reads fail, too, until it is back, and the copy that stayed is emptied. With \
-                     `replicated: {{min_acks: 1}}` both go on"
+                    "pool `{name}` has {}. With `replicated: {{min_acks: 1}}` both go on",
+                    Replicated::TWO
                 ),
             );
         }

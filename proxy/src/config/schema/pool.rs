@@ -65,6 +65,10 @@ impl Replicated {
         decide_at_home: true,
     };
 
+    /// What a pool has whose majority is all of it, in words that go on with how to ask for less.
+    pub const TWO: &str = "two copies, and a majority of two is two: while one is down, writes are refused, and after the \
+                           first refused one reads fail, too, until it is back, and the copy that stayed is emptied";
+
     /// Copies of `pool` that must have taken a write.
     pub fn acks_of(&self, pool: usize) -> usize {
         self.min_acks.map_or(pool / 2 + 1, |acks| acks as usize).max(1)

@@ -6,7 +6,7 @@ use tokio::{task::spawn_blocking, time::sleep_until};
 
 use super::{Note, STRAYS, copies_of};
 use crate::{
-    config::schema::Source,
+    config::schema::{Replicated, Source},
     control::{Proxy, State},
     members::{
         Member, MemberId,
@@ -60,7 +60,7 @@ impl Proxy {
                 let had = copies_of(before).filter(|member| *member.pool == **name).count();
                 let told = matches!(pool.source, Source::Static(_)); // when it was read
                 if size == 2 && had != 2 && replicated.min_acks.is_none() && !told {
-                    tracing::warn!(pool = %name, "has two copies, and a majority of two is two: while one is down, writes are refused, and after the first refused one reads fail, too, until it is back, and the copy that stayed is emptied; with min_acks 1 both go on");
+                    tracing::warn!(pool = %name, "has {}; with min_acks 1 both go on", Replicated::TWO);
                 }
                 state
                     .copies

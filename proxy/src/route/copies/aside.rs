@@ -29,6 +29,11 @@ impl Engine {
             return;
         }
         self.views.owe(member.id, key);
+        self.fall(member, why);
+    }
+
+    /// This worker reads the copy no more, and tells the control thread, unless it has done so before.
+    pub(super) fn fall(&mut self, member: &Arc<Member>, why: &str) {
         if self.views.fall(member.id) {
             self.wishes
                 .news

@@ -8,7 +8,7 @@ use crate::{
     dialect::Effect,
     engine::Engine,
     members::copies::Claim,
-    route::{Node, NodeId, ReplyTo, Tree, flight::Stage, step::Origin},
+    route::{Node, NodeId, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
     timer::Timer,
 };
 
@@ -17,7 +17,13 @@ const AGAIN: u64 = 500;
 /// Other workers' changes of a key are waited for this long, which is longer than any of them takes: microseconds.
 const TURN: u64 = 60_000_000;
 
+/// Does one copy decide what becomes of this change?
+fn is_decided(tree: &Tree, copies: &Copies, request: &Request, message: &[u8]) -> bool {
+    copies.home.is_some() && tree.dialect.effect(request, message) == Effect::Decide
+}
+
 impl Engine {
+    /// Begins a change of all copies.
     pub(super) fn change(
         &mut self,
         tree: &Rc<Tree>,
@@ -34,14 +40,14 @@ impl Engine {
         let mut claim = self.claimant.claim(&key);
         // The rest of a value that is still on its way cannot be kept until the key's turn comes.
         let goes = claim.ask() || (message.len() as u64) < request.len();
-        let everywhere = copies.home.is_none() || tree.dialect.effect(request, message) == Effect::Everywhere;
+        let decided = is_decided(tree, copies, request, message);
         let (index, flight) = self
             .flights
             .open(to, Rc::clone(tree), node, origin.listener, request, 0);
         let generation = flight.generation();
         flight.since = self.now;
         flight.claim = Some(claim);
-        if goes && everywhere {
+        if goes && !decided {
             // All that may be needed again is the key.
             flight.message.extend_from_slice(&key);
             self.key = key;
@@ -103,9 +109,7 @@ impl Engine {
             let text = "other changes of this key have not ended";
             return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
         }
-        if copies.home.is_some()
-            && tree.dialect.effect(&flight.request, &flight.message) != Effect::Everywhere
-        {
+        if is_decided(&tree, copies, &flight.request, &flight.message) {
             return self.find_home(index, generation);
         }
         let (request, listener) = (flight.request, flight.listener);

@@ -72,7 +72,7 @@ impl Engine {
 
     /// A home's reply is too large to be held (the value that a `gat` reads): it is passed on at once, and so is what the
     /// others are told. None: it is no home's, and short answers are due.
-    pub(in crate::route) fn claim_decided(
+    pub(in crate::route) fn pass_decided(
         &mut self,
         tree: &Rc<Tree>,
         copies: &Copies,

@@ -6,8 +6,8 @@ use proxima_wire::message::{Outcome, Parsed};
 
 use super::member;
 use crate::{
-    engine::{Engine, News},
-    members::copies::Standing,
+    engine::Engine,
+    members::{Member, copies::Standing},
     route::{ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
 };
 
@@ -36,22 +36,16 @@ impl Engine {
             listener,
             dialect: tree.dialect,
         };
-        let reached: Vec<usize> = (0..copies.children.len())
+        let reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter(|&child| !missed.iter().any(|&(other, _)| other as usize == child))
-            .filter(|&child| {
-                let member = member(tree, copies, child);
-                member.is_some_and(|member| self.views.standing(member.id).is_written())
-            })
+            .filter_map(|child| Some((child, member(tree, copies, child)?)))
+            .filter(|(_, member)| self.views.standing(member.id).is_written())
             .collect();
         // Copies that return one after the other are all joining, and not read: they must not begin anew with each write.
-        let was_read = reached.iter().any(|&child| {
-            let member = member(tree, copies, child);
-            member.is_some_and(|member| self.views.standing(member.id) != Standing::Joining)
-        });
-        for child in reached {
-            let Some(member) = member(tree, copies, child) else {
-                continue;
-            };
+        let was_read = reached
+            .iter()
+            .any(|(_, member)| self.views.standing(member.id) != Standing::Joining);
+        for (child, member) in reached {
             if let Parsed::Head(removal) = tree.dialect.request(&told, u64::MAX) {
                 self.walk(
                     tree,
@@ -63,14 +57,8 @@ impl Engine {
                 );
             }
             if was_read {
-                // The removal may have found it gone.
-                self.views.owe(member.id, b"");
-                if self.views.fall(member.id) {
-                    let why = "too few copies took a write: this proxy may be the one that is cut off";
-                    self.wishes
-                        .news
-                        .push(News::Missed(Arc::clone(member), why.to_owned()));
-                }
+                let why = "too few copies took a write: this proxy may be the one that is cut off";
+                self.miss_aside(member, b"", why);
             }
         }
         let text = format!(

@@ -1,7 +1,5 @@
 //! A copy that comes back decides the values of its keys again, but not before what was decided in its place has ended.
 
-use std::rc::Rc;
-
 use super::member;
 use crate::{
     engine::{Engine, News},
@@ -48,12 +46,12 @@ impl Engine {
             .iter()
             .filter(|(_, flight)| decides(flight.stage))
             .filter(|(_, flight)| {
-                let tree = Rc::clone(&flight.tree);
-                let Node::Copies(copies) = tree.node(flight.node) else {
+                let Node::Copies(copies) = flight.tree.node(flight.node) else {
                     return false;
                 };
                 (0..copies.children.len())
-                    .any(|child| member(&tree, copies, child).is_some_and(|m| m.id == id))
+                    .filter_map(|child| member(&flight.tree, copies, child))
+                    .any(|member| member.id == id)
             })
             .map(|(index, flight)| (index, flight.generation()))
             .collect()

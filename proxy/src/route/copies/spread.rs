@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 
 use super::{PATIENCE, member};
 use crate::{
-    engine::{Engine, News},
+    engine::Engine,
     members::{Member, MemberId, copies::Standing},
     route::{Node, Tree, flight::Stage, step::Origin, tree::Copies},
 };
@@ -110,11 +110,7 @@ impl Engine {
         };
         let outs = self.views.owe(member.id, &key);
         flight.missed.push((child as u32, Some(outs)));
-        if self.views.fall(member.id) {
-            self.wishes
-                .news
-                .push(News::Missed(Arc::clone(member), why.to_owned()));
-        }
+        self.fall(member, why);
     }
 
     /// A copy has answered, or will not.

@@ -31,13 +31,14 @@ pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<S
         };
         match (servers.len(), how.min_acks) {
             (servers, Some(acks)) if acks as usize > servers => {
-                let problem = format!("--keep-writing={acks} of pool `{name}` with {servers} servers: every write would be refused");
+                let problem = format!(
+                    "--keep-writing={acks} of pool `{name}` with {servers} servers: every write would be refused"
+                );
                 return Err(Complaint::whole(problem).with_remedy("ask for as many as there are, or fewer"));
             }
             (2, None) => warnings.push(format!(
-                "pool `{name}` has two copies, and a majority of two is two: while one is down, writes are refused, and after \
-                 the first refused one reads fail, too, until it is back, and the copy that stayed is emptied. With --keep-writing=1 \
-                 both go on"
+                "pool `{name}` has {}. With --keep-writing=1 both go on",
+                Replicated::TWO
             )),
             _ => {}
         }
