@@ -118,6 +118,21 @@ def test_writers_that_race_leave_equal_copies(servers, proxima):
         assert len(set(copies_of(servers, f"k{key}"))) == 1
 
 
+@pytest.mark.parametrize("workers", [1, 4])
+def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, proxima, workers):
+    """A streamed value has lanes of its own, which keep no order with those of small ones, not even in one worker."""
+    proxy = proxima(replicated(servers, workers=workers))
+
+    def write(client, number):
+        value = b"%d" % number * (1 if number % 2 else 100_000)
+        for key in range(60):
+            assert client.ask(b"set k%d 0 0 %d\r\n%b\r\n" % (key, len(value), value)) == b"STORED\r\n"
+
+    together(proxy, write)
+    for key in range(60):
+        assert len(set(copies_of(servers, f"k{key}"))) == 1
+
+
 def test_the_next_copy_decides_when_a_home_is_lost(servers, proxima):
     proxy = proxima(replicated(servers))
     keys = range(12)

@@ -75,6 +75,8 @@ pub struct Engine {
     pub lent: Range<usize>,
     /// Bulk lanes that the request being dispatched was given.
     pub(crate) uploads: Vec<(u32, u32)>,
+    /// Changes of copies that it has begun, if it is streamed: flights whose key is not claimed yet.
+    pub(crate) turns: Vec<(u32, u32)>,
     /// Process-wide facts that `stats` reports.
     pub facts: Facts,
 }
@@ -185,6 +187,7 @@ impl Engine {
             key: Vec::new(),
             lent: 0..0,
             uploads: Vec::new(),
+            turns: Vec::new(),
             facts,
         }
     }

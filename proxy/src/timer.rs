@@ -1,20 +1,28 @@
-//! Requests that a route holds back until a certain time.
+//! What waits until a certain time.
 
 use std::cmp::Ordering;
 
-/// Wakes a flight.
+/// Wakes what waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
     /// Microseconds of the worker's clock.
     pub due: u64,
-    pub flight: u32,
-    pub generation: u32,
+    pub wakes: Sleeper,
+}
+
+/// Who is woken; of one kind, at one time, the older first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sleeper {
+    /// A request that a route holds back.
+    Flight { generation: u32, index: u32 },
+    /// A client whose value waits for its key's turn.
+    Client { generation: u32, index: u32 },
 }
 
 impl Ord for Timer {
     /// The earliest is the greatest: a binary heap gives it first.
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.due, other.generation).cmp(&(self.due, self.generation))
+        (other.due, other.wakes).cmp(&(self.due, self.wakes))
     }
 }
 

@@ -81,6 +81,10 @@ pub struct Upload {
     pub remaining: u64,
     /// Bulk lanes that take them: index and generation.
     pub lanes: Vec<(u32, u32)>,
+    /// Changes of copies that wait for their key's turn: index and generation of flights.
+    pub turns: Vec<(u32, u32)>,
+    /// Microseconds: since when its last byte waits for that.
+    pub due: Option<u64>,
     /// The tree it began in.
     pub tree: Rc<Tree>,
 }

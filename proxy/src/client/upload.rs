@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Request};
 use super::{Client, Upload, session::REMOVED};
 use crate::{
     engine::{Engine, Peer},
-    route::{ReplyTo, Tree},
+    route::{ReplyTo, Tree, Turn},
 };
 
 /// A server that takes an upload this slowly makes its client wait.
@@ -48,6 +48,7 @@ impl Engine {
             .slots
             .push(request.command, request.is_quiet, false, self.now);
         self.uploads.clear();
+        self.turns.clear();
         self.dispatch(
             tree,
             root,
@@ -61,11 +62,13 @@ impl Engine {
                 seq,
             },
         );
-        let lanes = std::mem::take(&mut self.uploads);
+        let (lanes, turns) = (std::mem::take(&mut self.uploads), self.take_turns());
         if let Some(client) = self.clients.get_mut(index as usize) {
             client.upload = Some(Box::new(Upload {
                 remaining: request.body,
                 lanes,
+                turns,
+                due: None,
                 tree: Rc::clone(tree),
             }));
         }
@@ -94,7 +97,15 @@ impl Engine {
             client.stalled = true;
             return 0;
         }
-        let used = upload.remaining.min(bytes.len() as u64) as usize;
+        let open = upload.remaining - u64::from(!upload.turns.is_empty());
+        if open == 0 && !bytes.is_empty() {
+            return if self.has_turn(index) {
+                self.pass_on(index, bytes)
+            } else {
+                0
+            };
+        }
+        let used = open.min(bytes.len() as u64) as usize;
         upload.remaining -= used as u64;
         let done = upload.remaining == 0;
         let targets = upload.lanes.clone();
@@ -116,6 +127,33 @@ impl Engine {
             }
         }
         used
+    }
+}
+
+impl Engine {
+    /// Has the time of its last byte come? Else the client waits; too long, and it is closed.
+    fn has_turn(&mut self, index: u32) -> bool {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
+        let Some(upload) = &mut client.upload else {
+            return false;
+        };
+        let (generation, since) = (client.generation, *upload.due.get_or_insert(self.now));
+        let turns = std::mem::take(&mut upload.turns);
+        match self.turn((index, generation), &turns, since) {
+            Turn::Now => return true,
+            Turn::Never => self.close_client(index, true),
+            Turn::Later => {
+                if let Some(client) = self.clients.get_mut(index as usize)
+                    && let Some(upload) = &mut client.upload
+                {
+                    upload.turns = turns;
+                    client.stalled = true;
+                }
+            }
+        }
+        false
     }
 }
 

@@ -15,7 +15,7 @@ mod step;
 mod together;
 mod tree;
 
-pub(crate) use self::copies::Opening;
+pub(crate) use self::copies::{Opening, Turn};
 pub(crate) use self::together::{Ahead, TOGETHER};
 pub use self::{
     build::{Build, BuildError, Built},

@@ -10,7 +10,7 @@ use crate::{
     dialect::{Change, Dialect},
     engine::Engine,
     near::embedded,
-    timer::Timer,
+    timer::{Sleeper, Timer},
 };
 
 /// Where a request came from: what every step of its walk needs and none changes.
@@ -309,8 +309,7 @@ impl Engine {
                 };
                 self.timers.push(Timer {
                     due: self.now.saturating_add(micros),
-                    flight: index,
-                    generation,
+                    wakes: Sleeper::Flight { generation, index },
                 });
             }
         }
@@ -337,7 +336,16 @@ impl Engine {
     pub fn run_timers(&mut self) {
         while let Some(timer) = self.timers.peek().copied().filter(|timer| timer.due <= self.now) {
             self.timers.pop();
-            let Some(flight) = self.flights.get(timer.flight, timer.generation) else {
+            let (index, generation) = match timer.wakes {
+                Sleeper::Flight { index, generation } => (index, generation),
+                Sleeper::Client { index, generation } => {
+                    if self.client(index, generation).is_some() {
+                        self.requeue(index);
+                    }
+                    continue;
+                }
+            };
+            let Some(flight) = self.flights.get(index, generation) else {
                 continue;
             };
             let (tree, node, request, listener) = (
@@ -349,7 +357,7 @@ impl Engine {
             let child = match tree.node(node) {
                 Node::Wrap { child, .. } => child,
                 Node::Copies(_) => {
-                    self.go_on(timer.flight, timer.generation);
+                    self.go_on(index, generation);
                     continue;
                 }
                 _ => continue,
@@ -357,7 +365,7 @@ impl Engine {
             // A copy: the reply may come within the walk, and the flight needs its message for it.
             let mut message = std::mem::take(&mut self.resend);
             message.extend_from_slice(&flight.message);
-            let to = self.flights.child(timer.flight, 0);
+            let to = self.flights.child(index, 0);
             let origin = Origin {
                 listener,
                 dialect: tree.dialect,

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use proxima::client::{BULK_LANES, HIGH_WATER};
 
-use crate::world::{World, world};
+use crate::{
+    copies::{copies, greet},
+    world::{World, world},
+};
 
 const SIZE: usize = 2 << 20;
 
@@ -234,4 +237,56 @@ fn a_client_that_waits_for_a_slow_server_is_not_slow_itself() {
     assert_eq!(world.seats[client].closed, None);
     world.reply("a", "STORED\r\n");
     assert_eq!(world.heard(client), "STORED\r\n");
+}
+
+#[test]
+fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
+    let mut world = copies();
+    let (client, other) = (world.client(), world.client());
+    let request = set();
+    world.say(client, &request.as_bytes()[..100_000]);
+    greet(&mut world, &["a", "b", "c"]);
+    let mut rival = world.rival.claim(b"k");
+    assert!(
+        rival.ask(),
+        "a client in the middle of a value keeps nobody waiting"
+    );
+    say_in_pieces(&mut world, client, &request[100_000..]);
+    world.pass(Duration::from_millis(100));
+    for name in ["a", "b", "c"] {
+        assert!(world.sent(name) == request[..request.len() - 1], "{name}");
+    }
+    drop(rival);
+    world.pass(Duration::from_millis(1));
+    // Now it has the key for itself: lanes of one worker overtake each other, too.
+    world.say(other, b"set k 0 0 1\r\ny\r\n");
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.sent(name), "\n");
+        world.reply(name, "STORED\r\n");
+    }
+    assert_eq!(world.heard(client), "STORED\r\n");
+    world.pass(Duration::from_millis(1));
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.sent(name), "set k 0 0 1\r\ny\r\n");
+        world.reply(name, "STORED\r\n");
+    }
+    assert_eq!(world.heard(other), "STORED\r\n");
+    assert!(world.rival.claim(b"k").ask());
+    assert!(world.engine.flights.is_empty());
+}
+
+#[test]
+fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
+    let mut world = copies();
+    let client = world.client();
+    let mut rival = world.rival.claim(b"k");
+    assert!(rival.ask());
+    world.say(client, &set().as_bytes()[..100_000]);
+    greet(&mut world, &["a", "b", "c"]);
+    say_in_pieces(&mut world, client, &set()[100_000..]);
+    world.pass(Duration::from_millis(1));
+    world.leave(client);
+    drop(rival);
+    assert!(world.rival.claim(b"k").ask());
+    assert!(world.engine.flights.is_empty());
 }

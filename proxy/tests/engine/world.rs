@@ -85,7 +85,7 @@ pub(crate) fn world_from(config: &Config) -> World {
         worker: 0,
     };
     let register = Arc::new(Register::new(1));
-    let claims = Arc::new(Claims::new(2, [1, 2, 3, 4]));
+    let claims = Arc::new(Claims::new([1, 2, 3, 4]));
     let rival = Claimant::new(Arc::clone(&claims), 1);
     let mut engine = Engine::new(
         &Memcache::PLAIN,

@@ -4,7 +4,9 @@
 //! the way to one copy, and not on the way to another, would leave copies that differ for good, without any failure. So a
 //! worker claims the key first, and gives the claim back when every copy has the change or is out: who reads a value at its
 //! home and changes it through another worker finds that change behind this one, everywhere. Changes through one worker
-//! share its claim, for its lanes keep their order.
+//! share its claim, for its lanes keep their order. A value that is streamed has lanes of its own: it takes its key alone,
+//! and only for its last byte, before which no server does anything. A client that dawdles in the middle of a value so
+//! keeps nobody waiting.
 //!
 //! A claim is a word in a table that all workers share, found by the key's hash: taking and giving back are one atomic
 //! operation each. Keys that share a word wait for each other for nothing, which is rare and short. Who waits is next in
@@ -23,9 +25,11 @@ use ahash::RandomState;
 /// Words: half a megabyte; with a hundred changes under way one in 650 waits for a key that is not its own.
 const WORDS: usize = 1 << 16;
 
+/// Beside the number of changes: they are of one streamed value.
+const ALONE: u32 = 1 << 31;
+
 /// The claims of all workers of this process.
 pub struct Claims {
-    /// Empty where one worker is alone: it need not wait for anybody.
     words: Box<[AtomicU64]>,
     hasher: RandomState,
 }
@@ -35,6 +39,8 @@ pub struct Claims {
 struct Word {
     owner: u16,
     next: u16,
+    /// By no other than the streamed value that has it.
+    alone: bool,
     changes: u32,
 }
 
@@ -43,21 +49,24 @@ impl Word {
         Self {
             owner: (bits >> 48) as u16,
             next: (bits >> 32) as u16,
-            changes: bits as u32,
+            alone: bits as u32 & ALONE != 0,
+            changes: bits as u32 & !ALONE,
         }
     }
 
     const fn bits(self) -> u64 {
-        (self.owner as u64) << 48 | (self.next as u64) << 32 | self.changes as u64
+        let changes = self.changes | if self.alone { ALONE } else { 0 };
+        (self.owner as u64) << 48 | (self.next as u64) << 32 | changes as u64
     }
 
     /// After `worker` has asked for it, and whether it got it.
-    fn asked(self, worker: u16) -> (Self, bool) {
+    fn asked(self, worker: u16, alone: bool) -> (Self, bool) {
         let is_free = self.changes == 0;
         if is_free && (self.next == 0 || self.next == worker) {
             let taken = Self {
                 owner: worker,
                 next: 0,
+                alone,
                 changes: 1,
             };
             return (taken, true);
@@ -65,7 +74,7 @@ impl Word {
         if self.next != 0 {
             return (self, false);
         }
-        if self.owner == worker {
+        if self.owner == worker && !alone && !self.alone {
             let changes = self.changes + 1;
             return (Self { changes, ..self }, true);
         }
@@ -73,14 +82,22 @@ impl Word {
     }
 
     /// After one change of the owner has ended.
-    const fn given_back(self) -> Self {
+    fn given_back(self) -> Self {
         let changes = self.changes.saturating_sub(1);
-        let owner = if changes == 0 { 0 } else { self.owner };
-        Self {
-            owner,
-            changes,
-            ..self
+        if changes > 0 {
+            return Self { changes, ..self };
         }
+        let next = self.next;
+        Self {
+            next,
+            ..Self::default()
+        }
+    }
+
+    /// After its streamed value has come to one more pool.
+    const fn joined(self) -> Self {
+        let changes = self.changes + 1;
+        Self { changes, ..self }
     }
 
     /// After `worker` has stopped waiting.
@@ -91,11 +108,10 @@ impl Word {
 }
 
 impl Claims {
-    /// For so many workers. `seed` keeps who knows this program from choosing keys that share a word: draw it at random.
-    pub fn new(workers: usize, seed: [u64; 4]) -> Self {
-        let words = if workers > 1 { WORDS } else { 0 };
+    /// `seed` keeps who knows this program from choosing keys that share a word: draw it at random.
+    pub fn new(seed: [u64; 4]) -> Self {
         Self {
-            words: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
+            words: std::iter::repeat_with(AtomicU64::default).take(WORDS).collect(),
             hasher: RandomState::with_seeds(seed[0], seed[1], seed[2], seed[3]),
         }
     }
@@ -116,15 +132,19 @@ impl Claimant {
 
     /// A claim of `key`, to be [asked](Claim::ask) for.
     pub fn claim(self: &Rc<Self>, key: &[u8]) -> Claim {
-        let place = match self.claims.words.len() {
-            0 => None,
-            words => Some(self.claims.hasher.hash_one(key) as usize & (words - 1)),
-        };
         Claim {
             claimant: Rc::clone(self),
-            place,
-            held: place.is_none(),
+            place: self.claims.hasher.hash_one(key) as usize & (WORDS - 1),
+            alone: false,
+            held: false,
         }
+    }
+
+    /// A claim of a change that keeps no order with this worker's others either.
+    pub fn claim_alone(self: &Rc<Self>, key: &[u8]) -> Claim {
+        let mut claim = self.claim(key);
+        claim.alone = true;
+        claim
     }
 
     fn change(&self, place: usize, change: impl Fn(Word) -> Word) -> Word {
@@ -138,11 +158,25 @@ impl Claimant {
 /// A key that is claimed, or waited for. Dropped, it is given back.
 pub struct Claim {
     claimant: Rc<Claimant>,
-    place: Option<usize>,
+    place: usize,
+    alone: bool,
     held: bool,
 }
 
 impl Claim {
+    /// Claims of one place wait for each other.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Takes it beside another of the same place and the same streamed value, which is held.
+    pub fn join(&mut self) {
+        if !self.held {
+            self.held = true;
+            self.claimant.change(self.place, Word::joined);
+        }
+    }
+
     /// Has it been got?
     pub fn is_held(&self) -> bool {
         self.held
@@ -150,10 +184,12 @@ impl Claim {
 
     /// Asks for it, if it has not been got before; whether it has now.
     pub fn ask(&mut self) -> bool {
-        if let (Some(place), false) = (self.place, self.held) {
-            let worker = self.claimant.worker;
-            let before = self.claimant.change(place, |word| word.asked(worker).0);
-            self.held = before.asked(worker).1;
+        if !self.held {
+            let (worker, alone) = (self.claimant.worker, self.alone);
+            let before = self
+                .claimant
+                .change(self.place, |word| word.asked(worker, alone).0);
+            self.held = before.asked(worker, alone).1;
         }
         self.held
     }
@@ -161,11 +197,10 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let Some(place) = self.place else { return };
         let worker = self.claimant.worker;
         match self.held {
-            true => self.claimant.change(place, Word::given_back),
-            false => self.claimant.change(place, |word| word.left(worker)),
+            true => self.claimant.change(self.place, Word::given_back),
+            false => self.claimant.change(self.place, |word| word.left(worker)),
         };
     }
 }
@@ -182,7 +217,7 @@ mod tests {
     use super::*;
 
     fn claimants(count: usize) -> Vec<Rc<Claimant>> {
-        let claims = Arc::new(Claims::new(count, [1, 2, 3, 4]));
+        let claims = Arc::new(Claims::new([1, 2, 3, 4]));
         (0..count)
             .map(|worker| Claimant::new(Arc::clone(&claims), worker))
             .collect()
@@ -232,15 +267,32 @@ mod tests {
     }
 
     #[test]
-    fn alone_nobody_waits() {
-        let [one] = &claimants(1)[..] else { panic!() };
-        assert!(one.claim(b"k").ask() && one.claims.words.is_empty());
+    fn alone_means_not_beside_its_own_workers_other_changes_either() {
+        let [one, two] = &claimants(2)[..] else { panic!() };
+        let mut small = one.claim(b"k");
+        assert!(small.ask());
+        let mut streamed = one.claim_alone(b"k");
+        assert!(!streamed.ask());
+        assert!(!one.claim(b"k").ask(), "it is next");
+        drop(small);
+        assert!(streamed.ask());
+        assert!(!one.claim_alone(b"k").ask() && !one.claim(b"k").ask());
+        assert!(!two.claim(b"k").ask());
+        let mut elsewhere = one.claim_alone(b"k");
+        elsewhere.join();
+        drop(streamed);
+        assert!(
+            !two.claim(b"k").ask(),
+            "the value is on its way to another pool, too"
+        );
+        drop(elsewhere);
+        assert!(two.claim(b"k").ask());
     }
 
     #[test]
     fn threads_exclude_each_other_and_none_starves() {
         const TIMES: usize = 2_000;
-        let claims = Arc::new(Claims::new(4, [5, 6, 7, 8]));
+        let claims = Arc::new(Claims::new([5, 6, 7, 8]));
         let inside = AtomicUsize::new(0);
         thread::scope(|scope| {
             for worker in 0..4 {

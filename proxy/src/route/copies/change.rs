@@ -9,13 +9,13 @@ use crate::{
     engine::Engine,
     members::copies::Claim,
     route::{Node, NodeId, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
-    timer::Timer,
+    timer::{Sleeper, Timer},
 };
 
 /// What has to wait looks again after this long: microseconds.
-const AGAIN: u64 = 500;
+pub(super) const AGAIN: u64 = 500;
 /// Other workers' changes of a key are waited for this long, which is longer than any of them takes: microseconds.
-const TURN: u64 = 60_000_000;
+pub(super) const TURN: u64 = 60_000_000;
 
 /// Does one copy decide what becomes of this change?
 fn is_decided(tree: &Tree, copies: &Copies, request: &Request, message: &[u8]) -> bool {
@@ -37,9 +37,15 @@ impl Engine {
             return;
         };
         let key = self.key(tree, request, message);
-        let mut claim = self.claimant.claim(&key);
-        // The rest of a value that is still on its way cannot be kept until the key's turn comes.
-        let goes = claim.ask() || (message.len() as u64) < request.len();
+        let streamed = (message.len() as u64) < request.len();
+        let (claim, goes) = if streamed {
+            // It waits before its last byte.
+            (self.claimant.claim_alone(&key), true)
+        } else {
+            let mut claim = self.claimant.claim(&key);
+            let goes = claim.ask();
+            (claim, goes)
+        };
         let decided = is_decided(tree, copies, request, message);
         let (index, flight) = self
             .flights
@@ -47,6 +53,9 @@ impl Engine {
         let generation = flight.generation();
         flight.since = self.now;
         flight.claim = Some(claim);
+        if streamed {
+            self.turns.push((index, generation));
+        }
         if goes && !decided {
             // All that may be needed again is the key.
             flight.message.extend_from_slice(&key);
@@ -90,13 +99,14 @@ impl Engine {
         if flight.stage != Stage::Waiting {
             return;
         }
-        if let Some(claim) = flight.claim.as_mut().filter(|claim| !claim.is_held())
+        let streamed = (flight.message.len() as u64) < flight.request.len();
+        if !streamed
+            && let Some(claim) = flight.claim.as_mut().filter(|claim| !claim.is_held())
             && claim.ask()
         {
             flight.since = self.now;
         }
         let claimed = flight.claim.as_ref().is_none_or(Claim::is_held);
-        let streamed = (flight.message.len() as u64) < flight.request.len();
         let (tree, node, parent, since) = (Rc::clone(&flight.tree), flight.node, flight.parent, flight.since);
         let Node::Copies(copies) = tree.node(node) else {
             return;
@@ -131,11 +141,10 @@ impl Engine {
         self.resend = message;
     }
 
-    pub(super) fn look_again(&mut self, flight: u32, generation: u32) {
+    pub(super) fn look_again(&mut self, index: u32, generation: u32) {
         self.timers.push(Timer {
             due: self.now + AGAIN,
-            flight,
-            generation,
+            wakes: Sleeper::Flight { generation, index },
         });
     }
 }

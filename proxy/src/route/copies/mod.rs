@@ -14,12 +14,13 @@ mod home;
 mod lost;
 mod opening;
 mod spread;
+mod turn;
 
 use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
-pub(crate) use self::opening::Opening;
+pub(crate) use self::{opening::Opening, turn::Turn};
 use super::{
     Node, NodeId, ReplyTo, Tree,
     step::Origin,
