@@ -321,6 +321,11 @@ def test_large_values_are_copied_as_small_ones(memcached, proxima):
             held = copies_of(servers, key)
             assert set(held) <= {value, None} and value in held
             assert bystander.get(key) in (value, None)
+        version = client.ask(b"gets set\r\n").split(maxsplit=5)[4]
+        swap = b"cas set 0 0 %d %b\r\n%b\r\n" % (BIG, version, old)
+        assert client.ask(swap) == b"STORED\r\n" and client.ask(swap) == b"EXISTS\r\n"
+        touched = client.ask(b"gats 100 set\r\n")
+        assert old in touched and bystander.ask(b"mg set c\r\n") == b"HD c%b\r\n" % touched.split(maxsplit=5)[4]
         servers[0].freeze()
         client.set("set", more)
         assert bystander.get("set") == more

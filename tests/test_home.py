@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.copies import copies_of, replicated, standing, until_current
+from harness.copies import copies_of, replicated, standing, until_current, until_out
 
 CLIENTS = 6
 
@@ -82,6 +82,49 @@ def test_the_version_for_a_swap_comes_from_the_home_whichever_copy_is_near(memca
             assert client.ask(b"cas %b 0 0 1 %b\r\n2\r\n" % (key, version)) == b"STORED\r\n"
             assert client.ask(b"cas %b 0 0 1 %b\r\n3\r\n" % (key, version)) == b"EXISTS\r\n"
             assert copies_of(servers, key) == [b"2"] * 3
+
+
+def version(client, key):
+    return int(client.ask(b"gets %b\r\n" % key).split()[4])
+
+
+def test_a_version_of_a_lost_home_is_no_version_of_the_next(servers, proxima):
+    """Copies count the same changes, and so much alike that the number of one is soon that of another change elsewhere."""
+    home, *others = servers
+    proxy = proxima(replicated(servers))
+
+    def is_home(client, key):
+        client.set(key, "read")
+        before = version(client, key)
+        home.set(key, "read")
+        return version(client, key) != before
+
+    with proxy.raw() as client:
+        key = next(key for key in (b"k%d" % number for number in range(100)) if is_home(client, key))
+        # The home is ahead; what the next one counts comes to that number later.
+        for _ in range(20):
+            home.set("other", "x")
+        home.set(key, "read")
+        seen = version(client, key)
+        home.kill()
+        client.set(key, "newer")
+        until_out(proxy, home)
+        for _ in range(100):
+            client.set(key, "newest")
+            assert client.ask(b"cas %b 0 0 4 %d\r\nlost\r\n" % (key, seen)) == b"EXISTS\r\n"
+        assert copies_of(others, key) == [b"newest"] * 2
+
+
+def test_a_version_means_the_same_through_every_proxy(servers, proxima):
+    one, other = proxima(replicated(servers)), proxima(replicated(servers))
+    with one.raw() as client, other.raw() as stranger:
+        for key in (b"a", b"b", b"c", b"d"):
+            client.set(key, "1")
+            assert stranger.ask(b"cas %b 0 0 1 %d\r\n2\r\n" % (key, version(client, key))) == b"STORED\r\n"
+            head, value, _ = stranger.ask(b"gats 100 %b\r\n" % key).splitlines()
+            assert value == b"2" and int(head.split()[4]) == version(client, key)
+            meta = b"ms %b 1 C%d\r\n3\r\n" % (key, version(client, key))
+            assert stranger.ask(meta) == b"HD\r\n" and stranger.ask(meta) == b"EX\r\n"
 
 
 def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):

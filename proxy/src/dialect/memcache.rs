@@ -146,6 +146,14 @@ impl Dialect for Memcache {
         memcache::follow_up(request, message, out);
     }
 
+    fn mark_request(&self, request: &Request, message: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
+        memcache::mark_request(request, message, mark, out)
+    }
+
+    fn mark_reply(&self, command: u8, reply: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
+        Command::from_u8(command).is_some_and(|command| memcache::mark_reply(command, reply, mark, out))
+    }
+
     fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
         memcache::removal(key, out);
     }

@@ -244,6 +244,18 @@ pub trait Dialect: Send + Sync {
         self.removal(request.key.of(message), out);
     }
 
+    /// Appends the head of a request with each version of a value that it names marked as one server's. False: it names
+    /// none, and nothing is appended. By default none does.
+    fn mark_request(&self, _: &Request, _message: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// Appends a reply to `command`, maybe its head alone, with the version that it names marked so. False: it names none,
+    /// and nothing is appended. By default none does.
+    fn mark_reply(&self, _command: u8, _reply: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
     /// Appends the removal of this key, as the server knows it. By default there is none.
     fn removal(&self, _key: &[u8], _out: &mut Vec<u8>) {}
 }

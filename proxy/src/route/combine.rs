@@ -209,7 +209,7 @@ impl Engine {
                         self.flights.close(index);
                     }
                 }
-                Node::Copies(copies) => match self.pass_decided(&tree, copies, index, generation) {
+                Node::Copies(copies) => match self.pass_decided(&tree, copies, index, generation, head) {
                     Some(parent) => {
                         to = parent;
                         continue;

@@ -59,6 +59,8 @@ pub enum Stage {
     Everywhere,
     /// Waits until the key is claimed, and its home is not changing hands.
     Waiting,
+    /// No change, but a look at this child, the key's home: for the version that a later change will name.
+    Looking(u32),
     /// Asked at this child.
     Home(u32),
     /// Decided at this child, being passed on to the others.

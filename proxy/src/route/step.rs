@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Reply, Request};
+use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::{Children, Leaf, Node, NodeId, Query, ReplyTo, Tree, Wait, tree::Wrapped};
 use crate::{
@@ -234,17 +234,28 @@ impl Engine {
             let text = "a route made this request unreadable";
             return self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
         }
-        changed.extend_from_slice(message.get(request.head as usize..).unwrap_or_default());
-        match origin.dialect.request(&changed, u64::MAX) {
-            proxima_wire::message::Parsed::Head(request) => {
-                self.walk(tree, node, origin, &request, &changed, to);
+        self.walk_with_head(tree, node, changed, origin, request, message, to);
+    }
+
+    /// Goes on with another head in place of the request's own.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn walk_with_head(
+        &mut self,
+        tree: &Rc<Tree>,
+        node: NodeId,
+        mut head: Vec<u8>,
+        origin: Origin,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        head.extend_from_slice(message.get(request.head as usize..).unwrap_or_default());
+        match origin.dialect.request(&head, u64::MAX) {
+            Parsed::Head(request) => self.walk(tree, node, origin, &request, &head, to),
+            _ => {
+                let text = "a route made this request unreadable";
+                self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
             }
-            _ => self.deliver_error(
-                to,
-                origin.dialect,
-                Outcome::LocalError,
-                "a route made this request unreadable",
-            ),
         }
     }
 

@@ -1,8 +1,9 @@
-//! A reply's head lies within the bytes and does not depend on what follows it; another key in it leaves the rest alone.
+//! A reply's head lies within the bytes and does not depend on what follows it; another key or version in it
+//! leaves the rest alone.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxima_wire::memcache::{Command, is_reply_whole, reply, reply_key, rewrite_reply_key};
+use proxima_wire::memcache::{Command, is_reply_whole, mark_reply, reply, reply_key, rewrite_reply_key};
 use proxima_wire::message::Parsed;
 
 fuzz_target!(|input: (u8, &[u8])| {
@@ -23,5 +24,10 @@ fuzz_target!(|input: (u8, &[u8])| {
             let Parsed::Head(other) = reply(command, &out) else { panic!("{}", out.escape_ascii()) };
             assert_eq!((other.outcome, other.body, other.trailer), (head.outcome, head.body, head.trailer));
         }
+    }
+    let mut marked = Vec::new();
+    if mark_reply(command, bytes, 7, &mut marked) {
+        let Parsed::Head(other) = reply(command, &marked) else { panic!("{}", marked.escape_ascii()) };
+        assert_eq!((other.outcome, other.body, other.trailer), (head.outcome, head.body, head.trailer));
     }
 });

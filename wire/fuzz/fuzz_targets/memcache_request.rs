@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxima_wire::memcache::{Command, KEY, Limits, default_reply, key, keys, reply, request, single};
+use proxima_wire::memcache::{Command, KEY, Limits, default_reply, key, keys, mark_request, reply, request, single};
 use proxima_wire::message::Parsed;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -20,6 +20,14 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(span.end() < head);
     }
     assert!(key(&whole, bytes, &mut [0; KEY]).len() <= KEY);
+    let mut marked = Vec::new();
+    // The line may have become too long.
+    if mark_request(&whole, bytes, 7, &mut marked)
+        && let Parsed::Head(other) = request(&marked, &limits)
+    {
+        assert_eq!((other.command, other.body), (whole.command, whole.body));
+        assert_eq!(other.key.of(&marked), whole.key.of(bytes));
+    }
     let mut out = Vec::new();
     let outcome = default_reply(&whole, bytes, &mut out);
     let command = Command::from_u8(whole.command).unwrap();

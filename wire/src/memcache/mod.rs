@@ -25,6 +25,7 @@ mod reply_key;
 mod request;
 mod rewrite;
 mod text;
+mod version;
 
 pub use command::Command;
 pub use default_reply::default_reply;
@@ -37,6 +38,7 @@ pub use reply::{is_reply_whole, reply};
 pub use reply_key::{reply_key, rewrite_reply_key};
 pub use request::{is_value_end, request};
 pub use rewrite::{Rewrite, rewrite};
+pub use version::{mark_reply, mark_request};
 
 /// What a request may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use crate::session::{Message, messages};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proxima_wire::memcache::{
-    Command, Limits, Rewrite, default_reply, is_reply_whole, key, keys, reply, request, rewrite,
-    rewrite_reply_key, single,
+    Command, Limits, Rewrite, default_reply, is_reply_whole, key, keys, mark_reply, mark_request, reply,
+    request, rewrite, rewrite_reply_key, single,
 };
 use proxima_wire::message::Parsed;
 use std::sync::LazyLock;
@@ -81,12 +81,14 @@ fn try_everything(bytes: &[u8]) {
         }
         let _ = rewrite(&request, bytes, &change, &mut out);
         default_reply(&request, bytes, &mut out);
+        let _ = mark_request(&request, bytes, 7, &mut out);
     }
     for &command in Command::ALL {
         if let Parsed::Head(reply) = reply(command, bytes) {
             is_reply_whole(&reply, bytes);
         }
         rewrite_reply_key(command, b"own", bytes, &mut out);
+        let _ = mark_reply(command, bytes, 7, &mut out);
     }
 }
 

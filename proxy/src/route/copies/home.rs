@@ -4,7 +4,10 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Parsed, Reply};
 
-use super::{PATIENCE, member};
+use super::{
+    PATIENCE, member,
+    version::{mark, shown},
+};
 use crate::{
     engine::Engine,
     members::copies::Standing,
@@ -55,7 +58,14 @@ impl Engine {
                     listener,
                     dialect: tree.dialect,
                 };
-                self.walk(&tree, copies.children[child], origin, &request, &message, to);
+                let next = copies.children[child];
+                let mark = member(&tree, copies, child).map_or(0, |member| mark(member));
+                let mut head = Vec::new();
+                if tree.dialect.mark_request(&request, &message, mark, &mut head) {
+                    self.walk_with_head(&tree, next, head, origin, &request, &message, to);
+                } else {
+                    self.walk(&tree, next, origin, &request, &message, to);
+                }
             }
             Some(_) if !streamed && self.now.saturating_sub(since) < PATIENCE => {
                 self.look_again(index, generation);
@@ -70,50 +80,34 @@ impl Engine {
         self.resend = message;
     }
 
-    /// A home's reply is too large to be held (the value that a `gat` reads): it is passed on at once, and so is what the
-    /// others are told. None: it is no home's, and short answers are due.
+    /// A home's reply is too large to be held (the value that a `gat` reads): it is passed on at once, and the others are
+    /// told meanwhile. `head` is its first line. None: it is no home's, and short answers are due.
     pub(in crate::route) fn pass_decided(
         &mut self,
         tree: &Rc<Tree>,
         copies: &Copies,
         index: u32,
         generation: u32,
+        head: &mut Vec<u8>,
     ) -> Option<ReplyTo> {
         let flight = self.flights.get(index, generation)?;
-        let (parent, request, listener) = (flight.parent, flight.request, flight.listener);
-        let Stage::Home(home) = flight.stage else {
+        let (stage, command) = (flight.stage, flight.request.command);
+        let (Stage::Home(home) | Stage::Looking(home)) = stage else {
             // Nobody can tell what it means: as if it had not answered.
             self.conclude(index, generation);
             return None;
         };
-        let message = std::mem::take(&mut flight.message);
-        self.flights.close(index);
-        let mut told = Vec::new();
-        tree.dialect.follow_up(&request, &message, &mut told);
-        let origin = Origin {
-            listener,
-            dialect: tree.dialect,
-        };
-        let key = self.key(tree, &request, &message);
-        for child in (0..copies.children.len()).filter(|&child| child != home as usize) {
-            let Some(member) = member(tree, copies, child) else {
-                continue;
-            };
-            self.views.owe_if_out(member.id, &key);
-            if self.views.standing(member.id).is_written()
-                && let Parsed::Head(request) = tree.dialect.request(&told, u64::MAX)
-            {
-                self.walk(
-                    tree,
-                    copies.children[child],
-                    origin,
-                    &request,
-                    &told,
-                    ReplyTo::Nobody,
-                );
+        let parent = std::mem::replace(&mut flight.parent, ReplyTo::Nobody);
+        let line = std::mem::take(head);
+        let reply = Reply::new(Outcome::Found, line.len());
+        head.extend_from_slice(&shown(tree, copies, home, command, &reply, &line).1);
+        match stage {
+            Stage::Home(_) => {
+                flight.landed += 1;
+                self.tell(copies, index, generation, home);
             }
+            _ => self.flights.close(index),
         }
-        self.key = key;
         Some(parent)
     }
 
@@ -132,7 +126,7 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
-        let (tree, parent) = (Rc::clone(&flight.tree), flight.parent);
+        let parent = flight.parent;
         let decided = matches!(
             reply.outcome,
             Outcome::Ok | Outcome::Stored | Outcome::Found | Outcome::Touched | Outcome::Deleted
@@ -146,8 +140,16 @@ impl Engine {
             self.flights.close(index);
             return self.deliver(parent, reply, bytes);
         }
+        self.tell(copies, index, generation, home);
+    }
+
+    /// Tells the others what the home has decided.
+    fn tell(&mut self, copies: &Copies, index: u32, generation: u32, home: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
         flight.stage = Stage::Elsewhere(home);
-        let (request, listener) = (flight.request, flight.listener);
+        let (tree, request, listener) = (Rc::clone(&flight.tree), flight.request, flight.listener);
         let mut told = Vec::with_capacity(flight.message.len() + 16);
         if flight.message.len() as u64 == request.len() {
             tree.dialect.follow_up(&request, &flight.message, &mut told);
@@ -161,17 +163,13 @@ impl Engine {
             listener,
             dialect: tree.dialect,
         };
-        if let Parsed::Head(request) = tree.dialect.request(&told, u64::MAX) {
-            self.spread(
-                &tree,
-                copies,
-                index,
-                generation,
-                Some(home as usize),
-                origin,
-                &request,
-                &told,
-            );
-        }
+        let Parsed::Head(request) = tree.dialect.request(&told, u64::MAX) else {
+            let parent = flight.parent;
+            self.flights.close(index);
+            let text = "the other copies cannot be told what has become of this value";
+            return self.deliver_error(parent, tree.dialect, Outcome::LocalError, text);
+        };
+        let home = Some(home as usize);
+        self.spread(&tree, copies, index, generation, home, origin, &request, &told);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  look ──▶ the nearest current copy                                          (no state at all)
+//!  gets ──▶ the key's home, and its version is marked
 //!  change ─▶ claim the key ─▶ every copy that is written ─▶ a copy missed it? wait until it is out ─▶ enough have it? ─▶ the answer
 //!  decide ─▶ claim the key ─▶ its home ─▶ what it decided, to every other copy ─▶ as above
 //! ```
@@ -15,6 +16,7 @@ mod lost;
 mod opening;
 mod spread;
 mod turn;
+mod version;
 
 use std::{rc::Rc, sync::Arc};
 
@@ -74,7 +76,12 @@ impl Engine {
                 let key = self.key(tree, request, message);
                 let chosen = home.pick_live(&key, |child| self.is_readable(tree, copies, child));
                 self.key = key;
-                self.look(tree, copies, chosen, origin, request, message, to);
+                match chosen {
+                    Some(home) => {
+                        self.look_at_home(tree, node, copies, home, origin, request, message, to);
+                    }
+                    None => self.look(tree, copies, None, origin, request, message, to),
+                }
             }
             (Effect::Everywhere | Effect::Decide, _) => self.change(tree, node, origin, request, message, to),
         }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{PATIENCE, member};
+use super::{PATIENCE, member, version::shown};
 use crate::{
     engine::Engine,
     members::{Member, MemberId, copies::Standing},
@@ -126,7 +126,21 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
-        let (tree, stage) = (Rc::clone(&flight.tree), flight.stage);
+        let (tree, stage, parent, command) = (
+            Rc::clone(&flight.tree),
+            flight.stage,
+            flight.parent,
+            flight.request.command,
+        );
+        let shown = match stage {
+            Stage::Home(home) | Stage::Looking(home) => shown(&tree, copies, home, command, reply, bytes),
+            _ => (*reply, Cow::Borrowed(bytes)),
+        };
+        let (reply, bytes) = (&shown.0, &shown.1[..]);
+        if let Stage::Looking(_) = stage {
+            self.flights.close(index);
+            return self.deliver(parent, reply, bytes);
+        }
         let missed = is_missed(reply.outcome);
         if missed {
             if let Some(member) = member(&tree, copies, child) {

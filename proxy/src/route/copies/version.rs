@@ -1,0 +1,66 @@
+//! Versions of values (memcached's "cas unique") are one server's own count: from another home than the one that decides, a
+//! number would mean another change, or by chance the wrong one. So they are shown to clients with their home's mark.
+
+use std::{borrow::Cow, rc::Rc};
+
+use proxima_wire::{
+    hash::spooky64,
+    message::{Reply, Request},
+};
+
+use super::member;
+use crate::{
+    engine::Engine,
+    members::Member,
+    route::{NodeId, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
+};
+
+/// The same in every proxy that knows this server by the same name.
+pub(super) fn mark(member: &Member) -> u64 {
+    spooky64(member.name.as_bytes(), 0)
+}
+
+/// The reply of child `home` as a client may see it.
+pub(super) fn shown<'a>(
+    tree: &Tree,
+    copies: &Copies,
+    home: u32,
+    command: u8,
+    reply: &Reply,
+    bytes: &'a [u8],
+) -> (Reply, Cow<'a, [u8]>) {
+    let mut out = Vec::new();
+    let marked = member(tree, copies, home as usize)
+        .is_some_and(|member| tree.dialect.mark_reply(command, bytes, mark(member), &mut out));
+    if !marked {
+        return (*reply, Cow::Borrowed(bytes));
+    }
+    let head = (u64::from(reply.head) + out.len() as u64).saturating_sub(bytes.len() as u64) as u32;
+    (Reply { head, ..*reply }, Cow::Owned(out))
+}
+
+impl Engine {
+    /// Looks at what only the key's home knows.
+    #[allow(clippy::too_many_arguments)] // as for every step of a walk
+    pub(super) fn look_at_home(
+        &mut self,
+        tree: &Rc<Tree>,
+        node: NodeId,
+        copies: &Copies,
+        home: usize,
+        origin: Origin,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        let Some(&child) = copies.children.get(home) else {
+            return;
+        };
+        let (index, flight) = self
+            .flights
+            .open(to, Rc::clone(tree), node, origin.listener, request, 1);
+        flight.stage = Stage::Looking(home as u32);
+        let to = self.flights.child(index, home);
+        self.walk(tree, child, origin, request, message, to);
+    }
+}
