@@ -162,6 +162,28 @@ def test_writers_that_race_leave_equal_copies(servers, proxima):
 
 
 @pytest.mark.parametrize("workers", [1, 4])
+def test_what_a_home_decides_and_what_is_sent_to_all_leave_equal_copies(servers, proxima, workers):
+    """A `set` may not reach the other copies before a `replace` that was before it at the home."""
+    proxy = proxima(replicated(servers, workers=workers))
+    keys = range(100)
+    with proxy.raw() as client:
+        for key in keys:
+            client.set(f"k{key}", "0")
+
+    def write(client, number):
+        if number % 2:
+            return [client.ask(b"replace k%d 0 0 1\r\n%d\r\n" % (key, number)) for key in keys]
+        for first in range(0, len(keys), 10):
+            some = keys[first : first + 10]
+            client.send(b"".join(b"set k%d 0 0 1\r\n%d\r\n" % (key, number) for key in some))
+            assert client.exactly(len(b"STORED\r\n") * len(some)) == b"STORED\r\n" * len(some)
+
+    for _ in range(5):
+        together(proxy, write)
+        assert [key for key in keys if len(set(copies_of(servers, f"k{key}"))) > 1] == []
+
+
+@pytest.mark.parametrize("workers", [1, 4])
 def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, proxima, workers):
     """A streamed value has lanes of its own, which keep no order with those of small ones, not even in one worker."""
     proxy = proxima(replicated(servers, workers=workers))

@@ -6,7 +6,7 @@ use proxima::{
     engine::News,
     members::{
         MemberId,
-        copies::{Owed, Standing},
+        copies::{Owed, Standing, Way},
     },
 };
 
@@ -161,7 +161,7 @@ fn ready(world: &mut World) {
 fn a_change_waits_until_no_other_worker_changes_the_key() {
     let mut world = copies();
     ready(&mut world);
-    let mut rival = world.rival.claim(b"k");
+    let mut rival = world.rival.claim(b"k", Way::AtOnce);
     assert!(rival.ask());
     let (client, other) = (world.client(), world.client());
     world.say(client, b"set k 0 0 1\r\ny\r\nget k\r\n");
@@ -187,7 +187,7 @@ fn a_change_waits_until_no_other_worker_changes_the_key() {
         world.reply(name, "STORED\r\n");
     }
     assert_eq!(world.heard(client), "STORED\r\n");
-    let mut rival = world.rival.claim(b"k");
+    let mut rival = world.rival.claim(b"k", Way::AtOnce);
     assert!(rival.ask(), "given back with the answer");
 }
 
@@ -195,7 +195,7 @@ fn a_change_waits_until_no_other_worker_changes_the_key() {
 fn a_key_that_another_worker_never_gives_back_is_not_waited_for_for_ever() {
     let mut world = copies();
     ready(&mut world);
-    let mut rival = world.rival.claim(b"k");
+    let mut rival = world.rival.claim(b"k", Way::AtOnce);
     assert!(rival.ask());
     let client = world.client();
     world.say(client, b"set k 0 0 1\r\ny\r\nversion\r\n");
@@ -208,7 +208,10 @@ fn a_key_that_another_worker_never_gives_back_is_not_waited_for_for_ever() {
         "{answer:?}"
     );
     drop(rival);
-    assert!(world.rival.claim(b"k").ask(), "nobody waits for it any more");
+    assert!(
+        world.rival.claim(b"k", Way::AtOnce).ask(),
+        "nobody waits for it any more"
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod decisions;
 mod downloads;
 mod flushes;
 mod gathers;
+mod orders;
 mod pipelines;
 mod random;
 mod uploads;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use proxima::client::{BULK_LANES, HIGH_WATER};
+use proxima::{
+    client::{BULK_LANES, HIGH_WATER},
+    members::copies::Way,
+};
 
 use crate::{
     copies::{copies, greet},
@@ -246,7 +249,7 @@ fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
     let request = set();
     world.say(client, &request.as_bytes()[..100_000]);
     greet(&mut world, &["a", "b", "c"]);
-    let mut rival = world.rival.claim(b"k");
+    let mut rival = world.rival.claim(b"k", Way::AtOnce);
     assert!(
         rival.ask(),
         "a client in the middle of a value keeps nobody waiting"
@@ -271,7 +274,7 @@ fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
         world.reply(name, "STORED\r\n");
     }
     assert_eq!(world.heard(other), "STORED\r\n");
-    assert!(world.rival.claim(b"k").ask());
+    assert!(world.rival.claim(b"k", Way::AtOnce).ask());
     assert!(world.engine.flights.is_empty());
 }
 
@@ -279,7 +282,7 @@ fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
 fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
     let mut world = copies();
     let client = world.client();
-    let mut rival = world.rival.claim(b"k");
+    let mut rival = world.rival.claim(b"k", Way::AtOnce);
     assert!(rival.ask());
     world.say(client, &set().as_bytes()[..100_000]);
     greet(&mut world, &["a", "b", "c"]);
@@ -287,6 +290,6 @@ fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
     world.pass(Duration::from_millis(1));
     world.leave(client);
     drop(rival);
-    assert!(world.rival.claim(b"k").ask());
+    assert!(world.rival.claim(b"k", Way::AtOnce).ask());
     assert!(world.engine.flights.is_empty());
 }

@@ -77,16 +77,20 @@ pub(crate) fn world_of(yaml: &str) -> World {
 
 /// A world of a configuration that was read already.
 pub(crate) fn world_from(config: &Config) -> World {
+    worker_of(config, 0, Arc::new(Claims::new([1, 2, 3, 4])))
+}
+
+/// One of two workers of a process, which claim keys from each other.
+pub(crate) fn worker_of(config: &Config, worker: usize, claims: Arc<Claims>) -> World {
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
         pid: 1,
         epoch: 1_700_000_000,
-        workers: 1,
-        worker: 0,
+        workers: 2,
+        worker,
     };
-    let register = Arc::new(Register::new(1));
-    let claims = Arc::new(Claims::new([1, 2, 3, 4]));
-    let rival = Claimant::new(Arc::clone(&claims), 1);
+    let register = Arc::new(Register::new(2));
+    let rival = Claimant::new(Arc::clone(&claims), 1 - worker);
     let mut engine = Engine::new(
         &Memcache::PLAIN,
         config.limits.clone(),

@@ -4,9 +4,7 @@
 //! the way to one copy, and not on the way to another, would leave copies that differ for good, without any failure. So a
 //! worker claims the key first, and gives the claim back when every copy has the change or is out: who reads a value at its
 //! home and changes it through another worker finds that change behind this one, everywhere. Changes through one worker
-//! share its claim, for its lanes keep their order. A value that is streamed has lanes of its own: it takes its key alone,
-//! and only for its last byte, before which no server does anything. A client that dawdles in the middle of a value so
-//! keeps nobody waiting.
+//! share its claim as far as its lanes keep their order ([`Way`] says how far).
 //!
 //! A claim is a word in a table that all workers share, found by the key's hash: taking and giving back are one atomic
 //! operation each. Keys that share a word wait for each other for nothing, which is rare and short. Who waits is next in
@@ -25,8 +23,22 @@ use ahash::RandomState;
 /// Words: half a megabyte; with a hundred changes under way one in 650 waits for a key that is not its own.
 const WORDS: usize = 1 << 16;
 
-/// Beside the number of changes: they are of one streamed value.
-const ALONE: u32 = 1 << 31;
+/// How a change comes to all copies. Each way shares a key with those of its worker that are under way already and stand
+/// no lower here, the last with none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// To all at once, on lanes that keep their order.
+    #[default]
+    AtOnce,
+    /// To its home, and from there to the others, where what is sent to all meanwhile would be before it.
+    ByHome,
+    /// On lanes of its own. It needs its key for its last byte only, before which no server does anything: a client that
+    /// dawdles in the middle of a value keeps nobody waiting.
+    Streamed,
+}
+
+/// Where the way stands in a word: above the number of changes.
+const WAY: u32 = 30;
 
 /// The claims of all workers of this process.
 pub struct Claims {
@@ -39,8 +51,8 @@ pub struct Claims {
 struct Word {
     owner: u16,
     next: u16,
-    /// By no other than the streamed value that has it.
-    alone: bool,
+    /// Of these changes, the one that shares it with the fewest.
+    way: Way,
     changes: u32,
 }
 
@@ -49,24 +61,28 @@ impl Word {
         Self {
             owner: (bits >> 48) as u16,
             next: (bits >> 32) as u16,
-            alone: bits as u32 & ALONE != 0,
-            changes: bits as u32 & !ALONE,
+            way: match bits as u32 >> WAY {
+                0 => Way::AtOnce,
+                1 => Way::ByHome,
+                _ => Way::Streamed,
+            },
+            changes: bits as u32 & ((1 << WAY) - 1),
         }
     }
 
     const fn bits(self) -> u64 {
-        let changes = self.changes | if self.alone { ALONE } else { 0 };
+        let changes = self.changes | (self.way as u32) << WAY;
         (self.owner as u64) << 48 | (self.next as u64) << 32 | changes as u64
     }
 
     /// After `worker` has asked for it, and whether it got it.
-    fn asked(self, worker: u16, alone: bool) -> (Self, bool) {
+    fn asked(self, worker: u16, way: Way) -> (Self, bool) {
         let is_free = self.changes == 0;
         if is_free && (self.next == 0 || self.next == worker) {
             let taken = Self {
                 owner: worker,
                 next: 0,
-                alone,
+                way,
                 changes: 1,
             };
             return (taken, true);
@@ -74,9 +90,9 @@ impl Word {
         if self.next != 0 {
             return (self, false);
         }
-        if self.owner == worker && !alone && !self.alone {
+        if self.owner == worker && self.way <= way && way < Way::Streamed {
             let changes = self.changes + 1;
-            return (Self { changes, ..self }, true);
+            return (Self { way, changes, ..self }, true);
         }
         (Self { next: worker, ..self }, false)
     }
@@ -131,20 +147,13 @@ impl Claimant {
     }
 
     /// A claim of `key`, to be [asked](Claim::ask) for.
-    pub fn claim(self: &Rc<Self>, key: &[u8]) -> Claim {
+    pub fn claim(self: &Rc<Self>, key: &[u8], way: Way) -> Claim {
         Claim {
             claimant: Rc::clone(self),
             place: self.claims.hasher.hash_one(key) as usize & (WORDS - 1),
-            alone: false,
+            way,
             held: false,
         }
-    }
-
-    /// A claim of a change that keeps no order with this worker's others either.
-    pub fn claim_alone(self: &Rc<Self>, key: &[u8]) -> Claim {
-        let mut claim = self.claim(key);
-        claim.alone = true;
-        claim
     }
 
     fn change(&self, place: usize, change: impl Fn(Word) -> Word) -> Word {
@@ -159,7 +168,7 @@ impl Claimant {
 pub struct Claim {
     claimant: Rc<Claimant>,
     place: usize,
-    alone: bool,
+    way: Way,
     held: bool,
 }
 
@@ -185,11 +194,9 @@ impl Claim {
     /// Asks for it, if it has not been got before; whether it has now.
     pub fn ask(&mut self) -> bool {
         if !self.held {
-            let (worker, alone) = (self.claimant.worker, self.alone);
-            let before = self
-                .claimant
-                .change(self.place, |word| word.asked(worker, alone).0);
-            self.held = before.asked(worker, alone).1;
+            let (worker, way) = (self.claimant.worker, self.way);
+            let before = self.claimant.change(self.place, |word| word.asked(worker, way).0);
+            self.held = before.asked(worker, way).1;
         }
         self.held
     }
@@ -226,15 +233,15 @@ mod tests {
     #[test]
     fn one_worker_at_a_time_and_as_often_as_it_likes() {
         let [one, two] = &claimants(2)[..] else { panic!() };
-        let (mut first, mut second) = (one.claim(b"k"), one.claim(b"k"));
+        let (mut first, mut second) = (one.claim(b"k", Way::AtOnce), one.claim(b"k", Way::AtOnce));
         assert!(first.ask() && second.ask());
-        let mut other = two.claim(b"k");
+        let mut other = two.claim(b"k", Way::AtOnce);
         assert!(!other.ask());
         drop(first);
         assert!(!other.ask());
         drop(second);
         assert!(other.ask());
-        assert!(!one.claim(b"k").ask());
+        assert!(!one.claim(b"k", Way::AtOnce).ask());
     }
 
     #[test]
@@ -242,51 +249,72 @@ mod tests {
         let [one, two, three] = &claimants(3)[..] else {
             panic!()
         };
-        let mut first = one.claim(b"k");
+        let mut first = one.claim(b"k", Way::AtOnce);
         assert!(first.ask());
-        let mut waits = two.claim(b"k");
+        let mut waits = two.claim(b"k", Way::AtOnce);
         assert!(!waits.ask());
-        assert!(!one.claim(b"k").ask(), "the owner gets no more of it");
+        assert!(
+            !one.claim(b"k", Way::AtOnce).ask(),
+            "the owner gets no more of it"
+        );
         drop(first);
-        assert!(!one.claim(b"k").ask() && !three.claim(b"k").ask());
+        assert!(!one.claim(b"k", Way::AtOnce).ask() && !three.claim(b"k", Way::AtOnce).ask());
         assert!(waits.ask());
     }
 
     #[test]
     fn who_stops_waiting_stands_in_nobodys_way() {
         let [one, two] = &claimants(2)[..] else { panic!() };
-        let mut first = one.claim(b"k");
+        let mut first = one.claim(b"k", Way::AtOnce);
         assert!(first.ask());
-        let mut waits = two.claim(b"k");
+        let mut waits = two.claim(b"k", Way::AtOnce);
         assert!(!waits.ask());
         drop(first);
         drop(waits);
-        assert!(one.claim(b"k").ask());
+        assert!(one.claim(b"k", Way::AtOnce).ask());
         let words = one.claims.words.iter();
         assert!(words.map(|word| word.load(SeqCst)).all(|bits| bits == 0));
     }
 
     #[test]
-    fn alone_means_not_beside_its_own_workers_other_changes_either() {
+    fn what_is_sent_to_all_does_not_overtake_what_a_home_decides() {
+        let [one] = &claimants(1)[..] else { panic!() };
+        let mut sent = one.claim(b"k", Way::AtOnce);
+        let mut decided = [one.claim(b"k", Way::ByHome), one.claim(b"k", Way::ByHome)];
+        assert!(sent.ask() && decided[0].ask() && decided[1].ask());
+        let mut next = one.claim(b"k", Way::AtOnce);
+        assert!(!next.ask());
+        assert!(
+            !one.claim(b"k", Way::ByHome).ask(),
+            "nor is it overtaken for ever"
+        );
+        drop(sent);
+        assert!(!next.ask());
+        drop(decided);
+        assert!(next.ask());
+    }
+
+    #[test]
+    fn a_streamed_value_has_its_key_alone() {
         let [one, two] = &claimants(2)[..] else { panic!() };
-        let mut small = one.claim(b"k");
+        let mut small = one.claim(b"k", Way::AtOnce);
         assert!(small.ask());
-        let mut streamed = one.claim_alone(b"k");
+        let mut streamed = one.claim(b"k", Way::Streamed);
         assert!(!streamed.ask());
-        assert!(!one.claim(b"k").ask(), "it is next");
+        assert!(!one.claim(b"k", Way::AtOnce).ask(), "it is next");
         drop(small);
         assert!(streamed.ask());
-        assert!(!one.claim_alone(b"k").ask() && !one.claim(b"k").ask());
-        assert!(!two.claim(b"k").ask());
-        let mut elsewhere = one.claim_alone(b"k");
+        assert!(!one.claim(b"k", Way::Streamed).ask() && !one.claim(b"k", Way::AtOnce).ask());
+        assert!(!two.claim(b"k", Way::AtOnce).ask());
+        let mut elsewhere = one.claim(b"k", Way::Streamed);
         elsewhere.join();
         drop(streamed);
         assert!(
-            !two.claim(b"k").ask(),
+            !two.claim(b"k", Way::AtOnce).ask(),
             "the value is on its way to another pool, too"
         );
         drop(elsewhere);
-        assert!(two.claim(b"k").ask());
+        assert!(two.claim(b"k", Way::AtOnce).ask());
     }
 
     #[test]
@@ -300,7 +328,7 @@ mod tests {
                 scope.spawn(move || {
                     let me = Claimant::new(claims, worker);
                     for _ in 0..TIMES {
-                        let mut claim = me.claim(b"k");
+                        let mut claim = me.claim(b"k", Way::AtOnce);
                         while !claim.ask() {
                             thread::yield_now();
                         }

@@ -26,7 +26,7 @@ pub mod visit;
 
 pub use self::{
     agreement::{Act, Agreement, Snapshot},
-    claims::{Claim, Claimant, Claims},
+    claims::{Claim, Claimant, Claims, Way},
     debt::{Debt, Owed},
     payment::{Incarnation, Payment},
     standing::Standing,

@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Request};
 use crate::{
     dialect::Effect,
     engine::Engine,
-    members::copies::Claim,
+    members::copies::{Claim, Way},
     route::{Node, NodeId, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
     timer::{Sleeper, Timer},
 };
@@ -38,15 +38,15 @@ impl Engine {
         };
         let key = self.key(tree, request, message);
         let streamed = (message.len() as u64) < request.len();
-        let (claim, goes) = if streamed {
-            // It waits before its last byte.
-            (self.claimant.claim_alone(&key), true)
-        } else {
-            let mut claim = self.claimant.claim(&key);
-            let goes = claim.ask();
-            (claim, goes)
-        };
         let decided = is_decided(tree, copies, request, message);
+        let way = match (streamed, decided) {
+            (true, _) => Way::Streamed,
+            (false, true) => Way::ByHome,
+            (false, false) => Way::AtOnce,
+        };
+        let mut claim = self.claimant.claim(&key, way);
+        // A streamed value waits before its last byte.
+        let goes = streamed || claim.ask();
         let (index, flight) = self
             .flights
             .open(to, Rc::clone(tree), node, origin.listener, request, 0);

@@ -1,0 +1,343 @@
+//! Two workers change copies on three servers, and whatever they do reaches each server in an order of its own: at rest the
+//! copies agree, no swap is lost, and nobody reads what was older than the last answer.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use proptest::prelude::*;
+use proxima::{config, members::copies::Claims};
+
+use crate::world::{World, worker_of, world};
+
+const SERVERS: [&str; 3] = ["a", "b", "c"];
+const COPIES: &str = "pools:\n  p:\n    replicated: true\n    servers: [{address: 10.0.0.1:1, name: a}, \
+    {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}]\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n";
+/// More than a shared lane takes.
+const LARGE: usize = 70_000;
+
+#[derive(Clone, Debug)]
+enum Ask {
+    Set {
+        large: bool,
+    },
+    Add,
+    Delete,
+    Append,
+    /// `gets n`, and then `cas n` with one more.
+    Swap,
+    Get,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ask {
+        client: usize,
+        ask: Ask,
+    },
+    /// A client with half a value says the rest.
+    Finish {
+        client: usize,
+    },
+    /// A server takes so many bytes from a connection.
+    Take {
+        lane: prop::sample::Index,
+        bytes: usize,
+    },
+    /// Its answers arrive.
+    Answer {
+        lane: prop::sample::Index,
+    },
+    /// A worker's time goes on.
+    Wait {
+        worker: usize,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let ask = prop_oneof![
+        3 => any::<bool>().prop_map(|large| Ask::Set { large }),
+        1 => Just(Ask::Add),
+        1 => Just(Ask::Delete),
+        1 => Just(Ask::Append),
+        4 => Just(Ask::Swap),
+        2 => Just(Ask::Get),
+    ];
+    let any = || any::<prop::sample::Index>();
+    prop_oneof![
+        6 => (0..CLIENTS, ask).prop_map(|(client, ask)| Step::Ask { client, ask }),
+        2 => (0..CLIENTS).prop_map(|client| Step::Finish { client }),
+        12 => (any(), prop_oneof![1..30_usize, Just(usize::MAX)]).prop_map(|(lane, bytes)| Step::Take { lane, bytes }),
+        12 => any().prop_map(|lane| Step::Answer { lane }),
+        2 => (0..2_usize).prop_map(|worker| Step::Wait { worker }),
+    ]
+}
+
+const CLIENTS: usize = 6;
+
+/// What a client waits for.
+enum Due {
+    Nothing,
+    Reply,
+    /// The version of `n`, to swap it.
+    Version,
+    /// The answer to a swap to this number.
+    Swap(u64),
+    /// `n`, which was this much when it was asked for.
+    Read(u64),
+}
+
+struct Client {
+    worker: usize,
+    seat: usize,
+    rest: Vec<u8>,
+    due: Due,
+}
+
+/// A connection of a worker to a server.
+struct Lane {
+    worker: usize,
+    seat: usize,
+    server: usize,
+    seat_there: usize,
+    answers: Vec<u8>,
+}
+
+struct Play {
+    workers: [World; 2],
+    servers: Vec<World>,
+    clients: Vec<Client>,
+    lanes: Vec<Lane>,
+    /// How many swaps were answered, and the greatest number that one brought.
+    swaps: u64,
+    swapped: u64,
+    /// Tells each value from all others.
+    asked: usize,
+}
+
+impl Play {
+    fn new() -> Self {
+        let config = config::parse(COPIES, Path::new("test")).unwrap().config;
+        let claims = Arc::new(Claims::new([1, 2, 3, 4]));
+        let mut workers = [0, 1].map(|worker| worker_of(&config, worker, Arc::clone(&claims)));
+        let mut servers: Vec<World> = SERVERS.iter().map(|_| world("embedded")).collect();
+        for server in &mut servers {
+            let seat = server.client();
+            server.say(seat, b"set n 0 0 1\r\n0\r\n");
+        }
+        let clients = (0..CLIENTS)
+            .map(|number| Client {
+                worker: number % 2,
+                seat: workers[number % 2].client(),
+                rest: Vec::new(),
+                due: Due::Nothing,
+            })
+            .collect();
+        Self {
+            workers,
+            servers,
+            clients,
+            lanes: Vec::new(),
+            swaps: 0,
+            swapped: 0,
+            asked: 0,
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Ask { client, ask } if matches!(self.clients[*client].due, Due::Nothing) => {
+                self.ask(*client, ask);
+            }
+            Step::Ask { .. } => {}
+            Step::Finish { client } => {
+                let rest = std::mem::take(&mut self.clients[*client].rest);
+                self.say(*client, &rest);
+            }
+            Step::Take { lane, bytes } => {
+                self.find_lanes();
+                if !self.lanes.is_empty() {
+                    self.take(lane.index(self.lanes.len()), *bytes);
+                }
+            }
+            Step::Answer { lane } => {
+                if !self.lanes.is_empty() {
+                    self.answer(lane.index(self.lanes.len()));
+                }
+            }
+            Step::Wait { worker } => self.workers[*worker].pass(Duration::from_millis(1)),
+        }
+        for client in 0..CLIENTS {
+            self.hear(client);
+        }
+    }
+
+    fn ask(&mut self, client: usize, ask: &Ask) {
+        self.asked += 1;
+        let value = format!("<{}>", self.asked);
+        let (len, key) = (value.len(), self.asked % 2);
+        let (request, due) = match ask {
+            Ask::Set { large: false } => (format!("set k{key} 0 0 {len}\r\n{value}\r\n"), Due::Reply),
+            Ask::Set { large: true } => {
+                let value = value.repeat(LARGE / len);
+                (
+                    format!("set k{key} 0 0 {}\r\n{value}\r\n", value.len()),
+                    Due::Reply,
+                )
+            }
+            Ask::Add => (format!("add k{key} 0 0 {len}\r\n{value}\r\n"), Due::Reply),
+            Ask::Delete => (format!("delete k{key}\r\n"), Due::Reply),
+            Ask::Append => (format!("append k{key} 0 0 {len}\r\n{value}\r\n"), Due::Reply),
+            Ask::Swap => ("gets n\r\n".to_owned(), Due::Version),
+            Ask::Get => ("get n\r\n".to_owned(), Due::Read(self.swapped)),
+        };
+        self.clients[client].due = due;
+        // Of a large value only the end is kept for later.
+        let (now, later) = request.as_bytes().split_at(request.len().min(LARGE - 1000));
+        self.clients[client].rest = later.to_vec();
+        self.say(client, now);
+    }
+
+    fn say(&mut self, client: usize, bytes: &[u8]) {
+        let Client { worker, seat, .. } = self.clients[client];
+        for piece in bytes.chunks(16 << 10) {
+            self.workers[worker].say(seat, piece);
+        }
+    }
+
+    /// What a client hears, and says to it.
+    fn hear(&mut self, client: usize) {
+        let Client {
+            worker,
+            seat,
+            ref mut due,
+            ..
+        } = self.clients[client];
+        if self.workers[worker].seats[seat].heard.is_empty() {
+            return;
+        }
+        let heard = self.workers[worker].heard(seat);
+        assert!(!heard.contains("ERROR"), "{heard}");
+        match std::mem::replace(due, Due::Nothing) {
+            Due::Nothing => panic!("nobody asked for {heard:?}"),
+            Due::Reply => {}
+            Due::Version => {
+                let words: Vec<&str> = heard.split_whitespace().collect();
+                let next = words[5].parse::<u64>().unwrap() + 1;
+                *due = Due::Swap(next);
+                let swap = format!("cas n 0 0 {} {}\r\n{next}\r\n", next.to_string().len(), words[4]);
+                self.say(client, swap.as_bytes());
+            }
+            Due::Swap(next) if heard == "STORED\r\n" => {
+                // Of two that are answered together, either client may be heard first.
+                self.swaps += 1;
+                self.swapped = self.swapped.max(next);
+            }
+            Due::Swap(_) => assert_eq!(heard, "EXISTS\r\n"),
+            Due::Read(then) => {
+                let words: Vec<&str> = heard.split_whitespace().collect();
+                let read = words[4].parse::<u64>().unwrap();
+                assert!(read >= then, "{read} was read when {then} had been answered");
+            }
+        }
+    }
+
+    /// New connections.
+    fn find_lanes(&mut self) {
+        for (worker, world) in self.workers.iter().enumerate() {
+            for seat in 0..world.seats.len() {
+                let known = self
+                    .lanes
+                    .iter()
+                    .any(|lane| (lane.worker, lane.seat) == (worker, seat));
+                if let Some(server) = SERVERS.iter().position(|&name| name == world.seats[seat].member)
+                    && !known
+                {
+                    let seat_there = self.servers[server].client();
+                    self.lanes.push(Lane {
+                        worker,
+                        seat,
+                        server,
+                        seat_there,
+                        answers: Vec::new(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, lane: usize, bytes: usize) {
+        let lane = &mut self.lanes[lane];
+        let heard = &mut self.workers[lane.worker].seats[lane.seat].heard;
+        let taken: Vec<u8> = heard.drain(..bytes.min(heard.len())).collect();
+        let server = &mut self.servers[lane.server];
+        server.say(lane.seat_there, &taken);
+        lane.answers.append(&mut server.seats[lane.seat_there].heard);
+    }
+
+    fn answer(&mut self, lane: usize) {
+        let lane = &mut self.lanes[lane];
+        let answers = std::mem::take(&mut lane.answers);
+        if !answers.is_empty() {
+            self.workers[lane.worker].say(lane.seat, &answers);
+        }
+    }
+
+    /// All say, take and answer what there is.
+    fn settle(&mut self) {
+        for _ in 0..1000 {
+            for client in 0..CLIENTS {
+                self.step(&Step::Finish { client });
+            }
+            self.find_lanes();
+            for lane in 0..self.lanes.len() {
+                self.take(lane, usize::MAX);
+                self.answer(lane);
+            }
+            for worker in 0..2 {
+                self.step(&Step::Wait { worker });
+            }
+            if self
+                .clients
+                .iter()
+                .all(|client| matches!(client.due, Due::Nothing))
+            {
+                return;
+            }
+        }
+        panic!("somebody waits for ever");
+    }
+
+    /// What each server holds.
+    fn held(&mut self, key: &str) -> Vec<String> {
+        let ask = |server: &mut World| {
+            let seat = server.client();
+            server.say(seat, format!("get {key}\r\n").as_bytes());
+            server.heard(seat)
+        };
+        self.servers.iter_mut().map(ask).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn copies_agree_in_whatever_order_changes_reach_them(steps in prop::collection::vec(step(), 1..300)) {
+        let mut play = Play::new();
+        for step in &steps {
+            play.step(step);
+        }
+        play.settle();
+        for key in ["k0", "k1"] {
+            let mut held = play.held(key);
+            held.retain(|copy| copy != "END\r\n");
+            held.dedup();
+            prop_assert!(held.len() <= 1, "{key}: {:?}", held.iter().map(|copy| (copy.len(), &copy[..copy.len().min(40)], &copy[copy.len().saturating_sub(30)..])).collect::<Vec<_>>());
+        }
+        let last = format!("VALUE n 0 {}\r\n{}\r\nEND\r\n", play.swapped.to_string().len(), play.swapped);
+        prop_assert_eq!(play.held("n"), vec![last; 3]);
+        prop_assert_eq!(play.swaps, play.swapped, "none was lost");
+        for worker in &play.workers {
+            prop_assert!(worker.engine.flights.is_empty());
+        }
+    }
+}
