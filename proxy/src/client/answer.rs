@@ -128,16 +128,7 @@ impl Engine {
         self.register.closed(self.facts.worker, index, client.listed);
         self.release_lanes(index, client.generation);
         if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
-            // The servers have half a value and wait for the rest: these lanes are of no more use.
-            for (lane, generation) in upload.lanes {
-                if self
-                    .lanes
-                    .get(lane as usize)
-                    .is_some_and(|lane| lane.generation == generation)
-                {
-                    self.drop_lane(lane, "its client left in the middle of a value");
-                }
-            }
+            self.drop_upload(upload.lanes, "its client left in the middle of a value");
         }
     }
 

@@ -131,7 +131,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Has the time of its last byte come? Else the client waits; too long, and it is closed.
+    /// Has the time of its last byte come, or is it refused? Else the client waits.
     fn has_turn(&mut self, index: u32) -> bool {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return false;
@@ -141,19 +141,31 @@ impl Engine {
         };
         let (generation, since) = (client.generation, *upload.due.get_or_insert(self.now));
         let turns = std::mem::take(&mut upload.turns);
-        match self.turn((index, generation), &turns, since) {
-            Turn::Now => return true,
-            Turn::Never => self.close_client(index, true),
-            Turn::Later => {
-                if let Some(client) = self.clients.get_mut(index as usize)
-                    && let Some(upload) = &mut client.upload
-                {
-                    upload.turns = turns;
-                    client.stalled = true;
-                }
+        let turn = self.turn((index, generation), &turns, since);
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
+        match (turn, &mut client.upload) {
+            (Turn::Never(text), Some(upload)) => {
+                let lanes = std::mem::take(&mut upload.lanes);
+                self.drop_upload(lanes, text);
+            }
+            (Turn::Later, Some(upload)) => {
+                upload.turns = turns;
+                client.stalled = true;
+            }
+            _ => {}
+        }
+        turn != Turn::Later
+    }
+
+    /// The servers have a part of a value and wait for the rest: these lanes are of no more use.
+    pub(super) fn drop_upload(&mut self, lanes: Vec<(u32, u32)>, text: &str) {
+        for (lane, generation) in lanes {
+            if self.lane(lane, generation).is_some() {
+                self.drop_lane(lane, text);
             }
         }
-        false
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod aside;
 mod attempts;
+mod control;
 mod copies;
 mod decisions;
 mod downloads;

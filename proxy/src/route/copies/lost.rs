@@ -19,16 +19,20 @@ impl Engine {
             return;
         };
         let (parent, landed, listener) = (flight.parent, flight.landed, flight.listener);
-        let mut told = Vec::new();
-        match flight.stage {
-            // A flush is not undone: where it landed nothing is left.
-            Stage::Everywhere if flight.message.is_empty() => {}
-            Stage::Everywhere => tree.dialect.removal(&flight.message, &mut told),
+        let key = match flight.stage {
+            // Only the key was kept; of a flush none.
+            Stage::Everywhere => std::mem::take(&mut flight.message),
             _ => {
                 let mut scratch = [0; 250];
-                let key = tree.dialect.key(&flight.request, &flight.message, &mut scratch);
-                tree.dialect.removal(key, &mut told);
+                tree.dialect
+                    .key(&flight.request, &flight.message, &mut scratch)
+                    .to_vec()
             }
+        };
+        let mut told = Vec::new();
+        // A flush is not undone: where it landed nothing is left.
+        if !key.is_empty() {
+            tree.dialect.removal(&key, &mut told);
         }
         let missed = std::mem::take(&mut flight.missed);
         self.flights.close(index);
@@ -36,11 +40,18 @@ impl Engine {
             listener,
             dialect: tree.dialect,
         };
-        let reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
+        let mut reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter(|&child| !missed.iter().any(|&(other, _)| other as usize == child))
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
-            .filter(|(_, member)| self.views.standing(member.id).is_written())
             .collect();
+        reached.retain(|(_, member)| {
+            let is_written = self.views.standing(member.id).is_written();
+            if !is_written && !key.is_empty() {
+                // It may have taken this write, and is not given the removal.
+                self.views.owe(member.id, &key);
+            }
+            is_written
+        });
         // Copies that return one after the other are all joining, and not read: they must not begin anew with each write.
         let was_read = reached
             .iter()

@@ -20,6 +20,12 @@ pub(crate) struct Opening {
     awaits: Vec<(u32, u32)>,
 }
 
+/// Is a copy deciding right now, or has it decided and the others are being told? A change that waits, maybe for the second
+/// time because its home was lost, waits for this very copy to be open.
+const fn decides(stage: Stage) -> bool {
+    matches!(stage, Stage::Home(_) | Stage::Elsewhere(_))
+}
+
 impl Engine {
     /// Tells the control thread that a proposal is followed; of one to open a copy, when no other decides in its place.
     pub(super) fn acknowledge(&mut self, member: MemberId, epoch: u64, standing: Standing, owed: Owed) {
@@ -41,7 +47,6 @@ impl Engine {
     }
 
     fn decisions_in_place_of(&self, id: MemberId) -> Vec<(u32, u32)> {
-        let decides = |stage| matches!(stage, Stage::Home(_) | Stage::Elsewhere(_));
         self.flights
             .iter()
             .filter(|(_, flight)| decides(flight.stage))
@@ -61,9 +66,11 @@ impl Engine {
     pub fn look_at_openings(&mut self) {
         let (flights, worker) = (&mut self.flights, self.facts.worker);
         let ready = self.openings.extract_if(.., |opening| {
-            opening
-                .awaits
-                .retain(|&(index, generation)| flights.get(index, generation).is_some());
+            opening.awaits.retain(|&(index, generation)| {
+                flights
+                    .get(index, generation)
+                    .is_some_and(|flight| decides(flight.stage))
+            });
             opening.awaits.is_empty()
         });
         self.wishes

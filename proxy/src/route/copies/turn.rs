@@ -1,18 +1,24 @@
 //! A streamed value waits for its key's turn before its last byte: until then no server has done anything.
 
-use super::change::{AGAIN, TURN};
+use std::rc::Rc;
+
+use super::{
+    change::{AGAIN, TURN},
+    member,
+};
 use crate::{
     engine::Engine,
+    route::Node,
     timer::{Sleeper, Timer},
 };
 
-/// What an upload has to wait for.
+/// May the last byte of a streamed value leave?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Now,
     Later,
-    /// It has waited longer than any other change takes.
-    Never,
+    /// Never, for this reason.
+    Never(&'static str),
 }
 
 impl Engine {
@@ -27,7 +33,7 @@ impl Engine {
         turns
     }
 
-    /// May the last byte of this client's value leave, which these changes wait for since `since`? If not, the client is
+    /// May the last byte of this client's value leave, for which these changes wait since `since`? If later, the client is
     /// served again soon.
     pub(crate) fn turn(&mut self, client: (u32, u32), turns: &[(u32, u32)], since: u64) -> Turn {
         let mut place = None;
@@ -43,7 +49,7 @@ impl Engine {
                 claim.join();
             } else if !claim.ask() {
                 if self.now.saturating_sub(since) > TURN {
-                    return Turn::Never;
+                    return Turn::Never("other changes of this key have not ended");
                 }
                 let (index, generation) = client;
                 self.timers.push(Timer {
@@ -54,6 +60,59 @@ impl Engine {
             }
             place = Some(claim.place());
         }
+        if turns
+            .iter()
+            .any(|&(index, generation)| self.lacks_copies(index, generation))
+        {
+            return Turn::Never("a copy has joined since this value began: send it again");
+        }
+        for &(index, generation) in turns {
+            self.miss_again(index, generation);
+        }
         Turn::Now
+    }
+
+    /// Has its pool copies to which this change was not sent, because it is older than they?
+    fn lacks_copies(&mut self, index: u32, generation: u32) -> bool {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return false;
+        };
+        let tree = Rc::clone(&flight.tree);
+        let Node::Copies(copies) = tree.node(flight.node) else {
+            return false;
+        };
+        let known = || (0..copies.children.len()).filter_map(|child| member(&tree, copies, child));
+        let Some(pool) = known().next().map(|member| &member.pool) else {
+            return false;
+        };
+        !Rc::ptr_eq(&tree, &self.tree)
+            && self
+                .tree
+                .members()
+                .iter()
+                .any(|member| member.pool == *pool && !known().any(|known| known.id == member.id))
+    }
+
+    /// Copies that missed its beginning may have been repaired since, and have taken other changes: it is now that they
+    /// miss this one.
+    fn miss_again(&mut self, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let (tree, missed) = (Rc::clone(&flight.tree), std::mem::take(&mut flight.missed));
+        let Node::Copies(copies) = tree.node(flight.node) else {
+            return;
+        };
+        for (child, _) in missed {
+            if let Some(member) = member(&tree, copies, child as usize) {
+                self.miss(
+                    member,
+                    index,
+                    generation,
+                    child as usize,
+                    "it has missed a part of a value",
+                );
+            }
+        }
     }
 }
