@@ -1,6 +1,7 @@
 //! Accepts clients, finds their requests, gives them their replies in order.
 
 mod answer;
+mod foresee;
 mod held;
 mod listen;
 mod open;

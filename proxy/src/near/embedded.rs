@@ -27,6 +27,7 @@ mod admin;
 mod arithmetic;
 mod call;
 mod delete;
+mod foresee;
 mod get;
 mod line;
 mod meta;
@@ -38,6 +39,7 @@ use proxima_wire::{
     message::{Outcome, Request},
 };
 
+pub use self::foresee::foresee;
 use self::{call::Call, line::Clock, set::Mode};
 use super::store::Store;
 

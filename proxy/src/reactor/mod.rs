@@ -10,6 +10,7 @@
 
 mod buffer;
 mod epoll;
+mod prefetch;
 mod socket;
 mod unacknowledged;
 mod uring;
@@ -18,7 +19,7 @@ use std::{fmt, io, net::SocketAddr, ops::Range, str::FromStr, time::Duration};
 
 use socket2::{SockAddr, Socket};
 
-pub use self::{buffer::Buffer, epoll::Epoll, uring::Uring};
+pub use self::{buffer::Buffer, epoll::Epoll, prefetch::prefetch, uring::Uring};
 
 /// A connection or listener of one reactor. Stale handles are harmless: the generation tells them from their successors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

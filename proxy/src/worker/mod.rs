@@ -16,6 +16,7 @@ mod flush;
 mod orders;
 
 use std::{
+    collections::VecDeque,
     io,
     sync::{
         Arc,
@@ -52,6 +53,8 @@ pub struct Post {
 
 /// Lanes are looked at for time-outs this often while anything waits for a server.
 const LANE_CHECK: u64 = 50_000;
+/// Requests to the store are looked at so many events before they are served.
+const AHEAD: usize = 4;
 /// Clients are looked at for idleness this often.
 const CLIENT_CHECK: u64 = 1_000_000;
 
@@ -62,6 +65,8 @@ const MAILBOX: u64 = 3;
 
 /// One worker.
 pub struct Worker<R> {
+    /// Events of this turn that were looked at and not handled yet.
+    upcoming: VecDeque<Event>,
     reactor: R,
     engine: Engine,
     started: Instant,
@@ -99,6 +104,7 @@ impl<R: Reactor> Worker<R> {
         } = post;
         reactor.add(MAILBOX << 62, ear, Expect::Small)?;
         Ok(Self {
+            upcoming: VecDeque::with_capacity(AHEAD),
             reactor,
             engine,
             started,
@@ -125,7 +131,7 @@ impl<R: Reactor> Worker<R> {
             let timeout = self.timeout();
             self.reactor.wait(timeout)?;
             self.engine.now = self.started.elapsed().as_micros() as u64;
-            while let Some(event) = self.reactor.next() {
+            while let Some(event) = self.next() {
                 if !self.event(event) {
                     return Ok(());
                 }
@@ -139,6 +145,32 @@ impl<R: Reactor> Worker<R> {
             if self.engine.draining && self.engine.clients.is_empty() {
                 return Ok(());
             }
+        }
+    }
+
+    /// The next event. Those behind it are looked at as long as they are requests to the store, so that its memory is on its
+    /// way while others are served.
+    fn next(&mut self) -> Option<Event> {
+        while self.upcoming.len() < AHEAD {
+            let Some(event) = self.reactor.next() else { break };
+            let foreseen = self.foresee(&event);
+            if !foreseen && self.upcoming.is_empty() {
+                return Some(event);
+            }
+            self.upcoming.push_back(event);
+            if !foreseen {
+                break;
+            }
+        }
+        self.upcoming.pop_front()
+    }
+
+    fn foresee(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Data { tag, buffer } if kind(*tag) == CLIENT => {
+                self.engine.foresee(number(*tag), generation(*tag), buffer)
+            }
+            _ => false,
         }
     }
 

@@ -8,7 +8,7 @@
 //! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache lines that
 //! this copy touches anyway. The allocation is rounded up to [`size_class`]; its tail is not used.
 
-use std::hint::black_box;
+use crate::reactor::prefetch;
 
 const CAS: usize = 0;
 const FLAGS: usize = 8;
@@ -162,17 +162,13 @@ pub(super) fn key(bytes: &[u8]) -> &[u8] {
     &bytes[start..start + key_length(bytes)]
 }
 
-/// Begins to load the lines of an item that lie behind its first one. A processor that has to wait for the first one, to
-/// compare the key, does not look far enough ahead to begin with the others by itself; together they take about the time
-/// of one. (Safe Rust's form of a prefetch: the bytes are read and nobody waits for them.)
+/// Begins to load an item. A processor that has to wait for its first line, to compare the key, does not look far enough
+/// ahead to begin with the others by itself; together they take about the time of one.
 #[inline]
 pub(super) fn preload(bytes: &[u8]) {
-    const LINE: usize = 64;
     /// From here on the processor has noticed that it is a run of lines.
-    const LINES: usize = 8;
-    let lines = (1..LINES).map_while(|line| bytes.get(line * LINE));
-    let some = lines.fold(0, |all, byte| all ^ byte);
-    black_box(some);
+    const RUN: usize = 512;
+    prefetch(&bytes[..bytes.len().min(RUN)]);
 }
 
 pub(super) fn set_cas(bytes: &mut [u8], cas: u64) {

@@ -15,6 +15,7 @@
 
 mod counters;
 mod entry;
+mod foresight;
 mod item;
 mod shard;
 mod table;
@@ -27,6 +28,7 @@ use parking_lot::{Mutex, MutexGuard};
 pub use self::{
     counters::{Counter, Counters},
     entry::{Entry, TooLarge},
+    foresight::Foresight,
     item::{Item, Marks, Meta},
     shard::Miss,
 };
@@ -127,7 +129,11 @@ impl Store {
     }
 
     fn shard(&self, number: usize) -> MutexGuard<'_, Shard> {
-        self.shards[number & (self.shards.len() - 1)].0.lock()
+        self.line(number).lock()
+    }
+
+    fn line(&self, number: usize) -> &Mutex<Shard> {
+        &self.shards[number & (self.shards.len() - 1)].0
     }
 
     /// Drops everything that is there at `at` milliseconds, or now if that is not later than `now`. Replaces an earlier

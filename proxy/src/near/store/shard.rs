@@ -136,6 +136,16 @@ impl Shard {
         Err(miss)
     }
 
+    /// Begins to load the slots where a search begins.
+    pub(super) fn preload_slots(&self, hash: Hash) {
+        self.table.preload_slots(hash);
+    }
+
+    /// Begins to load the item that a search will most likely find.
+    pub(super) fn preload_item(&self, hash: Hash) {
+        self.table.preload_item(hash);
+    }
+
     pub(super) fn item(&self, at: usize) -> Item<'_> {
         let slot = self.table.slot(at);
         Item {

@@ -8,6 +8,7 @@
 //! Programming 3, §6.4, algorithm R).
 
 use super::item;
+use crate::reactor::prefetch;
 
 const SMALLEST: usize = 16;
 
@@ -132,6 +133,27 @@ impl Table {
     /// The slot at `at` unless it is empty.
     pub(super) fn occupied(&self, at: usize) -> Option<&Slot> {
         self.slots.get(at).filter(|slot| !slot.is_empty())
+    }
+
+    /// Begins to load the slots where a search begins: most often all that it will look at.
+    pub(super) fn preload_slots(&self, hash: Hash) {
+        const RUN: usize = 4;
+        let home = hash.home() as usize & self.slots.len().wrapping_sub(1);
+        if let Some(slots) = self.slots.get(home..self.slots.len().min(home.wrapping_add(RUN))) {
+            prefetch(slots);
+        }
+    }
+
+    /// Begins to load the item that a search will most likely find.
+    pub(super) fn preload_item(&self, hash: Hash) {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = hash.home() as usize & mask;
+        while let Some(slot) = self.occupied(at) {
+            if slot.home == hash.home() {
+                return item::preload(&slot.bytes);
+            }
+            at = (at + 1) & mask;
+        }
     }
 
     /// Where `key` is.

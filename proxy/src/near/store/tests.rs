@@ -8,7 +8,7 @@ use std::{
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{Counter, Limits, Marks, Meta, Miss, Store};
+use super::{Counter, Foresight, Limits, Marks, Meta, Miss, Store};
 
 const SEED: [u64; 4] = [1, 2, 3, 4];
 const MIB: usize = 1 << 20;
@@ -391,13 +391,17 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A store with room for all behaves as a map with expiry times does.
+    /// A store with room for all behaves as a map with expiry times does, whatever it foresees.
     #[test]
     fn a_store_with_room_is_a_map(steps in vec(step(), 1..400)) {
         let store = store(16 * MIB);
         let mut map: HashMap<u8, (Vec<u8>, u64)> = HashMap::new();
         let (mut now, mut flush) = (1_u64, None);
+        let mut foresight = Foresight::default();
         for step in steps {
+            if let Step::Put(key, ..) | Step::Append(key, _) | Step::Remove(key) | Step::Expire(key, _) = step {
+                store.foresee(format!("key {key}").as_bytes(), &mut foresight);
+            }
             if flush.is_some_and(|at| at <= now) {
                 map.clear();
                 flush = None;

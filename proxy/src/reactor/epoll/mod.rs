@@ -48,7 +48,8 @@ pub struct Epoll {
     starved: Vec<Conn>,
     /// Clients left in the queues of closed listeners.
     drained: Vec<Event>,
-    scratch: Option<Box<[u8]>>,
+    /// Buffers to receive into; as many as events are taken before they are handled.
+    scratch: Vec<Box<[u8]>>,
 }
 
 impl Epoll {
@@ -65,7 +66,7 @@ impl Epoll {
             again: Vec::new(),
             starved: Vec::new(),
             drained: Vec::new(),
-            scratch: None,
+            scratch: Vec::new(),
         })
     }
 
@@ -136,23 +137,23 @@ impl Epoll {
     fn read(&mut self, conn: Conn) -> Option<Event> {
         let mut scratch = self
             .scratch
-            .take()
+            .pop()
             .unwrap_or_else(|| vec![0; SCRATCH].into_boxed_slice());
         let Some(source) = self.source(conn) else {
-            self.scratch = Some(scratch);
+            self.scratch.push(scratch);
             return None;
         };
         if source.paused || source.again {
             // It is read when it is resumed, or in the next turn.
             source.readable = source.paused;
-            self.scratch = Some(scratch);
+            self.scratch.push(scratch);
             return None;
         }
         let tag = source.tag;
         loop {
             return match recv(&source.socket, &mut scratch[..], RecvFlags::empty()).map(|(_, len)| len) {
                 Ok(0) => {
-                    self.scratch = Some(scratch);
+                    self.scratch.push(scratch);
                     Some(Event::Eof { tag })
                 }
                 Ok(n) => {
@@ -167,7 +168,7 @@ impl Epoll {
                 }
                 Err(Errno::INTR) => continue,
                 Err(error) => {
-                    self.scratch = Some(scratch);
+                    self.scratch.push(scratch);
                     (error != Errno::AGAIN).then_some(Event::Failed {
                         tag,
                         error: error.into(),
@@ -345,7 +346,7 @@ impl Reactor for Epoll {
 
     fn recycle(&mut self, buffer: Buffer) {
         if let Memory::Scratch(bytes, _) = buffer.0 {
-            self.scratch = Some(bytes);
+            self.scratch.push(bytes);
         }
     }
 }

@@ -1,0 +1,26 @@
+//! Keys that will be asked for soon: what the store keeps for them is on its way to the processor's caches meanwhile.
+//!
+//! A lookup waits for two accesses to far memory, one after the other: the slot, then the item to which it leads. So the
+//! slot of a key is asked for when the key is first seen, and its item when the next key is.
+
+use super::{Store, table::Hash};
+
+/// The key that was seen last.
+#[derive(Default)]
+pub struct Foresight(Option<Hash>);
+
+impl Store {
+    /// `key` will be asked for soon. Only a hint: a key that is not asked for costs nothing but time.
+    pub fn foresee(&self, key: &[u8], foresight: &mut Foresight) {
+        let hash = Hash(self.hasher.hash_one(key));
+        // Whoever holds the lock is not worth waiting for.
+        if let Some(shard) = self.line(hash.shard()).try_lock() {
+            shard.preload_slots(hash);
+        }
+        if let Some(last) = foresight.0.replace(hash)
+            && let Some(shard) = self.line(last.shard()).try_lock()
+        {
+            shard.preload_item(last);
+        }
+    }
+}
