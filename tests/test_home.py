@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from harness import until
 from harness.copies import copies_of, replicated, standing, until_current, until_out
 
 CLIENTS = 6
@@ -127,6 +128,29 @@ def test_a_version_means_the_same_through_every_proxy(servers, proxima):
             assert stranger.ask(meta) == b"HD\r\n" and stranger.ask(meta) == b"EX\r\n"
 
 
+def test_the_version_that_a_meta_set_shows_is_that_of_the_home(memcached, proxima):
+    servers = memcached.several(3)
+    # So that their versions differ.
+    for number, server in enumerate(servers):
+        for _ in range(10 * number):
+            server.set("other", "x")
+    with proxima(replicated(servers)).raw() as client:
+        for key in (b"a", b"b", b"c", b"d"):
+            shown = client.ask(b"ms %b 1 c\r\n1\r\n" % key)
+            assert client.ask(b"mg %b c\r\n" % key) == shown
+            assert client.ask(b"ms %b 1 C%b\r\n2\r\n" % (key, shown.split()[1][1:])) == b"HD\r\n"
+
+
+def test_the_version_0_is_no_version_as_in_memcached(servers, proxima):
+    requests = [b"ma n C0\r\n", b"ms none 1 C7 c\r\n1\r\n", b"cas n 0 0 1 0\r\n1\r\n", b"md n C0\r\n"]
+    with proxima(replicated(servers)).raw() as client:
+        client.set("n", "1")
+        answers = [client.ask(request) for request in requests]
+    with servers[0].raw() as direct:
+        direct.set("n", "1")
+        assert answers == [direct.ask(request) for request in requests]
+
+
 def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):
     """A swap through one worker of what was swapped through another does not overtake it on the way to any copy."""
     proxy = proxima(replicated(servers, workers=4))
@@ -174,6 +198,23 @@ def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, p
     together(proxy, write)
     for key in range(60):
         assert len(set(copies_of(servers, f"k{key}"))) == 1
+
+
+def test_who_sends_no_more_behind_a_streamed_value_is_answered_in_its_turn(servers, proxima):
+    proxy = proxima(replicated(servers, workers=4))
+
+    def write(client, number):
+        if number:
+            return [client.ask(b"set k 0 0 1\r\nx\r\n") for _ in range(100)]
+        answers = []
+        for _ in range(20):
+            with proxy.raw() as sender:
+                sender.send(b"set k 0 0 100000\r\n%b\r\n" % (b"v" * 100_000))
+                sender.finish()
+                answers.append(sender.rest())
+        return answers
+
+    assert {answer for answers in together(proxy, write) for answer in answers} == {b"STORED\r\n"}
 
 
 def test_the_next_copy_decides_when_a_home_is_lost(servers, proxima):
@@ -264,3 +305,29 @@ def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, r
         assert value in held or not value
         assert client.get("k") in (value, None) or not value
     assert all(standing(proxy, server) == "current" for server in servers)
+
+
+@pytest.mark.parametrize("command", [b"add", b"append"])
+def test_who_dawdles_keeps_no_home_from_its_return_and_decides_nothing_in_its_place(servers, proxima, command):
+    home, *others = servers
+    proxy = proxima(replicated(servers))
+    answers = set()
+    for number in range(12):
+        key = b"k%d" % number
+        with proxy.raw() as client, proxy.raw() as other:
+            if command == b"append":
+                other.set(key, "old")
+            home.freeze()
+            other.set("x", "x")
+            until(lambda: standing(proxy, home) == "out", "writes go on without it")
+            client.send(b"%b %b 0 0 100000\r\n%b" % (command, key, b"v" * 50_000))
+            until(lambda: proxy.metric("uploads_total") == number + 1, "it has begun")
+            home.thaw()
+            until_current(proxy, *servers)
+            assert other.ask(b"%b %b 0 0 1\r\nx\r\n" % (command, key)) == b"STORED\r\n"
+            client.send(b"v" * 50_000 + b"\r\n")
+            answer = client.line()
+            answers.add(answer.split()[0])
+            assert len(set(copies_of(servers, key)) - {None}) == 1
+            assert other.get(key) in (None, {b"add": b"x", b"append": b"oldx"}[command]) or answer == b"STORED\r\n"
+    assert b"SERVER_ERROR" in answers and len(answers) > 1

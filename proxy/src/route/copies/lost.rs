@@ -37,8 +37,8 @@ impl Engine {
             dialect: tree.dialect,
         };
         let reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
-            .filter(|&child| !missed.iter().any(|&(other, _)| other as usize == child))
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
+            .filter(|(_, member)| !missed.iter().any(|&(other, _)| other == member.id))
             .filter(|(_, member)| self.views.standing(member.id).is_written())
             .collect();
         // Copies that return one after the other are all joining, and not read: they must not begin anew with each write.

@@ -1,8 +1,15 @@
 //! A streamed value waits for its key's turn before its last byte: until then no server has done anything.
 
-use super::change::{AGAIN, TURN};
+use std::{rc::Rc, sync::Arc};
+
+use super::{
+    change::{AGAIN, TURN},
+    member,
+};
 use crate::{
     engine::Engine,
+    members::MemberId,
+    route::Node,
     timer::{Sleeper, Timer},
 };
 
@@ -54,6 +61,44 @@ impl Engine {
             }
             place = Some(claim.place());
         }
+        for &(index, generation) in turns {
+            self.leave_home(index, generation);
+            self.miss_late(index, generation);
+        }
         Turn::Now
+    }
+
+    /// Copies that this change is not given, and that are written by now: they were out when it began, or not in the pool.
+    /// They may have later changes of its key, so they owe the key.
+    pub(super) fn miss_late(&mut self, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        if flight.missed.is_empty() && Rc::ptr_eq(&flight.tree, &self.tree) {
+            return;
+        }
+        let Node::Copies(copies) = flight.tree.node(flight.node) else {
+            return;
+        };
+        let children = (0..copies.children.len()).filter_map(|child| member(&flight.tree, copies, child));
+        let pool = children.clone().next().map(|member| Arc::clone(&member.pool));
+        let given: Vec<MemberId> = children
+            .map(|member| member.id)
+            .filter(|&id| !flight.missed.iter().any(|&(missed, _)| missed == id))
+            .collect();
+        for member in self.tree.members() {
+            if member.is_copy
+                && pool.as_ref() == Some(&member.pool)
+                && !given.contains(&member.id)
+                && self.views.standing(member.id).is_written()
+            {
+                self.miss(
+                    &member,
+                    index,
+                    generation,
+                    "it came while a change was on its way",
+                );
+            }
+        }
     }
 }
