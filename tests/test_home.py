@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import until
 from harness.copies import copies_of, replicated, standing, until_current, until_out
 
 CLIENTS = 6
@@ -305,29 +304,3 @@ def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, r
         assert value in held or not value
         assert client.get("k") in (value, None) or not value
     assert all(standing(proxy, server) == "current" for server in servers)
-
-
-@pytest.mark.parametrize("command", [b"add", b"append"])
-def test_who_dawdles_keeps_no_home_from_its_return_and_decides_nothing_in_its_place(servers, proxima, command):
-    home, *others = servers
-    proxy = proxima(replicated(servers))
-    answers = set()
-    for number in range(12):
-        key = b"k%d" % number
-        with proxy.raw() as client, proxy.raw() as other:
-            if command == b"append":
-                other.set(key, "old")
-            home.freeze()
-            other.set("x", "x")
-            until(lambda: standing(proxy, home) == "out", "writes go on without it")
-            client.send(b"%b %b 0 0 100000\r\n%b" % (command, key, b"v" * 50_000))
-            until(lambda: proxy.metric("uploads_total") == number + 1, "it has begun")
-            home.thaw()
-            until_current(proxy, *servers)
-            assert other.ask(b"%b %b 0 0 1\r\nx\r\n" % (command, key)) == b"STORED\r\n"
-            client.send(b"v" * 50_000 + b"\r\n")
-            answer = client.line()
-            answers.add(answer.split()[0])
-            assert len(set(copies_of(servers, key)) - {None}) == 1
-            assert other.get(key) in (None, {b"add": b"x", b"append": b"oldx"}[command]) or answer == b"STORED\r\n"
-    assert b"SERVER_ERROR" in answers and len(answers) > 1
