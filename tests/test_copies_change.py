@@ -229,3 +229,35 @@ def test_a_state_file_that_cannot_be_written_is_told_at_the_start(servers, proxi
     made = replicated(servers, state=str(tmp_path / "missing" / "state.json"))
     with pytest.raises(AssertionError, match="cannot be written"):
         proxima(made)
+
+
+@pytest.mark.parametrize("how", ["was out", "was lost meanwhile", "is new"])
+def test_a_copy_that_comes_in_the_middle_of_a_value_does_not_keep_what_came_between(memcached, proxima, how):
+    servers = memcached.several(3)
+    late, size = servers[0], 100_000
+    proxy = proxima(replicated(servers[1:] if how == "is new" else servers, {"min_acks": 1}))
+    with proxy.raw() as client, proxy.raw() as other:
+        other.set("k", "old")
+        if how == "was out":
+            late.freeze()
+            other.set("x", "x")
+            until(lambda: standing(proxy, late) == "out", "writes go on without it")
+        client.send(b"set k 0 0 %d\r\n%b" % (size, b"v" * (size // 2)))
+        until(lambda: proxy.metric("uploads_total") == 1, "it has begun")
+        if how == "was out":
+            late.thaw()
+        elif how == "was lost meanwhile":
+            late.kill()
+            until_out(proxy, late)
+            late.start()
+        else:
+            # In front: it is the nearest.
+            change(proxy, servers=[server.address for server in servers])
+        until_current(proxy, *servers)
+        other.set("k", "between")
+        assert copies_of(servers, "k") == [b"between"] * 3
+        client.send(b"v" * (size // 2) + b"\r\n")
+        assert client.line() == b"STORED\r\n"
+        assert other.get("k") in (b"v" * size, None)
+        until_current(proxy, *servers)
+        assert copies_of(servers, "k") == [None, b"v" * size, b"v" * size]

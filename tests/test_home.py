@@ -127,6 +127,29 @@ def test_a_version_means_the_same_through_every_proxy(servers, proxima):
             assert stranger.ask(meta) == b"HD\r\n" and stranger.ask(meta) == b"EX\r\n"
 
 
+def test_the_version_that_a_meta_set_shows_is_that_of_the_home(memcached, proxima):
+    servers = memcached.several(3)
+    # So that their versions differ.
+    for number, server in enumerate(servers):
+        for _ in range(10 * number):
+            server.set("other", "x")
+    with proxima(replicated(servers)).raw() as client:
+        for key in (b"a", b"b", b"c", b"d"):
+            shown = client.ask(b"ms %b 1 c\r\n1\r\n" % key)
+            assert client.ask(b"mg %b c\r\n" % key) == shown
+            assert client.ask(b"ms %b 1 C%b\r\n2\r\n" % (key, shown.split()[1][1:])) == b"HD\r\n"
+
+
+def test_the_version_0_is_no_version_as_in_memcached(servers, proxima):
+    requests = [b"ma n C0\r\n", b"ms none 1 C7 c\r\n1\r\n", b"cas n 0 0 1 0\r\n1\r\n", b"md n C0\r\n"]
+    with proxima(replicated(servers)).raw() as client:
+        client.set("n", "1")
+        answers = [client.ask(request) for request in requests]
+    with servers[0].raw() as direct:
+        direct.set("n", "1")
+        assert answers == [direct.ask(request) for request in requests]
+
+
 def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):
     """A swap through one worker of what was swapped through another does not overtake it on the way to any copy."""
     proxy = proxima(replicated(servers, workers=4))
@@ -196,6 +219,23 @@ def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, p
     together(proxy, write)
     for key in range(60):
         assert len(set(copies_of(servers, f"k{key}"))) == 1
+
+
+def test_who_sends_no_more_behind_a_streamed_value_is_answered_in_its_turn(servers, proxima):
+    proxy = proxima(replicated(servers, workers=4))
+
+    def write(client, number):
+        if number:
+            return [client.ask(b"set k 0 0 1\r\nx\r\n") for _ in range(100)]
+        answers = []
+        for _ in range(20):
+            with proxy.raw() as sender:
+                sender.send(b"set k 0 0 100000\r\n%b\r\n" % (b"v" * 100_000))
+                sender.finish()
+                answers.append(sender.rest())
+        return answers
+
+    assert {answer for answers in together(proxy, write) for answer in answers} == {b"STORED\r\n"}
 
 
 def test_the_next_copy_decides_when_a_home_is_lost(servers, proxima):

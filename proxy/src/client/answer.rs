@@ -149,7 +149,7 @@ impl Engine {
             return;
         };
         client.eof = true;
-        if client.is_uploading() {
+        if client.left_midway() {
             return self.close_client(index, false);
         }
         // The flush closes it when nothing is due, in the socket's buffer neither.

@@ -69,6 +69,11 @@ impl Client {
         self.upload.as_ref().is_some_and(|upload| upload.remaining > 0)
     }
 
+    /// Will the rest of its value never come? What has come may still wait here, all of it even.
+    fn left_midway(&self) -> bool {
+        self.eof && self.is_uploading() && !self.stalled
+    }
+
     /// May a reply leave without waiting for the end of the turn? Nothing is before it, and nothing is to be done after it.
     fn takes_at_once(&self) -> bool {
         let free = self.stream.out.is_empty() && self.stream.transform.is_none() && !self.stream.dirty;

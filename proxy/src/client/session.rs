@@ -63,6 +63,12 @@ impl Engine {
         client.queued = false;
         client.stalled = false;
         self.serve_stash(index);
+        if self
+            .client(index, generation)
+            .is_some_and(|client| client.left_midway())
+        {
+            return self.close_client(index, false);
+        }
         self.control_reading(index);
     }
 

@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 use slab::Slab;
 
 use super::{NodeId, Tree};
-use crate::members::copies::Claim;
+use crate::members::{MemberId, copies::Claim};
 
 /// Whom a reply is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct Flight {
     pub message: Vec<u8>,
     /// Replies still to come.
     pub pending: u32,
-    /// Children whose answer is missing for good, and how often they had been out by then.
-    pub missed: Vec<(u32, Option<u32>)>,
+    /// Copies that do not have the change, and how often they had been out by then.
+    pub missed: Vec<(MemberId, Option<u32>)>,
     /// Of a change of all copies: how far it is.
     pub stage: Stage,
     /// The key of such a change; given back with the flight.

@@ -14,11 +14,11 @@ use crate::world::{World, world_of};
 
 const SET: &[u8] = b"set k 0 0 1\r\nx\r\n";
 
+const COPIES: &str = "pools:\n  p:\n    replicated: true\n    eject: {failures: 0}\n    servers: [{address: 10.0.0.1:1, name: a}, \
+     {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}]\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n";
+
 pub(crate) fn copies() -> World {
-    world_of(
-        "pools:\n  p:\n    replicated: true\n    eject: {failures: 0}\n    servers: [{address: 10.0.0.1:1, name: a}, \
-         {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}]\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n",
-    )
+    world_of(COPIES)
 }
 
 pub(crate) fn id(world: &World, name: &str) -> MemberId {
@@ -242,4 +242,27 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
     for name in ["b", "c"] {
         assert_eq!(owed(&mut world, name, Standing::Leaving), Owed::default());
     }
+}
+
+#[test]
+fn a_copy_that_came_while_a_change_waited_owes_it() {
+    let mut world = copies();
+    let client = world.client();
+    let mut rival = world.rival.claim(b"k", Way::AtOnce);
+    assert!(rival.ask());
+    world.say(client, SET);
+    // Through the worker that has the key, the new copy may be given another value before this one is sent to the others.
+    world.reload(&COPIES.replace("name: c}", "name: c}, {address: 10.0.0.4:1, name: d}"));
+    drop(rival);
+    world.pass(Duration::from_millis(1));
+    greet(&mut world, &["a", "b", "c"]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.sent(name).as_bytes(), SET);
+        world.reply(name, "STORED\r\n");
+    }
+    assert_eq!(world.heard(client), "", "somebody may still read the new copy");
+    assert_ne!(owed(&mut world, "d", Standing::Leaving), Owed::default());
+    world.engine.follow(id(&world, "d"), 2, Standing::Out);
+    world.turn();
+    assert_eq!(world.heard(client), "STORED\r\n");
 }

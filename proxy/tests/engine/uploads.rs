@@ -288,8 +288,43 @@ fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
     greet(&mut world, &["a", "b", "c"]);
     say_in_pieces(&mut world, client, &set()[100_000..]);
     world.pass(Duration::from_millis(1));
-    world.leave(client);
+    world.reset(client);
     drop(rival);
     assert!(world.rival.claim(b"k", Way::AtOnce).ask());
     assert!(world.engine.flights.is_empty());
+}
+
+#[test]
+fn who_says_no_more_behind_a_value_is_answered_when_it_had_its_turn() {
+    let mut world = copies();
+    let client = world.client();
+    let mut rival = world.rival.claim(b"k", Way::AtOnce);
+    assert!(rival.ask());
+    let request = set();
+    world.say(client, &request.as_bytes()[..100_000]);
+    greet(&mut world, &["a", "b", "c"]);
+    say_in_pieces(&mut world, client, &request[100_000..]);
+    world.leave(client);
+    drop(rival);
+    world.pass(Duration::from_millis(1));
+    for name in ["a", "b", "c"] {
+        assert!(world.sent(name) == request, "{name}");
+        world.reply(name, "STORED\r\n");
+    }
+    assert_eq!(world.heard(client), "STORED\r\n");
+    assert!(world.seats[client].closed.is_some());
+}
+
+#[test]
+fn half_a_value_that_waits_for_a_slow_server_ends_with_its_client() {
+    let mut world = world("{member: p/a}");
+    world.frozen.insert("a".into());
+    let client = world.client();
+    say_in_pieces(&mut world, client, &set()[..SIZE / 2]);
+    assert!(world.seats[client].paused);
+    world.leave(client);
+    let lane = world.lane("a");
+    world.thaw(lane);
+    assert_eq!(world.seats[lane].closed, Some(true));
+    assert!(world.seats[client].closed.is_some());
 }

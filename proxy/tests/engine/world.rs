@@ -173,6 +173,20 @@ impl World {
         self.turn();
     }
 
+    /// The client's connection breaks.
+    pub(crate) fn reset(&mut self, seat: usize) {
+        if let Peer::Client { index, generation } = self.seats[seat].peer {
+            self.engine.client_failed(index, generation);
+        }
+        self.turn();
+    }
+
+    /// Its configuration is another from now on.
+    pub(crate) fn reload(&mut self, yaml: &str) {
+        let config = config::parse(yaml, Path::new("test")).unwrap().config;
+        self.engine.tree = Rc::new(tree(&config));
+    }
+
     /// The newest open lane to a member.
     pub(crate) fn lane(&self, member: &str) -> usize {
         let mut lanes = self.seats.iter().enumerate().rev();

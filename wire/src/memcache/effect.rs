@@ -149,7 +149,8 @@ fn mode(request: &Request, bytes: &[u8]) -> Option<u8> {
 
 fn decided_set(request: &Request, bytes: &[u8]) -> bool {
     let plain = mode(request, bytes).is_none_or(|mode| b"sS".contains(&mode));
-    !plain || flags(request, bytes).any(|word| b"CI".contains(&word[0]))
+    // C, c and E name a version, which only the copy that decides can tell.
+    !plain || flags(request, bytes).any(|word| b"CEIc".contains(&word[0]))
 }
 
 #[cfg(test)]
@@ -208,6 +209,8 @@ mod tests {
                 "ms a2V5 1 b T9 F3\r\nx\r\n",
             ),
             ("ms k 1 C12 T9\r\nx\r\n", Effect::Decide, "ms k 1 T9\r\nx\r\n"),
+            ("ms k 1 c\r\nx\r\n", Effect::Decide, "ms k 1\r\nx\r\n"),
+            ("ms k 1 E12\r\nx\r\n", Effect::Decide, "ms k 1\r\nx\r\n"),
             ("ms k 1 MA\r\nx\r\n", Effect::Decide, "md k\r\n"),
             ("ma k D5\r\n", Effect::Decide, "md k\r\n"),
         ];

@@ -2,6 +2,7 @@
 //!
 //! Where several servers hold a value, a number from one means nothing at another, and may by chance be that of another
 //! change there. So each number is shown with the mark of the server that it comes from: the two XORed, which undoes itself.
+//! No server counts from 0: to memcached it means "none", and it stays what it is.
 
 use super::Command;
 use super::line::{self, Words};
@@ -62,7 +63,7 @@ fn flags<'a>(line: &'a [u8], at: usize, letters: &'a [u8]) -> impl Iterator<Item
 fn marked(bytes: &[u8], versions: impl Iterator<Item = Span>, mark: u64, out: &mut Vec<u8>) -> bool {
     let mut at = 0;
     for span in versions {
-        if let Some(version) = digits(span.of(bytes)) {
+        if let Some(version) = digits(span.of(bytes)).filter(|&version| version > 0) {
             out.extend_from_slice(&bytes[at..span.start as usize]);
             // Writing to a Vec cannot fail.
             let _ = write!(out, "{}", version ^ mark);
@@ -131,6 +132,7 @@ mod tests {
             "mg k c s v\r\n",
             "ms k 1 T7\r\n",
             "incr k 7\r\n",
+            "ma k C0\r\n",
         ] {
             assert_eq!(both(text), Default::default(), "{text:?} names none");
         }
@@ -170,6 +172,7 @@ mod tests {
             (Command::Gets, "SERVER_ERROR 2 3 4 7\r\n"),
             (Command::MetaGet, "EN\r\n"),
             (Command::MetaGet, "HD kc7 s7\r\n"),
+            (Command::MetaSet, "NF c0\r\n"),
             (Command::Incr, "7\r\n"),
         ] {
             let mut out = Vec::new();

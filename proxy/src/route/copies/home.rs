@@ -14,6 +14,8 @@ use crate::{
     route::{Node, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
 };
 
+const NO_HOME: &str = "no copy may decide this key's value";
+
 impl Engine {
     /// Asks the copy that decides this key's value; waits while that is changing.
     pub(super) fn find_home(&mut self, index: u32, generation: u32) {
@@ -31,23 +33,17 @@ impl Engine {
             return;
         };
         if self.takers(&tree, copies, None) < copies.min_acks {
-            return self.refuse_lost(&tree, copies, index, generation);
+            return self.refuse_lost(&tree, copies, index, generation, false);
         }
         let mut message = std::mem::take(&mut self.resend);
         if let Some(flight) = self.flights.get(index, generation) {
             message.extend_from_slice(&flight.message);
         }
         let key = self.key(&tree, &request, &message);
-        let standing = |engine: &Self, child: usize| {
-            member(&tree, copies, child).map_or(Standing::Out, |member| engine.views.standing(member.id))
-        };
-        let home = copies
-            .home
-            .as_ref()
-            .and_then(|home| home.pick_live(&key, |child| standing(self, child).is_required()));
+        let home = self.home(&tree, copies, &key);
         self.key = key;
         let streamed = (message.len() as u64) < request.len();
-        match home.map(|child| (child, standing(self, child))) {
+        match home {
             Some((child, Standing::Current)) => {
                 if let Some(flight) = self.flights.get(index, generation) {
                     flight.stage = Stage::Home(child as u32);
@@ -72,12 +68,52 @@ impl Engine {
             }
             _ => {
                 self.flights.close(index);
-                let text = "no copy may decide this key's value";
-                self.deliver_error(parent, tree.dialect, Outcome::Ejected, text);
+                self.deliver_error(parent, tree.dialect, Outcome::Ejected, NO_HOME);
             }
         }
         message.clear();
         self.resend = message;
+    }
+
+    /// The copy that decides this key's value, and how it stands: what is not current decides nothing yet, or no more.
+    fn home(&self, tree: &Tree, copies: &Copies, key: &[u8]) -> Option<(usize, Standing)> {
+        let standing = |child: usize| {
+            member(tree, copies, child).map_or(Standing::Out, |member| self.views.standing(member.id))
+        };
+        let home = copies.home.as_ref()?;
+        let child = home.pick_live(key, |child| standing(child).is_required())?;
+        Some((child, standing(child)))
+    }
+
+    /// A streamed value was sent to the copy that was its key's home when it began. If another is by now, which did not wait
+    /// for it, nothing is decided: neither has had the last byte.
+    pub(super) fn leave_home(&mut self, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let (Stage::Home(began), tree, parent) = (flight.stage, Rc::clone(&flight.tree), flight.parent)
+        else {
+            return;
+        };
+        let Node::Copies(copies) = tree.node(flight.node) else {
+            return;
+        };
+        let mut scratch = [0; 250];
+        let key = tree
+            .dialect
+            .key(&flight.request, &flight.message, &mut scratch)
+            .to_vec();
+        if self.home(&tree, copies, &key).map(|(child, _)| child) == Some(began as usize) {
+            return;
+        }
+        let to = self.flights.child(index, began as usize);
+        self.flights.close(index);
+        let lanes = self.lanes.iter();
+        let given = lanes.filter(|(_, lane)| lane.waiters.front().is_some_and(|waiter| waiter.to == to));
+        for lane in given.map(|(lane, _)| lane as u32).collect::<Vec<_>>() {
+            self.drop_lane(lane, NO_HOME);
+        }
+        self.deliver_error(parent, tree.dialect, Outcome::Ejected, NO_HOME);
     }
 
     /// A home's reply is too large to be held (the value that a `gat` reads): it is passed on at once, and the others are

@@ -13,12 +13,23 @@ use crate::{
 
 impl Engine {
     /// Too few copies took it: it is undone where it landed, and as this may be the side that is cut off, what is in reach
-    /// is not to be trusted either.
-    pub(super) fn refuse_lost(&mut self, tree: &Rc<Tree>, copies: &Copies, index: u32, generation: u32) {
+    /// is not to be trusted either. `sent`: to all, and not only to its home.
+    pub(super) fn refuse_lost(
+        &mut self,
+        tree: &Rc<Tree>,
+        copies: &Copies,
+        index: u32,
+        generation: u32,
+        sent: bool,
+    ) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
         let (parent, landed, listener) = (flight.parent, flight.landed, flight.listener);
+        let home = match flight.stage {
+            Stage::Elsewhere(home) => Some(home as usize),
+            _ => None,
+        };
         let key = match flight.stage {
             // Only the key was kept; of a flush none.
             Stage::Everywhere => std::mem::take(&mut flight.message),
@@ -41,13 +52,13 @@ impl Engine {
             dialect: tree.dialect,
         };
         let mut reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
-            .filter(|&child| !missed.iter().any(|&(other, _)| other as usize == child))
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
+            .filter(|(_, member)| !missed.iter().any(|&(other, _)| other == member.id))
             .collect();
-        reached.retain(|(_, member)| {
+        reached.retain(|&(child, member)| {
             let is_written = self.views.standing(member.id).is_written();
-            if !is_written && !key.is_empty() {
-                // It may have taken this write, and is not given the removal.
+            if !is_written && !key.is_empty() && (sent || home == Some(child)) {
+                // It has taken this write, and is not given the removal.
                 self.views.owe(member.id, &key);
             }
             is_written

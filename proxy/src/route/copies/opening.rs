@@ -5,7 +5,7 @@ use crate::{
     engine::{Engine, News},
     members::{
         MemberId,
-        copies::{Owed, Standing},
+        copies::{Claim, Owed, Standing},
     },
     route::{Node, flight::Stage},
 };
@@ -50,6 +50,8 @@ impl Engine {
         self.flights
             .iter()
             .filter(|(_, flight)| decides(flight.stage))
+            // A streamed value is decided with its last byte, before which its home is looked at again.
+            .filter(|(_, flight)| flight.claim.as_ref().is_some_and(Claim::is_held))
             .filter(|(_, flight)| {
                 let Node::Copies(copies) = flight.tree.node(flight.node) else {
                     return false;

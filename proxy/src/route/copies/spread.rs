@@ -44,8 +44,12 @@ impl Engine {
         };
         if flight.landed as usize + takers < copies.min_acks {
             // Known before it is sent: nobody comes to owe what is refused anyway.
-            return self.refuse_lost(tree, copies, index, generation);
+            return self.refuse_lost(tree, copies, index, generation, false);
         }
+        self.miss_at_strangers(index, generation);
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
         // One more than there are, so that replies that come within the walk do not end the flight.
         flight.pending = 1;
         for child in (0..copies.children.len()).filter(|&child| Some(child) != home) {
@@ -60,7 +64,7 @@ impl Engine {
                 self.walk(tree, copies.children[child], origin, request, message, to);
             } else {
                 self.figures.member(member.id).skipped += 1;
-                self.miss(member, index, generation, child, "");
+                self.miss(member, index, generation, "");
             }
         }
         if let Some(flight) = self.flights.get(index, generation) {
@@ -79,20 +83,13 @@ impl Engine {
     }
 
     /// This copy does not have, or may not have, the change of this flight.
-    pub(super) fn miss(
-        &mut self,
-        member: &Arc<Member>,
-        index: u32,
-        generation: u32,
-        child: usize,
-        why: &str,
-    ) {
+    pub(super) fn miss(&mut self, member: &Arc<Member>, index: u32, generation: u32, why: &str) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
         if !self.tree.names(member.id) {
             // It has left the pool meanwhile: nobody reads it, and if it comes back it owes everything.
-            return flight.missed.push((child as u32, None));
+            return flight.missed.push((member.id, None));
         }
         // However long this copy was waited for: that it is out is settled soon.
         flight.since = self.now;
@@ -109,7 +106,7 @@ impl Engine {
             }
         };
         let outs = self.views.owe(member.id, &key);
-        flight.missed.push((child as u32, Some(outs)));
+        flight.missed.push((member.id, Some(outs)));
         self.fall(member, why);
     }
 
@@ -146,7 +143,7 @@ impl Engine {
             if let Some(member) = member(&tree, copies, child) {
                 let why = String::from_utf8_lossy(bytes);
                 let why = why.trim_end().trim_start_matches("SERVER_ERROR ").to_owned();
-                self.miss(member, index, generation, child, &why);
+                self.miss(member, index, generation, &why);
             }
         } else if let Some(flight) = self.flights.get(index, generation) {
             flight.landed += 1;
@@ -179,11 +176,10 @@ impl Engine {
             return;
         };
         let views = &self.views;
-        let awaited = flight.missed.iter().any(|&(child, outs)| {
-            let member = member(&tree, copies, child as usize);
-            outs.zip(member)
-                .is_some_and(|(outs, member)| !views.is_settled(member.id, outs))
-        });
+        let awaited = flight
+            .missed
+            .iter()
+            .any(|&(member, outs)| outs.is_some_and(|outs| !views.is_settled(member, outs)));
         if awaited && !late {
             return self.parked.push((index, generation));
         }
@@ -193,7 +189,7 @@ impl Engine {
             return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
         }
         if (flight.landed as usize) < copies.min_acks {
-            return self.refuse_lost(&tree, copies, index, generation);
+            return self.refuse_lost(&tree, copies, index, generation, true);
         }
         let refused = flight.replies.iter().any(|kept| kept.reply.outcome.is_error());
         let chosen = match flight.stage {

@@ -60,41 +60,16 @@ impl Engine {
             }
             place = Some(claim.place());
         }
-        if turns
-            .iter()
-            .any(|&(index, generation)| self.lacks_copies(index, generation))
-        {
-            return Turn::Never("a copy has joined since this value began: send it again");
-        }
         for &(index, generation) in turns {
+            self.leave_home(index, generation);
             self.miss_again(index, generation);
+            self.miss_at_strangers(index, generation);
         }
         Turn::Now
     }
 
-    /// Has its pool copies to which this change was not sent, because it is older than they?
-    fn lacks_copies(&mut self, index: u32, generation: u32) -> bool {
-        let Some(flight) = self.flights.get(index, generation) else {
-            return false;
-        };
-        let tree = Rc::clone(&flight.tree);
-        let Node::Copies(copies) = tree.node(flight.node) else {
-            return false;
-        };
-        let known = || (0..copies.children.len()).filter_map(|child| member(&tree, copies, child));
-        let Some(pool) = known().next().map(|member| &member.pool) else {
-            return false;
-        };
-        !Rc::ptr_eq(&tree, &self.tree)
-            && self
-                .tree
-                .members()
-                .iter()
-                .any(|member| member.pool == *pool && !known().any(|known| known.id == member.id))
-    }
-
-    /// Copies that missed its beginning may have been repaired since, and have taken other changes: it is now that they
-    /// miss this one.
+    /// Copies that missed its beginning may have been repaired since, and have taken other changes of its key: it is now that
+    /// they miss this one.
     fn miss_again(&mut self, index: u32, generation: u32) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
@@ -103,14 +78,40 @@ impl Engine {
         let Node::Copies(copies) = tree.node(flight.node) else {
             return;
         };
-        for (child, _) in missed {
-            if let Some(member) = member(&tree, copies, child as usize) {
+        for member in (0..copies.children.len()).filter_map(|child| member(&tree, copies, child)) {
+            if missed.iter().any(|&(id, _)| id == member.id) {
                 self.miss(
                     member,
                     index,
                     generation,
-                    child as usize,
-                    "it has missed a part of a value",
+                    "it was away while a value was on its way",
+                );
+            }
+        }
+    }
+
+    /// Copies that came to the pool since this change began miss it, and may have later ones of its key.
+    pub(super) fn miss_at_strangers(&mut self, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        if Rc::ptr_eq(&flight.tree, &self.tree) {
+            return;
+        }
+        let tree = Rc::clone(&flight.tree);
+        let Node::Copies(copies) = tree.node(flight.node) else {
+            return;
+        };
+        let known = || (0..copies.children.len()).filter_map(|child| member(&tree, copies, child));
+        let pool = known().next().map(|member| &member.pool);
+        for member in self.tree.members() {
+            let is_stranger = !known().any(|known| known.id == member.id);
+            if member.is_copy && pool == Some(&member.pool) && is_stranger {
+                self.miss(
+                    &member,
+                    index,
+                    generation,
+                    "it came while a change was on its way",
                 );
             }
         }
