@@ -14,7 +14,7 @@ use crate::world::{World, world_of};
 
 const SET: &[u8] = b"set k 0 0 1\r\nx\r\n";
 
-const COPIES: &str = "pools:\n  p:\n    replicated: true\n    eject: {failures: 0}\n    servers: [{address: 10.0.0.1:1, name: a}, \
+pub(crate) const COPIES: &str = "pools:\n  p:\n    replicated: true\n    eject: {failures: 0}\n    servers: [{address: 10.0.0.1:1, name: a}, \
      {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}]\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n";
 
 pub(crate) fn copies() -> World {

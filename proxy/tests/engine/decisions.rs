@@ -135,3 +135,40 @@ fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
     assert_eq!(world.heard(client), "NOT_FOUND\r\n");
     assert!(follows(&world, 4));
 }
+
+#[test]
+fn a_copy_does_not_wait_for_a_client_that_dawdles_in_the_middle_of_a_value() {
+    let mut world = copies();
+    let (first, home) = asked(&mut world);
+    world.reply(home, "NOT_FOUND\r\n");
+    assert_eq!(world.heard(first), "NOT_FOUND\r\n");
+    let back = id(&world, home);
+    world.engine.follow(back, 1, Standing::Leaving);
+    world.engine.follow(back, 2, Standing::Out);
+    let client = world.client();
+    let request = format!("append k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));
+    let (begin, end) = request.as_bytes().split_at(50_000);
+    world.say(client, begin);
+    let mut others = ALL.into_iter().filter(|name| *name != home);
+    let substitute = others.find(|name| !world.lanes(name).is_empty()).unwrap();
+    greet(&mut world, &[substitute]);
+    world.engine.follow(back, 3, Standing::Joining);
+    world.engine.follow(back, 4, Standing::Opening);
+    world.turn();
+    assert!(follows(&world, 4), "nothing is decided before the last byte");
+    for piece in end.chunks(16 << 10) {
+        world.say(client, piece);
+    }
+    let answer = world.heard(client);
+    assert!(
+        answer.starts_with("SERVER_ERROR no copy may decide"),
+        "{answer:?}"
+    );
+    let taken = world.sent(substitute);
+    assert!(request.starts_with(&taken) && taken.len() < request.len());
+    world.say(client, b"version\r\n");
+    assert!(
+        world.heard(client).starts_with("VERSION"),
+        "the connection stays of use"
+    );
+}

@@ -9,12 +9,11 @@ use proxima::{config, members::copies::Claims};
 
 use crate::{
     control::Control,
+    copies::COPIES,
     world::{World, worker_of, world},
 };
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
-const COPIES: &str = "pools:\n  p:\n    replicated: true\n    eject: {failures: 0}\n    servers: [{address: 10.0.0.1:1, name: a}, \
-    {address: 10.0.0.2:1, name: b}, {address: 10.0.0.3:1, name: c}]\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n";
 /// More than a shared lane takes.
 const LARGE: usize = 70_000;
 
@@ -24,6 +23,9 @@ enum Ask {
         large: bool,
     },
     Add,
+    Replace {
+        large: bool,
+    },
     Delete,
     Append,
     /// `gets n`, and then `cas n` with one more.
@@ -83,6 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
     let ask = prop_oneof![
         3 => any::<bool>().prop_map(|large| Ask::Set { large }),
         1 => Just(Ask::Add),
+        2 => any::<bool>().prop_map(|large| Ask::Replace { large }),
         1 => Just(Ask::Delete),
         1 => Just(Ask::Append),
         4 => Just(Ask::Swap),
@@ -232,11 +235,15 @@ impl Play {
         let value = format!("<{}>", self.asked);
         let (len, key) = (value.len(), self.asked % 2);
         let (request, due) = match ask {
-            Ask::Set { large: false } => (format!("set k{key} 0 0 {len}\r\n{value}\r\n"), Due::Reply),
-            Ask::Set { large: true } => {
-                let value = value.repeat(LARGE / len);
+            Ask::Set { large } | Ask::Replace { large } => {
+                let word = if matches!(ask, Ask::Set { .. }) {
+                    "set"
+                } else {
+                    "replace"
+                };
+                let value = value.repeat(if *large { LARGE / len } else { 1 });
                 (
-                    format!("set k{key} 0 0 {}\r\n{value}\r\n", value.len()),
+                    format!("{word} k{key} 0 0 {}\r\n{value}\r\n", value.len()),
                     Due::Reply,
                 )
             }
