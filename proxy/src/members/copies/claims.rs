@@ -23,8 +23,8 @@ use ahash::RandomState;
 /// Words: half a megabyte; with a hundred changes under way one in 650 waits for a key that is not its own.
 const WORDS: usize = 1 << 16;
 
-/// How a change comes to all copies. Each way shares a key with those of its worker that are under way already and stand
-/// no lower here, the last with none.
+/// How a change comes to all copies. It shares its key with changes of its worker that are under way already, if their ways
+/// stand no lower here than its own; the last shares with none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
     /// To all at once, on lanes that keep their order.
@@ -32,7 +32,7 @@ pub enum Way {
     AtOnce,
     /// To its home, and from there to the others, where what is sent to all meanwhile would be before it.
     ByHome,
-    /// On lanes of its own. It needs its key for its last byte only, before which no server does anything: a client that
+    /// On lanes of its own. It needs its key for its last byte only, before which no server stores anything: a client that
     /// dawdles in the middle of a value keeps nobody waiting.
     Streamed,
 }

@@ -1,4 +1,4 @@
-//! A streamed value waits for its key's turn before its last byte: until then no server has done anything.
+//! A streamed value waits for its key's turn before its last byte: until then no server has stored anything.
 
 use std::rc::Rc;
 
