@@ -112,24 +112,32 @@ fn when_its_home_is_lost_the_next_one_decides() {
     assert_eq!(world.heard(client), "8\r\n");
 }
 
-#[test]
-fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
-    let mut world = copies();
-    let (first, home) = asked(&mut world);
+/// Begins `request` of `k` while its home is out, where another decides; then the home is about to be opened again. The
+/// client's seat and who decides.
+fn decided_elsewhere(world: &mut World, request: &[u8]) -> (usize, &'static str) {
+    let (first, home) = asked(world);
     world.reply(home, "NOT_FOUND\r\n");
     assert_eq!(world.heard(first), "NOT_FOUND\r\n");
-    let back = id(&world, home);
+    let back = id(world, home);
     world.engine.follow(back, 1, Standing::Leaving);
     world.engine.follow(back, 2, Standing::Out);
     let client = world.client();
-    world.say(client, b"incr k 1\r\n");
+    world.say(client, request);
     let mut others = ALL.into_iter().filter(|name| *name != home);
     let substitute = others.find(|name| !world.lanes(name).is_empty()).unwrap();
-    greet(&mut world, &[substitute]);
+    greet(world, &[substitute]);
     world.engine.follow(back, 3, Standing::Joining);
     world.engine.follow(back, 4, Standing::Opening);
     world.turn();
-    assert!(follows(&world, 3) && !follows(&world, 4));
+    assert!(follows(world, 3));
+    (client, substitute)
+}
+
+#[test]
+fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
+    let mut world = copies();
+    let (client, substitute) = decided_elsewhere(&mut world, b"incr k 1\r\n");
+    assert!(!follows(&world, 4));
     world.reply(substitute, "NOT_FOUND\r\n");
     world.turn();
     assert_eq!(world.heard(client), "NOT_FOUND\r\n");
@@ -139,22 +147,9 @@ fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
 #[test]
 fn a_copy_does_not_wait_for_a_client_that_dawdles_in_the_middle_of_a_value() {
     let mut world = copies();
-    let (first, home) = asked(&mut world);
-    world.reply(home, "NOT_FOUND\r\n");
-    assert_eq!(world.heard(first), "NOT_FOUND\r\n");
-    let back = id(&world, home);
-    world.engine.follow(back, 1, Standing::Leaving);
-    world.engine.follow(back, 2, Standing::Out);
-    let client = world.client();
     let request = format!("append k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));
     let (begin, end) = request.as_bytes().split_at(50_000);
-    world.say(client, begin);
-    let mut others = ALL.into_iter().filter(|name| *name != home);
-    let substitute = others.find(|name| !world.lanes(name).is_empty()).unwrap();
-    greet(&mut world, &[substitute]);
-    world.engine.follow(back, 3, Standing::Joining);
-    world.engine.follow(back, 4, Standing::Opening);
-    world.turn();
+    let (client, substitute) = decided_elsewhere(&mut world, begin);
     assert!(follows(&world, 4), "nothing is decided before the last byte");
     for piece in end.chunks(16 << 10) {
         world.say(client, piece);
