@@ -1,6 +1,7 @@
 """Values far larger than anything that is held whole, and clients that make trouble with them: nobody else notices."""
 
 import os
+import threading
 import time
 
 import pytest
@@ -224,3 +225,26 @@ def test_many_large_values_at_once_wait_for_each_other(server, proxy, value):
             assert client.get(f"large{number}") == piece
             client.close()
     grows_at_most(proxy, before, 64 * MIB)
+
+
+def test_readers_of_large_values_never_stop_those_of_small_ones(proxy, value):
+    """Lanes that were held back for one become anybody's."""
+    piece = value[: 2 * MIB]
+    with proxy.raw() as client:
+        put(client, b"large", piece)
+    wrong = []
+
+    def read():
+        for number in range(100):
+            with proxy.raw() as client:
+                if client.get("large") != piece:
+                    wrong.append(number)
+
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(3)]
+    with Load(proxy.address) as load:
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        load.after(100)
+    assert not wrong

@@ -3,6 +3,9 @@
 //! Invariant: the memory that a large reply takes is bounded. With nobody behind it, the server is held back at
 //! [`HIGH_WATER`]. With others behind it, it is collected, up to the configured bytes in all; beyond these the lane waits for the
 //! reader, who is closed when he takes nothing for the member's time-out.
+//!
+//! Invariant: a lane is held back only while the reply that its reader is slow to take is under way. What comes next may be
+//! another's, whose progress would free nothing.
 
 use proxima_wire::message::Reply;
 
@@ -129,6 +132,7 @@ impl Engine {
             let lane = &mut self.lanes[index as usize];
             lane.download = None;
             lane.free = self.now;
+            self.hold_lane(index, false);
             self.settle_lane(index);
         } else if hold {
             self.hold_lane(index, true);
@@ -261,6 +265,7 @@ impl Engine {
         let mut whole = std::mem::take(&mut lane.parts);
         reply.head += whole.len() as u32;
         whole.extend_from_slice(bytes);
+        self.hold_lane(index, false);
         self.deliver(to, &reply, &whole);
     }
 }

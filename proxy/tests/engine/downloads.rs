@@ -99,6 +99,27 @@ fn before_others_it_is_collected_so_that_they_do_not_wait_for_the_reader() {
     assert_eq!(world.lanes("a"), [lane]);
 }
 
+/// What was on its way when a lane was held back still comes. If the reply ends with it, the lane is free for others, who
+/// must not wait for a reader that is not theirs.
+#[test]
+fn a_lane_held_back_is_read_again_after_the_end_of_its_reply() {
+    let mut world = world("{member: p/a}");
+    let (slow, quick) = (world.client(), world.client());
+    world.seats[slow].frozen = true;
+    world.say(slow, b"get k\r\n");
+    let (lane, reply) = (world.lane("a"), value("k"));
+    let rest = say_while_read(&mut world, lane, &reply);
+    assert!(!rest.is_empty(), "it was not held back");
+    world.say(lane, rest.as_bytes());
+    world.say(quick, b"get l\r\n");
+    assert_eq!(world.lane("a"), lane, "the lane is not used again");
+    world.thaw(slow);
+    assert!(!world.seats[lane].paused, "nobody would ever read from it again");
+    world.reply("a", "END\r\n");
+    assert_eq!(world.heard(quick), "END\r\n");
+    assert!(world.heard(slow) == reply);
+}
+
 #[test]
 fn those_behind_a_long_reply_are_given_their_own_time() {
     let mut world = world("{member: p/a}");
