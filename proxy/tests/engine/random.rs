@@ -20,10 +20,11 @@ enum Step {
     Store {
         client: prop::sample::Index,
     },
-    /// A server answers with so many bytes of what it owes.
+    /// A server answers with so many bytes of what it owes; they were on their way before it could be held back.
     Answer {
         lane: prop::sample::Index,
         bytes: usize,
+        before: bool,
     },
     Break {
         lane: prop::sample::Index,
@@ -46,7 +47,8 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (any(), 1..5_usize, prop::bool::weighted(0.1))
             .prop_map(|(client, keys, large)| Step::Ask { client, keys, large }),
         4 => any().prop_map(|client| Step::Store { client }),
-        12 => (any(), prop_oneof![1..40_usize, 1..100_000_usize]).prop_map(|(lane, bytes)| Step::Answer { lane, bytes }),
+        12 => (any(), prop_oneof![1..40_usize, 1..500_000_usize], prop::bool::ANY)
+            .prop_map(|(lane, bytes, before)| Step::Answer { lane, bytes, before }),
         1 => any().prop_map(|lane| Step::Break { lane }),
         1 => any().prop_map(|client| Step::Leave { client }),
         1 => any().prop_map(|client| Step::Freeze { client }),
@@ -54,11 +56,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The value of a key: nobody else's.
+/// The value of a key: nobody else's. A large one is more than is kept for a reader who takes nothing.
 fn value(key: &str) -> String {
     let small = format!("<{key}>");
     if key.ends_with('L') {
-        small.repeat(70_000 / small.len())
+        small.repeat(700_000 / small.len())
     } else {
         small
     }
@@ -94,14 +96,14 @@ impl Play {
                 let request = format!("set k{} 0 0 3\r\nabc\r\n", self.asked);
                 self.ask(client, Vec::new(), &request);
             }
-            Step::Answer { lane, bytes } => {
+            Step::Answer { lane, bytes, before } => {
                 self.serve();
                 let owing: Vec<usize> = (0..self.owed.len())
                     .filter(|&lane| !self.owed[lane].is_empty())
                     .collect();
                 if !owing.is_empty() {
                     let lane = owing[lane.index(owing.len())];
-                    self.send(lane, bytes);
+                    self.send(lane, bytes, before);
                 }
             }
             Step::Break { lane } => {
@@ -196,8 +198,8 @@ impl Play {
         }
     }
 
-    fn send(&mut self, lane: usize, bytes: usize) {
-        if !self.world.seats[lane].paused {
+    fn send(&mut self, lane: usize, bytes: usize, before: bool) {
+        if before || !self.world.seats[lane].paused {
             let count = bytes.min(self.owed[lane].len());
             let piece: Vec<u8> = self.owed[lane].drain(..count).collect();
             self.world.say(lane, &piece);
@@ -211,10 +213,15 @@ impl Play {
         }
         for _ in 0..10_000 {
             self.serve();
-            let Some(lane) = (0..self.owed.len()).find(|&lane| !self.owed[lane].is_empty()) else {
+            let mut owing = (0..self.owed.len())
+                .filter(|&lane| !self.owed[lane].is_empty())
+                .peekable();
+            if owing.peek().is_none() {
                 return;
-            };
-            self.send(lane, usize::MAX);
+            }
+            let read = owing.find(|&lane| !self.world.seats[lane].paused);
+            let lane = read.expect("no server is read from, and nobody frees them");
+            self.send(lane, 100_000, false);
         }
         panic!("the servers never come to an end");
     }
