@@ -274,7 +274,7 @@ fn engine() -> Engine {
         config.limits.clone(),
         store,
         Arc::new(Register::new(1)),
-        Arc::new(Claims::new([1, 2, 3, 4])),
+        Arc::new(Claims::new(1, [1, 2, 3, 4])),
         facts,
         1,
     );

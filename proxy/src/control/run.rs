@@ -126,7 +126,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         seed,
     ));
     let register = Arc::new(Register::new(workers));
-    let claims = Arc::new(Claims::new(seed));
+    let claims = Arc::new(Claims::new(workers, seed));
     let engines = (0..workers)
         .map(|worker| {
             let facts = Facts {

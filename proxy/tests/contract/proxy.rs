@@ -156,7 +156,7 @@ impl Work {
             worker: 0,
         };
         let register = Arc::new(Register::new(1));
-        let claims = Arc::new(Claims::new([1, 2, 3, 4]));
+        let claims = Arc::new(Claims::new(1, [1, 2, 3, 4]));
         let engine = Engine::new(self.dialect, self.limits, store, register, claims, facts, 1);
         let (news, _heard) = tokio::sync::mpsc::unbounded_channel();
         let beat = Arc::new(AtomicBool::new(false));

@@ -149,7 +149,7 @@ struct Play {
 impl Play {
     fn new() -> Self {
         let config = config::parse(COPIES, Path::new("test")).unwrap().config;
-        let claims = Arc::new(Claims::new([1, 2, 3, 4]));
+        let claims = Arc::new(Claims::new(2, [1, 2, 3, 4]));
         let mut workers = [0, 1].map(|worker| worker_of(&config, worker, Arc::clone(&claims)));
         let mut servers: Vec<World> = SERVERS.iter().map(|_| world("embedded")).collect();
         for server in &mut servers {

@@ -77,7 +77,7 @@ pub(crate) fn world_of(yaml: &str) -> World {
 
 /// A world of a configuration that was read already.
 pub(crate) fn world_from(config: &Config) -> World {
-    worker_of(config, 0, Arc::new(Claims::new([1, 2, 3, 4])))
+    worker_of(config, 0, Arc::new(Claims::new(2, [1, 2, 3, 4])))
 }
 
 /// One of two workers of a process, which claim keys from each other.
