@@ -55,6 +55,8 @@ pub(crate) enum Spread {
     Hash,
     /// Every request to all servers (Proxima: all_sync)
     All,
+    /// The servers are copies of each other: sets only, each to all of them (Proxima: replicated)
+    Copies,
 }
 
 /// Where a contender is to run.
@@ -139,7 +141,7 @@ impl Contender {
     /// Writes its configuration and says how to start it.
     pub(crate) fn launch(self, program: &Path, site: &Site<'_>) -> Result<Launch> {
         let proxima = matches!(self, Self::ProximaIoUring | Self::ProximaEpoll);
-        if site.spread == Spread::All && !proxima {
+        if site.spread != Spread::Hash && !proxima {
             bail!("only Proxima is measured with requests to all servers");
         }
         match self {

@@ -60,13 +60,14 @@ fn configuration(site: &Site<'_>, leaf: Leaf) -> String {
         .iter()
         .map(|port| format!("\"127.0.0.1:{port}\""))
         .collect();
-    let route = match site.spread {
-        Spread::Hash => "pool",
-        Spread::All => "all_sync",
+    const HASH: &str = "hash: {algorithm: ketama_twemproxy, key_hash: fnv1a_64}";
+    let (pool, route) = match site.spread {
+        Spread::Hash => (HASH, "pool"),
+        Spread::All => (HASH, "all_sync"),
+        Spread::Copies => ("replicated: true", "pool"),
     };
     format!(
-        "{listener}pools:\n  cache:\n    servers: [{}]\n    \
-         hash: {{algorithm: ketama_twemproxy, key_hash: fnv1a_64}}\nroutes:\n  main: {{{route}: cache}}\n",
+        "{listener}pools:\n  cache:\n    servers: [{}]\n    {pool}\nroutes:\n  main: {{{route}: cache}}\n",
         servers.join(", ")
     )
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, rc::Rc};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::{
     clients::{Check, Clients},
@@ -23,11 +23,15 @@ pub(crate) struct Rounds {
 impl Rounds {
     /// Connects the clients.
     pub(crate) fn connect(shape: &Shape, keys: Rc<Keys>, address: SocketAddr, seed: u64) -> Result<Self> {
+        ensure!(
+            shape.spread != Spread::Copies || shape.mix.is_sets_only(),
+            "copies are measured with sets only: --mix 1:0"
+        );
         let operations = Operations::new(keys.count(), Popularity::Uniform, shape.mix, seed)?;
         let clients = Clients::connect(address, shape, keys, operations)?;
         let copies = match shape.spread {
             Spread::Hash => 1,
-            Spread::All => shape.servers,
+            Spread::All | Spread::Copies => shape.servers,
         };
         Ok(Self { clients, copies })
     }

@@ -1,11 +1,16 @@
 //! The server's side of one connection: as little of memcached as a proxy notices.
 //!
 //! A get is answered with the value that belongs to its key, a set with `STORED`; nothing is stored. `version` and
-//! `mn` are answered because proxies probe with them.
+//! `mn` are answered because proxies probe with them, `stats` because they tell a server's lives apart by it.
+
+use std::{process, sync::LazyLock, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use super::request;
+
+/// When this life of all stand-in servers of this process began: when first somebody asked.
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// No request line of a run is longer; one that is would be a proxy gone wrong.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -83,6 +88,13 @@ impl Conversation {
             }
             b"version" => {
                 out.extend_from_slice(b"VERSION 1.6.18\r\n");
+                Ok(0)
+            }
+            b"stats" => {
+                let (pid, uptime) = (process::id(), STARTED.elapsed().as_secs());
+                let stats =
+                    format!("STAT pid {pid}\r\nSTAT uptime {uptime}\r\nSTAT total_items 0\r\nEND\r\n");
+                out.extend_from_slice(stats.as_bytes());
                 Ok(0)
             }
             b"mn" => {

@@ -51,6 +51,12 @@ pub(crate) struct Mix {
     gets: u32,
 }
 
+impl Mix {
+    pub(crate) fn is_sets_only(self) -> bool {
+        self.gets == 0
+    }
+}
+
 impl FromStr for Mix {
     type Err = String;
 

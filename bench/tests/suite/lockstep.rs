@@ -76,6 +76,20 @@ fn a_proxy_sees_each_batch_and_its_replies_at_once() {
     }
 }
 
+/// Needs a `proxima` beside `proxima-bench`, as every build of the workspace makes.
+#[test]
+fn copies_take_sets_only() {
+    let copies = ["--contender", "proxima-epoll", "--spread", "copies"];
+    let reports = lockstep(&[&copies[..], &["--clients", "5", "--mix", "1:0"]].concat());
+    assert_in_step(&reports[0], 2.0);
+    let output = bench(&[&["lockstep"], &copies[..]].concat()).output().unwrap();
+    let refusal = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(
+        !output.status.success() && refusal.contains("--mix 1:0"),
+        "{refusal}"
+    );
+}
+
 #[test]
 fn large_values_and_sets_alone_go_round_too() {
     if !twemproxy_is_installed() {

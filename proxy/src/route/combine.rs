@@ -20,7 +20,9 @@ impl Engine {
                 self.gathered(index, generation, *wait, children.len(), reply, bytes)
             }
             Node::Attempt { .. } => self.attempted(&tree, index, generation, child as usize, reply, bytes),
-            Node::Copies(copies) => self.copied(copies, index, generation, child as usize, reply, bytes),
+            Node::Copies(copies) => {
+                self.copied(&tree, copies, index, generation, child as usize, reply, bytes)
+            }
             Node::Wrap { .. } => self.unwrapped(&tree, index, generation, reply, bytes),
             Node::Choose { .. } | Node::Leaf(_) => self.flights.close(index),
         }

@@ -216,6 +216,11 @@ impl Tree {
         self.stores.get(listener).copied().unwrap_or(false)
     }
 
+    /// Does any listener lead to the embedded store?
+    pub fn has_store(&self) -> bool {
+        self.stores.contains(&true)
+    }
+
     /// Does listener number `listener` lead to members by one choice, which can be made for several requests at once?
     pub fn is_plain(&self, listener: usize) -> bool {
         self.plain.get(listener).copied().unwrap_or(false)

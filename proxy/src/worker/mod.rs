@@ -151,9 +151,10 @@ impl<R: Reactor> Worker<R> {
     /// The next event. Those behind it are looked at as long as they are requests to the store, so that its memory is on its
     /// way while others are served.
     fn next(&mut self) -> Option<Event> {
+        let has_store = self.engine.tree.has_store();
         while self.upcoming.len() < AHEAD {
             let Some(event) = self.reactor.next() else { break };
-            let foreseen = self.foresee(&event);
+            let foreseen = has_store && self.foresee(&event);
             if !foreseen && self.upcoming.is_empty() {
                 return Some(event);
             }

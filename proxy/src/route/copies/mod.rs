@@ -76,10 +76,8 @@ impl Engine {
                 let key = self.key(tree, request, message);
                 let chosen = home.pick_live(&key, |child| self.is_readable(tree, copies, child));
                 self.key = key;
-                match chosen {
-                    Some(home) => {
-                        self.look_at_home(tree, node, copies, home, origin, request, message, to);
-                    }
+                match chosen.and_then(|home| Some((home, *copies.children.get(home)?))) {
+                    Some(home) => self.look_at_home(tree, node, home, origin, request, message, to),
                     None => self.look(tree, copies, None, origin, request, message, to),
                 }
             }

@@ -46,7 +46,9 @@ impl Engine {
             // Known before it is sent: nobody comes to owe what is refused anyway.
             return self.refuse_lost(tree, copies, index, generation, false);
         }
-        self.miss_at_strangers(index, generation);
+        if !Rc::ptr_eq(tree, &self.tree) {
+            self.miss_at_strangers(index, generation);
+        }
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
@@ -111,8 +113,10 @@ impl Engine {
     }
 
     /// A copy has answered, or will not.
+    #[allow(clippy::too_many_arguments)]
     pub(in crate::route) fn copied(
         &mut self,
+        tree: &Tree,
         copies: &Copies,
         index: u32,
         generation: u32,
@@ -123,24 +127,40 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
-        let (tree, stage, parent, command) = (
-            Rc::clone(&flight.tree),
-            flight.stage,
-            flight.parent,
-            flight.request.command,
-        );
-        let shown = match stage {
-            Stage::Home(home) | Stage::Looking(home) => shown(&tree, copies, home, command, reply, bytes),
-            _ => (*reply, Cow::Borrowed(bytes)),
-        };
-        let (reply, bytes) = (&shown.0, &shown.1[..]);
-        if let Stage::Looking(_) = stage {
-            self.flights.close(index);
-            return self.deliver(parent, reply, bytes);
+        let (stage, parent, command) = (flight.stage, flight.parent, flight.request.command);
+        match stage {
+            Stage::Looking(home) => {
+                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
+                self.flights.close(index);
+                self.deliver(parent, &reply, &bytes);
+            }
+            Stage::Home(home) => {
+                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
+                self.count(tree, copies, index, generation, child, &reply, &bytes);
+                let missed = is_missed(reply.outcome);
+                self.decided(copies, index, generation, home, missed, &reply, &bytes);
+            }
+            _ => {
+                self.count(tree, copies, index, generation, child, reply, bytes);
+                self.conclude(index, generation);
+            }
         }
-        let missed = is_missed(reply.outcome);
-        if missed {
-            if let Some(member) = member(&tree, copies, child) {
+    }
+
+    /// Notes what a copy has answered, or that it has missed the change.
+    #[allow(clippy::too_many_arguments)]
+    fn count(
+        &mut self,
+        tree: &Tree,
+        copies: &Copies,
+        index: u32,
+        generation: u32,
+        child: usize,
+        reply: &Reply,
+        bytes: &[u8],
+    ) {
+        if is_missed(reply.outcome) {
+            if let Some(member) = member(tree, copies, child) {
                 let why = String::from_utf8_lossy(bytes);
                 let why = why.trim_end().trim_start_matches("SERVER_ERROR ").to_owned();
                 self.miss(member, index, generation, &why);
@@ -148,13 +168,9 @@ impl Engine {
         } else if let Some(flight) = self.flights.get(index, generation) {
             flight.landed += 1;
             // Of the others' replies only errors matter to what the home has answered.
-            if !matches!(stage, Stage::Elsewhere(_)) || reply.outcome.is_error() {
+            if !matches!(flight.stage, Stage::Elsewhere(_)) || reply.outcome.is_error() {
                 flight.keep(reply, bytes);
             }
-        }
-        match stage {
-            Stage::Home(home) => self.decided(copies, index, generation, home, missed, reply, bytes),
-            _ => self.conclude(index, generation),
         }
     }
 

@@ -46,16 +46,12 @@ impl Engine {
         &mut self,
         tree: &Rc<Tree>,
         node: NodeId,
-        copies: &Copies,
-        home: usize,
+        (home, child): (usize, NodeId),
         origin: Origin,
         request: &Request,
         message: &[u8],
         to: ReplyTo,
     ) {
-        let Some(&child) = copies.children.get(home) else {
-            return;
-        };
         let (index, flight) = self
             .flights
             .open(to, Rc::clone(tree), node, origin.listener, request, 1);
