@@ -300,6 +300,7 @@ impl Engine {
         for index in gone {
             self.close_client(index, true);
         }
+        self.end_forgotten(refused);
         buffered += self
             .lanes
             .iter()

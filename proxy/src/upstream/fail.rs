@@ -11,6 +11,7 @@ use super::{Lane, Phase};
 use crate::{
     engine::{Engine, News, Peer},
     members::{Failure, MemberId},
+    reactor::Conn,
 };
 
 /// Idle bulk lanes kept for the next large message.
@@ -140,6 +141,37 @@ impl Engine {
                 );
             } else {
                 self.fail_lane(index, Failure::Timeout, Outcome::Timeout, "timeout");
+            }
+        }
+    }
+
+    /// Ends lanes that are held back for a reader who has taken all that was for him, and longer than he may take for it: a
+    /// reply of his that comes first is late, and may stand behind this one (a failed server's requests go to others).
+    pub(crate) fn end_forgotten(&mut self, refused: &dyn Fn(Conn) -> usize) {
+        if self.held_lanes == 0 {
+            return;
+        }
+        let patience = self.limits.write_timeout.as_micros() as u64;
+        let takes = |(client, generation): (u32, u32)| {
+            self.clients
+                .get(client as usize)
+                .filter(|client| client.generation == generation)
+                .is_some_and(|client| {
+                    !client.stream.out.is_empty() || client.stream.conn.map_or(0, refused) > 0
+                })
+        };
+        let forgotten: Vec<(u32, u32)> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.stream.paused && self.now.saturating_sub(lane.active) > patience)
+            .filter(|(_, lane)| !lane.reader().is_some_and(takes))
+            .map(|(index, lane)| (index as u32, lane.generation))
+            .collect();
+        for (index, generation) in forgotten {
+            // The end of one can end another.
+            if self.lane(index, generation).is_some() {
+                let text = "the reply before it waits for an earlier one of its client";
+                self.end_lane(index, Outcome::ConnectError, text);
             }
         }
     }

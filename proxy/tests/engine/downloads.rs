@@ -120,6 +120,32 @@ fn a_lane_held_back_is_read_again_after_the_end_of_its_reply() {
     assert!(world.heard(slow) == reply);
 }
 
+/// The earlier of two requests comes to stand behind the reply to the later one, which waits for its turn.
+#[test]
+fn nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it() {
+    let mut world = world_of(
+        "pools:\n  p: {servers: [{address: \"10.0.0.1:1\", name: a}]}\n  q: {servers: [{address: \"10.0.0.2:1\", name: b}]}\n\
+         limits: {total_bytes: 4MiB}\nroutes: {main: {by_prefix: {prefixes: {a: {failover: [p, q]}, b: q}}}}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: main}]\n",
+    );
+    let (both, other) = (world.client(), world.client());
+    world.say(both, b"get a\r\nget b\r\n");
+    world.say(other, b"get b1\r\n");
+    let (first, second) = (world.lane("a"), world.lane("b"));
+    world.leave(first);
+    let reply = value("b");
+    let rest = say_while_read(&mut world, second, &reply);
+    assert!(!rest.is_empty(), "it was not held back");
+    world.pass(Duration::from_secs(15));
+    assert_eq!(world.seats[second].closed, Some(true), "it is held back for ever");
+    assert_eq!(world.seats[other].closed, None);
+    let heard = world.heard(other);
+    assert!(heard.starts_with("SERVER_ERROR"), "{heard:?}");
+    world.say(other, b"get b1\r\n");
+    world.reply("b", "END\r\n");
+    assert_eq!(world.heard(other), "END\r\n");
+}
+
 #[test]
 fn those_behind_a_long_reply_are_given_their_own_time() {
     let mut world = world("{member: p/a}");
