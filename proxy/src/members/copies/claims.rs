@@ -200,8 +200,8 @@ impl Claim {
             let (worker, way) = (self.claimant.worker, self.way);
             let held = &mut self.held;
             self.claimant.change(self.place, |word| {
-                let after;
-                (after, *held) = word.asked(worker, way);
+                let (after, got) = word.asked(worker, way);
+                *held = got;
                 after
             });
         }

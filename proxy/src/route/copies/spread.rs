@@ -136,8 +136,7 @@ impl Engine {
             }
             Stage::Home(home) => {
                 let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
-                self.count(tree, copies, index, generation, child, &reply, &bytes);
-                let missed = is_missed(reply.outcome);
+                let missed = self.count(tree, copies, index, generation, child, &reply, &bytes);
                 self.decided(copies, index, generation, home, missed, &reply, &bytes);
             }
             _ => {
@@ -147,7 +146,7 @@ impl Engine {
         }
     }
 
-    /// Notes what a copy has answered, or that it has missed the change.
+    /// Notes what a copy has answered, or that it has missed the change: then true.
     #[allow(clippy::too_many_arguments)]
     fn count(
         &mut self,
@@ -158,8 +157,9 @@ impl Engine {
         child: usize,
         reply: &Reply,
         bytes: &[u8],
-    ) {
-        if is_missed(reply.outcome) {
+    ) -> bool {
+        let missed = is_missed(reply.outcome);
+        if missed {
             if let Some(member) = member(tree, copies, child) {
                 let why = String::from_utf8_lossy(bytes);
                 let why = why.trim_end().trim_start_matches("SERVER_ERROR ").to_owned();
@@ -172,6 +172,7 @@ impl Engine {
                 flight.keep(reply, bytes);
             }
         }
+        missed
     }
 
     /// Answers when every copy has the change or is out.
