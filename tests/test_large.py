@@ -247,3 +247,28 @@ def test_readers_of_large_values_never_stop_those_of_small_ones(proxy, value):
             reader.join()
         load.after(100)
     assert read_well == [True] * 300
+
+
+def test_nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it(memcached, proxima, value):
+    """After a failover the earlier of two requests stands behind the reply to the later one, which waits for its turn."""
+    first, second = memcached(), memcached(item="8m", memory=128)
+    pools = {name: {"servers": [server.address], "timeout": "20s"} for name, server in (("p", first), ("q", second))}
+    route = {"by_prefix": {"prefixes": {"a": {"failover": ["p", "q"]}, "b": "q"}}}
+    limits = {"total_bytes": "4MiB", "write_timeout": "2s"}
+    proxy = proxima(config(route, pools, workers=1, limits=limits))
+    with proxy.raw() as both, proxy.raw() as other:
+        put(both, b"b", value[: 3 * MIB])
+        first.freeze()
+        second.freeze()
+        both.send(b"get a\r\nget b\r\n")
+        time.sleep(0.3)
+        other.send(b"get b1\r\n")
+        time.sleep(0.3)
+        first.kill()
+        time.sleep(0.3)
+        second.thaw()
+        with pytest.raises(Closed):
+            both.line()
+        assert other.line().startswith(b"SERVER_ERROR")
+        other.set("b1", "v")
+        assert other.get("b1") == b"v"
