@@ -1,5 +1,7 @@
 //! The five demands, on each back end.
 
+use std::thread;
+
 use proxima::{dialect::Dialect, members::probe::probe};
 
 use crate::{
@@ -92,6 +94,29 @@ fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_fl
             assert_eq!(client.hear_many().unwrap(), parts("l", 2), "{route}");
         });
     }
+}
+
+/// A lane that was held back for one reader is anybody's when the last part has come.
+#[test]
+fn readers_of_many_parts_never_stop_others() {
+    each("p", &LINES, |proxy| {
+        let address = proxy.address;
+        thread::scope(|scope| {
+            for reader in 0..3 {
+                scope.spawn(move || {
+                    let mut client = Client::new(address);
+                    for _ in 0..10 {
+                        client.say(&format!("MANY k{reader} 20000\n")).unwrap();
+                        assert_eq!(client.hear_many().unwrap().len(), 20_001);
+                    }
+                });
+            }
+            let mut other = Client::new(address);
+            for number in 0..200 {
+                assert_eq!(other.ask(&format!("PUT k{number} v")).unwrap(), "+");
+            }
+        });
+    });
 }
 
 #[test]
