@@ -80,7 +80,7 @@ impl Dialect for Memcache {
             Some(Command::Version) => Plan::Answer(self.version),
             Some(Command::Verbosity) => Plan::Answer(b"OK\r\n"),
             Some(Command::MetaNoop) => Plan::Answer(b"MN\r\n"),
-            Some(Command::Shutdown) => Plan::Answer(b"ERROR: shutdown not enabled\r\n"),
+            Some(Command::Shutdown) => Plan::Answer(b"SERVER_ERROR: shutdown not enabled\r\n"),
             Some(Command::Config) => Plan::Answer(error::ERROR),
             Some(Command::Stats) => Plan::Stats,
             Some(Command::FlushAll) if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),

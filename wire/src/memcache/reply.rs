@@ -180,7 +180,7 @@ fn error(line: &[u8]) -> Option<Outcome> {
         // The server has as many clients as it takes; it says so unasked and closes.
         (b"ERROR", b" Too many open connections") => Outcome::Busy,
         (b"ERROR" | b"ERROR:" | b"CLIENT_ERROR", _) => Outcome::ClientError,
-        (b"SERVER_ERROR", text) => match text.get(..4) {
+        (b"SERVER_ERROR" | b"SERVER_ERROR:", text) => match text.get(..4) {
             Some(b" 301") => Outcome::Shutdown,
             Some(b" 302") => Outcome::TryAgain,
             Some(b" 307") => Outcome::Busy,

@@ -98,6 +98,8 @@ impl Edit<'_> {
     }
 
     fn number(&mut self, ttl: i64) {
+        // Newer servers refuse a time that exceeds 32 bits, and older ones drop the higher ones.
+        let ttl = ttl.clamp(i32::MIN.into(), i32::MAX.into());
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "{ttl}");
     }
