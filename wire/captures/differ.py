@@ -216,7 +216,11 @@ class Server:
 
 
 #: What is there before each line.
-FIRST = b"".join(b"md %s\r\n" % key for key in [*KEYS, b"Zm9v b", b"foo"]) + b"set a 5 0 3\r\nabc\r\nset n 0 0 2\r\n41\r\n"
+FIRST = (
+    b"flush_all\r\n"
+    + b"".join(b"md %s\r\n" % key for key in [*KEYS, b"Zm9v b", b"foo", b"0", b"====", b"Zm9v!"])
+    + b"set a 5 0 3\r\nabc\r\nset n 0 0 2\r\n41\r\n"
+)
 
 
 #: It waits for the rest of a value.
@@ -252,7 +256,7 @@ def verdict(reply):
         reply, count = reply[:-4], count + 1
     # Versions and times are the servers' own.
     reply = re.sub(rb"^VERSION .*?\r\n", b"VERSION 0\r\n", reply)
-    reply = re.sub(rb"^(VALUE \S+ \d+ \d+) \d+\r\n", rb"\1 0\r\n", reply)
+    reply = re.sub(rb"(?m)^(VALUE \S+ \d+ \d+) \d+\r\n", rb"\1 0\r\n", reply)
     reply = re.sub(rb"^(ME \S+) .*?\r\n", rb"\1 0\r\n", reply)
     if reply[:2] in (b"HD", b"VA"):
         head, end, rest = reply.partition(b"\r\n")

@@ -160,7 +160,8 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
 /// `verbosity LEVEL [noreply]`; further words are ignored. It never reaches a server.
 #[inline]
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
-    let level = words.next().and_then(|word| number::plain(word.of(line.text)));
+    let level = words.next().filter(|word| word.len <= 11);
+    let level = level.and_then(|word| number::plain(word.of(line.text)));
     let is_level = level.is_some_and(|level| u32::try_from(level).is_ok());
     check(line, is_level, error::BAD_FORMAT)?;
     let mut blank = words.position();
