@@ -40,7 +40,7 @@ impl Engine {
         self.end_lane(index, Outcome::ClientError, text);
     }
 
-    fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
+    pub(super) fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
         let Some(lane) = self.lanes.try_remove(index as usize) else {
             return;
         };
@@ -280,7 +280,13 @@ impl Engine {
 impl Lane {
     /// Is the server late? Some(true): with the connection itself.
     fn is_late(&self, now: u64) -> Option<bool> {
-        if !matches!(self.phase, Phase::Ready) {
+        let is_connecting = match self.phase {
+            Phase::Connecting | Phase::Greeting => true,
+            // Who waits behind it waits for a reply, and a copy that does not answer is no copy.
+            Phase::Login(_) => self.member.is_copy || self.waiters.is_empty(),
+            Phase::Ready => false,
+        };
+        if is_connecting {
             let limit = self.member.connect_timeout.as_micros() as u64;
             return (now.saturating_sub(self.free) > limit).then_some(true);
         }

@@ -13,6 +13,8 @@ pub struct Lane {
     pub generation: u32,
     /// One message at a time.
     pub bulk: bool,
+    /// The server takes only some commands, for the reason in `limit`.
+    pub limited: bool,
     pub phase: Phase,
     pub member: Arc<Member>,
     /// Requests in the order in which they were sent.
@@ -32,6 +34,8 @@ pub struct Lane {
     pub free: u64,
     /// Requests that wait for the end of the login: what is said until then must not mix with them.
     pub held: Vec<u8>,
+    /// Names the server, and says why it takes only some commands.
+    pub limit: String,
     /// Our end, where the server of a copy may have to prove that it is gone.
     pub local: Option<SocketAddr>,
 }

@@ -8,6 +8,7 @@
 mod download;
 mod fail;
 mod lane;
+mod limited;
 mod open;
 mod receive;
 

@@ -20,10 +20,18 @@ fn masked(reply: &[u8]) -> Vec<u8> {
     let text = reply.escape_ascii().to_string();
     let (head, rest) = text.split_once(r"\r\n").unwrap_or((&text, ""));
     let words = head.split(' ').enumerate().map(|(at, word)| {
-        let is_number = word.len() > 1 && word[1..].trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = word.len() > 1
+            && word[1..]
+                .trim_start_matches('-')
+                .bytes()
+                .all(|byte| byte.is_ascii_digit());
         match (&head[..head.len().min(2)], at) {
-            ("VE", 1..) | ("VA", 4) if head.starts_with("VERSION") || head.starts_with("VALUE") => "0".to_owned(),
-            ("HD" | "VA", 1..) if is_number && word.starts_with(['c', 'l', 't', 'h']) => format!("{}0", &word[..1]),
+            ("VE", 1..) | ("VA", 4) if head.starts_with("VERSION") || head.starts_with("VALUE") => {
+                "0".to_owned()
+            }
+            ("HD" | "VA", 1..) if is_number && word.starts_with(['c', 'l', 't', 'h']) => {
+                format!("{}0", &word[..1])
+            }
             _ => word.to_owned(),
         }
     });
@@ -61,7 +69,11 @@ fn the_newest_memcached_says_the_same() {
         let ours = server.send(&[&line, &TAIL[..head.body as usize]].concat());
         compared += 1;
         if masked(&ours) != masked(&capture::decode(theirs)) {
-            wrong.push(format!("{}: {}, but {theirs}", line.escape_ascii(), ours.escape_ascii()));
+            wrong.push(format!(
+                "{}: {}, but {theirs}",
+                line.escape_ascii(),
+                ours.escape_ascii()
+            ));
         }
     }
     assert!(compared > 800, "{compared} lines");

@@ -13,7 +13,7 @@
 //! What is refused is answered, and swallows the bytes behind it, as the newest memcached does it. `captures/` holds what
 //! it said, and `captures/differ.tsv` what the oldest and the newest that are served make of some thousand lines.
 //!
-//! Servers before 1.6.10 read other meta commands than these; none is to be sent to them.
+//! Servers before 1.6.10 read other meta commands than these: see [`meta_commands`].
 
 mod base64;
 mod command;
@@ -29,6 +29,7 @@ mod reply;
 mod reply_key;
 mod request;
 mod rewrite;
+mod server;
 mod text;
 mod version;
 
@@ -43,6 +44,7 @@ pub use reply::{is_reply_whole, reply};
 pub use reply_key::{reply_key, rewrite_reply_key};
 pub use request::{is_value_end, request};
 pub use rewrite::{Rewrite, rewrite};
+pub use server::meta_commands;
 pub use version::{mark_reply, mark_request};
 
 /// What a request may ask for.

@@ -86,7 +86,24 @@ fn read(command: Command, line: &[u8]) -> Read {
         Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => {
             meta(command, line)
         }
-        _ => status(command, line).map(|outcome| (outcome, 0, 0)),
+        Command::Set
+        | Command::Add
+        | Command::Replace
+        | Command::Append
+        | Command::Prepend
+        | Command::Cas
+        | Command::Delete
+        | Command::Incr
+        | Command::Decr
+        | Command::Touch
+        | Command::FlushAll
+        | Command::Version
+        | Command::Verbosity
+        | Command::Stats
+        | Command::Quit
+        | Command::Shutdown
+        | Command::MetaNoop
+        | Command::MetaDebug => status(command, line).map(|outcome| (outcome, 0, 0)),
     }
 }
 

@@ -1,14 +1,8 @@
 //! md: delete, or mark as stale.
 
-use proxima_wire::{
-    memcache::KEY,
-    message::Outcome,
-};
+use proxima_wire::{memcache::KEY, message::Outcome};
 
-use super::{
-    flags::Flags,
-    key::push_echo,
-};
+use super::{flags::Flags, key::push_echo};
 use crate::near::{
     embedded::{call::Call, line::Clock, refuse, say},
     store::{Counter, Entry, Marks, Meta},

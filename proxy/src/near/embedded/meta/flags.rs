@@ -77,7 +77,11 @@ impl Flags {
     /// # Errors
     /// The line to answer.
     pub(super) fn check_opaque(&self) -> Result<(), &'static [u8]> {
-        if self.is_opaque_long { Err(OPAQUE_TOO_LONG) } else { Ok(()) }
+        if self.is_opaque_long {
+            Err(OPAQUE_TOO_LONG)
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -46,7 +46,9 @@ pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
         return refuse(out, error::BAD_CHUNK);
     };
     // With `N`, what is to be lengthened is made where it is not there.
-    let vivify = flags.vivify.filter(|_| matches!(mode, Mode::Append | Mode::Prepend) && entry.item().is_none());
+    let vivify = flags
+        .vivify
+        .filter(|_| matches!(mode, Mode::Append | Mode::Prepend) && entry.item().is_none());
     let conditions = Conditions {
         mode: if vivify.is_some() { Mode::Set } else { mode },
         compare: flags.compare.unwrap_or(0),
