@@ -70,8 +70,8 @@ def servers(request, memcached):
 def scripted(cleanup):
     """Starts a server that says what a function wants."""
 
-    def start(talk):
-        server = Scripted(talk)
+    def start(talk, **options):
+        server = Scripted(talk, **options)
         cleanup.callback(server.stop)
         return server
 

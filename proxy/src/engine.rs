@@ -80,6 +80,8 @@ pub struct Engine {
     pub(crate) uploads: Vec<(u32, u32)>,
     /// Changes of copies that it has begun, if it is streamed: flights whose key is not claimed yet.
     pub(crate) turns: Vec<(u32, u32)>,
+    /// Microseconds: when the control thread was last told of a client that speaks another protocol; none: never.
+    pub(crate) stranger_told: Option<u64>,
     /// Process-wide facts that `stats` reports.
     pub facts: Facts,
 }
@@ -126,6 +128,8 @@ pub enum News {
     Ejected(Arc<Member>, String),
     /// This copy missed a write, for this reason: it is not read here any more.
     Missed(Arc<Member>, String),
+    /// A client was closed at once, for this reason: it speaks another protocol.
+    Stranger(&'static str),
     /// Our end of a connection to this copy that broke with requests unanswered.
     Broken(Arc<Member>, Option<SocketAddr>),
     /// This worker follows a proposal; what it saw the copy miss until then.
@@ -193,6 +197,7 @@ impl Engine {
             lent: 0..0,
             uploads: Vec::new(),
             turns: Vec::new(),
+            stranger_told: None,
             facts,
         }
     }

@@ -77,10 +77,13 @@ class Memcached:
 
 
 class Scripted:
-    """A server in this process: `talk(sock)` is called for each connection, in a thread of its own."""
+    """A server in this process: `talk(sock)` is called for each connection, in a thread of its own.
 
-    def __init__(self, talk):
+    First it is asked for its version, and answers `version`; none: `talk` sees that question too."""
+
+    def __init__(self, talk, version=b"VERSION 1.6.18\r\n"):
         self._talk = talk
+        self._version = version
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
         self.connections = 0
@@ -99,6 +102,10 @@ class Scripted:
 
     def _serve(self, sock):
         try:
+            question = b"version\r\n"
+            if self._version and sock.recv(len(question), socket.MSG_PEEK) == question:
+                sock.recv(len(question))
+                sock.sendall(self._version)
             self._talk(sock)
         except OSError:
             pass

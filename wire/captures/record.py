@@ -12,7 +12,7 @@ A capture is a list of exchanges on one fresh server:
 
 `\\r`, `\\n`, `\\\\` and `\\xNN` are bytes, `{k*251}` is 251 times k. Every exchange that ends with a line end is followed
 by another request, which is not written down: its reply tells where the recorded one ends, so a capture shows how many
-bytes the server took for one request. MEMCACHED names another server binary than `memcached`.
+bytes the server took for one request. The server is the newest that `newest.py` finds; MEMCACHED names another binary.
 """
 
 import os
@@ -23,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import newest
 
 NEXT, NEXT_REPLY = b"mg next-request k\r\n", b"EN knext-request\r\n"
 ESCAPE = re.compile(rb"\\(r|n|\\|x[0-9a-f]{2})|\{(.)\*(\d+)\}", re.DOTALL)
@@ -42,7 +44,7 @@ def decode(text):
 
 def encode(data):
     names = {13: "\\r", 10: "\\n", 92: "\\\\"}
-    text = "".join(names.get(b) or (chr(b) if 32 <= b < 127 else f"\\x{b:02x}") for b in data)
+    text = "".join(names.get(b) or (chr(b) if 32 <= b < 127 and b not in b"{}" else f"\\x{b:02x}") for b in data)
     return re.sub(r"([^\\{}])\1{39,}", lambda m: f"{{{m[1]}*{len(m[0])}}}", text)
 
 
@@ -52,8 +54,9 @@ class Server:
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "memcached")
-        program = os.environ.get("MEMCACHED", "memcached")
-        self.process = subprocess.Popen([program, "-u", "root", "-s", self.path, "-t", "1"])
+        program = os.environ.get("MEMCACHED")
+        words = [program] if program else newest.command()
+        self.process = subprocess.Popen([*words, "-u", "root", "-s", self.path, "-t", "1"])
         return self
 
     def connect(self):

@@ -273,6 +273,8 @@ pub struct Bad {
     pub swallow: u64,
     /// The server closes the connection after this reply.
     pub close: bool,
+    /// Why it is closed, in words for an operator; empty where that is nothing to log.
+    pub why: &'static str,
 }
 
 impl Bad {
@@ -284,6 +286,7 @@ impl Bad {
             head: head as u32,
             swallow: 0,
             close: false,
+            why: "",
         }
     }
 
@@ -293,6 +296,15 @@ impl Bad {
         Self {
             close: true,
             ..Self::refused(0, reply)
+        }
+    }
+
+    /// The client speaks another protocol: it is closed without a reply, which it could not read.
+    #[inline]
+    pub const fn stranger(why: &'static str) -> Self {
+        Self {
+            why,
+            ..Self::fatal(b"")
         }
     }
 }

@@ -5,7 +5,7 @@ use proxima_wire::message::{Outcome, Reply, Request};
 use super::Client;
 use crate::{
     dialect::Dialect,
-    engine::{Engine, Passed, Peer},
+    engine::{Engine, News, Passed, Peer},
     route::ReplyTo,
 };
 
@@ -113,6 +113,19 @@ impl Engine {
         self.answer_here(index, &out, request.is_quiet);
         out.clear();
         self.scratch = out;
+    }
+
+    /// A client speaks another protocol. Once a second of this is enough for a log; each is counted.
+    #[cold]
+    pub(super) fn tell_of_stranger(&mut self, why: &'static str) {
+        const PAUSE: u64 = 1_000_000;
+        if self
+            .stranger_told
+            .is_none_or(|told| self.now.saturating_sub(told) >= PAUSE)
+        {
+            self.stranger_told = Some(self.now);
+            self.wishes.news.push(News::Stranger(why));
+        }
     }
 
     /// Closes a client and forgets what it waits for: replies to it will find nobody.

@@ -82,7 +82,7 @@ impl Engine {
                 Some(0)
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
-            Login::Ready { used } => {
+            Login::Ready { used } | Login::Limited { used, .. } => {
                 client.login = None;
                 Some(used)
             }

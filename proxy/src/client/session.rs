@@ -202,6 +202,9 @@ impl Engine {
                     };
                     self.figures.clients.refused += 1;
                     self.flush_later(peer);
+                    if !bad.why.is_empty() {
+                        self.tell_of_stranger(bad.why);
+                    }
                 }
                 Parsed::Head(request) => {
                     let len = request.len();

@@ -5,7 +5,7 @@ use proxima_wire::{
     message::{Bad, Outcome, Parsed, Reply, Request},
 };
 
-use super::{Change, Dialect, Effect, Message, Plan};
+use super::{Change, Conversation, Dialect, Effect, Login, Message, Plan};
 
 /// The memcached dialect, as ourselves or in mcrouter's place.
 #[derive(Debug)]
@@ -33,14 +33,19 @@ impl Memcache {
 
     /// A request of this command for this key, as short as can be: what `explain` walks with.
     pub fn example(command: &str, key: &[u8]) -> Vec<u8> {
-        let (before, after) = match command {
-            "set" | "add" | "replace" | "append" | "prepend" => (" ", " 0 0 0\r\n\r\n"),
-            "cas" => (" ", " 0 0 0 1\r\n\r\n"),
-            "ms" => (" ", " 0\r\n\r\n"),
-            "incr" | "decr" => (" ", " 1\r\n"),
-            "touch" => (" ", " 0\r\n"),
-            "gat" | "gats" => (" 0 ", "\r\n"),
-            _ => (" ", "\r\n"),
+        use Command::*;
+        let (before, after) = match Command::by_name(command) {
+            Some(Set | Add | Replace | Append | Prepend) => (" ", " 0 0 0\r\n\r\n"),
+            Some(Cas) => (" ", " 0 0 0 1\r\n\r\n"),
+            Some(MetaSet) => (" ", " 0\r\n\r\n"),
+            Some(Incr | Decr) => (" ", " 1\r\n"),
+            Some(Touch) => (" ", " 0\r\n"),
+            Some(Gat | Gats) => (" 0 ", "\r\n"),
+            Some(
+                Get | Gets | Delete | FlushAll | Version | Verbosity | Stats | Config | Quit | Shutdown
+                | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug,
+            )
+            | None => (" ", "\r\n"),
         };
         [command.as_bytes(), before.as_bytes(), key, after.as_bytes()].concat()
     }
@@ -71,22 +76,23 @@ impl Dialect for Memcache {
 
     #[inline]
     fn plan(&self, request: &Request, _: &[u8]) -> Plan {
-        match Command::from_u8(request.command) {
-            Some(Command::Get | Command::Gets | Command::Gat | Command::Gats)
-                if !request.more_keys.is_empty() =>
-            {
-                Plan::Split { end: b"END\r\n" }
-            }
-            Some(Command::Version) => Plan::Answer(self.version),
-            Some(Command::Verbosity) => Plan::Answer(b"OK\r\n"),
-            Some(Command::MetaNoop) => Plan::Answer(b"MN\r\n"),
-            Some(Command::Shutdown) => Plan::Answer(b"ERROR: shutdown not enabled\r\n"),
-            Some(Command::Config) => Plan::Answer(error::ERROR),
-            Some(Command::Stats) => Plan::Stats,
-            Some(Command::FlushAll) if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),
-            Some(Command::FlushAll) => Plan::Broadcast,
-            Some(Command::Quit) => Plan::Close,
-            _ => Plan::Route,
+        use Command::*;
+        let Some(command) = Command::from_u8(request.command) else {
+            return Plan::Refuse("no such command");
+        };
+        match command {
+            Get | Gets | Gat | Gats if !request.more_keys.is_empty() => Plan::Split { end: b"END\r\n" },
+            Version => Plan::Answer(self.version),
+            Verbosity => Plan::Answer(b"OK\r\n"),
+            MetaNoop => Plan::Answer(b"MN\r\n"),
+            Shutdown => Plan::Answer(b"SERVER_ERROR: shutdown not enabled\r\n"),
+            Config => Plan::Answer(error::ERROR),
+            Stats => Plan::Stats,
+            FlushAll if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),
+            FlushAll => Plan::Broadcast,
+            Quit => Plan::Close,
+            Get | Gets | Gat | Gats | Set | Add | Replace | Append | Prepend | Cas | Delete | Incr | Decr
+            | Touch | MetaGet | MetaSet | MetaDelete | MetaArithmetic | MetaDebug => Plan::Route,
         }
     }
 
@@ -179,6 +185,37 @@ impl Dialect for Memcache {
                 .map(|byte| if byte.is_ascii_control() { b' ' } else { byte }),
         );
         out.extend_from_slice(b"\r\n");
+    }
+
+    /// Asks which version it is: a server that reads meta commands in another way must not be given any.
+    fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        if conversation.step == 0 {
+            conversation.step = 1;
+            out.extend_from_slice(b"version\r\n");
+            return Login::More { used: 0 };
+        }
+        let (reply, line) = match memcache::reply(Command::Version, bytes) {
+            Parsed::Head(reply) => (reply, &bytes[..reply.head as usize]),
+            Parsed::More => return Login::More { used: 0 },
+            Parsed::Bad(_) => return Login::Refused("the server answered what is no reply".into()),
+        };
+        let said = String::from_utf8_lossy(line.trim_ascii());
+        let why = match memcache::meta_commands(line) {
+            _ if matches!(reply.outcome, Outcome::Busy | Outcome::Shutdown) => {
+                return Login::Refused(said.into_owned());
+            }
+            Some(true) => return Login::Ready { used: line.len() },
+            Some(false) => format!("is memcached {}", said.trim_start_matches("VERSION ")),
+            None => format!("does not say its version (`{}`)", said.escape_debug()),
+        };
+        Login::Limited {
+            used: line.len(),
+            why: format!("{why}: meta commands need 1.6.10 or later"),
+        }
+    }
+
+    fn is_common(&self, command: u8) -> bool {
+        Command::from_u8(command).is_none_or(|command| !command.is_meta())
     }
 
     fn probe(&self) -> (u8, &'static [u8]) {

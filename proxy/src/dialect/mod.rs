@@ -26,6 +26,9 @@ pub enum Login {
     More { used: usize },
     /// The login is over after `used` bytes; what follows are requests or replies.
     Ready { used: usize },
+    /// The login is over after `used` bytes, but this server is to be given only [common](Dialect::is_common) commands. `why`
+    /// goes on after its name: `is memcached 1.5.22, …`.
+    Limited { used: usize, why: String },
     /// It failed; the connection is closed after what was said.
     Refused(String),
 }
@@ -153,6 +156,11 @@ pub trait Dialect: Send + Sync {
     /// A step of our login at a server; called first, without bytes, when connected. By default nobody logs in.
     fn login(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
         Login::Ready { used: 0 }
+    }
+
+    /// May a server whose login was [limited](Login::Limited) be given this command? By default it may.
+    fn is_common(&self, _command: u8) -> bool {
+        true
     }
 
     // Provided: requests.

@@ -89,12 +89,12 @@ where
         let step = dialect.login(&mut conversation, &talk.heard, &mut said);
         talk.say(&said).await?;
         let used = match step {
-            Login::More { used } | Login::Ready { used } => used,
+            Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,
             Login::Refused(text) => return Err(io::Error::other(text)),
         };
         talk.heard.drain(..used);
         match step {
-            Login::Ready { .. } => break,
+            Login::Ready { .. } | Login::Limited { .. } => break,
             _ if used == 0 || talk.heard.is_empty() => talk.hear().await?,
             _ => {}
         }

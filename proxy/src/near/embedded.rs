@@ -137,7 +137,7 @@ pub fn answer(
         Command::Version => admin::version(out),
         Command::Verbosity => say(out, b"OK\r\n", Outcome::Ok),
         Command::Stats => stats::stats(&call, context, out),
-        Command::Shutdown => refuse(out, b"ERROR: shutdown not enabled\r\n"),
+        Command::Shutdown => refuse(out, b"SERVER_ERROR: shutdown not enabled\r\n"),
         Command::Quit => Outcome::Ok,
         Command::Config => refuse(out, error::ERROR),
     }

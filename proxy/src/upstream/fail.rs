@@ -39,7 +39,7 @@ impl Engine {
         self.end_lane(index, Outcome::ClientError, text);
     }
 
-    fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
+    pub(super) fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
         let Some(lane) = self.lanes.try_remove(index as usize) else {
             return;
         };

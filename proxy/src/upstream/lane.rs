@@ -14,6 +14,8 @@ pub struct Lane {
     pub generation: u32,
     /// One message at a time.
     pub bulk: bool,
+    /// The server takes only some commands, for the reason in `limit`.
+    pub limited: bool,
     pub phase: Phase,
     pub member: Arc<Member>,
     /// Requests in the order in which they were sent.
@@ -36,6 +38,8 @@ pub struct Lane {
     pub parts: Vec<u8>,
     /// Requests that wait for the end of the login: what is said until then must not mix with them.
     pub held: Vec<u8>,
+    /// Names the server, and says why it takes only some commands.
+    pub limit: String,
     /// Our end, where the server of a copy may have to prove that it is gone.
     pub local: Option<SocketAddr>,
     /// How far its server takes the request whose reply is awaited; `None`: that request is young.

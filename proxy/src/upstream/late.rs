@@ -56,7 +56,13 @@ impl Engine {
 
 impl Lane {
     fn is_late(&mut self, now: u64, queued: &dyn Fn(Conn) -> usize) -> Option<Late> {
-        if !matches!(self.phase, Phase::Ready) {
+        let is_connecting = match self.phase {
+            Phase::Connecting | Phase::Greeting => true,
+            // Who waits behind it waits for a reply, and a copy that does not answer is no copy.
+            Phase::Login(_) => self.member.is_copy || self.waiters.is_empty(),
+            Phase::Ready => false,
+        };
+        if is_connecting {
             let limit = self.member.connect_timeout.as_micros() as u64;
             return (now.saturating_sub(self.free) > limit).then_some(Late::Connecting);
         }

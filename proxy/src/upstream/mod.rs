@@ -11,6 +11,7 @@ mod fail;
 mod hold;
 mod lane;
 mod late;
+mod limited;
 mod open;
 mod pace;
 mod receive;

@@ -52,6 +52,11 @@ impl Engine {
         let Some(lane) = self.lanes.get_mut(index as usize) else {
             return;
         };
+        if lane.limited && !member.dialect.is_common(request.command) {
+            let text = lane.limit.clone();
+            self.settle_lane(index);
+            return self.not_sent(member, request, message, to, Outcome::LocalError, &text);
+        }
         // What a copy is refused it misses, and our own overload is not its failure.
         if lane.requests().len() > LANE_BYTES && !matches!(to, ReplyTo::Client { .. }) && !member.is_copy {
             let text = "too many requests wait for this server";
@@ -159,6 +164,8 @@ impl Engine {
             held: Vec::new(),
             waiters: Default::default(),
             bulk,
+            limited: false,
+            limit: String::new(),
             uploading: None,
             download: None,
             part_bytes: 0,
@@ -207,13 +214,18 @@ impl Engine {
                 return None;
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
-            Login::Ready { used } if lane.member.is_copy => {
+            // A login in which the server has spoken last is an answer on this very connection.
+            Login::Ready { used } if lane.member.is_copy && used == 0 => {
                 lane.phase = Phase::Greeting;
                 lane.stream.out.extend_from_slice(lane.member.dialect.probe().1);
                 Some(used)
             }
             Login::Ready { used } => {
                 lane.ready(self.now);
+                Some(used)
+            }
+            Login::Limited { used, why } => {
+                self.limit_lane(index, &why);
                 Some(used)
             }
             Login::Refused(text) => {

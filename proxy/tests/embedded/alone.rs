@@ -97,7 +97,7 @@ fn the_client_may_choose_the_cas_id() {
             ("mg b N0 E5 c", "HD c5 W|"),
             ("ma c N0 E6 c", "HD c6|"),
             ("ms a 1 Ex|1", "CLIENT_ERROR bad token in command line format|"),
-            ("md a Ex", "CLIENT_ERROR invalid or duplicate flag|"),
+            ("md a Ex", "CLIENT_ERROR bad token in command line format|"),
         ],
     );
 }

@@ -3,6 +3,7 @@
 
 mod alone;
 mod both;
+mod differ;
 mod random;
 mod server;
 mod stats;

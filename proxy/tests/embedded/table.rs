@@ -21,7 +21,7 @@ const SEQUENCES: &[&[&str]] = &[
     &["append a 0 0 1|1", "prepend a 0 0 1|1", "set a 7 0 1|m", "append a 9 0 3|zzz",
       "prepend a 9 0 3|aaa", "get a"],
     &["set a 0 100 1|m", "append a 0 5 1|z", "mg a t v", "prepend a 0 0 1|y", "mg a t v h"],
-    &["set a 0 0 1|12|3", "get a", "set a 0 0 2|12", "get a"],
+    &["set a 0 0 1|12345|6789", "get a", "set a 0 0 2|12", "get a"],
     &["set a 0 0 3|12\r", "get a"],
     &["set a 0 0 -1|", "set a x 0 1|1", "set a 0 x 1|1"],
     &["set a 0 0", "set a", "set", "add a 0 0 1 2 3", "replace", "append a", "prepend a 1"],
@@ -86,7 +86,7 @@ const SEQUENCES: &[&[&str]] = &[
     &["set a 0 0 1|1", "flush_all 100", "get a", "flush_all x", "flush_all -1", "get a", "flush_all 1 2 3"],
     &["set a 0 0 1|1", "flush_all 0 noreply", "get a", "incr a 1", "append a 0 0 1|1", "touch a 1",
       "delete a", "mg a"],
-    &["verbosity 0", "verbosity", "verbosity x", "verbosity 1 2 3", "mn", "mn x", "shutdown",
+    &["verbosity 0", "verbosity", "verbosity x", "verbosity 1 2", "mn", "mn x", "shutdown",
       "shutdown graceful", "config get cluster"],
     &["stats reset", "stats foo", "stats sizes", "nonsense", "GET a", "getx a", "s", "bogus a b c"],
     // mg

@@ -46,7 +46,7 @@ pub(crate) fn greet(world: &mut World, names: &[&str]) {
             "version\r\n",
             "{name} is asked before it is given a write"
         );
-        world.reply(name, "VERSION 1\r\n");
+        world.reply(name, "VERSION 1.6.18\r\n");
     }
 }
 

@@ -2,7 +2,7 @@
 //! a clock of its own.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     path::Path,
     rc::Rc,
     sync::Arc,
@@ -24,6 +24,7 @@ use proxima::{
     near::store::{self, Store},
     reactor::Conn,
     route::Build,
+    upstream::Phase,
 };
 
 /// One end of a connection that the engine believes it has.
@@ -54,6 +55,8 @@ pub(crate) struct World {
     pub(crate) down: HashSet<String>,
     /// Members that take nothing, from their next lane on.
     pub(crate) frozen: HashSet<String>,
+    /// What members that are no memcached 1.6.18 answer to `version`.
+    pub(crate) versions: HashMap<String, String>,
     watched: Vec<usize>,
 }
 
@@ -107,6 +110,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, claims: Arc<Claims>) -> 
         seats: Vec::new(),
         down: HashSet::new(),
         frozen: HashSet::new(),
+        versions: HashMap::new(),
         watched: Vec::new(),
     }
 }
@@ -248,11 +252,12 @@ impl World {
     }
 
     /// A frozen peer takes what was kept for it.
-    pub(crate) fn thaw(&mut self, seat: usize) {
-        let seat = &mut self.seats[seat];
+    pub(crate) fn thaw(&mut self, number: usize) {
+        let seat = &mut self.seats[number];
         seat.frozen = false;
         seat.heard.append(&mut seat.backlog);
         let peer = seat.peer;
+        self.log_in(number);
         self.drained(peer);
         self.turn();
     }
@@ -314,6 +319,24 @@ impl World {
         }
     }
 
+    /// A server that holds no copy says its version by itself.
+    fn log_in(&mut self, number: usize) {
+        let seat = &mut self.seats[number];
+        let Peer::Lane { index, generation } = seat.peer else {
+            return;
+        };
+        let lane = self.engine.lanes.get(index as usize);
+        let logs_in = lane.is_some_and(|lane| matches!(lane.phase, Phase::Login(_)) && !lane.member.is_copy);
+        if logs_in && seat.heard == b"version\r\n" {
+            seat.heard.clear();
+            let version = self
+                .versions
+                .get(&seat.member)
+                .map_or("VERSION 1.6.18\r\n", String::as_str);
+            self.engine.lane_bytes(index, generation, version.as_bytes());
+        }
+    }
+
     fn flush(&mut self, peer: Peer) {
         let Some(stream) = self.engine.stream(peer) else {
             return;
@@ -335,6 +358,7 @@ impl World {
             seat.heard.extend_from_slice(&out);
         }
         let blocked = !seat.backlog.is_empty();
+        self.log_in(number);
         match peer {
             Peer::Client { index, generation } => {
                 let client = &self.engine.clients[index as usize];

@@ -99,6 +99,39 @@ impl Command {
         }
     }
 
+    /// Is it one of the meta commands, which servers before 1.6 do not know?
+    pub const fn is_meta(self) -> bool {
+        match self {
+            Self::MetaGet
+            | Self::MetaSet
+            | Self::MetaDelete
+            | Self::MetaArithmetic
+            | Self::MetaNoop
+            | Self::MetaDebug => true,
+            Self::Get
+            | Self::Gets
+            | Self::Gat
+            | Self::Gats
+            | Self::Set
+            | Self::Add
+            | Self::Replace
+            | Self::Append
+            | Self::Prepend
+            | Self::Cas
+            | Self::Delete
+            | Self::Incr
+            | Self::Decr
+            | Self::Touch
+            | Self::FlushAll
+            | Self::Version
+            | Self::Verbosity
+            | Self::Stats
+            | Self::Config
+            | Self::Quit
+            | Self::Shutdown => false,
+        }
+    }
+
     /// The command with this name; names are case-sensitive, as they are for memcached.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|command| command.name() == name)
@@ -149,6 +182,7 @@ mod tests {
         for (number, &command) in Command::ALL.iter().enumerate() {
             assert_eq!(command as usize, number);
             assert_eq!(Command::from_u8(number as u8), Some(command));
+            assert_eq!(command.is_meta(), command.name().len() == 2);
             assert_eq!(Command::by_name(command.name()), Some(command));
             assert_eq!(Command::by_word(command.name().as_bytes()), Some(command));
         }

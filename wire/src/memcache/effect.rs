@@ -20,29 +20,27 @@ pub enum Effect {
 /// The effect of the request that begins `bytes`.
 #[must_use]
 pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
+    use Command::*;
     let flag = |wanted: &[u8]| flags(request, bytes).any(|word| wanted.contains(&word[0]));
-    match Command::from_u8(request.command) {
-        Some(Command::Set | Command::Delete | Command::FlushAll) => Effect::Everywhere,
-        Some(Command::Gets) => Effect::LookAtHome,
-        Some(Command::MetaGet) if flag(b"NTER") => Effect::Decide,
-        Some(Command::MetaGet) if flag(b"c") => Effect::LookAtHome,
-        Some(Command::MetaSet) if decided_set(request, bytes) => Effect::Decide,
-        Some(Command::MetaDelete) if flag(b"CITx") => Effect::Decide,
-        Some(Command::MetaSet | Command::MetaDelete) => Effect::Everywhere,
-        Some(
-            Command::Add
-            | Command::Replace
-            | Command::Append
-            | Command::Prepend
-            | Command::Cas
-            | Command::Incr
-            | Command::Decr
-            | Command::Touch
-            | Command::Gat
-            | Command::Gats
-            | Command::MetaArithmetic,
-        ) => Effect::Decide,
-        _ => Effect::Look,
+    let Some(command) = Command::from_u8(request.command) else {
+        // Nothing that is not known may be read from one copy or differ on two.
+        return Effect::Decide;
+    };
+    match command {
+        Get | MetaDebug => Effect::Look,
+        Gets => Effect::LookAtHome,
+        Set | Delete | FlushAll => Effect::Everywhere,
+        Add | Replace | Append | Prepend | Cas | Incr | Decr | Touch | Gat | Gats | MetaArithmetic => {
+            Effect::Decide
+        }
+        MetaGet if flag(b"NTER") => Effect::Decide,
+        MetaGet if flag(b"cC") => Effect::LookAtHome,
+        MetaGet => Effect::Look,
+        MetaSet if decided_set(request, bytes) => Effect::Decide,
+        MetaDelete if flag(b"CITx") => Effect::Decide,
+        MetaSet | MetaDelete => Effect::Everywhere,
+        // About a server or a connection: they are answered before a copy is chosen.
+        Version | Verbosity | Stats | Config | Quit | Shutdown | MetaNoop => Effect::Look,
     }
 }
 
@@ -91,7 +89,26 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             }
             out.extend_from_slice(b"\r\n");
         }
-        _ => {
+        Some(
+            Command::Get
+            | Command::Gets
+            | Command::Set
+            | Command::Append
+            | Command::Prepend
+            | Command::Delete
+            | Command::Incr
+            | Command::Decr
+            | Command::FlushAll
+            | Command::Version
+            | Command::Verbosity
+            | Command::Stats
+            | Command::Config
+            | Command::Quit
+            | Command::Shutdown
+            | Command::MetaNoop
+            | Command::MetaDebug,
+        )
+        | None => {
             out.extend_from_slice(b"delete");
             put(out, key);
             out.extend_from_slice(b"\r\n");
@@ -169,8 +186,50 @@ mod tests {
     }
 
     #[test]
+    fn every_command_has_an_effect() {
+        let table = [
+            ("get k", Effect::Look),
+            ("gets k", Effect::LookAtHome),
+            ("gat 0 k", Effect::Decide),
+            ("gats 0 k", Effect::Decide),
+            ("set k 0 0 1", Effect::Everywhere),
+            ("add k 0 0 1", Effect::Decide),
+            ("replace k 0 0 1", Effect::Decide),
+            ("append k 0 0 1", Effect::Decide),
+            ("prepend k 0 0 1", Effect::Decide),
+            ("cas k 0 0 1 1", Effect::Decide),
+            ("delete k", Effect::Everywhere),
+            ("incr k 1", Effect::Decide),
+            ("decr k 1", Effect::Decide),
+            ("touch k 0", Effect::Decide),
+            ("flush_all", Effect::Everywhere),
+            ("version", Effect::Look),
+            ("verbosity 1", Effect::Look),
+            ("stats", Effect::Look),
+            ("config get cluster", Effect::Look),
+            ("quit", Effect::Look),
+            ("shutdown", Effect::Look),
+            ("mg k", Effect::Look),
+            ("ms k 1", Effect::Everywhere),
+            ("md k", Effect::Everywhere),
+            ("ma k", Effect::Decide),
+            ("mn", Effect::Look),
+            ("me k", Effect::Look),
+        ];
+        for (&command, (line, expected)) in Command::ALL.iter().zip(table) {
+            let line = format!("{line}\r\n");
+            let head = parsed(&line);
+            assert_eq!(head.command, command as u8, "{line:?}");
+            assert_eq!(effect(&head, line.as_bytes()), expected, "{line:?}");
+        }
+        assert_eq!(Command::ALL.len(), table.len());
+    }
+
+    #[test]
     fn effects_and_what_the_other_copies_are_told() {
         let table = [
+            ("mg k v C5\r\n", Effect::LookAtHome, ""),
+            ("mg k v E5\r\n", Effect::Decide, "md k\r\n"),
             ("get k\r\n", Effect::Look, ""),
             ("gets k\r\n", Effect::LookAtHome, ""),
             ("mg k v t\r\n", Effect::Look, ""),

@@ -22,9 +22,20 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a [u8],
     /// Bytes of text and line end.
     pub(super) head: usize,
+    /// It has neither CR nor NUL before its end. Servers differ in what they make of those.
+    pub(super) is_clean: bool,
 }
 
-/// The first line of `bytes`. It ends with LF or CR LF, and has neither CR nor NUL before that.
+impl<'a> Line<'a> {
+    /// The last word; none if there is none.
+    #[cold]
+    pub(super) fn last_word(&self) -> Option<&'a [u8]> {
+        let mut words = self.text.rsplit(|&byte| byte == b' ');
+        words.find(|word| !word.is_empty())
+    }
+}
+
+/// The first line of `bytes`. It ends with LF or CR LF.
 #[inline]
 pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
     let within = &bytes[..bytes.len().min(LINE + 1)];
@@ -32,15 +43,12 @@ pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
     let (end, head) = match &within[end..] {
         [b'\r', b'\n', ..] => (end, end + 2),
         [b'\n', ..] => (end, end + 1),
-        _ => match unusual(bytes) {
-            Parsed::Head(head) => (text(&bytes[..head]).len(), head),
-            Parsed::More => return Parsed::More,
-            Parsed::Bad(bad) => return Parsed::Bad(bad),
-        },
+        _ => return unusual(bytes),
     };
     Parsed::Head(Line {
         text: &bytes[..end],
         head,
+        is_clean: true,
     })
 }
 
@@ -51,16 +59,20 @@ pub(super) fn text(head: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Bytes of the first line when that is not known yet, or far away, or the line must be refused.
+/// The first line when its end is not known yet, or far away, or stands behind a CR or NUL.
 #[cold]
-fn unusual(bytes: &[u8]) -> Parsed<usize> {
+fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
     let may_be_long = matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats");
     let limit = if may_be_long { MULTIGET_LINE } else { LINE };
     match memchr(b'\n', &bytes[..bytes.len().min(limit + 1)]) {
-        Some(end) if memchr2(b'\r', 0, text(&bytes[..=end])).is_some() => {
-            Parsed::Bad(Bad::refused(end + 1, error::BAD_FORMAT))
+        Some(end) => {
+            let text = text(&bytes[..=end]);
+            Parsed::Head(Line {
+                text,
+                head: end + 1,
+                is_clean: memchr2(b'\r', 0, text).is_none(),
+            })
         }
-        Some(end) => Parsed::Head(end + 1),
         None if bytes.len() <= limit => Parsed::More,
         None => {
             let reply = if may_be_long { error::LINE_TOO_LONG } else { b"" };

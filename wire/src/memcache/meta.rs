@@ -1,17 +1,30 @@
 //! The meta commands: what stands on their lines.
 //!
-//! Only those flags are read that say where the key goes, when it expires and whether the server answers. An unknown one
-//! passes, so that the flags of newer servers work.
+//! The newest server reads a line in two steps, and what is wrong in the first one decides about the bytes behind it:
+//!
+//! 1. It finds the words. One in a flag's place that begins with neither a letter nor a digit makes it stop **before** it
+//!    has read how long the value is: the value would be commands. So does a missing word or an unreadable length.
+//! 2. It reads the flags. From here on it swallows the value of a line that it refuses.
+//!
+//! Older servers take any byte below 127 for a flag in the first step, but refuse more words, or more than one letter of a
+//! mode, without reading the length. Only lines that all of them take alike are accepted. A flag that none knows passes and
+//! is refused by the server, so that the flags of newer ones work.
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, time};
+use super::number::{self, plain, seconds};
 use super::{Command, Limits, base64, error};
 use crate::message::{Bad, Class, Request, Span};
 
 /// The most words a line may have, command and key included. From a longer `ms` line memcached 1.6.18 does not read how
 /// long the value is.
 pub(super) const WORDS: usize = 19;
+
+/// The most words for the newest server.
+const NEWEST_WORDS: usize = 20;
+
+/// Words that the newest server finds; it does not look at those behind them.
+const FOUND: usize = 23;
 
 /// What the flags say.
 #[derive(Clone, Copy)]
@@ -25,32 +38,20 @@ struct Flags {
     class: Class,
 }
 
-/// What may be wrong with them.
-enum Fault {
-    TooMany,
-    Duplicate,
-    Number,
-    Base64,
-}
-
 /// `mg KEY FLAG…`, `md KEY FLAG…`, `ma KEY FLAG…`
 #[inline]
-pub(super) fn keyed(
-    line: Line<'_>,
-    mut words: Words<'_>,
-    request: &mut Request,
-    command: Command,
-) -> Result<(), Bad> {
-    request.key = key(line, &mut words, error::ERROR)?;
-    match flags(line, words, 2, request.key) {
+pub(super) fn keyed(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
+    request.key = key(line, &mut words)?;
+    check_words(line, words.clone(), 2)?;
+    match flags(line, words, 2, request) {
         Ok(flags) => {
             (request.ttl, request.quiet, request.base64_key) = (flags.ttl, flags.quiet, flags.base64);
-            if command == Command::MetaGet {
+            if request.command == Command::MetaGet as u8 {
                 request.class = flags.class;
             }
             Ok(())
         }
-        Err(fault) => Err(Bad::refused(line.head, reply(command, &fault))),
+        Err(reply) => Err(Bad::refused(line.head, reply)),
     }
 }
 
@@ -62,28 +63,24 @@ pub(super) fn set(
     request: &mut Request,
     limits: &Limits,
 ) -> Result<(), Bad> {
-    request.key = key(line, &mut words, error::ERROR)?;
-    let length = words.next().and_then(|word| number::length(word.of(line.text)));
-    let Some(length) = length else {
-        let reply = if has_too_many(line) {
-            error::TOO_MANY_FLAGS
-        } else {
-            error::BAD_FORMAT
-        };
-        return Err(Bad::refused(line.head, reply));
-    };
-    let reply = match flags(line, words, 3, request.key) {
-        Ok(flags) if length <= limits.value => {
+    request.key = key(line, &mut words)?;
+    let word = words.next().unwrap_or_default().of(line.text);
+    let swallow = number::lenient_length(word)
+        .filter(|_| !word.is_empty())
+        .ok_or_else(|| Bad::refused(line.head, error::BAD_FORMAT))?;
+    check_words(line, words.clone(), 3)?;
+    let reply = match (flags(line, words, 3, request), number::length(word)) {
+        (Ok(flags), Some(length)) if length <= limits.value => {
             (request.ttl, request.quiet, request.base64_key) = (flags.ttl, flags.quiet, flags.base64);
             request.body = length + 2;
             return Ok(());
         }
-        Ok(_) => error::TOO_LARGE,
-        Err(Fault::TooMany) => return Err(Bad::refused(line.head, error::TOO_MANY_FLAGS)),
-        Err(fault) => reply(Command::MetaSet, &fault),
+        (Ok(_), Some(_)) => error::TOO_LARGE,
+        (Ok(_), None) => error::BAD_FORMAT,
+        (Err(reply), _) => reply,
     };
     Err(Bad {
-        swallow: length + 2,
+        swallow: swallow + 2,
         ..Bad::refused(line.head, reply)
     })
 }
@@ -91,28 +88,51 @@ pub(super) fn set(
 /// `me KEY [b]`; further words are ignored, and so is a `b` among them.
 #[inline]
 pub(super) fn debug(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
-    request.key = key(line, &mut words, error::BAD_FORMAT)?;
+    request.key = key(line, &mut words)?;
+    check_words(line, words.clone(), 2)?;
     request.base64_key = words.next().is_some_and(|word| word.of(line.text) == b"b");
-    if request.base64_key && !base64::is_valid(request.key.of(line.text)) {
-        return Err(Bad::refused(line.head, error::BAD_FORMAT));
+    let good = request.key.len as usize <= KEY
+        && (!request.base64_key || base64::is_valid(request.key.of(line.text)));
+    if good {
+        Ok(())
+    } else {
+        Err(Bad::refused(line.head, error::BAD_FORMAT))
     }
-    Ok(())
 }
 
-fn key(line: Line<'_>, words: &mut Words<'_>, missing: &'static [u8]) -> Result<Span, Bad> {
-    let Some(key) = words.next() else {
-        return Err(Bad::refused(line.head, missing));
-    };
-    if key.len as usize > KEY {
-        Err(Bad::refused(line.head, error::BAD_FORMAT))
+fn key(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
+    words
+        .next()
+        .ok_or_else(|| Bad::refused(line.head, error::BAD_FORMAT))
+}
+
+/// Does every word in a flag's place, `taken` words of the line being read already, begin as the newest server's first
+/// step wants it?
+#[inline]
+fn check_words(line: Line<'_>, words: Words<'_>, taken: usize) -> Result<(), Bad> {
+    let is_flag = |word: Span| matches!(line.text[word.start as usize], b'A'..=b'z' | b'0'..=b'9');
+    if words.take(FOUND - taken).all(is_flag) {
+        Ok(())
     } else {
-        Ok(key)
+        Err(Bad::refused(line.head, error::BAD_FORMAT))
     }
 }
 
 /// Reads the flags, `taken` words of the line being read already.
-fn flags(line: Line<'_>, words: Words<'_>, taken: usize, key: Span) -> Result<Flags, Fault> {
-    let fault = |fault| Err(if has_too_many(line) { Fault::TooMany } else { fault });
+///
+/// # Errors
+/// What the newest server answers: it stops at a flag that it does not know or has seen, and of wrong arguments it names
+/// the last one.
+fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> Result<Flags, &'static [u8]> {
+    let key = request.key.of(line.text);
+    let is_arithmetic = request.command == Command::MetaArithmetic as u8;
+    let fail = |reply| Err(if is_arithmetic { error::BAD_FLAG } else { reply });
+    if key.len() > KEY {
+        return fail(error::BAD_FORMAT);
+    }
+    if words.clone().nth(NEWEST_WORDS - taken).is_some() {
+        return fail(error::TOO_MANY_FLAGS);
+    }
     let (ttl, quiet) = (Span::default(), Span::default());
     let mut flags = Flags {
         ttl,
@@ -120,63 +140,93 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, key: Span) -> Result<Fl
         base64: false,
         class: Class::Read,
     };
-    // A bit for each letter; no other flags are known to any server, which will refuse them.
+    // A bit for each letter.
     let mut seen = 0_u64;
-    let mut count = taken;
+    let mut mode: Option<&[u8]> = None;
+    // Where the newest server stops, and what it has found wrong until then.
+    let (mut stop, mut fault) = (None, None);
     let mut blank = words.position();
+    let mut count = taken;
     for word in words {
         count += 1;
         let [flag, argument @ ..] = word.of(line.text) else {
             continue;
         };
-        if flag.is_ascii_alphabetic() {
-            let bit = 1 << (flag & 63);
-            if seen & bit != 0 {
-                return fault(Fault::Duplicate);
-            }
-            seen |= bit;
-        }
+        let bit = 1 << (flag & 63);
         match flag {
-            b'q' => flags.quiet = Span::new(blank, word.end()),
-            b'b' => flags.base64 = true,
+            b'[' | b'\\' | b']' | b'^' | b'_' | b'`' => return fail(stop.unwrap_or(error::INVALID_FLAG)),
+            b'0'..=b'9' => {}
+            _ if seen & bit != 0 => return fail(stop.unwrap_or(error::DUPLICATE_FLAG)),
+            _ => seen |= bit,
+        }
+        let is_good = match flag {
+            b'q' => {
+                flags.quiet = Span::new(blank, word.end());
+                true
+            }
+            b'b' => {
+                flags.base64 = true;
+                base64::is_valid(key)
+            }
             b'N' | b'T' => {
-                if time(argument).is_none() {
-                    return fault(Fault::Number);
-                }
                 if *flag == b'T' || flags.ttl.is_empty() {
                     flags.ttl = Span::new(word.start as usize + 1, word.end());
                 }
                 if flags.class != Class::Write {
                     flags.class = if *flag == b'N' { Class::Write } else { Class::Touch };
                 }
+                seconds(argument).is_some()
             }
-            _ => {}
+            b'R' => seconds(argument).is_some(),
+            b'C' | b'E' | b'D' | b'J' => plain(argument).is_some(),
+            b'F' => plain(argument).is_some_and(|flags| u32::try_from(flags).is_ok()),
+            b'M' => {
+                mode = Some(argument);
+                true
+            }
+            b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'v' | b'h' | b'u' | b'x'
+            | b'I' => true,
+            _ => {
+                stop = stop.or(Some(error::INVALID_FLAG));
+                true
+            }
+        };
+        if !is_good {
+            fault = Some(fault_of(*flag).or(fault).unwrap_or(error::BAD_FORMAT));
         }
         blank = word.end();
     }
-    if count > WORDS {
-        return Err(Fault::TooMany);
+    match (fault, mode) {
+        (Some(fault), _) => fail(stop.unwrap_or(fault)),
+        // Older servers take one letter, and the newest looks at the first one.
+        (None, Some(mode)) if mode.len() != 1 => match stop {
+            Some(stop) => fail(stop),
+            None => Err(mode_fault(request, mode)),
+        },
+        _ if count > WORDS => fail(stop.unwrap_or(error::TOO_MANY_FLAGS)),
+        _ => Ok(flags),
     }
-    if flags.base64 && !base64::is_valid(key.of(line.text)) {
-        return Err(Fault::Base64);
-    }
-    Ok(flags)
 }
 
-/// memcached counts before it reads: too many words outweigh every other fault.
+/// What a wrong argument of this flag is called; `F` has no words of its own.
 #[cold]
-fn has_too_many(line: Line<'_>) -> bool {
-    Words::from(line.text, 0).nth(WORDS).is_some()
+fn fault_of(flag: u8) -> Option<&'static [u8]> {
+    match flag {
+        b'b' => Some(error::BAD_BASE64),
+        b'D' => Some(error::BAD_META_DELTA),
+        b'J' => Some(error::BAD_INITIAL),
+        b'F' => None,
+        _ => Some(error::BAD_TOKEN),
+    }
 }
 
+/// What a mode of no or of several letters is called: the newest server looks at the first one.
 #[cold]
-fn reply(command: Command, fault: &Fault) -> &'static [u8] {
-    match (command, fault) {
-        (Command::MetaGet, Fault::TooMany) => error::TOO_MANY_FLAGS_MG,
-        (_, Fault::TooMany) => error::TOO_MANY_FLAGS,
-        (Command::MetaGet | Command::MetaSet, Fault::Duplicate) => error::DUPLICATE_FLAG,
-        (Command::MetaGet | Command::MetaSet, Fault::Number) => error::BAD_TOKEN,
-        (Command::MetaGet | Command::MetaSet, Fault::Base64) => error::BAD_BASE64,
-        (_, Fault::Duplicate | Fault::Number | Fault::Base64) => error::BAD_FLAG,
+fn mode_fault(request: &Request, mode: &[u8]) -> &'static [u8] {
+    let knows = |modes: &[u8]| mode.first().is_some_and(|first| modes.contains(first));
+    match Command::from_u8(request.command) {
+        Some(Command::MetaSet) if !knows(b"EAPRS") => error::BAD_SET_MODE,
+        Some(Command::MetaArithmetic) if !knows(b"I+D-") => error::BAD_ARITHMETIC_MODE,
+        _ => error::BAD_MODE_LENGTH,
     }
 }

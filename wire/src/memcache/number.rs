@@ -11,6 +11,15 @@ pub(super) fn length(word: &[u8]) -> Option<u64> {
     digits(word).filter(|&length| length <= LENGTH && word.len() <= 10)
 }
 
+/// A value's length as the newest server reads it, which also takes a minus before nothing but zeros, and one digit more: of
+/// a line that is refused, this says how many bytes behind it belong to it.
+pub(super) fn lenient_length(word: &[u8]) -> Option<u64> {
+    let number = word.strip_prefix(b"-").unwrap_or(word);
+    let is_read = word.len() <= 11 && number.iter().all(u8::is_ascii_digit);
+    let length = leading(number).map_or(0, |(length, _)| length);
+    (is_read && length <= LENGTH && (length == 0 || number.len() == word.len())).then_some(length)
+}
+
 /// The number at the beginning of `bytes` and how many digits it has; none if there are none, or it exceeds 64 bits.
 #[inline]
 pub(super) fn leading(bytes: &[u8]) -> Option<(u64, usize)> {
@@ -43,6 +52,24 @@ pub(super) fn digits(word: &[u8]) -> Option<u64> {
         .map(|(number, _)| number)
 }
 
+/// A number of up to 64 bits where newer servers take no plus, nor more than 22 digits.
+#[inline]
+pub(super) fn plain(word: &[u8]) -> Option<u64> {
+    digits(word).filter(|_| word.len() <= 22)
+}
+
+/// A number of seconds where newer servers take no plus and refuse what exceeds 32 bits.
+#[inline]
+pub(super) fn seconds(word: &[u8]) -> Option<i32> {
+    let (magnitude, is_negative) = match word {
+        [b'-', rest @ ..] => (rest, true),
+        _ => (word, false),
+    };
+    let seconds = i64::try_from(digits(magnitude)?).ok()?;
+    let seconds = if is_negative { -seconds } else { seconds };
+    i32::try_from(seconds).ok().filter(|_| word.len() <= 11)
+}
+
 /// A number of up to 64 bits, maybe with a plus.
 #[inline]
 pub fn number(word: &[u8]) -> Option<u64> {
@@ -65,7 +92,7 @@ pub fn time(word: &[u8]) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LENGTH, digits, length, number, time};
+    use super::{LENGTH, digits, length, lenient_length, number, plain, seconds, time};
 
     #[test]
     fn edges() {
@@ -100,6 +127,42 @@ mod tests {
         ] {
             assert_eq!(time(word), Some(seconds), "{word:?}");
         }
+    }
+
+    #[test]
+    fn newer_servers_read_other_numbers_than_older_ones() {
+        for (word, expected) in [
+            (&b"0"[..], Some(0)),
+            (b"-", Some(0)),
+            (b"-0", Some(0)),
+            (b"-1", None),
+            (b"+1", None),
+            (b"00000000007", Some(7)),
+            (b"000000000007", None),
+            (b"2147483645", Some(LENGTH)),
+            (b"2147483646", None),
+            (b"1x", None),
+        ] {
+            assert_eq!(lenient_length(word), expected, "{word:?}");
+        }
+        assert_eq!(
+            (seconds(b"-2147483648"), seconds(b"2147483647")),
+            (Some(i32::MIN), Some(i32::MAX))
+        );
+        for word in [
+            &b"2147483648"[..],
+            b"-2147483649",
+            b"+1",
+            b"-",
+            b"",
+            b"000000000001",
+            b"1\t",
+        ] {
+            assert_eq!(seconds(word), None, "{word:?}");
+        }
+        assert_eq!(plain(b"0000000000000000000007"), Some(7));
+        assert_eq!(plain(b"00000000000000000000007"), None);
+        assert_eq!(plain(b"+7"), None);
     }
 
     #[test]

@@ -15,6 +15,26 @@ pub const fn silenced(command: Command, outcome: Outcome) -> bool {
         Command::MetaDelete => matches!(outcome, Outcome::Deleted),
         Command::MetaArithmetic => matches!(outcome, Outcome::Found),
         Command::MetaDebug | Command::MetaNoop => false,
-        _ => true,
+        Command::Get
+        | Command::Gets
+        | Command::Gat
+        | Command::Gats
+        | Command::Set
+        | Command::Add
+        | Command::Replace
+        | Command::Append
+        | Command::Prepend
+        | Command::Cas
+        | Command::Delete
+        | Command::Incr
+        | Command::Decr
+        | Command::Touch
+        | Command::FlushAll
+        | Command::Version
+        | Command::Verbosity
+        | Command::Stats
+        | Command::Config
+        | Command::Quit
+        | Command::Shutdown => true,
     }
 }

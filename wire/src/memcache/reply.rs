@@ -86,7 +86,24 @@ fn read(command: Command, line: &[u8]) -> Read {
         Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => {
             meta(command, line)
         }
-        _ => status(command, line).map(|outcome| (outcome, 0, 0)),
+        Command::Set
+        | Command::Add
+        | Command::Replace
+        | Command::Append
+        | Command::Prepend
+        | Command::Cas
+        | Command::Delete
+        | Command::Incr
+        | Command::Decr
+        | Command::Touch
+        | Command::FlushAll
+        | Command::Version
+        | Command::Verbosity
+        | Command::Stats
+        | Command::Quit
+        | Command::Shutdown
+        | Command::MetaNoop
+        | Command::MetaDebug => status(command, line).map(|outcome| (outcome, 0, 0)),
     }
 }
 
@@ -180,7 +197,7 @@ fn error(line: &[u8]) -> Option<Outcome> {
         // The server has as many clients as it takes; it says so unasked and closes.
         (b"ERROR", b" Too many open connections") => Outcome::Busy,
         (b"ERROR" | b"ERROR:" | b"CLIENT_ERROR", _) => Outcome::ClientError,
-        (b"SERVER_ERROR", text) => match text.get(..4) {
+        (b"SERVER_ERROR" | b"SERVER_ERROR:", text) => match text.get(..4) {
             Some(b" 301") => Outcome::Shutdown,
             Some(b" 302") => Outcome::TryAgain,
             Some(b" 307") => Outcome::Busy,

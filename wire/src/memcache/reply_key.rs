@@ -13,7 +13,24 @@ pub fn reply_key(command: Command, reply: &[u8]) -> Option<Span> {
         Command::Get | Command::Gets | Command::Gat | Command::Gats => after(b"VALUE ", reply),
         Command::MetaDebug => after(b"ME ", reply),
         Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => flag(reply),
-        _ => None,
+        Command::Set
+        | Command::Add
+        | Command::Replace
+        | Command::Append
+        | Command::Prepend
+        | Command::Cas
+        | Command::Delete
+        | Command::Incr
+        | Command::Decr
+        | Command::Touch
+        | Command::FlushAll
+        | Command::Version
+        | Command::Verbosity
+        | Command::Stats
+        | Command::Config
+        | Command::Quit
+        | Command::Shutdown
+        | Command::MetaNoop => None,
     }
 }
 

@@ -7,8 +7,8 @@ use crate::message::{Bad, Parsed, Request, Span};
 
 /// Reads the command line at the beginning of `bytes`. The value that may follow is not looked at.
 ///
-/// Refuses what memcached 1.6.18 refuses, with its words, where accepting it would leave the length of the message in
-/// doubt; what only concerns the server (an unknown meta flag, say) passes and is refused there.
+/// Refuses what not every server reads alike, and what none takes; an unknown meta flag passes and is refused by the
+/// server, so that the flags of newer ones work.
 #[inline]
 pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     match plain_get(bytes) {
@@ -20,20 +20,56 @@ pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
 /// Whatever it is. Not inlined, so that the plain get is.
 #[inline(never)]
 fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
-    line::first(bytes).and_then(|line| {
-        let end = word_end(line.text, 0);
-        let Some(command) = Command::by_word(&line.text[..end]) else {
-            return Parsed::Bad(Bad::refused(line.head, error::ERROR));
-        };
-        let mut request = blank(command, line.head);
-        match parse(command, line, Words::from(line.text, end), limits, &mut request) {
-            Ok(()) => {
-                request.is_quiet = !request.quiet.is_empty();
-                Parsed::Head(request)
-            }
-            Err(bad) => Parsed::Bad(bad),
-        }
+    match bytes.first() {
+        Some(0x80) => return Parsed::Bad(Bad::stranger(BINARY)),
+        Some(0x16) => return Parsed::Bad(Bad::stranger(TLS)),
+        _ => {}
+    }
+    line::first(bytes).and_then(|line| match on(line, limits) {
+        Ok(request) => Parsed::Head(request),
+        Err(bad) => Parsed::Bad(bad),
     })
+}
+
+const BINARY: &str = "the client speaks memcached's binary protocol, which is not served here";
+const TLS: &str = "the client speaks TLS, which is not served here";
+const HTTP: &str = "the client speaks HTTP, which is not served here";
+
+/// Bytes that a line needs, its end included, before the newest server looks at its words.
+const SHORTEST: usize = 4;
+
+/// The request that stands on `line`.
+fn on(line: Line<'_>, limits: &Limits) -> Result<Request, Bad> {
+    if line.head < SHORTEST {
+        return Err(Bad::refused(line.head, error::BAD_FORMAT));
+    }
+    let end = word_end(line.text, 0);
+    let Some(command) = Command::by_word(&line.text[..end]) else {
+        return Err(unknown(line));
+    };
+    let mut request = blank(command, line.head);
+    parse(command, line, Words::from(line.text, end), limits, &mut request)?;
+    request.is_quiet = !request.quiet.is_empty();
+    if line.is_clean {
+        Ok(request)
+    } else {
+        Err(Bad {
+            swallow: request.body,
+            ..text::refuse_unless_quiet(line, error::BAD_FORMAT)
+        })
+    }
+}
+
+/// No command. A browser that was made to send a cache what an attacker likes is closed with its request line: what
+/// follows it would be commands.
+#[cold]
+fn unknown(line: Line<'_>) -> Bad {
+    let has_more_words = Words::from(line.text, 0).nth(1).is_some();
+    let last = line.last_word().unwrap_or_default();
+    if has_more_words && last.starts_with(b"HTTP/") {
+        return Bad::stranger(HTTP);
+    }
+    text::refuse_unless_quiet(line, error::ERROR)
 }
 
 /// `get KEY`, written as most are: one look at each byte finds the end of the key and of the line. None: look closer.
@@ -79,9 +115,7 @@ fn parse(
         Command::Delete => text::delete(line, words, request),
         Command::FlushAll => text::flush_all(line, words, request),
         Command::Verbosity => text::verbosity(line, words, request),
-        Command::MetaGet | Command::MetaDelete | Command::MetaArithmetic => {
-            meta::keyed(line, words, request, command)
-        }
+        Command::MetaGet | Command::MetaDelete | Command::MetaArithmetic => meta::keyed(line, words, request),
         Command::MetaSet => meta::set(line, words, request, limits),
         Command::MetaDebug => meta::debug(line, words, request),
         Command::MetaNoop

@@ -33,28 +33,56 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
     let Some(key) = key else { return false };
     let head = &bytes[..request.head as usize];
     let mut edit = Edit { head, at: 0, out };
-    match (Command::from_u8(request.command), change.ttl) {
-        (Some(Command::MetaGet | Command::MetaSet | Command::MetaArithmetic), Some(ttl)) => {
-            let adds = request.command == Command::MetaSet as u8;
-            if adds && !has_room(request, head) {
-                return false;
-            }
-            edit.replace(request.key, key);
-            edit.flags(request, ttl, adds);
+    let is_flags = match Command::from_u8(request.command) {
+        Some(Command::MetaGet | Command::MetaSet | Command::MetaArithmetic) => true,
+        // What `md` marks as stale may live shorter, never longer.
+        Some(Command::MetaDelete) => return edit.without_ttl(request, key),
+        Some(
+            Command::Get
+            | Command::Gets
+            | Command::Gat
+            | Command::Gats
+            | Command::Set
+            | Command::Add
+            | Command::Replace
+            | Command::Append
+            | Command::Prepend
+            | Command::Cas
+            | Command::Delete
+            | Command::Incr
+            | Command::Decr
+            | Command::Touch
+            | Command::FlushAll
+            | Command::Version
+            | Command::Verbosity
+            | Command::Stats
+            | Command::Config
+            | Command::Quit
+            | Command::Shutdown
+            | Command::MetaNoop
+            | Command::MetaDebug,
+        )
+        | None => false,
+    };
+    let Some(ttl) = change.ttl else {
+        return edit.without_ttl(request, key);
+    };
+    if is_flags {
+        let adds = request.command == Command::MetaSet as u8;
+        if adds && !has_room(request, head) {
+            return false;
         }
-        (Some(Command::Gat | Command::Gats), Some(ttl)) => {
-            edit.replace_ttl(request.ttl, ttl);
-            edit.replace(request.key, key);
-        }
-        (Some(Command::MetaDelete), _) | (_, None) => {
-            edit.replace(request.key, key);
-            edit.replace(request.quiet, b"");
-        }
-        (_, Some(ttl)) => {
-            edit.replace(request.key, key);
-            edit.replace_ttl(request.ttl, ttl);
-            edit.replace(request.quiet, b"");
-        }
+        edit.replace(request.key, key);
+        edit.flags(request, ttl, adds);
+    } else if request.ttl.start < request.key.start {
+        // gat and gats have it in front of the key.
+        edit.replace_ttl(request.ttl, ttl);
+        edit.replace(request.key, key);
+        edit.replace(request.quiet, b"");
+    } else {
+        edit.replace(request.key, key);
+        edit.replace_ttl(request.ttl, ttl);
+        edit.replace(request.quiet, b"");
     }
     edit.finish();
     true
@@ -98,6 +126,8 @@ impl Edit<'_> {
     }
 
     fn number(&mut self, ttl: i64) {
+        // Newer servers refuse a time that exceeds 32 bits, and older ones drop the higher ones.
+        let ttl = ttl.clamp(i32::MIN.into(), i32::MAX.into());
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "{ttl}");
     }
@@ -119,6 +149,14 @@ impl Edit<'_> {
             self.out.extend_from_slice(b" T");
             self.number(ttl);
         }
+    }
+
+    /// The head with this key and an answer, and all else as it stands.
+    fn without_ttl(mut self, request: &Request, key: &[u8]) -> bool {
+        self.replace(request.key, key);
+        self.replace(request.quiet, b"");
+        self.finish();
+        true
     }
 
     fn finish(mut self) {

@@ -1,11 +1,11 @@
 //! The classic commands: what stands on their lines.
 //!
-//! The order of the checks is memcached's, because it decides which error a line with several of them gets: the number
-//! of words, the length of the key, the numbers.
+//! The order of the checks is the newest server's, because it decides which error a line with several of them gets, and
+//! how many bytes behind it are swallowed: missing words and the length of the value, the length of the key, the numbers.
 
 use super::key::KEY;
 use super::line::{Line, Words};
-use super::number::{self, number, time};
+use super::number::{self, number, seconds, time};
 use super::{Limits, error};
 use crate::message::{Bad, Request, Span};
 
@@ -19,18 +19,12 @@ pub(super) fn get(
 ) -> Result<(), Bad> {
     if has_ttl {
         request.ttl = required(line, &mut words)?;
-        if time(request.ttl.of(line.text)).is_none() {
-            return Err(Bad::refused(line.head, error::BAD_TTL));
-        }
     }
-    let Some(first) = words.next() else {
-        return Err(Bad::refused(
-            line.head,
-            if has_ttl { error::NO_KEYS } else { error::ERROR },
-        ));
-    };
-    request.key = first;
-    let mut too_long = first.len as usize > KEY;
+    request.key = required(line, &mut words)?;
+    if has_ttl && seconds(request.ttl.of(line.text)).is_none() {
+        return Err(Bad::refused(line.head, error::BAD_TTL));
+    }
+    let mut too_long = request.key.len as usize > KEY;
     for key in words {
         too_long |= key.len as usize > KEY;
         let start = if request.more_keys.is_empty() {
@@ -59,29 +53,37 @@ pub(super) fn store(
     request.key = required(line, &mut words)?;
     let flags = required(line, &mut words)?;
     request.ttl = required(line, &mut words)?;
-    let length = required(line, &mut words)?;
-    let id = if has_id {
-        Some(required(line, &mut words)?)
-    } else {
-        None
-    };
-    request.quiet = quiet(line, words)?;
-    check_key(line, request.key)?;
-    let good = number(flags.of(line.text)).is_some()
+    let length = required(line, &mut words)?.of(line.text);
+    let id = if has_id { words.next() } else { None };
+    let quiet = optional(line, words);
+    let good = request.key.len as usize <= KEY
+        && number(flags.of(line.text)).is_some()
         && time(request.ttl.of(line.text)).is_some()
-        && id.is_none_or(|id| number(id.of(line.text)).is_some());
-    let length = number::length(length.of(line.text)).filter(|_| good);
-    let Some(length) = length else {
-        return Err(refuse_unless_quiet(line, error::BAD_FORMAT));
-    };
-    if length > limits.value {
-        return Err(Bad {
-            swallow: length + 2,
-            ..refuse_unless_quiet(line, error::TOO_LARGE)
-        });
+        && (!has_id || id.is_some_and(|id| number::plain(id.of(line.text)).is_some()));
+    match (number::length(length), quiet) {
+        (Some(length), Ok(quiet)) if good && length <= limits.value => {
+            request.quiet = quiet;
+            request.body = length + 2;
+            Ok(())
+        }
+        (Some(_), Ok(_)) if good => Err(swallowing(line, length, error::TOO_LARGE)),
+        (_, Err(_)) if good => Err(swallowing(line, length, error::ERROR)),
+        _ => Err(swallowing(line, length, error::BAD_FORMAT)),
     }
-    request.body = length + 2;
-    Ok(())
+}
+
+/// Refuses the line of a value. The newest server swallows the value of a line that it refuses, if it can read the length,
+/// and so must everybody who refuses it: its bytes would be commands.
+#[cold]
+fn swallowing(line: Line<'_>, length: &[u8], reply: &'static [u8]) -> Bad {
+    match number::lenient_length(length) {
+        Some(length) => Bad {
+            swallow: length + 2,
+            ..refuse_unless_quiet(line, reply)
+        },
+        // It has not looked for `noreply` yet.
+        None => Bad::refused(line.head, error::BAD_FORMAT),
+    }
 }
 
 /// `incr KEY DELTA [noreply]`, `decr KEY DELTA [noreply]`
@@ -89,9 +91,13 @@ pub(super) fn store(
 pub(super) fn arithmetic(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     let delta = required(line, &mut words)?;
-    request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
-    check(line, number(delta.of(line.text)).is_some(), error::BAD_DELTA)?;
+    check(
+        line,
+        number::plain(delta.of(line.text)).is_some(),
+        error::BAD_DELTA,
+    )?;
+    request.quiet = optional(line, words)?;
     Ok(())
 }
 
@@ -100,17 +106,19 @@ pub(super) fn arithmetic(line: Line<'_>, mut words: Words<'_>, request: &mut Req
 pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
     request.ttl = required(line, &mut words)?;
-    request.quiet = quiet(line, words)?;
     check_key(line, request.key)?;
-    check(line, time(request.ttl.of(line.text)).is_some(), error::BAD_TTL)?;
+    check(line, seconds(request.ttl.of(line.text)).is_some(), error::BAD_TTL)?;
+    request.quiet = optional(line, words)?;
     Ok(())
 }
 
-/// `delete KEY [0] [noreply]`; the `0` is a delay of old times. A key `noreply` needs one: where it is the last word, newer
-/// servers delete it and do not answer. Whoever sends that waits for an answer, and is told.
+/// `delete KEY [0] [noreply]`; the `0` is a delay of old times, and older servers take nothing else there. A key `noreply`
+/// needs it: where it is the last word, newer servers delete it and do not answer. Whoever sends that waits for an answer,
+/// and is told.
 #[inline]
 pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
+    check_key(line, request.key)?;
     let mut after = words.clone();
     let is_delay = |word: Span| word.of(line.text) == b"0";
     let good = match (after.next(), after.next(), after.next()) {
@@ -120,19 +128,17 @@ pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request
         (None, ..) => true,
         (Some(only), None, _) => {
             let is_delay = is_delay(only);
-            request.quiet = quiet(line, if is_delay { after } else { words })?;
+            request.quiet = optional(line, if is_delay { after } else { words })?;
             is_delay || !request.quiet.is_empty() && request.key.of(line.text) != b"noreply"
         }
         (Some(delay), Some(_), None) => {
             words.next();
-            request.quiet = quiet(line, words)?;
+            request.quiet = optional(line, words)?;
             is_delay(delay) && !request.quiet.is_empty()
         }
-        (Some(_), Some(_), Some(_)) => return Err(Bad::refused(line.head, error::ERROR)),
+        (Some(_), Some(_), Some(_)) => return Err(refuse_unless_quiet(line, error::ERROR)),
     };
-    check(line, good, error::DELETE_USAGE)?;
-    check_key(line, request.key)?;
-    Ok(())
+    check(line, good, error::DELETE_USAGE)
 }
 
 /// `flush_all [DELAY] [noreply]`
@@ -143,39 +149,52 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
         return Ok(());
     };
     if delay.of(line.text) == b"noreply" && words.clone().next().is_none() {
-        request.quiet = quiet(line, after_command)?;
+        request.quiet = optional(line, after_command)?;
         return Ok(());
     }
-    request.quiet = quiet(line, words)?;
-    check(line, time(delay.of(line.text)).is_some(), error::BAD_TTL)?;
+    check(line, seconds(delay.of(line.text)).is_some(), error::BAD_TTL)?;
+    request.quiet = optional(line, words)?;
     Ok(())
 }
 
-/// `verbosity LEVEL [noreply]`
+/// `verbosity LEVEL [noreply]`; further words are ignored. It never reaches a server.
 #[inline]
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
-    let level = required(line, &mut words)?;
-    request.quiet = quiet(line, words)?;
-    check(line, number(level.of(line.text)).is_some(), error::BAD_FORMAT)?;
+    let level = words.next().filter(|word| word.len <= 11);
+    let level = level.and_then(|word| number::plain(word.of(line.text)));
+    let is_level = level.is_some_and(|level| u32::try_from(level).is_ok());
+    check(line, is_level, error::BAD_FORMAT)?;
+    let mut blank = words.position();
+    while let Some(word) = words.next() {
+        let is_quiet = word.of(line.text) == b"noreply";
+        request.quiet = if is_quiet {
+            Span::new(blank, word.end())
+        } else {
+            Span::default()
+        };
+        blank = words.position();
+    }
     Ok(())
 }
 
 /// The next word; a line without it is none of this command.
 #[inline]
 fn required(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
-    words.next().ok_or_else(|| Bad::refused(line.head, error::ERROR))
+    words
+        .next()
+        .ok_or_else(|| Bad::refused(line.head, error::BAD_FORMAT))
 }
 
-/// Takes the one word that may follow what a command needs: `noreply` with the blank before it. memcached ignores any
-/// other.
+/// Takes the one word that may follow what a command needs: `noreply` with the blank before it. Any other is ignored by
+/// all servers, but older ones refuse a line with two.
 #[inline]
-fn quiet(line: Line<'_>, mut words: Words<'_>) -> Result<Span, Bad> {
+fn optional(line: Line<'_>, mut words: Words<'_>) -> Result<Span, Bad> {
     let blank = words.position();
     let Some(word) = words.next() else {
         return Ok(Span::default());
     };
     if words.next().is_some() {
-        return Err(Bad::refused(line.head, error::ERROR));
+        return Err(refuse_unless_quiet(line, error::ERROR));
     }
     let is_quiet = word.of(line.text) == b"noreply";
     Ok(if is_quiet {
@@ -202,10 +221,7 @@ fn check(line: Line<'_>, good: bool, reply: &'static [u8]) -> Result<(), Bad> {
 /// A refusal that memcached keeps to itself when the line ends with `noreply`, even where that word stands in the place
 /// of another.
 #[cold]
-fn refuse_unless_quiet(line: Line<'_>, reply: &'static [u8]) -> Bad {
-    let last = line
-        .text
-        .split(|&byte| byte == b' ')
-        .rfind(|word| !word.is_empty());
-    Bad::refused(line.head, if last == Some(b"noreply") { b"" } else { reply })
+pub(super) fn refuse_unless_quiet(line: Line<'_>, reply: &'static [u8]) -> Bad {
+    let is_quiet = line.last_word() == Some(b"noreply");
+    Bad::refused(line.head, if is_quiet { b"" } else { reply })
 }

@@ -24,7 +24,31 @@ pub fn mark_request(request: &Request, bytes: &[u8], mark: u64, out: &mut Vec<u8
         Some(Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic) => {
             marked(head, flags(line, request.key.end(), b"CE"), mark, out)
         }
-        _ => false,
+        Some(
+            Command::Get
+            | Command::Gets
+            | Command::Gat
+            | Command::Gats
+            | Command::Set
+            | Command::Add
+            | Command::Replace
+            | Command::Append
+            | Command::Prepend
+            | Command::Delete
+            | Command::Incr
+            | Command::Decr
+            | Command::Touch
+            | Command::FlushAll
+            | Command::Version
+            | Command::Verbosity
+            | Command::Stats
+            | Command::Config
+            | Command::Quit
+            | Command::Shutdown
+            | Command::MetaNoop
+            | Command::MetaDebug,
+        )
+        | None => false,
     }
 }
 
@@ -38,18 +62,36 @@ pub fn mark_reply(command: Command, reply: &[u8], mark: u64, out: &mut Vec<u8>) 
     let line = line::text(&reply[..=end]);
     match command {
         // VALUE key flags bytes version
-        Command::Gets | Command::Gats if line.starts_with(b"VALUE ") => {
-            marked(reply, Words::from(line, 0).skip(4).take(1), mark, out)
+        Command::Gets | Command::Gats => {
+            line.starts_with(b"VALUE ") && marked(reply, Words::from(line, 0).skip(4).take(1), mark, out)
         }
-        Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic
-            if matches!(
+        Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => {
+            matches!(
                 line.first_chunk(),
                 Some(b"HD" | b"VA" | b"EN" | b"NF" | b"NS" | b"EX")
-            ) =>
-        {
-            marked(reply, flags(line, 2, b"c"), mark, out)
+            ) && marked(reply, flags(line, 2, b"c"), mark, out)
         }
-        _ => false,
+        Command::Get
+        | Command::Gat
+        | Command::Set
+        | Command::Add
+        | Command::Replace
+        | Command::Append
+        | Command::Prepend
+        | Command::Cas
+        | Command::Delete
+        | Command::Incr
+        | Command::Decr
+        | Command::Touch
+        | Command::FlushAll
+        | Command::Version
+        | Command::Verbosity
+        | Command::Stats
+        | Command::Config
+        | Command::Quit
+        | Command::Shutdown
+        | Command::MetaNoop
+        | Command::MetaDebug => false,
     }
 }
 

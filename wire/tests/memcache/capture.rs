@@ -36,7 +36,7 @@ pub(crate) fn read(name: &str) -> Vec<Exchange> {
     exchanges
 }
 
-fn decode(text: &str) -> Vec<u8> {
+pub(crate) fn decode(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(char) = rest.chars().next() {

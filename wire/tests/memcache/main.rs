@@ -2,6 +2,7 @@
 
 mod capture;
 mod captures;
+mod differ;
 mod live;
 mod replies;
 mod requests;

@@ -119,7 +119,7 @@ fn what_stands_on_a_line() {
         ("mg a T60 N30\r\n", r#"MetaGet Write key="a" ttl="60""#),
         ("mg a v  q k\r\n", r#"MetaGet Read key="a" quiet="  q""#),
         ("mg Zm9v b\r\n", r#"MetaGet Read key="Zm9v" base64"#),
-        ("mg a ? Exyz\r\n", r#"MetaGet Read key="a""#),
+        ("mg a z 9xyz\r\n", r#"MetaGet Read key="a""#),
         ("ms a 3\r\n", r#"MetaSet Write key="a" body=5"#),
         (
             "ms a 3 T-1 q\r\n",

@@ -135,6 +135,10 @@ impl Proxy {
                 .copies
                 .agreement
                 .acknowledged(worker, member, epoch, owed, now),
+            News::Stranger(reason) => {
+                tracing::warn!(%reason, "closed a client");
+                return;
+            }
             News::Ejected(..) => return,
         };
         self.perform(state, acts);

@@ -17,6 +17,8 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
+use proxima_wire::memcache;
+
 use super::{Debt, Incarnation, Payment};
 use crate::{config::schema::Rejoin, members::Member};
 
@@ -150,6 +152,14 @@ impl Visit {
     /// Which life this is, and how many values have been stored in it.
     async fn life(&mut self) -> Result<(Incarnation, u64), String> {
         let rows = self.stats("stats\r\n").await?;
+        let version = rows.iter().find(|(name, _)| name == "version");
+        let version = version.map_or("", |(_, version)| version.as_str());
+        if memcache::meta_commands(format!("VERSION {version}").as_bytes()) != Some(true) {
+            return Err(format!(
+                "it is memcached `{}`: a copy needs the meta commands of 1.6.10 or later",
+                version.escape_debug()
+            ));
+        }
         let number = |wanted: &str| {
             rows.iter()
                 .find(|(name, _)| name == wanted)

@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::{
-    flags::{Flags, OPAQUE_TOO_LONG},
+    flags::Flags,
     get::{push_number, push_ttl},
     key::push_echo,
 };
@@ -20,20 +20,19 @@ use crate::near::{
     store::{Entry, Marks, Meta},
 };
 
-const BAD_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ma M token\r\n";
-
 /// `ma KEY FLAG…`
 pub(in crate::near::embedded) fn arithmetic(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
-    let flags = match Flags::read(call, 0) {
-        Ok(flags) => flags,
-        Err(OPAQUE_TOO_LONG) => return refuse(out, OPAQUE_TOO_LONG),
-        Err(_) => return refuse(out, error::BAD_FLAG),
+    let Ok(flags) = Flags::read(call, 0) else {
+        return refuse(out, error::BAD_FLAG);
     };
     let is_up = match flags.mode {
         None | Some(b'I' | b'+') => true,
         Some(b'D' | b'-') => false,
-        Some(_) => return refuse(out, BAD_MODE),
+        Some(_) => return refuse(out, error::BAD_ARITHMETIC_MODE),
     };
+    if let Err(line) = flags.check_opaque() {
+        return refuse(out, line);
+    }
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
     let mut entry = call.entry(key);

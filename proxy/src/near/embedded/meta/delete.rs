@@ -1,25 +1,19 @@
 //! md: delete, or mark as stale.
 
-use proxima_wire::{
-    memcache::{KEY, error},
-    message::Outcome,
-};
+use proxima_wire::{memcache::KEY, message::Outcome};
 
-use super::{
-    flags::{Flags, OPAQUE_TOO_LONG},
-    key::push_echo,
-};
+use super::{flags::Flags, key::push_echo};
 use crate::near::{
     embedded::{call::Call, line::Clock, refuse, say},
-    store::{Counter, Entry, Marks},
+    store::{Counter, Entry, Marks, Meta},
 };
 
 /// `md KEY FLAG…`
 pub(in crate::near::embedded) fn delete(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
-    let flags = match Flags::read(call, 0) {
+    let read = Flags::read(call, 0).and_then(|flags| flags.check_opaque().map(|()| flags));
+    let flags = match read {
         Ok(flags) => flags,
-        Err(OPAQUE_TOO_LONG) => return refuse(out, OPAQUE_TOO_LONG),
-        Err(_) => return refuse(out, error::BAD_FLAG),
+        Err(line) => return refuse(out, line),
     };
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
@@ -28,6 +22,7 @@ pub(in crate::near::embedded) fn delete(call: &Call<'_>, out: &mut Vec<u8>) -> O
     out.extend_from_slice(match outcome {
         Outcome::Deleted => b"HD",
         Outcome::Exists => b"EX",
+        Outcome::NotStored => b"NS",
         _ => b"NF",
     });
     for word in call.words() {
@@ -45,13 +40,34 @@ fn change(entry: &mut Entry<'_, '_>, clock: Clock, flags: &Flags) -> Outcome {
         entry.count(Counter::DeleteMisses);
         return Outcome::Exists;
     }
+    if flags.empties {
+        let meta = Meta {
+            flags: flags.flags,
+            expires: clock.expires(flags.ttl.unwrap_or(0)),
+            marks: Marks::BINARY_KEY.when(item.marks().has(Marks::BINARY_KEY)),
+            cas: Some(flags.cas.unwrap_or(item.cas())),
+        };
+        if entry.put(meta, b"").is_err() {
+            return Outcome::NotStored;
+        }
+        if !flags.invalidate {
+            entry.count(Counter::DeleteHits);
+            return Outcome::Deleted;
+        }
+        return mark_stale(entry, clock, flags);
+    }
     if !flags.invalidate {
         entry.remove();
         entry.count(Counter::DeleteHits);
         return Outcome::Deleted;
     }
-    // The next reader shall win the right to recache it, whoever had it before.
-    let marks = item.marks().with(Marks::STALE).without(Marks::TOKEN_SENT);
+    mark_stale(entry, clock, flags)
+}
+
+/// The next reader shall win the right to recache it, whoever had it before.
+fn mark_stale(entry: &mut Entry<'_, '_>, clock: Clock, flags: &Flags) -> Outcome {
+    let marks = entry.item().map_or(Marks::NONE, |item| item.marks());
+    let marks = marks.with(Marks::STALE).without(Marks::TOKEN_SENT);
     entry.set_marks(marks);
     if let Some(ttl) = flags.ttl {
         entry.set_expires(clock.expires(ttl));

@@ -1,4 +1,4 @@
-//! The flags of a meta command. The codec has made sure that none stands twice and that `T` and `N` carry numbers.
+//! The flags of a meta command. The codec has made sure that none stands twice, and that those carry numbers which must.
 
 use proxima_wire::memcache::{error, number, time};
 
@@ -35,6 +35,10 @@ pub(super) struct Flags {
     pub(super) initial: u64,
     /// `D`: by how much a number changes; none = 1.
     pub(super) delta: Option<u64>,
+    /// `x`: the item stays, without its value.
+    pub(super) empties: bool,
+    /// `O`: it is longer than it may be.
+    is_opaque_long: bool,
 }
 
 impl Flags {
@@ -44,52 +48,41 @@ impl Flags {
     /// The line to answer.
     pub(super) fn read(call: &Call<'_>, skip: usize) -> Result<Self, &'static [u8]> {
         let mut flags = Self::default();
-        // memcached reads on after a bad argument, but not after a flag it does not know: the last fault is answered.
-        let mut fault = None;
         for word in call.words().skip(skip) {
-            let (flag, argument) = word.split_first().ok_or(INVALID)?;
+            let (flag, argument) = word.split_first().ok_or(error::INVALID_FLAG)?;
             match flag {
                 b'v' => flags.value = true,
                 b'u' => flags.is_unnoticed = true,
                 b'I' => flags.invalidate = true,
-                b'N' => fault = argument_of(&mut flags.vivify, time(argument), error::BAD_TOKEN).or(fault),
-                b'R' => fault = argument_of(&mut flags.recache, time(argument), error::BAD_TOKEN).or(fault),
-                b'T' => fault = argument_of(&mut flags.ttl, time(argument), error::BAD_TOKEN).or(fault),
-                b'C' => fault = argument_of(&mut flags.compare, number(argument), error::BAD_TOKEN).or(fault),
-                b'E' => fault = argument_of(&mut flags.cas, number(argument), error::BAD_TOKEN).or(fault),
-                b'D' => fault = argument_of(&mut flags.delta, number(argument), BAD_DELTA).or(fault),
-                b'J' => match number(argument) {
-                    Some(initial) => flags.initial = initial,
-                    None => fault = Some(BAD_INITIAL),
-                },
-                b'F' => match number(argument) {
-                    // 32 bits are kept, as of an expiry time.
-                    Some(client_flags) => flags.flags = client_flags as u32,
-                    // memcached has no text of its own for this one.
-                    None => fault = fault.or(Some(error::BAD_FORMAT)),
-                },
-                b'M' => match argument {
-                    [mode] => flags.mode = Some(*mode),
-                    _ => fault = Some(BAD_MODE_LENGTH),
-                },
-                b'O' if word.len() > OPAQUE => fault = Some(OPAQUE_TOO_LONG),
-                b'O' | b'P' | b'L' | b'b' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'h' | b'q' => {}
-                _ => return Err(INVALID),
+                b'x' => flags.empties = true,
+                b'N' => flags.vivify = time(argument),
+                b'R' => flags.recache = time(argument),
+                b'T' => flags.ttl = time(argument),
+                b'C' => flags.compare = number(argument),
+                b'E' => flags.cas = number(argument),
+                b'D' => flags.delta = number(argument),
+                b'J' => flags.initial = number(argument).unwrap_or(0),
+                b'F' => flags.flags = number(argument).unwrap_or(0) as u32,
+                b'M' => flags.mode = argument.first().copied(),
+                b'O' => flags.is_opaque_long |= word.len() > OPAQUE,
+                b'P' | b'L' | b'b' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'h' | b'q' => {}
+                _ => return Err(error::INVALID_FLAG),
             }
         }
-        fault.map_or(Ok(flags), Err)
+        Ok(flags)
+    }
+
+    /// The last that is looked at: is the opaque too long?
+    ///
+    /// # Errors
+    /// The line to answer.
+    pub(super) fn check_opaque(&self) -> Result<(), &'static [u8]> {
+        if self.is_opaque_long {
+            Err(OPAQUE_TOO_LONG)
+        } else {
+            Ok(())
+        }
     }
 }
 
-const INVALID: &[u8] = b"CLIENT_ERROR invalid flag\r\n";
-const BAD_MODE_LENGTH: &[u8] = b"CLIENT_ERROR incorrect length for M token\r\n";
-const BAD_INITIAL: &[u8] = b"CLIENT_ERROR invalid numeric initial value\r\n";
-const BAD_DELTA: &[u8] = b"CLIENT_ERROR invalid numeric delta value\r\n";
-/// The one fault that every command reports by this name.
-pub(super) const OPAQUE_TOO_LONG: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";
-
-/// Sets `place` to what the argument says, or returns the fault.
-fn argument_of<T>(place: &mut Option<T>, argument: Option<T>, fault: &'static [u8]) -> Option<&'static [u8]> {
-    *place = argument;
-    place.is_none().then_some(fault)
-}
+const OPAQUE_TOO_LONG: &[u8] = b"CLIENT_ERROR opaque token too long\r\n";

@@ -15,7 +15,8 @@ use crate::near::{
 
 /// `mg KEY FLAG…`
 pub(in crate::near::embedded) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
-    let flags = match Flags::read(call, 0) {
+    let read = Flags::read(call, 0).and_then(|flags| flags.check_opaque().map(|()| flags));
+    let mut flags = match read {
         Ok(flags) => flags,
         Err(line) => return refuse(out, line),
     };
@@ -44,6 +45,10 @@ pub(in crate::near::embedded) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
             }
             return say(out, b"\r\n", Outcome::NotFound);
         }
+    }
+    if let Some(item) = entry.item() {
+        // Whoever names the version that is there has its value.
+        flags.value &= flags.compare != Some(item.cas());
     }
     let mut wins = !is_hit;
     push_flags(call, &mut entry, &flags, &mut wins, out);

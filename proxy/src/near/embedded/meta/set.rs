@@ -16,8 +16,6 @@ use crate::near::{
     store::{Counter, Marks, Meta},
 };
 
-const BAD_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ms M token\r\n";
-
 /// `ms KEY LENGTH FLAG…`
 pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     let flags = match Flags::read(call, 1) {
@@ -31,7 +29,7 @@ pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
         Some(b'R') => Mode::Replace,
         Some(b'A') => Mode::Append,
         Some(b'P') => Mode::Prepend,
-        Some(_) => return refuse(out, BAD_MODE),
+        Some(_) => return refuse(out, error::BAD_SET_MODE),
     };
     let mut scratch = [0; KEY];
     let key = call.decoded_key(&mut scratch);
@@ -41,17 +39,24 @@ pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
         entry.remove();
         return too_large(out);
     }
+    if let Err(line) = flags.check_opaque() {
+        return refuse(out, line);
+    }
     let Some(value) = call.value() else {
         return refuse(out, error::BAD_CHUNK);
     };
+    // With `N`, what is to be lengthened is made where it is not there.
+    let vivify = flags
+        .vivify
+        .filter(|_| matches!(mode, Mode::Append | Mode::Prepend) && entry.item().is_none());
     let conditions = Conditions {
-        mode,
+        mode: if vivify.is_some() { Mode::Set } else { mode },
         compare: flags.compare.unwrap_or(0),
         takes_stale: flags.invalidate,
     };
     let meta = Meta {
         flags: flags.flags,
-        expires: call.clock.expires(flags.ttl.unwrap_or(0)),
+        expires: call.clock.expires(vivify.or(flags.ttl).unwrap_or(0)),
         marks: Marks::BINARY_KEY.when(call.request.base64_key),
         cas: flags.cas,
     };
@@ -62,9 +67,19 @@ pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
         Outcome::NotFound => b"NF",
         _ => b"NS",
     });
+    // What it has become by append and prepend.
+    let size = match (outcome, entry.item()) {
+        (Outcome::Stored, Some(item)) => item.value().len(),
+        _ => value.len(),
+    };
     for word in call.words().skip(1) {
-        if !push_echo(out, word, key, call.request.base64_key) && word.starts_with(b"c") {
-            push_number(out, b'c', cas);
+        if push_echo(out, word, key, call.request.base64_key) {
+            continue;
+        }
+        match word.first() {
+            Some(b'c') => push_number(out, b'c', cas),
+            Some(b's') => push_number(out, b's', size as u64),
+            _ => {}
         }
     }
     say(out, b"\r\n", outcome)

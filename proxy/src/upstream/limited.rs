@@ -1,0 +1,70 @@
+//! Servers that take only a part of the commands.
+
+use proxima_wire::message::{Outcome, Parsed};
+
+use crate::{dialect::Dialect, engine::Engine, members::Failure};
+
+use super::Waiter;
+
+impl Engine {
+    /// The login has found that the server takes only some commands, for this reason. What waited for its end and is none of
+    /// them is answered with an error; nothing of it has been sent. A copy must take all commands: it is not used at all.
+    pub(super) fn limit_lane(&mut self, index: u32, why: &str) {
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
+        let member = lane.member.clone();
+        let why = format!("{} {why}", member.address);
+        if member.is_copy {
+            self.miss_aside(&member, b"", &why);
+            return self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &why);
+        }
+        let is_upload = lane.uploading.is_some();
+        if is_upload
+            && lane
+                .waiters
+                .iter()
+                .any(|waiter| !member.dialect.is_common(waiter.command))
+        {
+            return self.end_lane(index, Outcome::LocalError, &why);
+        }
+        lane.limited = true;
+        lane.limit.clone_from(&why);
+        let refused = if is_upload {
+            Vec::new()
+        } else {
+            lane.drop_held(member.dialect)
+        };
+        lane.ready(self.now);
+        self.in_flight -= refused.len();
+        for waiter in refused {
+            self.deliver_error(waiter.to, member.dialect, Outcome::LocalError, &why);
+        }
+    }
+}
+
+impl super::Lane {
+    /// Takes out the requests that this server is not to be given; who waits for them.
+    fn drop_held(&mut self, dialect: &dyn Dialect) -> Vec<Waiter> {
+        let held = std::mem::take(&mut self.held);
+        let mut refused = Vec::new();
+        let mut at = 0;
+        self.waiters.retain(|&waiter| {
+            // They were read once before, when they came.
+            let end = match dialect.request(&held[at..], u64::MAX) {
+                Parsed::Head(request) => held.len().min(at + request.len() as usize),
+                Parsed::More | Parsed::Bad(_) => held.len(),
+            };
+            let message = &held[at..end];
+            at = end;
+            let keeps = !message.is_empty() && dialect.is_common(waiter.command);
+            if keeps {
+                self.held.extend_from_slice(message);
+            } else {
+                refused.push(waiter);
+            }
+            keeps
+        });
+        refused
+    }
+}
