@@ -137,7 +137,11 @@ pub fn answer(
         Command::Version => admin::version(out),
         Command::Verbosity => say(out, b"OK\r\n", Outcome::Ok),
         Command::Stats => stats::stats(&call, context, out),
-        Command::Shutdown => refuse(out, b"SERVER_ERROR: shutdown not enabled\r\n"),
+        Command::Shutdown => say(
+            out,
+            b"SERVER_ERROR: shutdown not enabled\r\n",
+            Outcome::RemoteError,
+        ),
         Command::Quit => Outcome::Ok,
         Command::Config => refuse(out, error::ERROR),
     }

@@ -40,6 +40,8 @@ impl Engine {
         for waiter in refused {
             self.deliver_error(waiter.to, member.dialect, Outcome::LocalError, &why);
         }
+        // A bulk lane whose value had come whole has nothing more to do.
+        self.settle_lane(index);
     }
 }
 

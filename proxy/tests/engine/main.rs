@@ -12,5 +12,6 @@ mod orders;
 mod pipelines;
 mod random;
 mod uploads;
+mod versions;
 mod world;
 mod wraps;
