@@ -63,6 +63,7 @@ impl super::Lane {
             if keeps {
                 self.held.extend_from_slice(message);
             } else {
+                self.given = self.given.saturating_sub(message.len() as u64);
                 refused.push(waiter);
             }
             keeps
