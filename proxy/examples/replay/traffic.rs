@@ -130,6 +130,8 @@ impl Traffic {
         while let Some(index) = self.engine.wishes.connect.pop() {
             let generation = self.engine.lanes[index as usize].generation;
             self.engine.lane_connected(index, generation);
+            self.engine.lanes[index as usize].stream.out.clear();
+            self.engine.lane_bytes(index, generation, b"VERSION 1.6.18\r\n");
         }
         self.engine.wishes.flush.clear();
         let mut replies = Vec::new();

@@ -1,4 +1,4 @@
-//! The embedded server: one request in, the bytes that memcached 1.6.18 would answer out.
+//! The embedded server: one request in, the bytes that the newest memcached would answer out.
 //!
 //! ```text
 //! answer ─┬─ get         get gets gat gats touch
@@ -18,10 +18,9 @@
 //!   a key ever stands on a reply's line;
 //! * an opaque of more than 32 bytes is refused before anything is changed;
 //! * a second `flush_all` never brings back what an earlier one has flushed;
-//! * the flag `E` (the cas id that the item shall get), which later memcacheds know, is understood;
 //! * a reply to many keys is bounded ([`Context::largest_reply`]);
 //! * `l` is the time since the last read, where memcached with its default LRU forgets the first read after a while;
-//! * cas ids of one key increase, but not by one; `me` knows one class of items.
+//! * cas ids of one key increase, but not by one; `me` knows one class of items, and decodes its key whatever follows `b`.
 
 mod admin;
 mod arithmetic;
@@ -137,7 +136,11 @@ pub fn answer(
         Command::Version => admin::version(out),
         Command::Verbosity => say(out, b"OK\r\n", Outcome::Ok),
         Command::Stats => stats::stats(&call, context, out),
-        Command::Shutdown => refuse(out, b"SERVER_ERROR: shutdown not enabled\r\n"),
+        Command::Shutdown => say(
+            out,
+            b"SERVER_ERROR: shutdown not enabled\r\n",
+            Outcome::RemoteError,
+        ),
         Command::Quit => Outcome::Ok,
         Command::Config => refuse(out, error::ERROR),
     }

@@ -67,7 +67,8 @@ impl Lane {
             return (now.saturating_sub(self.free) > limit).then_some(Late::Connecting);
         }
         // Held back for a slow reader, or it has taken all that a slow writer gave.
-        if self.stream.paused || self.uploading.is_some() && self.stream.out.is_empty() {
+        let took_all = matches!(self.phase, Phase::Ready) && self.stream.out.is_empty();
+        if self.stream.paused || self.uploading.is_some() && took_all {
             return None;
         }
         let since = match self.waiters.front() {

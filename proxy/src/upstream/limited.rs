@@ -40,6 +40,8 @@ impl Engine {
         for waiter in refused {
             self.deliver_error(waiter.to, member.dialect, Outcome::LocalError, &why);
         }
+        // A bulk lane whose value had come whole has nothing more to do.
+        self.settle_lane(index);
     }
 }
 
@@ -61,6 +63,7 @@ impl super::Lane {
             if keeps {
                 self.held.extend_from_slice(message);
             } else {
+                self.given = self.given.saturating_sub(message.len() as u64);
                 refused.push(waiter);
             }
             keeps

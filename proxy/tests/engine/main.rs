@@ -13,5 +13,6 @@ mod orders;
 mod pipelines;
 mod random;
 mod uploads;
+mod versions;
 mod world;
 mod wraps;

@@ -1,0 +1,150 @@
+//! Servers whose meta commands are not those of today.
+
+use std::time::Duration;
+
+use proxima::engine::News;
+
+use crate::{
+    copies::{copies, id},
+    world::{World, world},
+};
+
+const OLD: &str = "SERVER_ERROR 10.0.0.4:1 is memcached 1.5.22: meta commands need 1.6.10 or later\r\n";
+
+fn old(route: &str, version: &str) -> World {
+    let mut world = world(route);
+    world.versions.insert("d".into(), format!("{version}\r\n"));
+    world
+}
+
+#[test]
+fn text_commands_reach_an_old_server_and_meta_commands_do_not() {
+    let mut world = old("q", "VERSION 1.5.22");
+    let client = world.client();
+    // What waited for the login, and what comes after it.
+    for _ in 0..2 {
+        world.say(
+            client,
+            b"get k\r\nms k 9 T0\r\nflush_all\r\nmg k v\r\nset k 0 0 1\r\nx\r\n",
+        );
+        assert_eq!(world.sent("d"), "get k\r\nset k 0 0 1\r\nx\r\n");
+        world.reply("d", "END\r\nSTORED\r\n");
+        assert_eq!(world.heard(client), format!("END\r\n{OLD}{OLD}STORED\r\n"));
+    }
+    assert_eq!(world.lanes("d").len(), 1);
+}
+
+#[test]
+fn a_server_that_does_not_say_its_version_gets_text_commands() {
+    let mut world = old("q", "ERROR");
+    let client = world.client();
+    world.say(client, b"mg k v\r\nget k\r\n");
+    assert_eq!(world.sent("d"), "get k\r\n");
+    world.reply("d", "END\r\n");
+    let text =
+        "SERVER_ERROR 10.0.0.4:1 does not say its version (`ERROR`): meta commands need 1.6.10 or later\r\n";
+    assert_eq!(world.heard(client), format!("{text}END\r\n"));
+}
+
+#[test]
+fn a_server_that_is_full_is_not_used() {
+    let mut world = old("q", "ERROR Too many open connections");
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    assert_eq!(
+        world.heard(client),
+        "SERVER_ERROR ERROR Too many open connections\r\n"
+    );
+    assert!(world.engine.lanes.is_empty());
+}
+
+#[test]
+fn a_large_meta_value_for_an_old_server_is_swallowed() {
+    let mut world = old("q", "VERSION 1.5.22");
+    let client = world.client();
+    const SIZE: usize = 300_000;
+    for _ in 0..2 {
+        world.say(
+            client,
+            format!("ms k {SIZE}\r\n{}\r\nget k\r\n", "v".repeat(SIZE)).as_bytes(),
+        );
+        let lane = world
+            .lanes("d")
+            .into_iter()
+            .find(|&lane| !world.seats[lane].heard.is_empty())
+            .unwrap();
+        assert_eq!(world.sent("d"), "get k\r\n");
+        world.say(lane, b"END\r\n");
+        assert_eq!(world.heard(client), format!("{OLD}END\r\n"));
+    }
+    let busy = world
+        .engine
+        .lanes
+        .iter()
+        .filter(|(_, lane)| lane.uploading.is_some());
+    assert_eq!(busy.count(), 0);
+    assert!(world.lanes("d").len() <= 3, "idle lanes are used again");
+}
+
+#[test]
+fn an_attempt_goes_on_to_a_server_that_knows_the_command() {
+    let mut world = old("{failover: [q, p]}", "VERSION 1.5.22");
+    let client = world.client();
+    world.say(client, b"mg k v\r\n");
+    assert_eq!(world.sent("d"), "");
+    let other = ["a", "b", "c"]
+        .into_iter()
+        .find(|name| !world.lanes(name).is_empty())
+        .unwrap();
+    assert_eq!(world.sent(other), "mg k v\r\n");
+    world.reply(other, "EN\r\n");
+    assert_eq!(world.heard(client), "EN\r\n");
+}
+
+#[test]
+fn an_old_server_is_no_copy() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"set k 0 0 1\r\nx\r\n");
+    for name in ["a", "b"] {
+        assert_eq!(world.sent(name), "version\r\n");
+        world.reply(name, "VERSION 1.6.18\r\n");
+    }
+    assert_eq!(world.sent("c"), "version\r\n");
+    world.reply("c", "VERSION 1.5.22\r\n");
+    assert_eq!(world.sent("c"), "", "it is given nothing");
+    let c = id(&world, "c");
+    let told = world.engine.wishes.news.iter().any(|news| {
+        matches!(news, News::Missed(member, why) if member.id == c && why.contains("is memcached 1.5.22"))
+    });
+    assert!(told, "{:?}", world.engine.wishes.news);
+    world.pass(Duration::from_millis(100));
+    assert_eq!(world.sent("c"), "");
+}
+
+#[test]
+fn strangers_are_told_of_once_a_second() {
+    let mut world = world("q");
+    for first in [
+        &b"\x80\x0a\0\0"[..],
+        b"\x16\x03\x01",
+        b"GET / HTTP/1.1\r\n",
+        b"\x80",
+    ] {
+        let client = world.client();
+        world.say(client, first);
+        assert_eq!(world.heard(client), "");
+        assert!(world.seats[client].closed.is_some(), "{first:?}");
+    }
+    let told = |world: &World| {
+        let news = world.engine.wishes.news.iter();
+        news.filter(|news| matches!(news, News::Stranger(_))).count()
+    };
+    assert_eq!((told(&world), world.engine.figures.clients.refused), (1, 4));
+    world.pass(Duration::from_secs(2));
+    let client = world.client();
+    world.say(client, b"POST / HTTP/1.0\r\nset k 0 0 1\r\n");
+    assert!(world.seats[client].closed.is_some());
+    assert_eq!(told(&world), 2);
+    assert_eq!(world.sent("a"), "");
+}
