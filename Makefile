@@ -10,7 +10,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build and start the proxy: a cache of its own on 127.0.0.1:11211, no server needed
-	@cargo build --release --locked -p proxima
+	@sh scripts/build.sh --release
 	@exec target/release/proxima run $(ARGS)
 
 test: ## install what the tests need, then run all tests
@@ -22,7 +22,8 @@ lint: ## formatting, clippy, and what the dependencies may be
 
 bench: ## measure side by side with the proxies that are installed, into bench/results
 	@sh scripts/prepare.sh
-	@cargo build --release --locked -p proxima -p proxima-bench
+	@sh scripts/build.sh --release
+	@cargo build --release --locked -p proxima-bench
 	@target/release/proxima-bench compare $(ARGS)
 	@bash bench/reload.sh
 

@@ -14,7 +14,8 @@ place=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; wait 2>/dev/null; rm -r "$place"' EXIT
 
-[[ -x target/release/proxima && -x target/release/proxima-bench ]] || cargo build --release --locked -p proxima -p proxima-bench
+[[ -x target/release/proxima ]] || sh scripts/build.sh --release
+[[ -x target/release/proxima-bench ]] || cargo build --release --locked -p proxima-bench
 ulimit -n "$(ulimit -Hn)"
 addresses=$(seq -f '127.0.0.1:%.0f' $first $((first + 999)))
 user=()

@@ -4,7 +4,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 [ ! -d agent ] || ! command -v go >/dev/null || make -C agent test soak
-cargo build --release --locked -p proxima -p proxima-bench
+sh scripts/build.sh --release
+cargo build --release --locked -p proxima-bench
 round=1
 while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
     echo "soak: round $round of ${SOAK_ROUNDS:-10}"

@@ -12,6 +12,8 @@ from harness.load import Load
 from harness.names import TROUBLES, Names, System, may_mount, rcode
 from harness.proxy import config
 
+pytestmark = pytest.mark.either_io
+
 NAME = "memcached.cache.svc.cluster.local"
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
 COPIES = {"by_operation": {"read": {"nearest": "cache"}, "default": {"all_sync": "cache"}}}

@@ -7,6 +7,8 @@ import pytest
 
 from harness.copies import copies_of, replicated, standing, until_current, until_out
 
+pytestmark = pytest.mark.either_io
+
 CLIENTS = 6
 
 

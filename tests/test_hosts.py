@@ -11,7 +11,10 @@ from harness.load import Load
 from harness.names import TROUBLES, System, may_mount
 from harness.proxy import BINARY, Program, config
 
-pytestmark = pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53")
+pytestmark = [
+    pytest.mark.either_io,
+    pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53"),
+]
 
 IPS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
 NAMES = [f"mc-{number}.mc.cache.svc.cluster.local" for number in range(3)]

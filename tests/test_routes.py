@@ -11,6 +11,8 @@ from harness import until
 from harness.proxy import config
 from harness.servers import answering
 
+pytestmark = pytest.mark.either_io
+
 # As different as users' keys: those that differ in the last digit only are neighbours for twemproxy's hashes.
 KEYS = [hashlib.md5(bytes([number])).hexdigest()[:12] for number in range(40)]
 

@@ -81,7 +81,7 @@ class Scripted:
 
     def __init__(self, talk):
         self._talk = talk
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", ports.free()))
         self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
         self.connections = 0
         self._open = []
