@@ -55,12 +55,12 @@ for io in io_uring epoll; do
         $port $((port - 1)) >"$place/proxima.yaml"
     target/release/proxima run --config "$place/proxima.yaml" --io $io >"$place/proxima.log" 2>&1 &
     proxy=$!
-    pids+=($proxy)
+    pids+=("$proxy")
     sleep 1
     measure "$io, nothing changes"
     change &
     changes=$!
-    pids+=($changes)
+    pids+=("$changes")
     measure "$io, 500 of 1,000 members change 4 times a second"
     kill $changes
     echo "    $(grep -c 'configuration in effect' "$place/proxima.log") configurations took effect"

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sourced by other scripts: `phase NAME COMMAND…` runs a command. When the outermost script ends it says how long each phase
 # took, in seconds, and in seconds of processor time, which say more on a machine that others use too.
 
@@ -6,6 +7,7 @@ if [ -z "${PHASES:-}" ]; then
     PHASES=$(mktemp)
     export PHASES
     outermost=yes
+    started=$(date +%s)
 fi
 running=
 trap end_of_phases EXIT
@@ -17,6 +19,7 @@ end_of_phases() {
     while read -r seconds cpu name; do
         printf '%7s %5s  %s\n' "$seconds" "$cpu" "$name"
     done <"$PHASES"
+    printf '%7s        all\n' $(($(date +%s) - started))
     rm -f "$PHASES" "$PHASES.times"
 }
 

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from harness import SOAK, ports
+from harness import ports
 from harness.proxy import BINARY, Program, Proxy, environment
 from harness.servers import Memcached, Scripted
 
@@ -23,9 +23,13 @@ def io(request):
     return request.param
 
 
+def pytest_addoption(parser):
+    parser.addoption("--every-back-end", action="store_true", help="run tests marked either_io on both back ends, too")
+
+
 def pytest_collection_modifyitems(config, items):
-    """Of a test marked `either_io` one back end runs, by turns among its parameters; in `make soak` both do."""
-    if SOAK:
+    """Of a test marked `either_io` one back end runs, by turns among its parameters."""
+    if config.getoption("every_back_end"):
         return
     seen = {}
     kept, left_out = [], []

@@ -137,7 +137,7 @@ def test_reads_fail_over_when_the_nodes_own_server_is_lost(servers, mcrouter, lo
         else:
             servers[0].start()
         gets = servers[0].stat("cmd_get")
-        
+
         def local_again():
             client.get("k")
             return servers[0].stat("cmd_get") > gets

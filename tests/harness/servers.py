@@ -82,7 +82,7 @@ class Scripted:
     def __init__(self, talk):
         self._talk = talk
         self._listener = socket.create_server(("127.0.0.1", ports.free()))
-        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.connections = 0
         self._open = []
         threading.Thread(target=self._accept, daemon=True).start()
