@@ -1,7 +1,7 @@
 //! The memcached text protocol, classic and meta commands.
 //!
-//! [`request`] and [`reply`] read the head of a message, [`rewrite`], [`single`] and [`rewrite_reply_key`] write a
-//! changed one, [`default_reply`] answers as a cache that holds nothing.
+//! [`request()`] and [`reply()`] read the head of a message, [`rewrite()`], [`single`] and [`rewrite_reply_key`] write a
+//! changed one, [`default_reply()`] answers as a cache that holds nothing.
 //!
 //! What memcached 1.6.18 accepts and answers is the reference (`captures/` holds what it said), with one rule on top: **a
 //! request is accepted only if every memcached reads the same length from it and answers it.** On a connection that many
