@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench demo image fuzz soak docs clean
+.PHONY: help run check test lint bench demo image fuzz soak docs clean
 
 # Options for the program that `run` and `bench` start: make run ARGS="--listen 0.0.0.0:11211"
 ARGS ?=
@@ -10,19 +10,25 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build and start the proxy: a cache of its own on 127.0.0.1:11211, no server needed
-	@cargo build --release --locked -p proxima
+	@sh scripts/build.sh --release
 	@exec target/release/proxima run $(ARGS)
 
-test: ## install what the tests need, then run all tests
+test: ## install what the tests need, then run all tests (TEST_JOBS end-to-end tests at a time)
 	@sh scripts/prepare.sh
 	@sh scripts/test.sh
 
-lint: ## formatting, clippy, and what the dependencies may be
+check: ## before every commit: lint, unit and engine tests; under two minutes after the first build
+	@sh scripts/prepare.sh
+	@sh scripts/check.sh
+
+lint: ## formatting, clippy, rustdoc, fuzz targets, ruff, shellcheck, spelling, and what the dependencies may be
+	@sh scripts/prepare.sh
 	@sh scripts/lint.sh
 
 bench: ## measure side by side with the proxies that are installed, into bench/results
 	@sh scripts/prepare.sh
-	@cargo build --release --locked -p proxima -p proxima-bench
+	@sh scripts/build.sh --release
+	@cargo build --release --locked -p proxima-bench
 	@target/release/proxima-bench compare $(ARGS)
 	@bash bench/reload.sh
 

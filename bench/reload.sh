@@ -14,7 +14,8 @@ place=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; wait 2>/dev/null; rm -r "$place"' EXIT
 
-[[ -x target/release/proxima && -x target/release/proxima-bench ]] || cargo build --release --locked -p proxima -p proxima-bench
+[[ -x target/release/proxima ]] || sh scripts/build.sh --release
+[[ -x target/release/proxima-bench ]] || cargo build --release --locked -p proxima-bench
 ulimit -n "$(ulimit -Hn)"
 addresses=$(seq -f '127.0.0.1:%.0f' $first $((first + 999)))
 user=()
@@ -54,12 +55,12 @@ for io in io_uring epoll; do
         $port $((port - 1)) >"$place/proxima.yaml"
     target/release/proxima run --config "$place/proxima.yaml" --io $io >"$place/proxima.log" 2>&1 &
     proxy=$!
-    pids+=($proxy)
+    pids+=("$proxy")
     sleep 1
     measure "$io, nothing changes"
     change &
     changes=$!
-    pids+=($changes)
+    pids+=("$changes")
     measure "$io, 500 of 1,000 members change 4 times a second"
     kill $changes
     echo "    $(grep -c 'configuration in effect' "$place/proxima.log") configurations took effect"

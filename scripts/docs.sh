@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-cargo build --release --locked -p proxima
+sh scripts/build.sh --release
 new=$(mktemp -d)
 trap 'rm -r "$new"' EXIT
 target/release/proxima config options >"$new/options.md"

@@ -2,20 +2,19 @@
 # Writes a container image: one static program, no base image, no registry, no docker needed. The file is an OCI image layout and
 # a docker archive at once. The same program makes the same image, byte for byte.
 #
-#   scripts/image.sh [--profile release] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
+#   scripts/image.sh [--program FILE] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
 #
-# The program is linked with glibc, statically. From glibc 2.34 (Debian 12) on, such a program looks names up in /etc/hosts and by
-# DNS without any file of a system; what else nsswitch.conf may name (LDAP, mDNS) would need shared libraries, and is not asked.
+# The program is the one that `make run` builds (scripts/build.sh), or FILE; it must be linked statically.
 set -eu
 cd "$(dirname "$0")/.."
 
-profile=release
+program=
 output=
 while [ $# -gt 0 ]; do
     case $1 in
-    --profile) profile=$2 ;;
+    --program) program=$2 ;;
     --output) output=$2 ;;
-    *) echo "image: unknown option $1; scripts/image.sh [--profile PROFILE] [--output FILE]" >&2 && exit 2 ;;
+    *) echo "image: unknown option $1; scripts/image.sh [--program FILE] [--output FILE]" >&2 && exit 2 ;;
     esac
     shift 2
 done
@@ -25,16 +24,18 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 case $host in
 x86_64-unknown-linux-gnu) architecture=amd64 ;;
 aarch64-unknown-linux-gnu) architecture=arm64 ;;
-*) echo "image: not known how to link statically for $host" >&2 && exit 1 ;;
+*) echo "image: not known what an image calls the architecture of $host" >&2 && exit 1 ;;
 esac
 output=${output:-target/image/proxima-$version-$architecture.tar}
 
-# With --target the flag is for the program alone: build scripts and macros cannot be static.
-RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" \
-    cargo build --locked --profile "$profile" --target "$host" --package proxima
-folder=$profile
-[ "$profile" != dev ] || folder=debug
-program=${CARGO_TARGET_DIR:-target}/$host/$folder/proxima
+if [ -z "$program" ]; then
+    sh scripts/build.sh --release
+    program=${CARGO_TARGET_DIR:-target}/release/proxima
+fi
+if readelf --program-headers "$program" | grep -q INTERP; then
+    echo "image: $program is not linked statically: nothing in the image could load it; scripts/build.sh links it so" >&2
+    exit 1
+fi
 
 # Every time in the image is that of the commit.
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}

@@ -1,11 +1,40 @@
 #!/bin/sh
-# Formatting, clippy without a warning, and what the dependencies may be (deny.toml).
+# Everything that is said about the code without running it. What is missing for it is an error: scripts/prepare.sh installs it.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/phases.sh
 
-cargo fmt --all --check
-# The bans of clippy.toml are about the product; tests and bench wait, connect and read clocks.
-cargo clippy --locked --package proxima --package proxima-wire --lib --bins -- --deny warnings
-cargo clippy --locked --workspace --all-targets -- --deny warnings \
-    --allow clippy::disallowed-methods --allow clippy::disallowed-types
-sh scripts/deny.sh
+tools=.venv/bin
+for tool in ruff codespell shellcheck; do
+    [ -x "$tools/$tool" ] || { echo "lint: $tools/$tool is missing; scripts/prepare.sh installs it" >&2 && exit 1; }
+done
+
+# Rust: formatting, clippy, documentation without a broken link, and the fuzz targets, which no other command here builds.
+rust() {
+    cargo fmt --all --check
+    for crate in wire proxy; do
+        cargo fmt --manifest-path $crate/fuzz/Cargo.toml --check
+    done
+    cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
+    RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --locked --workspace --no-deps --document-private-items
+    for crate in wire proxy; do
+        # Any path here keeps libFuzzer itself, which is C++, from being compiled: nothing is linked.
+        CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a \
+            cargo check --quiet --locked --manifest-path $crate/fuzz/Cargo.toml --target-dir target
+    done
+}
+
+python() {
+    $tools/ruff check --quiet .
+    $tools/ruff format --quiet --check .
+}
+
+shell() {
+    git ls-files -z '*.sh' .ci/run | xargs -0 $tools/shellcheck --severity=warning --external-sources
+}
+
+phase "rustfmt, clippy, rustdoc, fuzz targets" rust
+phase "ruff" python
+phase "shellcheck" shell
+phase "spelling" $tools/codespell
+phase "dependencies" sh scripts/deny.sh

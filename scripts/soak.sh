@@ -4,13 +4,15 @@ set -eu
 cd "$(dirname "$0")/.."
 
 [ ! -d agent ] || ! command -v go >/dev/null || make -C agent test soak
-cargo build --release --locked -p proxima -p proxima-bench
+sh scripts/build.sh --release
+cargo build --release --locked -p proxima-bench
 round=1
 while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
     echo "soak: round $round of ${SOAK_ROUNDS:-10}"
-    .venv/bin/python -m pytest tests
+    .venv/bin/python -m pytest tests --every-back-end -m "not alone" -n "${TEST_JOBS:-6}"
+    .venv/bin/python -m pytest tests --every-back-end -m alone
     round=$((round + 1))
 done
 echo "soak: all cells of the failure matrix"
-PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_copies.py tests/test_copies_state.py tests/test_home.py tests/test_matrix.py
+PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_copies.py tests/test_copies_state.py tests/test_home.py tests/test_matrix.py
 FUZZ_SECONDS="${FUZZ_SECONDS:-1800}" sh scripts/fuzz.sh

@@ -1,22 +1,70 @@
 #!/bin/sh
-# Runs every test. The runners' own summaries come last.
+# Runs every test; arguments are pytest's. The runners' own summaries come last, and how long everything took.
+#
+# On two processors: the agent's lanes, which mostly wait, run beside the compiler and the tests of the crates; the end-to-end
+# tests, which mind a crowd more, after both, several at a time.
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/phases.sh
 
 # Servers live in sbin for everyone but root.
 PATH="$PATH:/usr/sbin:/sbin"
+mkdir -p target
+
+agent=
+begin_agent() {
+    # A group of its own, so that nothing of it outlives this script.
+    setsid make -C agent test >target/agent.log 2>&1 &
+    agent=$!
+    trap 'kill -s TERM -- "-$agent" 2>/dev/null || true; end_of_phases' EXIT
+    trap 'exit 130' INT TERM
+}
+
+end_agent() {
+    status=0
+    wait "$agent" || status=$?
+    trap end_of_phases EXIT
+    cat target/agent.log
+    return $status
+}
+
+# The output of `cargo test`, then its slowest programs: a shell's pipe forgets the exit code of what is before it.
+test_crates() {
+    { cargo test --locked --workspace 2>&1 || echo "cargo test ended with $?" >target/cargo-test.failed; } | tee target/cargo-test.log
+    echo "slowest test programs:"
+    awk '/^ *(Running|Doc-tests) / { name = $2 " " $3 " " $4 } /; finished in / { print $NF, name }' target/cargo-test.log |
+        sort -rn | head -10
+    [ ! -e target/cargo-test.failed ]
+}
+
+# More at a time than there are processors, as most of them wait most of the time.
+jobs=$(($(nproc) * 3))
+[ "$jobs" -le 12 ] || jobs=12
+jobs=${TEST_JOBS:-$jobs}
+# The judge of stale reads need not be fast; `cargo test` has built this one.
+export PROXIMA_BENCH="${PROXIMA_BENCH:-${CARGO_TARGET_DIR:-$PWD/target}/debug/proxima-bench}"
+asked=$#
+pytest() {
+    status=0
+    .venv/bin/python -m pytest tests --durations=40 "$@" || status=$?
+    # 5: no test is as asked for, which is an error only where nothing was.
+    [ "$status" = 5 ] && [ "$asked" -gt 0 ] || return "$status"
+}
 
 if [ ! -d agent ]; then
     :
 elif command -v go >/dev/null; then
-    make -C agent test
+    begin_agent
 else
     echo "test: skipped, as go is missing: the node agent"
 fi
-cargo build --release --locked -p proxima -p proxima-bench
-cargo test --locked --workspace
-if [ -x .venv/bin/python ]; then
-    .venv/bin/python -m pytest tests "$@"
-else
+rm -f target/cargo-test.failed
+phase "build of the program" sh scripts/build.sh --release
+phase "tests of the crates" test_crates
+[ -z "$agent" ] || phase "node agent, waited for (it began at the start)" end_agent
+if [ ! -x .venv/bin/python ]; then
     echo "test: skipped, as .venv is missing (scripts/prepare.sh says why): the end-to-end tests"
+    exit 0
 fi
+phase "end-to-end tests, $jobs at a time" pytest -m "not alone" -n "$jobs" "$@"
+phase "end-to-end tests, one by one" pytest -m alone "$@"

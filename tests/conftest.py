@@ -2,6 +2,7 @@
 
 import contextlib
 import subprocess
+import zlib
 
 import pytest
 
@@ -9,15 +10,44 @@ from harness import ports
 from harness.proxy import BINARY, Program, Proxy, environment
 from harness.servers import Memcached, Scripted
 
+BACK_ENDS = ["epoll", "io_uring"]
 
-@pytest.fixture(scope="session", params=["epoll", "io_uring"])
+
+@pytest.fixture(scope="session", params=BACK_ENDS)
 def io(request):
-    """Every test that starts a proxy runs on both back ends of the reactor."""
+    """Every test that starts a proxy runs on both back ends of the reactor, unless it is marked `either_io`."""
     if request.param == "io_uring":
         reason = _io_uring_forbidden()
         if reason:
             pytest.skip(f"this kernel does not allow io_uring: {reason}")
     return request.param
+
+
+def pytest_addoption(parser):
+    parser.addoption("--every-back-end", action="store_true", help="run tests marked either_io on both back ends, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Of a test marked `either_io` one back end runs, by turns among its parameters."""
+    if config.getoption("every_back_end"):
+        return
+    seen = {}
+    kept, left_out = [], []
+    for item in items:
+        parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+        back_end = parameters.pop("io", None)
+        if back_end is None or not item.get_closest_marker("either_io"):
+            kept.append(item)
+            continue
+        test = item.nodeid.partition("[")[0]
+        variants = seen.setdefault(test, [])
+        if (variant := repr(parameters)) not in variants:
+            variants.append(variant)
+        # Where a test begins is chance, but the same in every process and every run.
+        turn = zlib.crc32(test.encode()) + variants.index(variant)
+        (kept if back_end == BACK_ENDS[turn % 2] else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def _io_uring_forbidden():

@@ -12,6 +12,8 @@ from harness.copies import replicated, until_current, until_out
 from harness.proxy import config
 from harness.raw import Raw
 
+pytestmark = pytest.mark.either_io
+
 
 @pytest.fixture
 def server(memcached):

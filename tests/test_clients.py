@@ -11,6 +11,8 @@ from pymemcache.exceptions import MemcacheClientError, MemcacheError
 
 from harness.proxy import config
 
+pytestmark = pytest.mark.either_io
+
 
 @pytest.fixture(params=["pool of four", "embedded store"])
 def address(request, memcached, proxima, embedded):

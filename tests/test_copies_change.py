@@ -11,6 +11,8 @@ from harness.copies import copies_of, replicated, standing, until_current, until
 from harness.load import Load
 from harness.relay import Relay
 
+pytestmark = pytest.mark.either_io
+
 
 @pytest.fixture
 def servers(memcached):

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from harness import TRIES, until
 from harness.copies import copies_of, replicated, standing, until_current, until_out
+
+pytestmark = pytest.mark.either_io
 
 
 def test_debts_outlive_a_killed_proxy(servers, proxima, tmp_path):

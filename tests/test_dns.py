@@ -12,6 +12,8 @@ from harness.load import Load
 from harness.names import TROUBLES, Names, System, may_mount, rcode
 from harness.proxy import config
 
+pytestmark = pytest.mark.either_io
+
 NAME = "memcached.cache.svc.cluster.local"
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
 COPIES = {"by_operation": {"read": {"nearest": "cache"}, "default": {"all_sync": "cache"}}}
@@ -163,6 +165,7 @@ def test_services_have_ports_weights_and_priorities(names, memcached, proxima):
     expected = sorted([(first.address, 2.0), (second.address, 1.0)], key=lambda row: port_of_address(row[0]))
     assert [(row["address"], row["weight"]) for row in rows] == expected
     version = proxy.version()
+
     # A target that cannot be asked for is not one that is gone.
     def trouble(request, reply, transport):
         return rcode(RCODE.SERVFAIL)(request, reply, transport) if "b.node" in str(request.q.qname) else reply

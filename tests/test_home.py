@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.copies import PATIENT, copies_of, replicated, standing, until_current, until_out
+
+pytestmark = pytest.mark.either_io
 
 CLIENTS = 6
 
@@ -24,7 +26,7 @@ def together(proxy, work):
 
 
 def test_only_one_of_many_adds_the_same_key(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
 
     def add(client, number):
         return [client.ask(b"add k%d 0 0 1\r\n%d\r\n" % (key, number)) for key in range(100)]
@@ -37,7 +39,7 @@ def test_only_one_of_many_adds_the_same_key(servers, proxima):
 
 
 def test_counters_count_every_increment_once(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
     with proxy.raw() as client:
         client.set("n", "0")
     answers = together(proxy, lambda client, _: [int(client.ask(b"incr n 1\r\n")) for _ in range(100)])
@@ -47,7 +49,7 @@ def test_counters_count_every_increment_once(servers, proxima):
 
 
 def test_compare_and_swap_loses_no_change(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
     with proxy.raw() as client:
         client.set("n", "0")
 
@@ -73,7 +75,7 @@ def test_the_version_for_a_swap_comes_from_the_home_whichever_copy_is_near(memca
     for server in servers[1:]:
         for number in range(100):
             server.set("k", str(number))
-    proxy = proxima(replicated(servers), "--node-address", hosts[nearest])
+    proxy = proxima(replicated(servers, timeout=PATIENT), "--node-address", hosts[nearest])
     with proxy.raw() as client:
         for key in (b"a", b"b", b"c", b"d", b"e", b"f"):
             client.set(key, "1")
@@ -116,7 +118,7 @@ def test_a_version_of_a_lost_home_is_no_version_of_the_next(servers, proxima):
 
 
 def test_a_version_means_the_same_through_every_proxy(servers, proxima):
-    one, other = proxima(replicated(servers)), proxima(replicated(servers))
+    one, other = proxima(replicated(servers, timeout=PATIENT)), proxima(replicated(servers, timeout=PATIENT))
     with one.raw() as client, other.raw() as stranger:
         for key in (b"a", b"b", b"c", b"d"):
             client.set(key, "1")
@@ -133,7 +135,7 @@ def test_the_version_that_a_meta_set_shows_is_that_of_the_home(memcached, proxim
     for number, server in enumerate(servers):
         for _ in range(10 * number):
             server.set("other", "x")
-    with proxima(replicated(servers)).raw() as client:
+    with proxima(replicated(servers, timeout=PATIENT)).raw() as client:
         for key in (b"a", b"b", b"c", b"d"):
             shown = client.ask(b"ms %b 1 c\r\n1\r\n" % key)
             assert client.ask(b"mg %b c\r\n" % key) == shown
@@ -142,7 +144,7 @@ def test_the_version_that_a_meta_set_shows_is_that_of_the_home(memcached, proxim
 
 def test_the_version_0_is_no_version_as_in_memcached(servers, proxima):
     requests = [b"ma n C0\r\n", b"ms none 1 C7 c\r\n1\r\n", b"cas n 0 0 1 0\r\n1\r\n", b"md n C0\r\n"]
-    with proxima(replicated(servers)).raw() as client:
+    with proxima(replicated(servers, timeout=PATIENT)).raw() as client:
         client.set("n", "1")
         answers = [client.ask(request) for request in requests]
     with servers[0].raw() as direct:
@@ -152,7 +154,7 @@ def test_the_version_0_is_no_version_as_in_memcached(servers, proxima):
 
 def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):
     """A swap through one worker of what was swapped through another does not overtake it on the way to any copy."""
-    proxy = proxima(replicated(servers, workers=4))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
     keys = [b"k%d" % number for number in range(150)]
     with proxy.raw() as client:
         for key in keys:
@@ -173,7 +175,7 @@ def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):
 
 
 def test_writers_that_race_leave_equal_copies(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
 
     def write(client, number):
         for key in range(300):
@@ -187,7 +189,7 @@ def test_writers_that_race_leave_equal_copies(servers, proxima):
 @pytest.mark.parametrize("workers", [1, 4])
 def test_what_a_home_decides_and_what_is_sent_to_all_leave_equal_copies(servers, proxima, workers):
     """A `set` may not reach the other copies before a `replace` that was before it at the home."""
-    proxy = proxima(replicated(servers, workers=workers))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=workers))
     keys = range(100)
     with proxy.raw() as client:
         for key in keys:
@@ -209,7 +211,7 @@ def test_what_a_home_decides_and_what_is_sent_to_all_leave_equal_copies(servers,
 @pytest.mark.parametrize("workers", [1, 4])
 def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, proxima, workers):
     """A streamed value has lanes of its own, which keep no order with those of small ones, not even in one worker."""
-    proxy = proxima(replicated(servers, workers=workers))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=workers))
 
     def write(client, number):
         value = b"%d" % number * (1 if number % 2 else 100_000)
@@ -222,7 +224,7 @@ def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, p
 
 
 def test_who_sends_no_more_behind_a_streamed_value_is_answered_in_its_turn(servers, proxima):
-    proxy = proxima(replicated(servers, workers=4))
+    proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
 
     def write(client, number):
         if number:
@@ -273,7 +275,7 @@ def test_at_most_one_adds_while_the_homes_of_keys_are_lost(memcached, proxima):
 
 
 def test_a_pipeline_sees_what_it_has_changed(servers, proxima):
-    proxy = proxima(replicated(servers))
+    proxy = proxima(replicated(servers, timeout=PATIENT))
     with proxy.raw() as client:
         for number in range(50):
             key = b"n%d" % number
@@ -317,7 +319,7 @@ META = [
 @pytest.mark.parametrize("request_, answer, value", META, ids=[request[:14].decode().strip() for request, _, _ in META])
 def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, request_, answer, value):
     servers = memcached.several(3)
-    proxy = proxima(replicated(servers))
+    proxy = proxima(replicated(servers, timeout=PATIENT))
     with proxy.raw() as client:
         client.set("k", "old")
         assert client.ask(request_) == answer

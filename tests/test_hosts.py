@@ -11,7 +11,10 @@ from harness.load import Load
 from harness.names import TROUBLES, System, may_mount
 from harness.proxy import BINARY, Program, config
 
-pytestmark = pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53")
+pytestmark = [
+    pytest.mark.either_io,
+    pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53"),
+]
 
 IPS = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"]
 NAMES = [f"mc-{number}.mc.cache.svc.cluster.local" for number in range(3)]
@@ -58,7 +61,8 @@ def test_who_has_no_address_is_ejected_and_the_others_serve(system, nodes, proxi
     resolve(system, *IPS[:2])
     bad = TROUBLES[trouble]
     system.names.trouble = lambda request, reply, transport: (
-        bad(request, reply, transport) if "mc-2" in str(request.q.qname) else reply)
+        bad(request, reply, transport) if "mc-2" in str(request.q.qname) else reply
+    )
     listed = servers(nodes)
     routes = [COPIES, "cache", {"failover": [{"member": f"cache/{listed[2]}"}, "embedded"]}]
     proxy = proxima(config(routes[0], {"cache": listed}, *routes[1:]), "--node-address", "192.0.2.1", before=system.before)
@@ -286,8 +290,11 @@ def test_copies_that_all_come_late_were_there_before(system, nodes, proxima):
 
 def test_mcrouters_front_door_does_the_same(system, nodes, cleanup, io, tmp_path):
     resolve(system, None, *IPS[1:3])
-    route = {"type": "OperationSelectorRoute", "default_policy": "AllSyncRoute|Pool|A",
-             "operation_policies": {"get": "FailoverRoute|Pool|A"}}
+    route = {
+        "type": "OperationSelectorRoute",
+        "default_policy": "AllSyncRoute|Pool|A",
+        "operation_policies": {"get": "FailoverRoute|Pool|A"},
+    }
     made = {"pools": {"A": {"servers": servers(nodes)}}, "route": route}
     port, admin = ports.free(), ports.address()
     command = [*system.before, BINARY, "mcrouter", "--listen-addresses=127.0.0.1", f"--port={port}", f"--io={io}"]

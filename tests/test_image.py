@@ -10,9 +10,6 @@ import pytest
 from harness import image, ports
 from harness.proxy import Program
 
-# The first test builds the image.
-pytestmark = pytest.mark.timeout(1800)
-
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):

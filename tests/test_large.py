@@ -152,7 +152,6 @@ def test_a_client_that_reads_slowly_all_the_time_is_not_cut_off(server, proxima,
     assert proxy.metric("clients_closed_total", reason="slow") == 0
 
 
-
 def test_half_a_command_and_then_silence_hurts_nobody(proxy):
     halves = [
         b"get ha",

@@ -18,6 +18,9 @@ from harness.nodes import HOSTS, ROUTES, Nodes
 from harness.proxy import ROOT
 from harness.relay import Relay
 
+# Time-outs of a quarter of a second, which decide who is lost; and one file for the figures of all cells.
+pytestmark = pytest.mark.alone
+
 SPAN = 3.0
 """Seconds that a fault lasts."""
 FROZEN = float(os.environ.get("PROXIMA_FROZEN", 60 if SOAK else SPAN))

@@ -6,11 +6,13 @@ import threading
 
 import pytest
 
-from harness import ports, until
+from harness import number, ports, until
 from harness.copies import until_current, until_out
 from harness.load import Load
 from harness.proxy import BINARY, Program
 from harness.relay import Relay
+
+pytestmark = pytest.mark.either_io
 
 HOSTS = [f"127.0.0.{number}" for number in range(1, 9)]
 
@@ -44,7 +46,7 @@ class Router(Program):
     """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, by name or as a command."""
 
     def __init__(self, text, folder, io, *arguments, program=(BINARY, "mcrouter")):
-        self.file = pathlib.Path(folder) / f"mcrouter-{ports.free()}.json"
+        self.file = pathlib.Path(folder) / f"mcrouter-{number()}.json"
         self.write(text)
         port, admin = ports.free(), ports.address()
         command = [*program, "--listen-addresses=127.0.0.1", f"--port={port}", f"--config-file={self.file}"]
@@ -135,7 +137,7 @@ def test_reads_fail_over_when_the_nodes_own_server_is_lost(servers, mcrouter, lo
         else:
             servers[0].start()
         gets = servers[0].stat("cmd_get")
-        
+
         def local_again():
             client.get("k")
             return servers[0].stat("cmd_get") > gets

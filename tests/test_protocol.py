@@ -7,6 +7,8 @@ import pytest
 from harness.load import Load
 from harness.proxy import config
 
+pytestmark = pytest.mark.either_io
+
 LONG = b"k" * 250
 TOO_LONG = b"k" * 251
 BIG = b"b" * 2_000_000

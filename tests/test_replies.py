@@ -5,7 +5,6 @@ import signal
 import socket
 import threading
 import time
-import time
 
 import pytest
 

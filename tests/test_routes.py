@@ -11,6 +11,8 @@ from harness import until
 from harness.proxy import config
 from harness.servers import answering
 
+pytestmark = pytest.mark.either_io
+
 # As different as users' keys: those that differ in the last digit only are neighbours for twemproxy's hashes.
 KEYS = [hashlib.md5(bytes([number])).hexdigest()[:12] for number in range(40)]
 
@@ -383,9 +385,7 @@ def test_log_writes_a_line_for_each_request(three, proxima):
 
 def test_fault_fails_its_share_and_holds_requests(three, proxima):
     child = {"member": three[0].address}
-    proxy = proxima(
-        config({"fault": {"child": child, "error_rate": 0.5}}, None, {"fault": {"child": child, "delay": "200ms"}})
-    )
+    proxy = proxima(config({"fault": {"child": child, "error_rate": 0.5}}, None, {"fault": {"child": child, "delay": "200ms"}}))
     with proxy.raw() as client:
         answers = [client.ask(b"get k\r\n") for _ in range(100)]
     assert 10 < sum(answer.startswith(b"SERVER_ERROR ") for answer in answers) < 90

@@ -4,6 +4,8 @@
 #
 # Needs what testdata/prepare.sh fetches: qemu-system-x86_64, a static busybox, and a kernel. Others can be named:
 #   QEMU=qemu-system-x86_64 KERNEL=/boot/vmlinuz-… BUSYBOX=/bin/busybox testdata/record-machines.sh [NAME...]
+# Of what makes words of a machine's memory, each is an argument.
+# shellcheck disable=SC2046
 set -eu
 cd "$(dirname "$0")/.."
 lab=/var/cache/proxima-agent-lab

@@ -107,7 +107,7 @@ read_through() {
 
 command -v memcached >/dev/null || sh "$root/scripts/prepare.sh"
 command -v memcached >/dev/null || fail "needs memcached: apt-get install memcached"
-[[ -x $proxima ]] || (cd "$root" && cargo build --release --locked -p proxima)
+[[ -x $proxima ]] || sh "$root/scripts/build.sh" --release
 for node in 1 2 3 4; do
     for port in $cache_port $proxy_port $admin_port; do
         ! listens 127.0.0.$node $port || fail "somebody listens on 127.0.0.$node:$port already"

@@ -1,4 +1,5 @@
 //! Our configuration format, as its users meet it: what is accepted, and what is said about what is not.
+#![allow(clippy::disallowed_methods)]
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 

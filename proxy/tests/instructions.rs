@@ -9,6 +9,7 @@
 //! * glibc's memcpy and memset are pinned to their SSE2 variants by `GLIBC_TUNABLES`;
 //! * memchr picks AVX2 at run time where it is: valgrind knows it, but a host without it gets another number, and is
 //!   not measured.
+#![allow(clippy::disallowed_methods)]
 #![cfg(target_arch = "x86_64")]
 
 use std::{

@@ -1,5 +1,6 @@
 """What the tests are made of: real servers, the proxy as a process, clients that check every byte."""
 
+import itertools
 import os
 import pathlib
 import signal
@@ -13,6 +14,13 @@ TRIES = 200 if SOAK else 20
 
 PATIENCE = 60.0
 """Seconds after which something that ought to happen is taken not to. A hang guard: nothing normally comes near it."""
+
+_numbers = itertools.count(1)
+
+
+def number():
+    """For the name of a file: no other call in this process gets it."""
+    return next(_numbers)
 
 
 def until(condition, what):

@@ -3,8 +3,11 @@
 from . import until
 from .proxy import config
 
+PATIENT = "20s"
+"""The time-out where no server is lost: on a machine that is busy enough, half a second passes without an answer."""
 
-def replicated(servers, keep=True, timeout="200ms", **keys):
+
+def replicated(servers, keep=True, timeout="500ms", **keys):
     """The configuration of one replicated pool. `keep` is what stands behind `replicated`."""
     pool = {"servers": [server.address for server in servers], "timeout": timeout, "replicated": keep}
     return config("cache", {"cache": pool}, **keys)

@@ -1,7 +1,7 @@
 """What may go wrong: each fault is a name, what begins it, and what ends it. The first server is the one that is read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from .nodes import TIMEOUT
 

@@ -6,7 +6,7 @@ import pathlib
 import signal
 import subprocess
 
-from . import PATIENCE, ports
+from . import PATIENCE, number
 from .proxy import BINARY, environment
 
 BENCH = os.environ.get("PROXIMA_BENCH", str(pathlib.Path(BINARY).with_name("proxima-bench")))
@@ -16,7 +16,7 @@ class Judge:
     """Writes and reads through `address` with so many clients, until `report`."""
 
     def __init__(self, address, folder, writers=20, readers=40):
-        self._report = pathlib.Path(folder) / f"stale-{ports.free()}.json"
+        self._report = pathlib.Path(folder) / f"stale-{number()}.json"
         command = [BENCH, "stale", "--quiet", "--write", address, "--json", str(self._report), "--duration", "1h"]
         command += ["--writers", str(writers), "--keys", str(writers), "--readers", str(readers)]
         command += ["--pause", "40ms", "--timeout", "5s"]

@@ -41,8 +41,10 @@ class Names:
 
     def set(self, name, *addresses):
         """From now on `name` has these addresses; without any it exists and has no records."""
-        self.records[name] = [RR(name, QTYPE.AAAA, ttl=TTL, rdata=AAAA(each)) if ":" in each
-                              else RR(name, QTYPE.A, ttl=TTL, rdata=A(each)) for each in addresses]
+        self.records[name] = [
+            RR(name, QTYPE.AAAA, ttl=TTL, rdata=AAAA(each)) if ":" in each else RR(name, QTYPE.A, ttl=TTL, rdata=A(each))
+            for each in addresses
+        ]
 
     def set_services(self, name, *services):
         """The same with (priority, weight, port, target)."""

@@ -1,27 +1,57 @@
-"""Free ports, below those that the kernel gives to outgoing connections: no client of a test takes one first."""
+"""Free ports, from a block that no other process of tests has, below those that the kernel gives to outgoing connections."""
 
-import random
+import itertools
+import os
 import socket
 
-_given = set()
-_random = random.Random()
+BLOCK = 400
+"""Ports of one process: more than any test takes, so that none comes again before its last user has long ended."""
+
+
+def _blocks():
+    """The first ports of all blocks; no client of a test is given a port in one of them."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+        low, high = map(int, file.read().split())
+    blocks = range(12000, 65536 - BLOCK, BLOCK)
+    apart = [first for first in blocks if first + BLOCK <= low or first > high]
+    # Where outgoing connections may have any port there is no safe place, and `free` looks again.
+    return apart or list(blocks)
+
+
+def _claim():
+    """A block, and the socket that claims it.
+
+    Its name is in the network namespace, as ports are, and the kernel takes it back however a process ends.
+    """
+    blocks = _blocks()
+    start = os.getpid() % len(blocks)
+    for first in blocks[start:] + blocks[:start]:
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0proxima tests, ports from {first}")
+        except OSError:
+            claim.close()
+            continue
+        return claim, range(first, first + BLOCK)
+    raise RuntimeError(f"all {len(blocks)} blocks of ports are claimed by other runs of the tests")
+
+
+_claimed, _block = _claim()
+_ports = itertools.cycle(_block)
 
 
 def free(host="127.0.0.1"):
-    """A port where nobody listens on `host`, never given twice by this process."""
+    """A port where nobody listens on `host`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    while True:
-        port = _random.randrange(12000, 32000)
-        if port in _given:
-            continue
+    for port in itertools.islice(_ports, BLOCK):
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
             except OSError:
                 continue
-        _given.add(port)
         return port
+    raise RuntimeError(f"all ports from {_block[0]} to {_block[-1]} are in use on {host}")
 
 
 def address(host="127.0.0.1", port=None):

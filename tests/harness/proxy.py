@@ -11,7 +11,7 @@ import urllib.request
 
 import yaml
 
-from . import PATIENCE, ports, until
+from . import PATIENCE, number, ports, until
 from .raw import Raw
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ class Program:
         self.address = addresses[0]
         self.admin = admin
         self._killed = False
-        self._log = pathlib.Path(folder) / f"log.{ports.free()}"
+        self._log = pathlib.Path(folder) / f"log.{number()}"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
 
@@ -148,7 +148,7 @@ class Proxy(Program):
     def __init__(self, config, io, folder, arguments=(), before=()):
         folder = pathlib.Path(folder)
         admin = config.setdefault("admin", ports.address())
-        self.file = folder / f"proxima-{ports.free()}.yaml"
+        self.file = folder / f"proxima-{number()}.yaml"
         self.config = config
         self.write(config)
         command = [*before, BINARY, "run", "--config", str(self.file), "--io", io, *arguments]

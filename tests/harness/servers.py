@@ -84,8 +84,8 @@ class Scripted:
     def __init__(self, talk, version=b"VERSION 1.6.18\r\n"):
         self._talk = talk
         self._version = version
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", ports.free()))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.connections = 0
         self._open = []
         threading.Thread(target=self._accept, daemon=True).start()

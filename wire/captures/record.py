@@ -89,7 +89,7 @@ def exchange(client, request):
     except (BrokenPipeError, ConnectionResetError):
         return reply, True
     except TimeoutError:
-        raise SystemExit(f"no end of the reply to {request[:80]}: {reply[:80]}")
+        raise SystemExit(f"no end of the reply to {request[:80]}: {reply[:80]}") from None
     return reply[: -len(NEXT_REPLY)], False
 
 

@@ -6,6 +6,10 @@ use proxima::config::servers;
 
 fuzz_target!(|text: &str| {
     if let Ok(listed) = servers::parse(text) {
-        assert!(listed.iter().all(|server| server.weight.is_finite() && !server.address.is_empty()));
+        assert!(
+            listed
+                .iter()
+                .all(|server| server.weight.is_finite() && !server.address.is_empty())
+        );
     }
 });

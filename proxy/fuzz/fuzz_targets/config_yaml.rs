@@ -20,7 +20,9 @@ fuzz_target!(|text: &str| {
     for (name, pool) in &config.pools {
         if let Source::Static(listed) = &pool.source {
             // No look-ups of names while fuzzing.
-            let plain = |address: &str| address.starts_with("unix:") || address.parse::<std::net::SocketAddr>().is_ok();
+            let plain = |address: &str| {
+                address.starts_with("unix:") || address.parse::<std::net::SocketAddr>().is_ok()
+            };
             if !listed.iter().all(|server| plain(&server.address)) {
                 return;
             }
@@ -31,7 +33,11 @@ fuzz_target!(|text: &str| {
         return;
     }
     let mut registry = Registry::new(Here::new(&["127.0.0.1".parse().unwrap()], None));
-    let listeners: Vec<String> = config.listeners.iter().map(|listener| listener.address.clone()).collect();
+    let listeners: Vec<String> = config
+        .listeners
+        .iter()
+        .map(|listener| listener.address.clone())
+        .collect();
     if let Ok(mut build) = Build::new(&config, &servers, &mut registry, &Memcache::PLAIN, "fuzz", 1) {
         // The second tree shares what the first has made.
         for _ in 0..2 {

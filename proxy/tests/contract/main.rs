@@ -1,6 +1,7 @@
 //! What Redis, MySQL and TLS will ask of lanes and sessions, asked today by a small protocol of our own: a server that
 //! speaks first, a login, replies of many parts, messages that nobody asked for, and a transform between socket and
 //! protocol. A real server and real clients, on both back ends.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod client;
 mod conversation;

@@ -1,4 +1,5 @@
 //! The engine between bytes and bytes: no socket, no clock, no thread, so that every order of events can be played.
+#![allow(clippy::disallowed_methods)]
 
 mod aside;
 mod attempts;

@@ -8,8 +8,12 @@ use proxima_wire::message::Parsed;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (number, bytes) = input;
-    let Some(command) = Command::from_u8(number % Command::ALL.len() as u8) else { return };
-    let Parsed::Head(head) = reply(command, bytes) else { return };
+    let Some(command) = Command::from_u8(number % Command::ALL.len() as u8) else {
+        return;
+    };
+    let Parsed::Head(head) = reply(command, bytes) else {
+        return;
+    };
     assert!(head.head as usize <= bytes.len() && u64::from(head.trailer) <= head.len());
     assert_eq!(reply(command, &bytes[..head.head as usize]), Parsed::Head(head));
     assert_eq!(reply(command, &bytes[..head.head as usize - 1]), Parsed::More);
@@ -20,14 +24,27 @@ fuzz_target!(|input: (u8, &[u8])| {
         None => assert_eq!(out, bytes),
         Some(key) => {
             assert!(key.end() < head.head as usize);
-            assert_eq!(reply_key(command, &out).map(|key| key.of(&out)), Some(&b"own"[..]));
-            let Parsed::Head(other) = reply(command, &out) else { panic!("{}", out.escape_ascii()) };
-            assert_eq!((other.outcome, other.body, other.trailer), (head.outcome, head.body, head.trailer));
+            assert_eq!(
+                reply_key(command, &out).map(|key| key.of(&out)),
+                Some(&b"own"[..])
+            );
+            let Parsed::Head(other) = reply(command, &out) else {
+                panic!("{}", out.escape_ascii())
+            };
+            assert_eq!(
+                (other.outcome, other.body, other.trailer),
+                (head.outcome, head.body, head.trailer)
+            );
         }
     }
     let mut marked = Vec::new();
     if mark_reply(command, bytes, 7, &mut marked) {
-        let Parsed::Head(other) = reply(command, &marked) else { panic!("{}", marked.escape_ascii()) };
-        assert_eq!((other.outcome, other.body, other.trailer), (head.outcome, head.body, head.trailer));
+        let Parsed::Head(other) = reply(command, &marked) else {
+            panic!("{}", marked.escape_ascii())
+        };
+        assert_eq!(
+            (other.outcome, other.body, other.trailer),
+            (head.outcome, head.body, head.trailer)
+        );
     }
 });

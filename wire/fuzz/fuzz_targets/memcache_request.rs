@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxima_wire::memcache::{Command, KEY, Limits, default_reply, key, keys, mark_request, reply, request, single};
+use proxima_wire::memcache::{
+    Command, KEY, Limits, default_reply, key, keys, mark_request, reply, request, single,
+};
 use proxima_wire::message::Parsed;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,7 +16,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     assert!(head <= bytes.len());
     assert_eq!(request(&bytes[..head.max(1) - 1], &limits), Parsed::More);
-    let Parsed::Head(whole) = request(bytes, &limits) else { return };
+    let Parsed::Head(whole) = request(bytes, &limits) else {
+        return;
+    };
     assert_eq!(request(&bytes[..head], &limits), Parsed::Head(whole));
     for span in [whole.key, whole.more_keys, whole.ttl, whole.quiet] {
         assert!(span.end() < head);
@@ -35,13 +39,23 @@ fuzz_target!(|bytes: &[u8]| {
         for span in keys(&whole, bytes) {
             let mut line = Vec::new();
             single(&whole, bytes, span, &mut line);
-            let Parsed::Head(one) = request(&line, &limits) else { panic!("{}", line.escape_ascii()) };
+            let Parsed::Head(one) = request(&line, &limits) else {
+                panic!("{}", line.escape_ascii())
+            };
             assert_eq!((one.command, one.key.of(&line)), (whole.command, span.of(bytes)));
-            assert_eq!((one.ttl.of(&line), one.head as usize), (whole.ttl.of(bytes), line.len()));
+            assert_eq!(
+                (one.ttl.of(&line), one.head as usize),
+                (whole.ttl.of(bytes), line.len())
+            );
         }
     }
     // A key or opaque of the client's may make the line longer than any server's.
     if let Parsed::Head(reply) = reply(command, &out) {
-        assert_eq!((reply.outcome, reply.len()), (outcome, out.len() as u64), "{}", out.escape_ascii());
+        assert_eq!(
+            (reply.outcome, reply.len()),
+            (outcome, out.len() as u64),
+            "{}",
+            out.escape_ascii()
+        );
     }
 });

@@ -15,9 +15,19 @@ struct Input<'a> {
 
 fuzz_target!(|input: Input<'_>| {
     let limits = Limits::default();
-    let Parsed::Head(old) = request(input.bytes, &limits) else { return };
+    let Parsed::Head(old) = request(input.bytes, &limits) else {
+        return;
+    };
     let mut line = Vec::new();
-    if !rewrite(&old, input.bytes, &Rewrite { key: input.key, ttl: input.ttl }, &mut line) {
+    if !rewrite(
+        &old,
+        input.bytes,
+        &Rewrite {
+            key: input.key,
+            ttl: input.ttl,
+        },
+        &mut line,
+    ) {
         assert!(line.is_empty());
         return;
     }
@@ -27,7 +37,10 @@ fuzz_target!(|input: Input<'_>| {
         return;
     };
     assert_eq!(new.head as usize, line.len());
-    assert_eq!((new.command, new.class, new.body), (old.command, old.class, old.body));
+    assert_eq!(
+        (new.command, new.class, new.body),
+        (old.command, old.class, old.body)
+    );
     assert_eq!((new.is_quiet, new.base64_key), (false, old.base64_key));
     assert_eq!(new.more_keys.of(&line), old.more_keys.of(input.bytes));
     let (mut before, mut after) = ([0; KEY], [0; KEY]);

@@ -1,6 +1,6 @@
 //! Key → number → member.
 //!
-//! * [`routing_key`], [`hash_tag`], [`salted()`]: the bytes of a key that are hashed
+//! * [`routing_key()`], [`hash_tag`], [`salted()`]: the bytes of a key that are hashed
 //! * [`KeyHash`]: libmemcached's and twemproxy's hashes for them; [`furc()`], [`murmur64a`], [`spooky32`],
 //!   [`spooky64`]: mcrouter's
 //! * [`Distribution`]: key → member, by the algorithms of libmemcached, twemproxy and mcrouter

@@ -1,7 +1,7 @@
 //! The memcached text protocol, classic and meta commands.
 //!
-//! [`request`] and [`reply`] read the head of a message, [`rewrite`], [`single`] and [`rewrite_reply_key`] write a
-//! changed one, [`default_reply`] answers as a cache that holds nothing.
+//! [`request()`] and [`reply()`] read the head of a message, [`rewrite()`], [`single`] and [`rewrite_reply_key`] write a
+//! changed one, [`default_reply()`] answers as a cache that holds nothing.
 //!
 //! **A request is accepted only if every memcached that is served reads the same length from it and answers it once.** On
 //! a connection that many clients share, a server that takes a value's bytes for commands, or is silent where a reply is

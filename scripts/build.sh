@@ -1,0 +1,17 @@
+#!/bin/sh
+# Builds the program that is run, tested and put into the image: one build for all of them. Options are cargo's.
+#
+# It is linked with glibc, statically, so that it runs anywhere. From glibc 2.34 (Debian 12) on, such a program finds users and
+# groups without any library of a system; names of hosts it looks up by itself. The option goes to the last step alone:
+# everything before it is the same in a program that is not static.
+set -eu
+cd "$(dirname "$0")/.."
+
+case $(cc -print-file-name=libc.a 2>/dev/null) in
+/*) ;;
+*)
+    echo "build: glibc's static library is missing (Debian: libc6-dev): the program will need this system's libraries" >&2
+    exec cargo build --locked --package proxima --bin proxima "$@"
+    ;;
+esac
+exec cargo rustc --locked --package proxima --bin proxima "$@" -- -C target-feature=+crt-static

@@ -1,0 +1,43 @@
+# shellcheck shell=sh
+# Sourced by other scripts: `phase NAME COMMAND…` runs a command. When the outermost script ends it says how long each phase
+# took, in seconds, and in seconds of processor time, which say more on a machine that others use too.
+
+outermost=
+if [ -z "${PHASES:-}" ]; then
+    PHASES=$(mktemp)
+    export PHASES
+    outermost=yes
+    started=$(date +%s)
+fi
+running=
+trap end_of_phases EXIT
+
+end_of_phases() {
+    [ -z "$running" ] || echo "$(($(date +%s) - begun)) - $running: not ended well" >>"$PHASES"
+    [ -n "$outermost" ] || return 0
+    printf '\n%7s %5s  phase\n' seconds cpu
+    while read -r seconds cpu name; do
+        printf '%7s %5s  %s\n' "$seconds" "$cpu" "$name"
+    done <"$PHASES"
+    printf '%7s        all\n' $(($(date +%s) - started))
+    rm -f "$PHASES" "$PHASES.times"
+}
+
+# Processor time of all children that have ended, into `cpu`. `times` in a subshell would tell of that one's children.
+children() {
+    times >"$PHASES.times"
+    cpu=$(awk -F '[ms ]+' 'NR == 2 { print int(60 * ($1 + $3) + $2 + $4) }' "$PHASES.times")
+}
+
+phase() {
+    running=$1
+    shift
+    echo "── $running"
+    begun=$(date +%s)
+    children
+    before=$cpu
+    "$@"
+    children
+    echo "$(($(date +%s) - begun)) $((cpu - before)) $running" >>"$PHASES"
+    running=
+}
