@@ -1,0 +1,52 @@
+//! Requests without end, whose replies nobody reads for a while.
+
+use std::time::Duration;
+
+use super::ground::Ground;
+use crate::hostile::bait::MIDDLE;
+
+/// What a flood of sets brings.
+const FLOOD: usize = 90_000_000;
+
+/// A value that proxies hold whole.
+const VALUE: usize = 60_000;
+
+/// Different keys of a flood.
+const KEYS: usize = 50;
+
+/// Gets of a flood: as many bytes of replies as the sets are.
+const GETS: usize = FLOOD / VALUE;
+
+/// How long no reply is read.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Half of the attackers set, half get.
+pub(super) fn run(ground: &Ground<'_>, number: u32) {
+    while !ground.is_over() {
+        let Some(mut connection) = ground.connect_to_read_slowly() else {
+            continue;
+        };
+        let requests = if number % 2 == 0 { FLOOD / VALUE } else { GETS };
+        let get = format!("get {MIDDLE}\r\n");
+        let mut went = true;
+        for request in 0..requests {
+            went = if number % 2 == 0 {
+                let head = format!("set ~flood:{number}:{} 0 0 {VALUE}\r\n", request % KEYS);
+                connection.send(&[head.as_bytes(), &[b'f'; VALUE], b"\r\n"].concat())
+            } else {
+                connection.send(get.as_bytes())
+            };
+            if !went {
+                break;
+            }
+            ground.count_requests(1);
+        }
+        if went {
+            ground.pause(SILENCE);
+        }
+        if number % 4 < 2 {
+            connection.abort();
+        }
+        ground.pause(Duration::from_millis(200));
+    }
+}
