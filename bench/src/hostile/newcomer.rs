@@ -8,7 +8,7 @@ use std::{
 };
 
 /// A new client that is not served by then is not waited for any longer.
-const GIVE_UP: Duration = Duration::from_secs(10);
+const GIVE_UP: Duration = Duration::from_secs(5);
 
 /// How long one attempt may take. Where the listen queue is still full, the kernel repeats a connect after a second.
 const ATTEMPT: Duration = Duration::from_secs(1);

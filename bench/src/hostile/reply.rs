@@ -36,7 +36,7 @@ pub(super) fn parse(kind: Kind, bytes: &[u8]) -> Option<(usize, Reply<'_>)> {
     loop {
         let rest = &bytes[at..];
         let Some(end) = line_end(rest) else {
-            return (rest.len() > LONGEST_LINE).then(|| (at, wrong("a line without an end", rest)));
+            return (rest.len() > LONGEST_LINE).then(|| (at, wrong("a line without an end")));
         };
         let line = &rest[..end];
         let after = at + end + 2;
@@ -50,15 +50,12 @@ pub(super) fn parse(kind: Kind, bytes: &[u8]) -> Option<(usize, Reply<'_>)> {
             (Kind::Get, b"END") => Reply::Values(values),
             (Kind::Get, _) if line.starts_with(b"VALUE ") => {
                 let Some((key, size)) = head(line) else {
-                    return Some((after, wrong("no head of a value", bytes)));
+                    return Some((after, wrong("no head of a value")));
                 };
                 // More than the data and its end would be another reply.
                 let data = bytes.get(after..after + size + 2)?;
                 if !data.ends_with(b"\r\n") {
-                    return Some((
-                        after,
-                        wrong("a value that does not end where its length says", line),
-                    ));
+                    return Some((after, wrong("a value that does not end where its length says")));
                 }
                 values.push((key, &data[..size]));
                 at = after + size + 2;
@@ -66,9 +63,9 @@ pub(super) fn parse(kind: Kind, bytes: &[u8]) -> Option<(usize, Reply<'_>)> {
             }
             (Kind::Count, _) => match number(line) {
                 Some(number) => Reply::Number(number),
-                None => wrong("no number", bytes),
+                None => wrong("no number"),
             },
-            _ => wrong("no reply to this request", bytes),
+            _ => wrong("no reply to this request"),
         };
         return Some((after, reply));
     }
@@ -95,8 +92,8 @@ fn number(word: &[u8]) -> Option<u64> {
     std::str::from_utf8(word).ok()?.trim_end().parse().ok()
 }
 
-fn wrong<'a>(what: &str, bytes: &[u8]) -> Reply<'a> {
-    Reply::Wrong(format!("{what}: {}", excerpt(bytes)))
+fn wrong(what: &str) -> Reply<'static> {
+    Reply::Wrong(what.to_owned())
 }
 
 /// The beginning of bytes that are told to people.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ground::Ground;
 use crate::hostile::bait::MIDDLE;
 
-/// What a flood of sets brings.
+/// Bytes that a flood of sets brings, and that are due to a flood of gets.
 const FLOOD: usize = 90_000_000;
 
 /// A value that proxies hold whole.
@@ -13,9 +13,6 @@ const VALUE: usize = 60_000;
 
 /// Different keys of a flood.
 const KEYS: usize = 50;
-
-/// Gets of a flood: as many bytes of replies as the sets are.
-const GETS: usize = FLOOD / VALUE;
 
 /// How long no reply is read.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -26,15 +23,13 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
         let Some(mut connection) = ground.connect_to_read_slowly() else {
             continue;
         };
-        let requests = if number % 2 == 0 { FLOOD / VALUE } else { GETS };
-        let get = format!("get {MIDDLE}\r\n");
         let mut went = true;
-        for request in 0..requests {
-            went = if number % 2 == 0 {
+        for request in 0..FLOOD / VALUE {
+            went = if number.is_multiple_of(2) {
                 let head = format!("set ~flood:{number}:{} 0 0 {VALUE}\r\n", request % KEYS);
                 connection.send(&[head.as_bytes(), &[b'f'; VALUE], b"\r\n"].concat())
             } else {
-                connection.send(get.as_bytes())
+                connection.send(format!("get {MIDDLE}\r\n").as_bytes())
             };
             if !went {
                 break;

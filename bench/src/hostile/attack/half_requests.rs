@@ -25,15 +25,15 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
 }
 
 fn half(number: u32) -> Vec<u8> {
-    match number % 5 {
-        0..3 => {
+    match number % 6 {
+        0..4 => {
             let mut line = b"get".to_vec();
             while line.len() < LONG {
                 line.extend_from_slice(format!(" ~half{}", line.len()).as_bytes());
             }
             line
         }
-        3 => [&b"set ~half 0 0 60000\r\n"[..], &[b'h'; 59_999]].concat(),
+        4 => [&b"set ~half 0 0 60000\r\n"[..], &[b'h'; 59_999]].concat(),
         _ => [&b"set ~half 0 0 1000000\r\n"[..], &[b'h'; 999_999]].concat(),
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Attack {
     SlowUploads,
     /// 20 connections send a request line, one byte a second
     SlowLines,
-    /// 100 connections send nearly 1 MB of a request without an end, or half a value, and fall silent
+    /// 150 connections send nearly 1 MB of a request without an end, or half a value, and fall silent
     HalfRequests,
     /// 4 connections ask for 10,000 keys at once, again and again
     ManyKeys,
@@ -51,7 +51,7 @@ impl Attack {
             Self::SlowReaders => 40,
             Self::StoppedReaders | Self::SlowLines => 20,
             Self::SlowUploads => 12,
-            Self::HalfRequests => 100,
+            Self::HalfRequests => 150,
             Self::ManyKeys | Self::RepeatedKeys | Self::ConnectionStorm => 4,
             Self::TinyKeys => 2,
             Self::Floods => 8,

@@ -41,14 +41,14 @@ fn read(ground: &Ground<'_>, number: u32, take: impl Fn(&mut Connection<'_>) -> 
         }
         ground.count_requests(VALUES as u64);
         let begun = Instant::now();
-        let returns = number % 2 == 0;
-        while !ground.is_over() && !(returns && begun.elapsed() > RETURN) {
+        while !ground.is_over() {
             ground.pause(BETWEEN_SIPS);
-            if !take(&mut connection) {
+            let returns = number.is_multiple_of(2) && begun.elapsed() > RETURN;
+            if returns || !take(&mut connection) {
                 break;
             }
         }
-        if number % 4 == 0 {
+        if number.is_multiple_of(4) {
             connection.abort();
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
             is_open = open.receive(&mut [0; 16 * 1024]).is_some();
         }
         // Some lines leave a connection in which all that follows is a value: it is changed now and then.
-        if is_open && turn % 5 != 0 {
+        if is_open && !turn.is_multiple_of(5) {
             connection = Some(open);
         }
     }
