@@ -41,13 +41,14 @@ enum Request {
     Delete(usize),
     SetCounter(u64),
     Count,
+    ReadCounter,
 }
 
 impl Request {
     fn kind(&self) -> Kind {
         match self {
             Self::Set(_) | Self::SetCounter(_) => Kind::Set,
-            Self::Get(_) => Kind::Get,
+            Self::Get(_) | Self::ReadCounter => Kind::Get,
             Self::Delete(_) => Kind::Delete,
             Self::Count => Kind::Count,
         }
@@ -130,6 +131,8 @@ impl<'a> Client<'a> {
                         None => Request::SetCounter(random.random_range(0..1_000_000)),
                     }
                 }
+                // What it has just counted to.
+                4 => Request::ReadCounter,
                 5..7 => {
                     let first = random.random_range(0..LARGE - 4);
                     Request::Get((first..first + 4).collect())
@@ -190,7 +193,7 @@ impl<'a> Client<'a> {
             match request {
                 Request::Set(place) | Request::Delete(place) => self.cells[*place].failed(),
                 Request::SetCounter(_) | Request::Count => self.counter.failed(),
-                Request::Get(_) => {}
+                Request::Get(_) | Request::ReadCounter => {}
             }
         }
         thread::sleep(AFTER_FAILURE);
@@ -220,6 +223,7 @@ impl<'a> Client<'a> {
                 out.extend_from_slice(text.as_bytes());
             }
             Request::Count => out.extend_from_slice(format!("incr {} 1", self.counter.name()).as_bytes()),
+            Request::ReadCounter => out.extend_from_slice(format!("get {}", self.counter.name()).as_bytes()),
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -234,6 +238,7 @@ impl<'a> Client<'a> {
             Request::Delete(place) => format!("delete {}", self.cells[*place].name()),
             Request::SetCounter(_) => format!("set {}", self.counter.name()),
             Request::Count => format!("incr {}", self.counter.name()),
+            Request::ReadCounter => format!("get {}", self.counter.name()),
         }
     }
 
@@ -328,7 +333,7 @@ fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Re
             match request {
                 Request::Set(place) | Request::Delete(place) => cells[*place].failed(),
                 Request::SetCounter(_) | Request::Count => counter.failed(),
-                Request::Get(_) => {}
+                Request::Get(_) | Request::ReadCounter => {}
             }
             return Checked::Refused(words);
         }
@@ -367,6 +372,7 @@ fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Re
                 Seen::AsWritten
             }
         },
+        (Request::ReadCounter, Reply::Values(values)) => counter.judge(&values),
         (Request::Get(places), Reply::Values(values)) => {
             let mut rest = values;
             let mut all = Seen::AsWritten;

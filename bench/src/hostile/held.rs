@@ -149,6 +149,21 @@ impl Counter {
         self.at = Some(number);
     }
 
+    /// Judges what a read of it brought. Where nothing is known of it, because a count of the same batch failed, it is
+    /// not judged.
+    pub(super) fn judge(&self, values: &[(&[u8], &[u8])]) -> Seen {
+        match (self.at, values) {
+            (None, _) => Seen::AsWritten,
+            (Some(_), []) => Seen::Gone,
+            (Some(at), [(key, value)])
+                if *key == self.name.as_bytes() && *value == at.to_string().as_bytes() =>
+            {
+                Seen::AsWritten
+            }
+            (Some(at), _) => Seen::Wrong(format!("{} is at {at}", self.name)),
+        }
+    }
+
     /// It is gone, or its outcome is open: count anew under another name.
     pub(super) fn failed(&mut self) {
         self.at = None;
