@@ -8,7 +8,7 @@ import pytest
 
 from harness import hostile, until
 from harness.copies import standing
-from harness.hostile import EACH, ONCE, Connections, Halting
+from harness.hostile import EACH, ONCE, Connections, Halting, Live
 from harness.proxy import config
 
 TIMEOUT = 1.0
@@ -22,6 +22,8 @@ ROOM = 64
 """MiB that the process may take beyond what the configuration limits."""
 DESCRIPTORS = 500
 """Fewer than the attackers have connections."""
+ADMIN = 5.0
+"""Seconds within which the admin port answers, whatever clients do."""
 LANES = WORKERS * 5
 """Connections that the proxy says it makes to each server at most."""
 OTHERS = 4
@@ -51,8 +53,13 @@ class Cell:
         more = ["--timeout", f"{TIMEOUT}s", "--pid", str(self.proxy.process.pid), "--rss-limit", str(self.limit), *more]
         if self.servers:
             more += ["--control", self.servers[0].address, "--no-misses"]
-        report = hostile.attack(self.proxy.address, folder, *more, seconds=seconds)
+        live = Live(self.proxy)
+        try:
+            report = hostile.attack(self.proxy.address, folder, *more, seconds=seconds)
+        finally:
+            live.stop()
         assert report.code == 0, f"{report.data['failures']}\n{report.words}\n{self.proxy.log()[-5_000:]}"
+        assert not live.failures and live.longest < ADMIN, (live.longest, live.failures[:5])
         # Where a server was late by itself, it is right to say so.
         if self.servers and report.control() < TIMEOUT / 2:
             assert self.proxy.metric("member_ejections_total") == 0, self.proxy.log()[-5_000:]

@@ -60,6 +60,32 @@ class Connections:
         self._client.close()
 
 
+class Live:
+    """Asks the admin port all the while whether the process lives, as a kubelet does."""
+
+    def __init__(self, proxy):
+        self._proxy = proxy
+        self.longest = 0.0
+        self.failures = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self):
+        while not self._over.wait(0.2):
+            begun = time.monotonic()
+            try:
+                if not self._proxy.is_live():
+                    self.failures.append("not live")
+            except OSError as error:
+                self.failures.append(str(error))
+            self.longest = max(self.longest, time.monotonic() - begun)
+
+    def stop(self):
+        self._over.set()
+        self._thread.join()
+
+
 class Halting:
     """A server that stands still half of the time, as behind a link that is too slow for what it is sent."""
 

@@ -10,6 +10,9 @@ use crate::output::as_seconds;
 /// A new client must be served so soon after the attacks.
 const NEWCOMER: Duration = Duration::from_secs(3);
 
+/// Of each kind of failure so many are printed.
+const PRINTED: usize = 20;
+
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// The report of a whole run, with what was asked for.
@@ -188,15 +191,22 @@ impl Round {
                 options.timeout,
             );
         }
-        for client in &self.clients {
-            for wrong in &client.wrong_replies {
-                println!("  wrong reply: client {}, {wrong}", client.client);
-            }
-            if options.no_misses {
-                for missed in &client.first_misses {
-                    println!("  gone: client {}, {missed}", client.client);
-                }
-            }
+        self.print_first("wrong reply", |client| &client.wrong_replies);
+        if options.no_misses {
+            self.print_first("gone", |client| &client.first_misses);
+        }
+    }
+
+    /// The first of what clients have met, in turn; all that was kept is in the JSON.
+    fn print_first(&self, what: &str, list: impl Fn(&Outcome) -> &Vec<String>) {
+        let rows = (0..PRINTED).flat_map(|place| {
+            let list = &list;
+            self.clients
+                .iter()
+                .filter_map(move |client| Some((client.client, list(client).get(place)?)))
+        });
+        for (client, words) in rows.take(PRINTED) {
+            println!("  {what}: client {client}, {words}");
         }
     }
 }

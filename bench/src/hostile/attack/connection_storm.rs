@@ -6,7 +6,7 @@ use super::ground::Ground;
 use crate::hostile::bait::MIDDLE;
 
 /// Connections of each attacker at a time.
-const AT_ONCE: u32 = 100;
+const AT_ONCE: u32 = 150;
 
 const KEPT: Duration = Duration::from_secs(1);
 

@@ -36,7 +36,7 @@ pub(crate) enum Attack {
     RepeatedKeys,
     /// 4 connections send 90 MB of sets, 4 others as many gets of 60 KB, and read no reply for 5 s; again and again
     Floods,
-    /// 400 connections at a time are opened at once, kept for a second, and dropped; again and again
+    /// 600 connections at a time are opened at once, kept for a second, and dropped; again and again
     ConnectionStorm,
     /// 10 connections speak other protocols (binary memcached, TLS, HTTP, Redis, SSH), or nonsense
     Garbage,

@@ -4,36 +4,35 @@
 //! a value and the other does not, the server's reply to that command has nobody whom it is for: on a connection that is
 //! shared it comes to a well-behaved client.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::ground::Ground;
 use crate::hostile::bait::CANARY;
 
-/// How long what comes of a line is read.
-const TAKE: Duration = Duration::from_millis(30);
+/// Requests between two looks at what has come of them.
+const BURST: usize = 8;
+
+/// Between two requests: the second meets whatever the first has left on a shared connection.
+const BETWEEN: Duration = Duration::from_millis(2);
 
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
     let requests = requests();
-    let mut connection = None;
-    let mut turn = number as usize * 7;
+    // Attackers are at different places of the list.
+    let mut turn = number as usize * 17;
     while !ground.is_over() {
-        let Some(mut open) = connection.take().or_else(|| ground.connect()) else {
+        // Some lines leave a connection on which all that follows is a value: each burst has a new one.
+        let Some(mut connection) = ground.connect() else {
             continue;
         };
-        turn += 1;
-        ground.count_requests(1);
-        if !open.send(&requests[turn % requests.len()]) {
-            continue;
+        for _ in 0..BURST {
+            turn += 1;
+            ground.count_requests(1);
+            if !connection.send(&requests[turn % requests.len()]) {
+                break;
+            }
+            ground.pause(BETWEEN);
         }
-        let begun = Instant::now();
-        let mut is_open = true;
-        while is_open && begun.elapsed() < TAKE {
-            is_open = open.receive(&mut [0; 16 * 1024]).is_some();
-        }
-        // Some lines leave a connection in which all that follows is a value: it is changed now and then.
-        if is_open && !turn.is_multiple_of(5) {
-            connection = Some(open);
-        }
+        connection.receive(&mut [0; 64 * 1024]);
     }
 }
 
