@@ -49,7 +49,7 @@ class Cell:
         return all(standing(self.proxy, server) == "current" for server in self.servers)
 
     def attack(self, folder, *more, seconds):
-        """Attacks it; fails when a well-behaved client has noticed, or the proxy has blamed a server."""
+        """Attacks it; fails when a well-behaved client has noticed, or the proxy has blamed a server. Returns the report."""
         more = ["--timeout", f"{TIMEOUT}s", "--pid", str(self.proxy.process.pid), "--rss-limit", str(self.limit), *more]
         if self.servers:
             more += ["--control", self.servers[0].address, "--no-misses"]
@@ -68,6 +68,7 @@ class Cell:
                 assert self.proxy.metric("copy_debts_total") == 0, self.proxy.log()[-5_000:]
         if self.copies:
             until(self.are_current, "all copies are read")
+        return report
 
 
 @pytest.mark.timeout(ONCE + 12 * (EACH + 20) + 120)
@@ -78,7 +79,9 @@ def test_well_behaved_clients_notice_no_attack(memcached, proxima, cleanup, tmp_
     for connections in watched:
         cleanup.callback(connections.stop)
     if EACH:
-        cell.attack(tmp_path, "--in-turn", seconds=EACH)
+        report = cell.attack(tmp_path, "--in-turn", seconds=EACH)
+        [garbage] = [done for round in report.data["rounds"] for done in round["attacks"] if done["attack"] == "garbage"]
+        assert garbage["unanswered"] == 0, "greetings of other protocols without an answer or an end"
     cell.attack(tmp_path, seconds=ONCE)
     for connections in watched:
         assert connections.most <= LANES + OTHERS

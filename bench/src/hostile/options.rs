@@ -20,9 +20,11 @@ const LONGEST_PREFIX: usize = 200;
 ///
 /// A run fails when a well-behaved client gets
 ///
-///   a wrong reply: of another request or key, an older value than was acknowledged, bytes that nobody asked for;
-///   a late reply: later than --timeout, not counting the time in which the machine itself stood still;
-///   a refusal (SERVER_ERROR), or its connection is closed; with --no-misses also when what it set is gone;
+/// * a wrong reply: of another request or key, an older value than was acknowledged, bytes that nobody asked for;
+///
+/// * a late reply: later than --timeout, not counting the time in which the machine itself stood still;
+///
+/// * a refusal (SERVER_ERROR), or its connection is closed; with --no-misses also when what it set is gone;
 ///
 /// or when a new client is not served within 3 s of the end of the attacks; with --pid also when that process ends, or
 /// takes more memory than --rss-limit.

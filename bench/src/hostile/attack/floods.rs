@@ -17,8 +17,9 @@ const KEYS: usize = 50;
 /// How long no reply is read.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Half of the attackers set, half get.
+/// Half of the attackers get, a quarter sets, and a quarter sets and wants no reply at all.
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
+    let quiet = if number.is_multiple_of(4) { " noreply" } else { "" };
     while !ground.is_over() {
         let Some(mut connection) = ground.connect_to_read_slowly() else {
             continue;
@@ -26,7 +27,7 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
         let mut went = true;
         for request in 0..FLOOD / VALUE {
             went = if number.is_multiple_of(2) {
-                let head = format!("set ~flood:{number}:{} 0 0 {VALUE}\r\n", request % KEYS);
+                let head = format!("set ~flood:{number}:{} 0 0 {VALUE}{quiet}\r\n", request % KEYS);
                 connection.send(&[head.as_bytes(), &[b'f'; VALUE], b"\r\n"].concat())
             } else {
                 connection.send(format!("get {MIDDLE}\r\n").as_bytes())
