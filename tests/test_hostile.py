@@ -9,6 +9,7 @@ import pytest
 from harness import hostile, until
 from harness.copies import standing
 from harness.hostile import EACH, ONCE, Connections, Halting, Live
+from harness.newest import newest
 from harness.proxy import config
 
 TIMEOUT = 1.0
@@ -33,9 +34,9 @@ OTHERS = 4
 class Cell:
     """A proxy, with what stands behind it."""
 
-    def __init__(self, shape, memcached, proxima):
+    def __init__(self, shape, memcached, proxima, **options):
         # Room for everything, so that nothing is evicted.
-        self.servers = [] if shape == "embedded" else memcached.several(3, threads=4, memory=1024)
+        self.servers = [] if shape == "embedded" else memcached.several(3, threads=4, memory=1024, **options)
         self.copies = shape == "copies"
         self.limit = TOTAL + ROOM + (0 if self.servers else EMBEDDED)
         pool = {"servers": [server.address for server in self.servers], "timeout": f"{TIMEOUT}s", "replicated": self.copies}
@@ -97,3 +98,11 @@ def test_a_flood_towards_a_slow_server_is_no_fault_of_the_server(memcached, prox
     halting = Halting(cell.servers[1])
     cleanup.callback(halting.stop)
     cell.attack(tmp_path, "--attack=floods", seconds=ONCE / 2)
+
+
+@pytest.mark.timeout(ONCE + 60)
+@pytest.mark.parametrize("shape", ["plain", "copies"])
+def test_nothing_is_smuggled_past_the_newest_memcached(memcached, proxima, tmp_path, shape):
+    """Servers from 1.6.40 on refuse lines, and do not swallow their values, where older ones do."""
+    cell = Cell(shape, memcached, proxima, program=newest())
+    cell.attack(tmp_path, "--attack=smuggling,garbage", seconds=ONCE / 2)
