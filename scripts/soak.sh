@@ -14,5 +14,6 @@ while [ "$round" -le "${SOAK_ROUNDS:-10}" ]; do
     round=$((round + 1))
 done
 echo "soak: all cells of the failure matrix"
-PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_copies.py tests/test_copies_state.py tests/test_home.py tests/test_matrix.py
+PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_copies.py tests/test_copies_crash.py \
+    tests/test_copies_state.py tests/test_home.py tests/test_matrix.py tests/test_hostile.py
 FUZZ_SECONDS="${FUZZ_SECONDS:-1800}" sh scripts/fuzz.sh

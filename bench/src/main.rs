@@ -3,6 +3,7 @@
 //! * [`load`] drives a server or proxy from many connections and measures latencies;
 //! * [`lockstep`] measures a proxy's processor time per request, repeatably;
 //! * [`stale`] looks for reads that bring what was replaced before;
+//! * [`hostile`] attacks a server or proxy, and sees what its other clients notice;
 //! * [`compare`] runs both over every proxy that is found, and writes dated results.
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod compare;
 mod contender;
 mod figures;
 mod fill;
+mod hostile;
 mod load;
 mod lockstep;
 mod memcache;
@@ -24,7 +26,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measure memcached proxies: latency under load, processor time per request, stale reads, side by side
+/// Measure memcached proxies: latency under load, processor time per request, stale reads, hostile clients, side by side
 #[derive(Parser)]
 #[command(version)]
 struct CommandLine {
@@ -37,6 +39,7 @@ enum Command {
     Load(Box<load::Options>),
     Lockstep(Box<lockstep::Options>),
     Stale(Box<stale::Options>),
+    Hostile(Box<hostile::Options>),
     Compare(Box<compare::Options>),
 }
 
@@ -55,6 +58,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Load(options) => load::run(options),
         Command::Lockstep(options) => lockstep::run(options).map(|()| ExitCode::SUCCESS),
         Command::Stale(options) => stale::run(options),
+        Command::Hostile(options) => hostile::run(options),
         Command::Compare(options) => compare::run(options).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -1,7 +1,7 @@
-//! Connecting in numbers.
+//! Looking up and connecting, also in numbers.
 
 use std::{
-    net::{SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream, ToSocketAddrs},
     thread,
     time::Duration,
 };
@@ -34,4 +34,12 @@ pub(crate) fn connect(address: SocketAddr) -> Result<TcpStream> {
     let stream = stream.with_context(|| format!("cannot connect to {address}"))?;
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+/// The first address of `HOST:PORT`, for command lines.
+pub(crate) fn look_up(text: &str) -> Result<SocketAddr> {
+    let mut found = text
+        .to_socket_addrs()
+        .with_context(|| format!("not HOST:PORT of a server: '{text}'"))?;
+    found.next().with_context(|| format!("'{text}' has no address"))
 }

@@ -17,10 +17,10 @@ MEMCACHED = os.environ.get("MEMCACHED", shutil.which("memcached") or "/usr/bin/m
 class Memcached:
     """A memcached of its own on a free port of `host`, or on this one."""
 
-    def __init__(self, host="127.0.0.1", port=None, threads=1, memory=64, item=None, options=()):
+    def __init__(self, host="127.0.0.1", port=None, threads=1, memory=64, item=None, options=(), program=(MEMCACHED,)):
         self.address = ports.address(host, port)
         port = self.address.rsplit(":", 1)[1]
-        self._command = [MEMCACHED, "-l", host, "-p", port, "-U", "0", "-t", str(threads), "-m", str(memory)]
+        self._command = [*program, "-l", host, "-p", port, "-U", "0", "-t", str(threads), "-m", str(memory)]
         if item:
             self._command += ["-I", item]
         if os.geteuid() == 0:

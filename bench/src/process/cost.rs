@@ -1,6 +1,6 @@
 //! What a process has used: processor time, memory, context switches. All read from `/proc`.
 
-use std::{collections::HashMap, fs};
+use std::{collections::HashMap, fs, time::Duration};
 
 use anyhow::{Context, Result};
 
@@ -72,6 +72,35 @@ impl Usage {
 pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     Ok(status_field(&status, "VmRSS:").context("no VmRSS: is the process a kernel thread, or gone?")? * 1024)
+}
+
+/// The most memory that was resident at a time since [`forget_peak`], bytes.
+///
+/// # Errors
+/// When the process has ended, even if its parent has not noticed yet.
+pub(crate) fn peak_resident_bytes(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    Ok(status_field(&status, "VmHWM:").context("no VmHWM: the process has ended")? * 1024)
+}
+
+/// Begins to count the peak of resident memory anew. Where this may not be done, the peak stays that since the start.
+pub(crate) fn forget_peak(pid: u32) {
+    let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
+}
+
+/// For how long threads of a process were ready and did not get a processor so far, each by its number; threads that run
+/// or wait at this moment are not counted up to now.
+pub(crate) fn waited_for_processor(pid: u32) -> HashMap<u32, Duration> {
+    let waited = |thread: u32| {
+        let schedstat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
+        let nanoseconds = schedstat.split_whitespace().nth(1)?.parse().ok()?;
+        Some((thread, Duration::from_nanos(nanoseconds)))
+    };
+    thread_ids(pid)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(waited)
+        .collect()
 }
 
 /// The first number of the line that begins with `name`.

@@ -14,7 +14,7 @@ mod options;
 mod reader;
 mod report;
 mod tally;
-mod value;
+pub(crate) mod value;
 mod writer;
 
 pub(crate) use options::Options;

@@ -1,16 +1,12 @@
 //! The command line of `proxima-bench stale`.
 
-use std::{
-    net::{SocketAddr, ToSocketAddrs},
-    path::PathBuf,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::{Args, value_parser};
 use serde::Serialize;
 
-use crate::output::as_seconds;
+use crate::{net::look_up, output::as_seconds};
 
 /// memcached takes a greater number of seconds for a date.
 const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -141,11 +137,4 @@ impl Options {
             &self.read
         }
     }
-}
-
-fn look_up(text: &str) -> Result<SocketAddr> {
-    let mut found = text
-        .to_socket_addrs()
-        .with_context(|| format!("not HOST:PORT of a server: '{text}'"))?;
-    found.next().with_context(|| format!("'{text}' has no address"))
 }

@@ -1,14 +1,14 @@
 //! Values that say which key they belong to and which version they are.
 
 /// The value of `key` at `version`, filled up to `size` bytes.
-pub(super) fn encode(key: &str, version: u64, size: usize) -> Vec<u8> {
+pub(crate) fn encode(key: &str, version: u64, size: usize) -> Vec<u8> {
     let mut value = format!("{key} {version} ").into_bytes();
     value.resize(value.len().max(size), b'.');
     value
 }
 
 /// The version of a value of `key`; nothing if a single byte is not as it was written.
-pub(super) fn version(key: &str, size: usize, value: &[u8]) -> Option<u64> {
+pub(crate) fn version(key: &str, size: usize, value: &[u8]) -> Option<u64> {
     let digits = value
         .strip_prefix(key.as_bytes())?
         .split(|&byte| byte == b' ')

@@ -111,6 +111,15 @@ impl Memcached {
             .expect("it has this figure")
     }
 
+    /// Empties it.
+    pub(crate) fn flush(&self) {
+        let mut stream = self.connect().expect("memcached accepts");
+        stream.write_all(b"flush_all\r\n").expect("it reads");
+        let mut reply = [0; 4];
+        stream.read_exact(&mut reply).expect("it answers");
+        assert_eq!(&reply, b"OK\r\n");
+    }
+
     /// Sends a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill")

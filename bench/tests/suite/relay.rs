@@ -22,6 +22,8 @@ pub(crate) enum Mishap {
     Unanswered,
     /// Its connection is cut before it arrives.
     Dropped,
+    /// It arrives, and its client gets another's reply first.
+    Foreign,
 }
 
 /// Relays connections to `server` until the process ends; returns where.
@@ -47,6 +49,10 @@ pub(crate) fn relay(server: &Memcached, mishap: Mishap) -> String {
                         // Nothing can be answered any more; what was read may still be passed on.
                         Mishap::Unanswered | Mishap::Dropped if chosen => {
                             let _ = client.shutdown(Shutdown::Both);
+                        }
+                        Mishap::Foreign if chosen => {
+                            let _ =
+                                (&mut &*client).write_all(b"VALUE other 0 15\r\nanother's value\r\nEND\r\n");
                         }
                         _ => {}
                     }

@@ -1,0 +1,218 @@
+//! What attackers stand on: connections that never keep them from noticing that the round is over.
+
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+/// How long an attacker sleeps, or waits for the kernel, before it looks whether the round is over.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_millis(500);
+
+/// Pause after a connection that was not made.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// What an attack has done.
+#[derive(Default)]
+pub(crate) struct Deeds {
+    connections: AtomicU64,
+    not_connected: AtomicU64,
+    closed_by_peer: AtomicU64,
+    requests: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
+    unanswered: AtomicU64,
+}
+
+/// [`Deeds`], as they are told.
+#[derive(Serialize)]
+pub(crate) struct Done {
+    pub(crate) attack: super::Attack,
+    pub(crate) connections: u64,
+    pub(crate) not_connected: u64,
+    pub(crate) closed_by_peer: u64,
+    pub(crate) requests: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    /// Foreign greetings to which came neither an answer nor an end within a second.
+    pub(crate) unanswered: u64,
+}
+
+impl Deeds {
+    pub(crate) fn told(&self, attack: super::Attack) -> Done {
+        Done {
+            attack,
+            connections: self.connections.load(Relaxed),
+            not_connected: self.not_connected.load(Relaxed),
+            closed_by_peer: self.closed_by_peer.load(Relaxed),
+            requests: self.requests.load(Relaxed),
+            bytes_sent: self.sent.load(Relaxed),
+            bytes_received: self.received.load(Relaxed),
+            unanswered: self.unanswered.load(Relaxed),
+        }
+    }
+}
+
+pub(crate) struct Ground<'a> {
+    pub(crate) address: SocketAddr,
+    pub(crate) deeds: &'a Deeds,
+    pub(crate) over: &'a AtomicBool,
+    /// For an attacker that makes many connections, so many times more.
+    pub(crate) strength: u32,
+}
+
+impl<'a> Ground<'a> {
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Relaxed)
+    }
+
+    /// Lets time pass, less when the round ends before.
+    pub(super) fn pause(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while !self.is_over() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+
+    pub(super) fn count_requests(&self, count: u64) {
+        self.deeds.requests.fetch_add(count, Relaxed);
+    }
+
+    pub(super) fn count_unanswered(&self) {
+        self.deeds.unanswered.fetch_add(1, Relaxed);
+    }
+
+    /// A connection; nothing, after a pause, when none could be made.
+    pub(super) fn connect(&self) -> Option<Connection<'a>> {
+        self.connect_with(None)
+    }
+
+    /// A connection for which this side's kernel keeps next to nothing.
+    pub(super) fn connect_to_read_slowly(&self) -> Option<Connection<'a>> {
+        self.connect_with(Some(4 * 1024))
+    }
+
+    fn connect_with(&self, receive_buffer: Option<usize>) -> Option<Connection<'a>> {
+        match self.try_connect(receive_buffer) {
+            Ok(stream) => {
+                self.deeds.connections.fetch_add(1, Relaxed);
+                Some(Connection {
+                    stream,
+                    deeds: self.deeds,
+                    over: self.over,
+                })
+            }
+            Err(_) => {
+                self.deeds.not_connected.fetch_add(1, Relaxed);
+                self.pause(AFTER_FAILURE);
+                None
+            }
+        }
+    }
+
+    fn try_connect(&self, receive_buffer: Option<usize>) -> io::Result<TcpStream> {
+        let socket = Socket::new(
+            Domain::for_address(self.address),
+            Type::STREAM,
+            Some(Protocol::TCP),
+        )?;
+        if let Some(size) = receive_buffer {
+            // Before the handshake, which announces it.
+            socket.set_recv_buffer_size(size)?;
+        }
+        socket.connect_timeout(&self.address.into(), CONNECT)?;
+        let stream = TcpStream::from(socket);
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(LOOK))?;
+        stream.set_write_timeout(Some(LOOK))?;
+        Ok(stream)
+    }
+}
+
+/// One connection of an attack. Dropping it closes it.
+pub(super) struct Connection<'a> {
+    stream: TcpStream,
+    deeds: &'a Deeds,
+    over: &'a AtomicBool,
+}
+
+impl Connection<'_> {
+    /// Sends all of `bytes`, however long the other side does not read; false when it has closed, or the round is over.
+    pub(super) fn send(&mut self, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            if self.over.load(Relaxed) {
+                return false;
+            }
+            match self.stream.write(bytes) {
+                Ok(length) => {
+                    self.deeds.sent.fetch_add(length as u64, Relaxed);
+                    bytes = &bytes[length..];
+                }
+                Err(error) if is_patience(&error) => {}
+                Err(_) => return self.closed(),
+            }
+        }
+        true
+    }
+
+    /// Takes what has come, up to the length of `buffer`, after waiting shortly if there is nothing; nothing when the
+    /// other side has closed.
+    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        match self.stream.read(buffer) {
+            Ok(0) => {
+                self.closed();
+                None
+            }
+            Ok(length) => {
+                self.deeds.received.fetch_add(length as u64, Relaxed);
+                Some(length)
+            }
+            Err(error) if is_patience(&error) => Some(0),
+            Err(_) => {
+                self.closed();
+                None
+            }
+        }
+    }
+
+    /// Whether the other side has reset the connection, without taking any of its bytes. An end of file behind bytes
+    /// that were not taken is not seen.
+    pub(super) fn is_broken(&self) -> bool {
+        let broken = !matches!(self.stream.take_error(), Ok(None));
+        if broken {
+            self.closed();
+        }
+        broken
+    }
+
+    /// Leaves with a reset.
+    pub(super) fn abort(self) {
+        // Where it fails, the connection is closed as usual.
+        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+    }
+
+    fn closed(&self) -> bool {
+        self.deeds.closed_by_peer.fetch_add(1, Relaxed);
+        false
+    }
+}
+
+/// What the kernel says when the time for a read or write is over.
+fn is_patience(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}

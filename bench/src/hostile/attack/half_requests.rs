@@ -1,0 +1,39 @@
+//! Requests that never become whole.
+
+use std::time::Duration;
+
+use super::ground::Ground;
+
+/// Nearly what a line of memcached may have.
+const LONG: usize = 1_000_000;
+
+/// Who is closed comes again after this time.
+const RETURN: Duration = Duration::from_millis(200);
+
+pub(super) fn run(ground: &Ground<'_>, number: u32) {
+    let half = half(number);
+    while !ground.is_over() {
+        let Some(mut connection) = ground.connect() else {
+            continue;
+        };
+        ground.count_requests(1);
+        if connection.send(&half) {
+            while !ground.is_over() && connection.receive(&mut [0; 1_024]).is_some() {}
+        }
+        ground.pause(RETURN);
+    }
+}
+
+fn half(number: u32) -> Vec<u8> {
+    match number % 6 {
+        0..4 => {
+            let mut line = b"get".to_vec();
+            while line.len() < LONG {
+                line.extend_from_slice(format!(" ~half{}", line.len()).as_bytes());
+            }
+            line
+        }
+        4 => [&b"set ~half 0 0 60000\r\n"[..], &[b'h'; 59_999]].concat(),
+        _ => [&b"set ~half 0 0 1000000\r\n"[..], &[b'h'; 999_999]].concat(),
+    }
+}

@@ -1,0 +1,102 @@
+//! Gets of very many keys in one line.
+
+use std::time::Duration;
+
+use super::ground::Ground;
+use crate::hostile::bait::LARGE;
+
+/// Keys of a large get.
+const MANY: usize = 10_000;
+
+/// Keys of one byte that a line of 1 MiB has room for.
+const TINY: usize = 524_000;
+
+/// What is read of a reply before the next request.
+const BETWEEN: Duration = Duration::from_millis(200);
+
+/// Keys of the usual length, a tenth of which are there.
+pub(super) fn many(ground: &Ground<'_>, number: u32) {
+    let name = |place: usize| format!("~many:{number}:{place:032}");
+    let mut line = b"get".to_vec();
+    let mut sets = Vec::new();
+    for place in 0..MANY {
+        line.extend_from_slice(format!(" {}", name(place)).as_bytes());
+        if place % 10 == 0 {
+            sets.extend_from_slice(format!("set {} 0 0 4\r\nmany\r\n", name(place)).as_bytes());
+        }
+    }
+    line.extend_from_slice(b"\r\n");
+    let Some(mut connection) = ground.connect() else {
+        return;
+    };
+    if connection.send(&sets) {
+        ground.pause(BETWEEN);
+        ground.count_requests(MANY as u64 / 10);
+    }
+    drop(connection);
+    ask(ground, &line, Duration::ZERO);
+}
+
+/// As many keys as a line has room for.
+pub(super) fn tiny(ground: &Ground<'_>) {
+    let mut line = b"get".to_vec();
+    for place in 0..TINY {
+        line.extend([b' ', b"abcdefghijklmnopqrstuvwxyz"[place % 26]]);
+    }
+    line.extend_from_slice(b"\r\n");
+    ask(ground, &line, Duration::ZERO);
+}
+
+/// One large value, many times: 10 GB of reply to 30 KB of request.
+pub(super) fn repeated(ground: &Ground<'_>) {
+    let line = format!("get{}\r\n", format!(" {LARGE}").repeat(MANY));
+    ask(ground, line.as_bytes(), Duration::from_millis(10));
+}
+
+/// Sends `line`, reads the reply 64 KB at a time with `pause` between, and asks again.
+fn ask(ground: &Ground<'_>, line: &[u8], pause: Duration) {
+    let mut chunk = vec![0; 64 * 1024];
+    while !ground.is_over() {
+        let Some(mut connection) = ground.connect() else {
+            continue;
+        };
+        while connection.send(line) {
+            ground.count_requests(1);
+            let mut tail = Vec::new();
+            let ended = loop {
+                let Some(length) = connection.receive(&mut chunk) else {
+                    break false;
+                };
+                if ground.is_over() {
+                    break false;
+                }
+                // The end of the reply, or an error in its place.
+                tail.extend_from_slice(&chunk[..length]);
+                tail.drain(..tail.len().saturating_sub(256));
+                if tail.ends_with(b"END\r\n") || is_error(&tail) {
+                    break true;
+                }
+                ground.pause(pause);
+            };
+            if !ended {
+                break;
+            }
+            ground.pause(BETWEEN);
+        }
+        // Who is refused at once does not come again at once.
+        ground.pause(BETWEEN);
+    }
+}
+
+fn is_error(tail: &[u8]) -> bool {
+    let Some(line) = tail.strip_suffix(b"\r\n") else {
+        return false;
+    };
+    let start = line
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |end| end + 1);
+    [&b"SERVER_ERROR"[..], b"CLIENT_ERROR", b"ERROR"]
+        .iter()
+        .any(|word| line[start..].starts_with(word))
+}

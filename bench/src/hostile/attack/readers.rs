@@ -1,0 +1,65 @@
+//! Readers of large values that take little of them, or nothing.
+
+use std::time::{Duration, Instant};
+
+use super::ground::{Connection, Ground};
+use crate::hostile::bait::LARGE;
+
+/// Values asked for: 40 MB.
+const VALUES: usize = 40;
+
+/// What a slow reader takes at a time.
+const SIP: usize = 2 * 1024;
+
+const BETWEEN_SIPS: Duration = Duration::from_secs(1);
+
+/// Half of the readers come again after so long, so that there is always one at the beginning of its reply.
+const RETURN: Duration = Duration::from_secs(4);
+
+/// Takes little, again and again.
+pub(super) fn slow(ground: &Ground<'_>, number: u32) {
+    read(ground, number, |connection| {
+        connection.receive(&mut [0; SIP]).is_some()
+    });
+}
+
+/// Takes nothing.
+pub(super) fn stopped(ground: &Ground<'_>, number: u32) {
+    read(ground, number, |connection| !connection.is_broken());
+}
+
+fn read(ground: &Ground<'_>, number: u32, take: impl Fn(&mut Connection<'_>) -> bool) {
+    let request = request(number);
+    // They do not all come at once.
+    ground.pause(BETWEEN_SIPS * (number % 10) / 10);
+    while !ground.is_over() {
+        let Some(mut connection) = ground.connect_to_read_slowly() else {
+            continue;
+        };
+        if !connection.send(&request) {
+            continue;
+        }
+        ground.count_requests(VALUES as u64);
+        let begun = Instant::now();
+        while !ground.is_over() {
+            ground.pause(BETWEEN_SIPS);
+            let returns = number.is_multiple_of(2) && begun.elapsed() > RETURN;
+            if returns || !take(&mut connection) {
+                break;
+            }
+        }
+        if number.is_multiple_of(4) {
+            connection.abort();
+        }
+    }
+}
+
+/// One get of many keys, many gets of one, or some small replies behind a large one.
+fn request(number: u32) -> Vec<u8> {
+    match number % 3 {
+        0 => format!("get{}\r\n", format!(" {LARGE}").repeat(VALUES)),
+        1 => format!("get {LARGE}\r\n").repeat(VALUES),
+        _ => format!("get {LARGE}\r\nget ~x\r\ndelete ~x\r\n").repeat(VALUES),
+    }
+    .into_bytes()
+}

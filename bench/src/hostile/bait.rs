@@ -1,0 +1,49 @@
+//! The values that attacks ask for.
+//!
+//! Their keys are short, so that many of them fit in one line.
+
+use std::{io::Read, io::Write, net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::net::connect;
+
+/// A value that no proxy passes on at once.
+pub(super) const LARGE: &str = "~b";
+/// What every memcached takes, key and overhead included.
+const LARGE_SIZE: usize = 1_000_000;
+/// A value that is just not large: proxies hold it whole.
+pub(super) const MIDDLE: &str = "~m";
+const MIDDLE_SIZE: usize = 60_000;
+/// What smuggled requests ask for: a well-behaved client that gets it got another's reply.
+pub(super) const CANARY: &str = "~canary";
+
+/// Sets all of them.
+pub(super) fn lay(address: SocketAddr) -> Result<()> {
+    let mut stream = connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    stream.set_write_timeout(Some(Duration::from_secs(5)))?;
+    for (key, value) in [
+        (LARGE, vec![b'b'; LARGE_SIZE]),
+        (MIDDLE, vec![b'm'; MIDDLE_SIZE]),
+        (CANARY, b"smuggled".to_vec()),
+    ] {
+        let request = [
+            format!("set {key} 0 0 {}\r\n", value.len()).as_bytes(),
+            &value,
+            b"\r\n",
+        ]
+        .concat();
+        let refused = || format!("{address} does not take a value of {} bytes", value.len());
+        stream.write_all(&request).with_context(refused)?;
+        let mut reply = [0; 256];
+        let length = stream.read(&mut reply).with_context(refused)?;
+        ensure!(
+            reply[..length] == *b"STORED\r\n",
+            "{}: {}",
+            refused(),
+            reply[..length].escape_ascii()
+        );
+    }
+    Ok(())
+}

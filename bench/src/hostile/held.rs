@@ -1,0 +1,212 @@
+//! What a well-behaved client's keys hold, as it may be seen by that client, who alone writes them.
+
+use crate::stale::value;
+
+/// One key.
+pub(super) struct Cell {
+    base: String,
+    /// A key whose last write failed is given up for another: what it holds, or will, nobody can tell.
+    generation: u32,
+    name: String,
+    size: usize,
+    sent: u64,
+    held: Held,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    Version(u64),
+    /// A write failed; any version that was sent may be seen.
+    Unsure,
+}
+
+/// What a read showed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    AsWritten,
+    /// A cache may forget.
+    Gone,
+    Wrong(String),
+}
+
+impl Cell {
+    pub(super) fn new(base: String, size: usize) -> Self {
+        Self {
+            name: base.clone(),
+            base,
+            generation: 0,
+            size,
+            sent: 0,
+            held: Held::Nothing,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The value to send next.
+    pub(super) fn next(&mut self) -> Vec<u8> {
+        self.sent += 1;
+        value::encode(&self.name, self.sent, self.size)
+    }
+
+    /// The last value that was sent is stored.
+    pub(super) fn stored(&mut self) {
+        if self.held != Held::Unsure {
+            self.held = Held::Version(self.sent);
+        }
+    }
+
+    pub(super) fn deleted(&mut self) {
+        if self.held != Held::Unsure {
+            self.held = Held::Nothing;
+        }
+    }
+
+    /// Whether it was there to delete, as far as that is known.
+    pub(super) fn should_be_there(&self) -> bool {
+        matches!(self.held, Held::Version(_))
+    }
+
+    pub(super) fn should_not_be_there(&self) -> bool {
+        self.held == Held::Nothing
+    }
+
+    /// A write was refused, or its outcome is open.
+    pub(super) fn failed(&mut self) {
+        self.held = Held::Unsure;
+    }
+
+    /// Takes another name in the place of one that nothing is known of any more.
+    pub(super) fn settle(&mut self) {
+        if self.held == Held::Unsure {
+            self.generation += 1;
+            self.name = format!("{}.{}", self.base, self.generation);
+            self.sent = 0;
+            self.held = Held::Nothing;
+        }
+    }
+
+    /// Judges what a read of this key brought.
+    pub(super) fn judge(&self, bytes: Option<&[u8]>) -> Seen {
+        let Some(bytes) = bytes else {
+            return if self.held == Held::Nothing {
+                Seen::AsWritten
+            } else {
+                Seen::Gone
+            };
+        };
+        let Some(version) = value::version(&self.name, self.size, bytes) else {
+            return Seen::Wrong(format!("a value that was never written to {}", self.name));
+        };
+        match self.held {
+            Held::Version(held) if held == version => Seen::AsWritten,
+            Held::Version(held) => Seen::Wrong(format!(
+                "version {version} of {}, and {held} was acknowledged",
+                self.name
+            )),
+            Held::Nothing => Seen::Wrong(format!("version {version} of {}, which was deleted", self.name)),
+            Held::Unsure if version <= self.sent => Seen::AsWritten,
+            Held::Unsure => Seen::Wrong(format!(
+                "version {version} of {}, which was never sent",
+                self.name
+            )),
+        }
+    }
+}
+
+/// A number that only its client counts.
+pub(super) struct Counter {
+    base: String,
+    generation: u32,
+    name: String,
+    /// `None`: it must be set first.
+    at: Option<u64>,
+}
+
+impl Counter {
+    pub(super) fn new(base: String) -> Self {
+        Self {
+            name: base.clone(),
+            base,
+            generation: 0,
+            at: None,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it holds; nothing: set it first.
+    pub(super) fn at(&self) -> Option<u64> {
+        self.at
+    }
+
+    pub(super) fn now_at(&mut self, number: u64) {
+        self.at = Some(number);
+    }
+
+    /// Judges what a read of it brought. Where nothing is known of it, because a count of the same batch failed, it is
+    /// not judged.
+    pub(super) fn judge(&self, values: &[(&[u8], &[u8])]) -> Seen {
+        match (self.at, values) {
+            (None, _) => Seen::AsWritten,
+            (Some(_), []) => Seen::Gone,
+            (Some(at), [(key, value)])
+                if *key == self.name.as_bytes() && *value == at.to_string().as_bytes() =>
+            {
+                Seen::AsWritten
+            }
+            (Some(at), _) => Seen::Wrong(format!("{} is at {at}", self.name)),
+        }
+    }
+
+    /// It is gone, or its outcome is open: count anew under another name.
+    pub(super) fn failed(&mut self) {
+        self.at = None;
+        self.generation += 1;
+        self.name = format!("{}.{}", self.base, self.generation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_value_written_last_is_right_and_a_cache_may_forget() {
+        let mut cell = Cell::new("k".into(), 20);
+        assert_eq!(cell.judge(None), Seen::AsWritten);
+        let first = cell.next();
+        cell.stored();
+        assert_eq!(cell.judge(Some(&first)), Seen::AsWritten);
+        assert_eq!(cell.judge(None), Seen::Gone);
+        let second = cell.next();
+        cell.stored();
+        assert!(matches!(cell.judge(Some(&first)), Seen::Wrong(_)));
+        assert_eq!(cell.judge(Some(&second)), Seen::AsWritten);
+        cell.deleted();
+        assert!(matches!(cell.judge(Some(&second)), Seen::Wrong(_)));
+        assert!(matches!(cell.judge(Some(b"smuggled")), Seen::Wrong(_)));
+    }
+
+    #[test]
+    fn after_a_failed_write_any_version_that_was_sent_may_be_seen_until_the_key_is_given_up() {
+        let mut cell = Cell::new("k".into(), 20);
+        let first = cell.next();
+        cell.stored();
+        let second = cell.next();
+        cell.failed();
+        for may in [Some(&first[..]), Some(&second)] {
+            assert_eq!(cell.judge(may), Seen::AsWritten);
+        }
+        let other = value::encode("k", 3, 20);
+        assert!(matches!(cell.judge(Some(&other)), Seen::Wrong(_)));
+        cell.settle();
+        assert_eq!(cell.name(), "k.1");
+        assert!(matches!(cell.judge(Some(&first)), Seen::Wrong(_)));
+    }
+}

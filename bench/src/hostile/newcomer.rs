@@ -1,0 +1,35 @@
+//! Whether new clients are served when the attacks are over.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A new client that is not served by then is not waited for any longer.
+const GIVE_UP: Duration = Duration::from_secs(5);
+
+/// How long one attempt may take. Where the listen queue is still full, the kernel repeats a connect after a second.
+const ATTEMPT: Duration = Duration::from_secs(1);
+
+/// How long it takes until a new client is served; nothing if that does not happen.
+pub(super) fn until_served(address: SocketAddr) -> Option<Duration> {
+    let start = Instant::now();
+    while start.elapsed() < GIVE_UP {
+        if is_served(address).unwrap_or(false) {
+            return Some(start.elapsed());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    None
+}
+
+fn is_served(address: SocketAddr) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect_timeout(&address, ATTEMPT)?;
+    stream.set_read_timeout(Some(ATTEMPT))?;
+    stream.write_all(b"get ~newcomer\r\n")?;
+    let mut reply = [0; 5];
+    stream.read_exact(&mut reply)?;
+    Ok(reply == *b"END\r\n")
+}

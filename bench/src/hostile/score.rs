@@ -1,0 +1,175 @@
+//! What one well-behaved client has met.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+
+use super::noise::Stalls;
+use crate::output::as_seconds;
+
+/// Of each kind of failure so many are kept word for word.
+const KEPT: usize = 20;
+
+/// Slow replies that are kept to be judged at the end of a round; more than these are late without being judged.
+const JUDGED: usize = 10_000;
+
+/// Written while a round lasts.
+#[derive(Default)]
+pub(super) struct Score {
+    pub(super) replies: u64,
+    pub(super) hits: u64,
+    misses: u64,
+    first_misses: Vec<String>,
+    wrong: Vec<String>,
+    wrong_count: u64,
+    refused: BTreeMap<String, u64>,
+    lost: BTreeMap<String, u64>,
+    slow: Vec<Slow>,
+    slow_count: u64,
+    worst: Duration,
+}
+
+/// A reply that took longer than the time-out.
+struct Slow {
+    begun: Instant,
+    ended: Instant,
+    request: String,
+    answered: bool,
+}
+
+/// What is told of a client.
+#[derive(Serialize)]
+pub(super) struct Outcome {
+    pub(super) client: u32,
+    pub(super) replies: u64,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+    pub(super) first_misses: Vec<String>,
+    #[serde(rename = "worst_seconds", serialize_with = "as_seconds")]
+    pub(super) worst: Duration,
+    /// Replies later than the time-out, less the machine's noise.
+    pub(super) late: u64,
+    pub(super) worst_late: Option<Late>,
+    pub(super) refused: u64,
+    pub(super) refusals: BTreeMap<String, u64>,
+    pub(super) lost: u64,
+    pub(super) losses: BTreeMap<String, u64>,
+    pub(super) wrong: u64,
+    pub(super) wrong_replies: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Late {
+    #[serde(rename = "seconds", serialize_with = "as_seconds")]
+    pub(super) took: Duration,
+    #[serde(rename = "noise_seconds", serialize_with = "as_seconds")]
+    pub(super) noise: Duration,
+    pub(super) request: String,
+    pub(super) answered: bool,
+}
+
+impl Score {
+    /// A reply to `request` came, or was given up, after this time.
+    pub(super) fn timed(&mut self, begun: Instant, request: &str, answered: bool, timeout: Duration) {
+        let ended = Instant::now();
+        let took = ended - begun;
+        self.worst = self.worst.max(took);
+        if took <= timeout {
+            return;
+        }
+        self.slow_count += 1;
+        if self.slow.len() < JUDGED {
+            self.slow.push(Slow {
+                begun,
+                ended,
+                request: request.to_owned(),
+                answered,
+            });
+        }
+    }
+
+    pub(super) fn missed(&mut self, words: &str) {
+        self.misses += 1;
+        keep(&mut self.first_misses, words);
+    }
+
+    pub(super) fn wrong(&mut self, words: &str) {
+        self.wrong_count += 1;
+        keep(&mut self.wrong, words);
+    }
+
+    pub(super) fn refused(&mut self, words: &str) {
+        count(&mut self.refused, words);
+    }
+
+    pub(super) fn lost(&mut self, words: &str) {
+        count(&mut self.lost, words);
+    }
+
+    /// For the line of progress: wrong, slow, refused, lost.
+    pub(super) fn failures(&self) -> [u64; 4] {
+        let sum = |words: &BTreeMap<_, u64>| words.values().sum();
+        [
+            self.wrong_count,
+            self.slow_count,
+            sum(&self.refused),
+            sum(&self.lost),
+        ]
+    }
+
+    pub(super) fn worst(&self) -> Duration {
+        self.worst
+    }
+
+    /// Judges what was slow by how long the machine stood still meanwhile.
+    pub(super) fn into_outcome(self, client: u32, limit: Duration, stalls: &Stalls) -> Outcome {
+        let [wrong, slow_count, refused, lost] = self.failures();
+        let unjudged = slow_count - self.slow.len() as u64;
+        let late: Vec<Late> = self
+            .slow
+            .into_iter()
+            .map(|slow| Late {
+                took: slow.ended - slow.begun,
+                noise: stalls.within(slow.begun, slow.ended),
+                request: slow.request,
+                answered: slow.answered,
+            })
+            .filter(|late| late.took.saturating_sub(late.noise) > limit)
+            .collect();
+        Outcome {
+            client,
+            replies: self.replies,
+            hits: self.hits,
+            misses: self.misses,
+            first_misses: self.first_misses,
+            worst: self.worst,
+            late: late.len() as u64 + unjudged,
+            worst_late: late.into_iter().max_by_key(|late| late.took - late.noise),
+            refused,
+            refusals: self.refused,
+            lost,
+            losses: self.lost,
+            wrong,
+            wrong_replies: self.wrong,
+        }
+    }
+}
+
+fn keep(list: &mut Vec<String>, words: &str) {
+    if list.len() < KEPT {
+        list.push(words.to_owned());
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, words: &str) {
+    if let Some(known) = counts.get_mut(words) {
+        *known += 1;
+    } else if counts.len() < KEPT {
+        counts.insert(words.to_owned(), 1);
+    } else {
+        *counts.entry("others".to_owned()).or_default() += 1;
+    }
+}
