@@ -188,7 +188,7 @@ func TestTheRestOfKubeletsCPUs(t *testing.T) {
 		}
 		check(e, r, "at first")
 		e.mu.Lock()
-		saved := e.state
+		saved := e.saved()
 		e.mu.Unlock()
 		again, r := start(t, "cores=8", Settings{Options: rest, Others: kubelet, State: saved})
 		pinned := given

@@ -45,6 +45,7 @@ func (p *Policy) pick(l *ledger, id int, c cut) (picked, bool) {
 	} else {
 		k.eligible, k.budget = l.shared[id], slices.Clone(l.removable)
 	}
+	k.eligible = k.eligible.Minus(l.foreign.Minus(c.keep)) // whom others join on its own CPUs does not lose them for it
 	if c.spareHeld {
 		k.eligible = k.eligible.Minus(l.held)
 	}

@@ -181,7 +181,7 @@ func checkHopeless(t *testing.T, p *Policy, s State) {
 		if c.Short == "" || !p.hopeless(p.ledger(s, ""), c) {
 			continue
 		}
-		if _, d := p.place(s, c.Container, p.ledger(s, c.ID)); d.Place.Short == "" {
+		if _, d := p.place(s, c.Container, p.ledger(s, c.ID), nil); d.Place.Short == "" {
 			t.Fatalf("%s was given up, and could have %s", asJSON(t, c), asJSON(t, d.Place))
 		}
 	}
