@@ -144,7 +144,7 @@ func (r *request) exclusive(at *pool.Pool, c *Candidate) {
 		count: d.full, low: priority == "low", split: r.who.SplitCores, hideThreads: r.who.HideThreads.Or(false),
 	}
 	if r.had != nil {
-		how.keep = r.had.Exclusive
+		how.keep, how.used = r.had.own(), r.had.Exclusive
 	}
 	for _, isolated := range []bool{true, false} {
 		if isolated && !d.isolated {

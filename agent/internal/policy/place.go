@@ -126,11 +126,12 @@ func (r *request) asBefore() (Decision, bool) {
 		return Decision{}, false
 	}
 	at := r.home()
-	if at == nil || r.had.Exclusive.Meets(r.ledger.taken) {
+	had := r.had.own()
+	if at == nil || had.Meets(r.ledger.taken) {
 		return Decision{}, false
 	}
 	c := r.consider(at)
-	kept := c.place.Exclusive.Within(r.had.Exclusive) || r.had.Exclusive.Within(c.place.Exclusive)
+	kept := c.place.own().Within(had) || had.Within(c.place.own())
 	if !c.Fits || !kept {
 		return Decision{}, false
 	}
@@ -147,7 +148,7 @@ func (r *request) home() *pool.Pool {
 	if !r.runs {
 		return nil
 	}
-	if rest := r.had.Exclusive.Intersect(p.Available); !rest.Empty() {
+	if rest := r.had.own().Intersect(p.Available); !rest.Empty() {
 		return p.Tree.Smallest(rest)
 	}
 	var home *pool.Pool
@@ -170,11 +171,11 @@ func (r *request) near() (Decision, bool) {
 	if at == nil {
 		return Decision{}, false
 	}
-	stays := r.had.Exclusive.Intersect(r.policy.Available).Minus(r.policy.Options.Reserved).Minus(r.ledger.taken)
+	stays := r.had.own().Intersect(r.policy.Available).Minus(r.policy.Options.Reserved).Minus(r.ledger.taken)
 	found, ok := Decision{}, false
 	r.policy.Tree.Ancestors(at.ID, func(a *pool.Pool) bool {
 		c := r.consider(a)
-		if ok = c.Fits && (stays.Within(c.place.Exclusive) || c.place.Exclusive.Within(stays)); ok {
+		if ok = c.Fits && (stays.Within(c.place.own()) || c.place.own().Within(stays)); ok {
 			found = r.noted(Decision{Place: c.place, Reason: "it moves as little as it can, to " + a.Name})
 		}
 		return !ok

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"proxima.io/agent/internal/annotation"
@@ -14,13 +16,20 @@ func (p *Policy) Reconcile(s State) State {
 	s = s.sane()
 	next := State{Next: s.Next}.clone()
 	var homeless []*Placed
-	for _, c := range s.InOrder() {
-		if adopted, ok := p.adopt(next, c); ok {
-			next = adopted
-		} else {
-			homeless = append(homeless, c)
+	inOrder := s.InOrder()
+	for _, own := range []bool{true, false} { // CPUs of one's own first: where some have gone, who shares can share with more
+		for _, c := range inOrder {
+			if own == c.Exclusive.Empty() {
+				continue
+			}
+			if adopted, ok := p.adopt(next, c); ok {
+				next = adopted
+			} else {
+				homeless = append(homeless, c)
+			}
 		}
 	}
+	slices.SortStableFunc(homeless, func(a, b *Placed) int { return cmp.Compare(a.Order, b.Order) })
 	for _, c := range homeless {
 		next = p.anew(next, c)
 	}
@@ -47,7 +56,7 @@ func (p *Policy) adopt(s State, c *Placed) (State, bool) {
 	had := c.Placement
 	r := &request{policy: p, ledger: p.ledger(s, c.ID), who: &c.Container, demand: p.demand(&c.Container), had: &had, runs: true}
 	if c.Short != "" && r.demand.kind != Unpinned { // what it has, not what it is due
-		r.demand = demand{kind: c.Kind, full: c.Exclusive.Len(), milli: c.Milli, isolated: r.demand.isolated, short: c.Short}
+		r.demand = demand{kind: c.Kind, full: c.own().Len(), milli: c.Milli, isolated: r.demand.isolated, short: c.Short}
 		had.Short = ""
 	}
 	// Isolated CPUs that are not on the books yet are others', and who wishes for some does not move for them.

@@ -29,6 +29,9 @@ type Placement struct {
 	Short string `json:"short,omitempty"`
 }
 
+// own are the CPUs that nobody else has.
+func (p *Placement) own() cpuset.Set { return p.Exclusive.Union(p.Idle) }
+
 // Placed is a container with its place. It never changes: a new place is a new Placed.
 type Placed struct {
 	Container `json:"container"`
