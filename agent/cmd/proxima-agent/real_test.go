@@ -266,10 +266,14 @@ func TestRealEventsThroughTheCRIDoor(t *testing.T) {
 }
 
 func TestRealContainerdWithNRI(t *testing.T) {
-	runtime := lab.Start(t, "1.7")
-	a := newAgent(t, "--nri-socket", runtime.NRI)
-	kubelet := lab.NewClient(t, runtime.CRI, "v1")
-	story(t, runtime, a, kubelet, kubelet)
+	for _, version := range []string{"1.7", "2.1"} {
+		t.Run(version, func(t *testing.T) {
+			runtime := lab.Start(t, version)
+			a := newAgent(t, "--nri-socket", runtime.NRI)
+			kubelet := lab.NewClient(t, runtime.CRI, "v1")
+			story(t, runtime, a, kubelet, kubelet)
+		})
+	}
 }
 
 // Containerd 1.6 has no NRI. Kubelet before 1.23 speaks only the CRI's old version, later ones the new.

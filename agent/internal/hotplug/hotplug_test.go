@@ -11,9 +11,9 @@ func TestOnlyEventsOfCPUsAndMemoryConcernUs(t *testing.T) {
 	for event, want := range map[string]bool{
 		"offline@/devices/system/cpu/cpu3\x00ACTION=offline\x00DEVPATH=/devices/system/cpu/cpu3\x00SUBSYSTEM=cpu\x00SEQNUM=1\x00": true,
 		"online@/devices/system/memory/memory9\x00ACTION=online\x00SUBSYSTEM=memory\x00":                                          true,
-		"add@/devices/virtual/net/veth0\x00ACTION=add\x00SUBSYSTEM=net\x00":                                                      false,
-		"change@/x\x00SUBSYSTEM=cpufreq\x00": false,
-		"":                                   false,
+		"add@/devices/virtual/net/veth0\x00ACTION=add\x00SUBSYSTEM=net\x00":                                                       false,
+		"change@/x\x00SUBSYSTEM=cpufreq\x00":                                                                                      false,
+		"":                                                                                                                        false,
 	} {
 		if concerns([]byte(event)) != want {
 			t.Errorf("%q: want %t", event, want)

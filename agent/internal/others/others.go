@@ -30,8 +30,8 @@ type Found struct {
 const (
 	kubeletState  = "cpu_manager_state"    // kubelet's record of its CPU manager, in its directory
 	kubeletMemory = "memory_manager_state" // and of its memory manager
-	pluginDir    = "opt/nri/plugins"
-	nriPolicy    = "var/lib/nri-resource-policy/cache" // the state of nri-plugins' policies, which their charts run in a pod
+	pluginDir     = "opt/nri/plugins"
+	nriPolicy     = "var/lib/nri-resource-policy/cache" // the state of nri-plugins' policies, which their charts run in a pod
 )
 
 // criRMSockets are where CRI-RM listens; ours listens elsewhere even when it takes CRI-RM's place.
