@@ -18,14 +18,14 @@ func TestARestartInPlaceWhileNobodyLooked(t *testing.T) {
 		e.Stop("first")
 		e.DropPod("pod-first")
 		if inState {
-			e, _ = start(t, "cores=8", Settings{State: e.saved()})
+			e, _ = start(t, "cores=8", Settings{State: savedOf(e)})
 		}
 		reborn := arrival("a2", policy.Guaranteed, 2000)
 		reborn.Name, reborn.PodID = "a", "pod-a"
 		e.Synchronize([]Arrival{reborn}, map[string][]string{"pod-a": {"a", "a"}})
 		s := e.Status()
-		if len(s.Seats) != 1 || s.Seats[0].Pin.CPUs.String() != "2-3" || len(e.state.Gone) != 0 {
-			t.Errorf("agent away %t: %+v, remembered %v", inState, s.Seats, e.state.Gone)
+		if len(s.Seats) != 1 || s.Seats[0].Pin.CPUs.String() != "2-3" || len(savedOf(e).State.Gone) != 0 {
+			t.Errorf("agent away %t: %+v, remembered %v", inState, s.Seats, savedOf(e).State.Gone)
 		}
 	}
 }
@@ -42,21 +42,21 @@ func TestMemoryIsNotNarrowedWithoutCause(t *testing.T) {
 	y, z := big("y"), big("z")
 	e.Create(y)
 	e.Create(z) // neither node has 40 GiB left: both
-	memory := func(e *Engine, id string) string { return e.policy.PinOf(e.state, id).Memory.String() }
+	memory := func(e *Engine, id string) string { return pinOf(e, id).Memory.String() }
 	if memory(e, "z") != "0-1" {
 		t.Fatalf("z is on %s", memory(e, "z"))
 	}
 	e.Stop("x")
 	e.DropPod("pod-x")
-	had := e.policy.PinOf(e.state, "z")
+	had := pinOf(e, "z")
 	if pin, _ := e.Resize("z", func(c *policy.Container) { c.Request, c.Limit = 3000, 3000 }); pin.Memory.String() != "0-1" || !had.CPUs.Within(pin.CPUs) {
 		t.Errorf("a resize of CPUs: was on %s, is on %s", had, pin)
 	}
 	e.Resized("z", true)
 	z.Request, z.Limit = 3000, 3000
-	z.Seen = e.policy.PinOf(e.state, "z")
-	y.Seen = e.policy.PinOf(e.state, "y")
-	again, r2 := start(t, "sockets=2,cores=8,memory=64", Settings{State: e.saved()})
+	z.Seen = pinOf(e, "z")
+	y.Seen = pinOf(e, "y")
+	again, r2 := start(t, "sockets=2,cores=8,memory=64", Settings{State: savedOf(e)})
 	again.Synchronize([]Arrival{y, z}, map[string][]string{"pod-y": nil, "pod-z": nil})
 	if memory(again, "z") != "0-1" || r2.tries("z") > 0 {
 		t.Errorf("a restart: %s", memory(again, "z"))

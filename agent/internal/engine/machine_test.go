@@ -101,10 +101,10 @@ func TestCPUsThatGoOfflineAreGivenToNobody(t *testing.T) {
 		taken = taken.Union(seat.Place.Exclusive)
 	}
 	eventually(t, "wide was not told", func() bool { return r.has("wide") == s.Seats[0].Pin.CPUs.String() })
-	before := e.saved().State.Placed
+	before := savedOf(e).State.Placed
 	h.online(t, "sockets=2,cores=8")
 	e.Look()
-	for id, is := range e.saved().State.Placed {
+	for id, is := range savedOf(e).State.Placed {
 		if !is.Exclusive.Equal(before[id].Exclusive) || !is.Placement.Memory.Equal(before[id].Placement.Memory) {
 			t.Errorf("%s moved when the CPU came back: %+v, was %+v", id, is.Placement, before[id].Placement)
 		}
@@ -165,15 +165,15 @@ func TestAReserveThatGoesOfflineTakesNobodysCPUs(t *testing.T) {
 	}
 	h.online(t, "cores=4,offline=0")
 	e.Look()
-	if s := e.Status(); s.Seats[0].Pin.CPUs.String() != "1" || !e.policy.Reserved.Equal(cpuset.Of(2)) {
-		t.Errorf("a has %s, reserved is %s", s.Seats[0].Pin.CPUs, e.policy.Reserved)
+	if s := e.Status(); s.Seats[0].Pin.CPUs.String() != "1" || !reservedOf(e).Equal(cpuset.Of(2)) {
+		t.Errorf("a has %s, reserved is %s", s.Seats[0].Pin.CPUs, reservedOf(e))
 	}
 	h.online(t, "cores=4")
 	e.Look()
-	again, _, _ := startHot(t, "cores=4", Settings{Options: o, State: e.saved()})
+	again, _, _ := startHot(t, "cores=4", Settings{Options: o, State: savedOf(e)})
 	for _, e := range []*Engine{e, again} {
-		if !e.policy.Reserved.Equal(cpuset.Of(2)) {
-			t.Errorf("the reserve moved to %s for nothing", e.policy.Reserved)
+		if !reservedOf(e).Equal(cpuset.Of(2)) {
+			t.Errorf("the reserve moved to %s for nothing", reservedOf(e))
 		}
 	}
 }

@@ -57,9 +57,9 @@ func TestOursIsWhatIsProven(t *testing.T) {
 		settings Settings
 		foreign  int
 	}{
-		"with the state": {Settings{State: e.saved()}, 1},
+		"with the state": {Settings{State: savedOf(e)}, 1},
 		"without":        {Settings{}, 2},
-		"of an agent that did not keep what it told": {Settings{State: state.Saved{State: e.saved().State}}, 2}, // a has no memory set: it is not what it told
+		"of an agent that did not keep what it told": {Settings{State: state.Saved{State: savedOf(e).State}}, 2}, // a has no memory set: it is not what it told
 		"others: ignore": {Settings{Options: config.Options{PinCPU: true, PinMemory: true, Others: config.Ignore}}, 0},
 	} {
 		again, r := start(t, "cores=8", c.settings)
@@ -81,7 +81,7 @@ func TestWhatWasOnlySeenIsNotOurs(t *testing.T) {
 	a.Seen = policy.Pin{CPUs: cpuset.Of(4, 5)}
 	e.Create(a)
 	e.Synchronize([]Arrival{a}, map[string][]string{"pod-a": nil})
-	if told := e.saved().Told; len(told) > 0 {
+	if told := savedOf(e).Told; len(told) > 0 {
 		t.Errorf("saved as told: %v", told)
 	}
 }

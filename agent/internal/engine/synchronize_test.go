@@ -49,9 +49,7 @@ func TestSynchronizeKnowsThemAgain(t *testing.T) {
 	e, _ := start(t, "cores=8", Settings{})
 	e.Create(arrival("first", policy.Guaranteed, 2000))
 	e.Create(arrival("second", policy.Guaranteed, 2000))
-	e.mu.Lock()
-	saved = e.saved()
-	e.mu.Unlock()
+	saved = savedOf(e)
 	// With the saved state: the first is gone, the second keeps its CPUs although the first two are free.
 	second := arrival("second", policy.Guaranteed, 2000)
 	second.Seen = policy.Pin{CPUs: cpuset.Of(2, 3), Memory: cpuset.Of(0)}
@@ -86,7 +84,10 @@ func TestARestartMovesNobody(t *testing.T) {
 			e.Create(a)
 		}
 		e.Stop("x") // who came after it would now be placed elsewhere
-		saved, pins := e.saved(), e.policy.Pins(e.state)
+		saved := savedOf(e)
+		e.mu.Lock()
+		pins := e.policy.Pins(e.state)
+		e.mu.Unlock()
 		var running []Arrival
 		present := map[string][]string{}
 		for _, c := range saved.State.InOrder() {
@@ -106,7 +107,7 @@ func TestARestartMovesNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, c := range saved.State.InOrder() {
-				if pin := again.policy.PinOf(again.state, c.ID); !pin.Equal(pins[c.ID]) || r.has(c.ID) != "" {
+				if pin := pinOf(again, c.ID); !pin.Equal(pins[c.ID]) || r.has(c.ID) != "" {
 					t.Errorf("%s, %s: %s was on %s, is on %s, told %q", name, when, c.ID, pins[c.ID], pin, r.has(c.ID))
 				}
 			}
