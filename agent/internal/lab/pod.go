@@ -187,7 +187,12 @@ func (p *Pod) cgroup(id, file string) (string, error) {
 }
 
 // cgroup is the directory of all pods of this process, in every hierarchy.
-func cgroup() string { return fmt.Sprintf("kubepods-lab%d", os.Getpid()) }
+func cgroup() string {
+	if InGuest() {
+		return "kubepods" // nobody else is there, and the agent knows it by that name
+	}
+	return fmt.Sprintf("kubepods-lab%d", os.Getpid())
+}
 
 // removeCgroups removes the directories that runc leaves to kubelet. A directory goes only when it is empty, children first.
 func removeCgroups() {
