@@ -4,6 +4,7 @@
 #   1.6/     Debian 12's containerd: no usable NRI, for the CRI door
 #   1.7/     Debian 13's containerd: has NRI
 #   2.1/     the containerd of Debian unstable, where that is 2.1 or later; its lane is skipped where it cannot be had
+#   arm64/   an emulator of arm64's processors, for the image
 #   bin/     Debian 12's runc
 #   busybox/ a static busybox: a root directory for a container
 #   redis/   redis-server and redis-tools with all their libraries: a root directory for a container
@@ -14,7 +15,7 @@
 # complete is left as it is.
 set -eu
 dir=$1
-[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && exit 0
+[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && exit 0
 mkdir -p "$dir/debs" "$dir/bin" "$dir/lists/partial" "$dir/cache/archives/partial"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -50,6 +51,11 @@ if [ ! -e "$dir/complete" ]; then
 	# What nobody here needs, and an emulated machine would have to copy.
 	rm -rf "$dir"/*/usr/share "$dir"/*/usr/lib/x86_64-linux-gnu/gconv "$dir"/1.7/usr/bin/containerd-shim "$dir"/1.7/usr/bin/containerd-s*-v1 \
 		"$dir"/1.7/usr/bin/containerd-stress
+fi
+if [ ! -e "$dir/arm64" ] && suite bookworm && unpack arm64.new qemu-user-static; then
+	mkdir "$dir/arm64"
+	mv "$dir/arm64.new/usr/bin/qemu-aarch64-static" "$dir/arm64/"
+	rm -rf "$dir/arm64.new"
 fi
 if [ ! -e "$dir/2.1" ] && suite sid && unpack 2.new containerd; then
 	rm -rf "$dir/2.new/usr/share"

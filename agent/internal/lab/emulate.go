@@ -112,7 +112,7 @@ func Emulate(t *testing.T, test string, how Options) string {
 		}
 		must(t, exec.Command("cp", "-aT", from, to))
 	}
-	for path, text := range map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "", cache + "/2.1/none": "",
+	for path, text := range map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "", cache + "/2.1/none": "", cache + "/arm64/none": "",
 		"/etc/passwd": "root:x:0:0::/:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n", "/etc/resolv.conf": ""} {
 		path = filepath.Join(root, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
