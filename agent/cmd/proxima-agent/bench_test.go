@@ -46,6 +46,7 @@ func BenchmarkReal(b *testing.B) {
 		method  string
 		request raw.Message
 	}{{"Version", nil}, {"ListContainers", nil}, {"ContainerStatus", raw.Message(nil).With(id, 1)}} {
+		busy := false // the call takes long without the door already
 		for _, way := range []struct {
 			name   string
 			client *lab.Client
@@ -62,7 +63,13 @@ func BenchmarkReal(b *testing.B) {
 				p99 := times[len(times)*99/100]
 				b.ReportMetric(float64(p99.Microseconds()), "p99-µs")
 				// A list of 250 takes the runtime itself longer than that.
-				if enough := len(times) >= 1000; enough && way.name == "door" && call.method != "ListContainers" && p99 > mostDoor {
+				switch {
+				case len(times) < 1000 || call.method == "ListContainers":
+				case way.name == "direct":
+					busy = p99 > mostDoor/2
+				case p99 > mostDoor && busy:
+					b.Logf("%s through the door takes %s at the 99th percentile: not judged, the machine is busy", call.method, p99)
+				case p99 > mostDoor:
 					b.Errorf("%s through the door takes %s at the 99th percentile, more than %s", call.method, p99, mostDoor)
 				}
 			})
