@@ -26,8 +26,8 @@ func (e *Engine) examineAll() {
 }
 
 // auditNow compares what the kernel lets containers use with what the runtime was told, and tells when it has to look again.
-// The two differ where CPUs went offline, or somebody else has written into a cgroup. What was lost is told again: at once for
-// the first time, then after longer and longer.
+// The two differ where CPUs went offline, or somebody else has written into a cgroup. What is still lost a little later is said, and told
+// again, after longer and longer.
 func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	e.mu.Lock()
 	if e.auditAt.IsZero() {
@@ -86,6 +86,13 @@ func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time) ti
 		r.lost, r.doubt = "", nil
 		return 0
 	}
+	if r.doubt == nil || !r.doubt.pin.Equal(want) { // the runtime may be at it still, one container after the other
+		r.doubt = &refusal{pin: want, delay: retryAfter, next: now.Add(retryAfter)}
+	}
+	if wait := r.doubt.next.Sub(now); wait > 0 {
+		r.audit = true
+		return wait
+	}
 	lost := "the kernel gives it " + has.String() + ", not " + want.String()
 	if has.CPUs.Empty() {
 		lost = "its processes have left its cpuset, which had lost all its CPUs; restart it"
@@ -95,13 +102,6 @@ func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time) ti
 		e.counters.Lost++
 		e.log.Error("a container does not have the CPUs that it was given", "container", e.nameOf(id), "because", lost,
 			"remedy", "CPUs went offline, or somebody else writes into its cgroup; it is told again")
-	}
-	if r.doubt == nil || !r.doubt.pin.Equal(want) {
-		r.doubt = &refusal{pin: want, delay: retryAfter, next: now}
-	}
-	if wait := r.doubt.next.Sub(now); wait > 0 {
-		r.audit = true
-		return wait
 	}
 	r.doubt.next, r.doubt.delay = now.Add(r.doubt.delay), min(2*r.doubt.delay, refuseLast)
 	r.told = policy.Pin{} // so that the repair tells it, and it is examined again

@@ -127,10 +127,10 @@ func New(s Settings) (*Engine, error) {
 			return nil, err
 		}
 	}
-	e.adopt(resolved)
 	if s.State.Told == nil {
-		e.unproven = e.policy.Pins(e.state)
+		e.unproven = policy.New(s.Machine, resolved).Pins(s.State.State) // as that agent did, before anybody is placed again
 	}
+	e.adopt(resolved)
 	e.setPassive()
 	return e, nil
 }

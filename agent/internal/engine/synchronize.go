@@ -79,6 +79,7 @@ func (e *Engine) meetAgain(a *Arrival, r *record, known, next policy.State, ende
 	e.read(a)
 	was := known.Placed[a.ID]
 	resize := r.resize
+	doubted := r.doubt != nil && r.told.Empty() // the kernel does not follow: it is told again, whatever the runtime believes
 	e.recognize(a, r)
 	if was != nil && was.KeepCPUs && !a.KeepCPUs { // left alone then, left alone now
 		seen := a.Seen
@@ -89,7 +90,7 @@ func (e *Engine) meetAgain(a *Arrival, r *record, known, next policy.State, ende
 		r.foreign, r.ours = seen.String(), false
 	}
 	r.told, r.known, r.resize, r.refusal, r.unplaced, r.cgroup = a.Seen, true, nil, nil, nil, a.Cgroup
-	if resize != nil {
+	if resize != nil || doubted {
 		e.unsure(a.ID) // runc leaves in the cgroup what it wrote before it failed
 	}
 	key := a.PodID + "/" + a.Name

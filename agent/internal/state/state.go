@@ -21,7 +21,7 @@ type Saved struct {
 	State policy.State `json:"state"`
 	// Told is what the runtime was told, of the containers that the agent has pinned: these and no others are its own. nil is
 	// a file of an agent that did not keep it.
-	Told map[string]policy.Pin `json:"told,omitempty"`
+	Told map[string]policy.Pin `json:"told"`
 	// Available and Reserved are what the configuration's amounts were made of.
 	Available cpuset.Set `json:"available,omitzero"`
 	Reserved  cpuset.Set `json:"reserved,omitzero"`
@@ -72,6 +72,11 @@ func Load(path string) (Saved, error) {
 	}
 	if err != nil {
 		return Saved{}, errors.Join(fmt.Errorf("state file %s: %w; put aside as .bad", path, err), os.Rename(path, path+".bad"))
+	}
+	for id, placed := range c.State.Placed {
+		if placed == nil || placed.ID != id {
+			delete(c.State.Placed, id)
+		}
 	}
 	return c.Saved, nil
 }
