@@ -22,6 +22,9 @@ import (
 const asAgent = "PROXIMA_AGENT_TEST_ARGS"
 
 func TestMain(m *testing.M) {
+	if socket, ok := os.LookupEnv(asKubectl); ok {
+		os.Exit(kubectl(socket))
+	}
 	if args, ok := os.LookupEnv(asAgent); ok {
 		if err := dispatch(strings.Split(args, "\n"), os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

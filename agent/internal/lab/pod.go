@@ -213,3 +213,16 @@ func removeCgroups() {
 		}
 	}
 }
+
+// Exec runs a command in a container, and returns what it printed.
+func (p *Pod) Exec(id string, command []string) (string, error) {
+	request := raw.Message(nil).With(id, 1)
+	for _, word := range command {
+		request = protowire.AppendString(protowire.AppendTag(request, 2, protowire.BytesType), word)
+	}
+	reply, err := p.client.Try("ExecSync", request)
+	if err == nil && reply.Number(3) != 0 {
+		err = fmt.Errorf("%v: exit code %d: %s", command, reply.Number(3), reply.Text(2))
+	}
+	return reply.Text(1), err
+}

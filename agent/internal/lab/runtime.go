@@ -188,6 +188,40 @@ func (r *Runtime) ImportRedis() {
 	r.importDirectory(RedisImage, "redis", []string{"/usr/bin/redis-server"})
 }
 
+// ImportRedisAnd makes an image known that has Redis, some of busybox's programs, and files besides. It returns the image's name.
+func (r *Runtime) ImportRedisAnd(files map[string]string, programs ...string) string {
+	r.t.Helper()
+	const name = "localhost/redis-and:1"
+	root := r.t.TempDir()
+	copied, err := exec.Command("cp", "-a", filepath.Join(cache, "redis")+"/.", root).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%v\n%s", err, copied)
+	}
+	busybox, err := os.ReadFile(filepath.Join(cache, "busybox/bin/busybox"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.MkdirAll(root+"/bin", 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, program := range programs {
+		if err := os.WriteFile(filepath.Join(root, "bin", program), busybox, 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	for path, text := range files {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	image, err := imageArchive(name, root, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.Import(image)
+	return name
+}
+
 func (r *Runtime) importDirectory(name, dir string, entrypoint []string) {
 	r.t.Helper()
 	archive, err := imageArchive(name, filepath.Join(cache, dir), entrypoint)
