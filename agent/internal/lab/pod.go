@@ -46,11 +46,13 @@ func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod 
 		p.config = sub(p.config, 7, raw.Message(nil).With(key, 1).With(value, 2))
 	}
 	p.config = p.config.With(p.logs, 3)
-	hostNetwork := sub(nil, 1, num(num(nil, 1, 2), 3, 2)) // network and IPC of the node
-	p.config = sub(p.config, 8, sub(raw.Message(nil).With(p.parent, 1), 2, hostNetwork))
+	p.config = sub(p.config, 8, sub(raw.Message(nil).With(p.parent, 1), 2, sub(nil, 1, namespaces())))
 	p.ID = c.Call("RunPodSandbox", sub(nil, 1, p.config)).Text(1)
 	return p
 }
+
+// namespaces are network and IPC of the node, and processes of each container's own, as is kubelet's default.
+func namespaces() raw.Message { return num(num(num(nil, 1, 2), 2, 1), 3, 2) }
 
 // Container is what a container is made from.
 type Container struct {
@@ -116,7 +118,7 @@ func (p *Pod) request(c Container) raw.Message {
 	}
 	config = sub(config, 9, raw.Message(nil).With("io.kubernetes.container.name", 1).With(c.Name, 2))
 	config = config.With(c.Name+".log", 11)
-	security := raw.Message(nil)
+	security := sub(nil, 3, namespaces())
 	if c.ReadOnly {
 		security = num(security, 7, 1)
 	}
