@@ -3,6 +3,8 @@
 #
 #   1.6/     Debian 12's containerd: no usable NRI, for the CRI door
 #   1.7/     Debian 13's containerd: has NRI
+#   2.1/     the containerd of Debian unstable, where that is 2.1 or later; its lane is skipped where it cannot be had
+#   arm64/   an emulator of arm64's processors, for the image
 #   bin/     Debian 12's runc
 #   busybox/ a static busybox: a root directory for a container
 #   redis/   redis-server and redis-tools with all their libraries: a root directory for a container
@@ -13,7 +15,7 @@
 # complete is left as it is.
 set -eu
 dir=$1
-[ -e "$dir/complete" ] && exit 0
+[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && exit 0
 mkdir -p "$dir/debs" "$dir/bin" "$dir/lists/partial" "$dir/cache/archives/partial"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -32,22 +34,33 @@ unpack() {
 	for deb in "$dir"/debs/*.deb; do dpkg -x "$deb" "$into"; done
 }
 
-suite bookworm
-unpack 1.6 containerd
-unpack tools runc busybox-static
-unpack libs libc6 libseccomp2
-unpack redis redis-server redis-tools libc6 libgcc-s1 libstdc++6 libatomic1 libjemalloc2 liblua5.1-0 lua-bitop lua-cjson liblzf1 \
-	libhiredis0.14 libssl3 libsystemd0 libcap2 libgcrypt20 libgpg-error0 liblz4-1 liblzma5 libzstd1
-unpack kernel "$(apt-cache $options depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-.*\)/\1/p' | head -n 1)"
-cp "$dir/tools/usr/sbin/runc" "$dir/bin/"
-mkdir -p "$dir/busybox/bin"
-cp "$dir/tools/bin/busybox" "$dir/busybox/bin/"
-cp "$dir"/kernel/boot/vmlinuz-* "$dir/vmlinuz"
-suite trixie
-unpack 1.7 containerd
-# What nobody here needs, and an emulated machine would have to copy.
-rm -rf "$dir"/*/usr/share "$dir"/*/usr/lib/x86_64-linux-gnu/gconv "$dir"/1.7/usr/bin/containerd-shim "$dir"/1.7/usr/bin/containerd-s*-v1 \
-	"$dir"/1.7/usr/bin/containerd-stress
+if [ ! -e "$dir/complete" ]; then
+	suite bookworm
+	unpack 1.6 containerd
+	unpack tools runc busybox-static
+	unpack libs libc6 libseccomp2
+	unpack redis redis-server redis-tools libc6 libgcc-s1 libstdc++6 libatomic1 libjemalloc2 liblua5.1-0 lua-bitop lua-cjson liblzf1 \
+		libhiredis0.14 libssl3 libsystemd0 libcap2 libgcrypt20 libgpg-error0 liblz4-1 liblzma5 libzstd1
+	unpack kernel "$(apt-cache $options depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-.*\)/\1/p' | head -n 1)"
+	cp "$dir/tools/usr/sbin/runc" "$dir/bin/"
+	mkdir -p "$dir/busybox/bin"
+	cp "$dir/tools/bin/busybox" "$dir/busybox/bin/"
+	cp "$dir"/kernel/boot/vmlinuz-* "$dir/vmlinuz"
+	suite trixie
+	unpack 1.7 containerd
+	# What nobody here needs, and an emulated machine would have to copy.
+	rm -rf "$dir"/*/usr/share "$dir"/*/usr/lib/x86_64-linux-gnu/gconv "$dir"/1.7/usr/bin/containerd-shim "$dir"/1.7/usr/bin/containerd-s*-v1 \
+		"$dir"/1.7/usr/bin/containerd-stress
+fi
+if [ ! -e "$dir/arm64" ] && suite bookworm && unpack arm64.new qemu-user-static; then
+	mkdir "$dir/arm64"
+	mv "$dir/arm64.new/usr/bin/qemu-aarch64-static" "$dir/arm64/"
+	rm -rf "$dir/arm64.new"
+fi
+if [ ! -e "$dir/2.1" ] && suite sid && unpack 2.new containerd; then
+	rm -rf "$dir/2.new/usr/share"
+	mv "$dir/2.new" "$dir/2.1"
+fi
 rm -rf "$dir/debs" "$dir/lists" "$dir/cache" "$dir/tools" "$dir/kernel" "$dir/sources.list"
 
 if ! command -v qemu-system-x86_64 >/dev/null; then

@@ -6,6 +6,8 @@
 # Needs kubectl, a node with two sockets and the agent on it (docs/node-agent.md), 16 free CPUs and 20 GiB there, and nothing
 # else that is busy. The two ways take turns, so that a node that gets slower hurts both. "Not pinned" is the annotation
 # proxima.io/cpus: unpinned on both pods: the agent leaves them alone, as if it were not there.
+#
+# It works in a namespace of its own, which it makes at the start and deletes at the end, and touches nothing outside of it.
 set -eu
 cd "$(dirname "$0")"
 fail() { echo "measure.sh: $*" >&2; exit 1; }
@@ -20,9 +22,19 @@ command -v kubectl >/dev/null || fail "kubectl is not there; it starts the pods 
 kubectl get node "$node" --output=name >/dev/null || fail "the cluster does not tell of a node $node; see kubectl get nodes"
 
 results=$(mktemp)
-remove() { kubectl delete pod redis-1 memtier-1 --ignore-not-found --wait >/dev/null; }
-trap 'remove; rm -f "$results"' EXIT
+namespace=numa-pair-$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')
+made=
+k() { kubectl --namespace="$namespace" "$@"; }
+remove() { k delete pod redis-1 memtier-1 --ignore-not-found --wait >/dev/null; }
+finish() {
+	rm -f "$results"
+	# Only what this run has made: had the name been taken, it would have ended before.
+	if [ -n "$made" ]; then kubectl delete namespace "$namespace" --wait=false >/dev/null; fi
+}
+trap finish EXIT
 trap 'exit 130' INT TERM
+kubectl create namespace "$namespace" >/dev/null || fail "namespace $namespace cannot be made; may you make namespaces?"
+made=yes
 
 manifest() { sed -e 's/[$]n/1/g' -e "s/^spec:\$/spec:\n  nodeName: $node/" pair.yaml; }
 
@@ -31,7 +43,7 @@ unpinned() { kubectl annotate --local --filename=- --output=yaml proxima.io/cpus
 inside() { # POD COMMAND...
 	pod=$1
 	shift
-	kubectl exec "$pod" -- "$@"
+	k exec "$pod" -- "$@"
 }
 
 seat() { inside "$1" grep -E '^(Cpus|Mems)_allowed_list' /proc/1/status | tr '\n\t' '  '; }
@@ -39,8 +51,8 @@ seat() { inside "$1" grep -E '^(Cpus|Mems)_allowed_list' /proc/1/status | tr '\n
 sockets() { inside redis-1 sh -c 'cat /sys/devices/system/cpu/cpu*/topology/physical_package_id' | sort -u | wc -l; }
 
 measure() { # WAY
-	kubectl wait --for=condition=Ready pod redis-1 memtier-1 --timeout=5m >/dev/null ||
-		fail "the pods do not start on $node; kubectl describe pod redis-1 memtier-1 says why (they need 16 CPUs and 20 GiB)"
+	k wait --for=condition=Ready pod redis-1 memtier-1 --timeout=5m >/dev/null ||
+		fail "the pods do not start on $node: $(k get events --field-selector=type=Warning --output='jsonpath={.items[*].message}' 2>&1 | head -c 500) (they need 16 CPUs and 20 GiB)"
 	[ "$(sockets)" -gt 1 ] || fail "$node has one socket: wherever the pair sits, it sits together, and there is nothing to measure"
 	server=$(seat redis-1)
 	client=$(seat memtier-1)
@@ -50,7 +62,7 @@ measure() { # WAY
 	if [ "$1" = agent ] && [ "$server" = "$client" ]; then
 		fail "both have the same CPUs, so nobody has pinned them: is the agent on $node? 'proxima-agent status' there says what it does"
 	fi
-	address=$(kubectl get pod redis-1 --output=jsonpath='{.status.podIP}')
+	address=$(k get pod redis-1 --output=jsonpath='{.status.podIP}')
 	# Totals: operations/s, hits/s, misses/s, mean latency, p50, p99, …
 	inside memtier-1 memtier_benchmark --server="$address" --threads=8 --clients=10 --test-time="$seconds" \
 		--hide-histogram 2>/dev/null | awk -v way="$1" '
@@ -59,14 +71,13 @@ measure() { # WAY
 		fail "memtier_benchmark in memtier-1 has not reached Redis on $address"
 }
 
-remove
 round=1
 while [ "$round" -le "$rounds" ]; do
 	echo "round $round of $rounds" >&2
-	manifest | kubectl apply --filename=- >/dev/null
+	manifest | k apply --filename=- >/dev/null
 	measure agent
 	remove
-	manifest | unpinned | kubectl apply --filename=- >/dev/null
+	manifest | unpinned | k apply --filename=- >/dev/null
 	measure unpinned
 	remove
 	round=$((round + 1))

@@ -20,6 +20,12 @@ import (
 
 const crowd = 250 // containers on the node
 
+// What the agent may cost. A machine that is busy with other things costs more; the bench lane is for a quiet one.
+const (
+	mostDoor   = 2 * time.Millisecond // a call through the door, of a hundred the slowest but one
+	mostMemory = 30 << 20
+)
+
 // BenchmarkReal shows what the agent costs on a node with 250 containers: a call through the CRI door beside the same call
 // without it, and memory and work of agent and runtime while nothing happens.
 func BenchmarkReal(b *testing.B) {
@@ -40,6 +46,7 @@ func BenchmarkReal(b *testing.B) {
 		method  string
 		request raw.Message
 	}{{"Version", nil}, {"ListContainers", nil}, {"ContainerStatus", raw.Message(nil).With(id, 1)}} {
+		busy := false // the call takes long without the door already
 		for _, way := range []struct {
 			name   string
 			client *lab.Client
@@ -53,7 +60,18 @@ func BenchmarkReal(b *testing.B) {
 				}
 				slices.Sort(times)
 				b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
-				b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-µs")
+				p99 := times[len(times)*99/100]
+				b.ReportMetric(float64(p99.Microseconds()), "p99-µs")
+				// A list of 250 takes the runtime itself longer than that.
+				switch {
+				case len(times) < 1000 || call.method == "ListContainers":
+				case way.name == "direct":
+					busy = p99 > mostDoor/2
+				case p99 > mostDoor && busy:
+					b.Logf("%s through the door takes %s at the 99th percentile: not judged, the machine is busy", call.method, p99)
+				case p99 > mostDoor:
+					b.Errorf("%s through the door takes %s at the 99th percentile, more than %s", call.method, p99, mostDoor)
+				}
 			})
 		}
 	}
@@ -66,6 +84,15 @@ func BenchmarkReal(b *testing.B) {
 			b.ReportMetric(float64(end.resident)/(1<<20), name+"-MiB")
 			b.ReportMetric(float64(end.ticks-begin[i].ticks), name+"-ticks")
 			b.ReportMetric(float64(end.switches-begin[i].switches), name+"-wakes")
+			if name != "agent" {
+				continue
+			}
+			if end.resident > mostMemory {
+				b.Errorf("the agent takes %d bytes, more than %d", end.resident, mostMemory)
+			}
+			if end.switches != begin[i].switches {
+				b.Errorf("the agent woke %d times while nothing happened", end.switches-begin[i].switches)
+			}
 		}
 	})
 }

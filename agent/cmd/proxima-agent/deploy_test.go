@@ -126,15 +126,17 @@ func TestRealDaemonSet(t *testing.T) {
 	runtime := lab.Start(t, "1.7")
 	all, _, _ := machineCPUs(t)
 	node := shortDir(t)
-	secrets := filepath.Join(node, "var/lib/kubelet/pods/uid/secret")
-	if err := errors.Join(os.MkdirAll(secrets, 0o755), os.WriteFile(secrets+"/token", []byte("x"), 0o600)); err != nil {
+	// Kubelet's directory is elsewhere on this node: the one setting of the manifest.
+	elsewhere := filepath.Join(node, "srv/kubelet")
+	if err := errors.Join(os.MkdirAll(elsewhere+"/pods/uid/secret", 0o755),
+		os.WriteFile(elsewhere+"/cpu_manager_state", []byte(`{"policyName":"none"}`), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	runtime.Import(agentImage(t))
 	kubelet := lab.NewClient(t, runtime.CRI, "v1")
 	pod := kubelet.RunPod("proxima-agent", "Burstable", nil)
 	c := containerOf(t, "../../deploy/nri.yaml", node,
-		map[string]string{"/sys": "/sys", "/var/run/nri": filepath.Dir(runtime.NRI)})
+		map[string]string{"/sys": "/sys", "/var/run/nri": filepath.Dir(runtime.NRI), "/var/lib/kubelet": elsewhere})
 	c.Args = onFreePort(t, c.Args)
 	id := pod.Start(c)
 	t.Cleanup(func() {
@@ -165,8 +167,12 @@ func TestRealDaemonSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := os.ReadDir(fmt.Sprintf("/proc/%d/root/host/var/lib/kubelet/pods", process)); err != nil || len(seen) > 0 {
+	if seen, err := os.ReadDir(fmt.Sprintf("/proc/%d/root/host/kubelet/pods", process)); err != nil || len(seen) > 0 {
 		t.Errorf("the agent sees the pods' volumes: %v %v", seen, err)
+	}
+
+	if seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/root/host/kubelet/cpu_manager_state", process)); err != nil || !strings.Contains(string(seen), "none") {
+		t.Errorf("the agent does not see what kubelet keeps: %q %v", seen, err)
 	}
 
 	redis := kubelet.RunPod("redis", "Guaranteed", nil)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -22,7 +23,7 @@ import (
 // (not the speed). A node has two CPUs: one for Redis alone, the other for the client and whoever else comes.
 func TestRealPairInAnEmulatedMachine(t *testing.T) {
 	t.Parallel()
-	if out := lab.Emulate(t, "TestInTheMachine"); !strings.Contains(out, "--- PASS: TestInTheMachine") {
+	if out := lab.Emulate(t, "TestInTheMachine", lab.Options{}); !strings.Contains(out, "--- PASS: TestInTheMachine") {
 		t.Fatal("the test in the machine did not pass")
 	}
 }
@@ -44,7 +45,7 @@ func TestInTheMachine(t *testing.T) {
 	if err := os.WriteFile(options, []byte(`default: {availableResources: {cpu: "cpuset:4-7"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	newAgent(t, "--nri-socket", runtime.NRI, "--config", options)
+	a := newAgent(t, "--nri-socket", runtime.NRI, "--config", options)
 	kubelet := lab.NewClient(t, runtime.CRI, "v1")
 	redis := kubelet.RunPod("redis-1", "Guaranteed", annotations(t, "redis-1"))
 	r := redis.Start(lab.Container{Name: "redis", Image: lab.RedisImage, Milli: 1000, Limited: true, Memory: 256,
@@ -72,6 +73,58 @@ func TestInTheMachine(t *testing.T) {
 		}
 		return nil
 	})
+
+	// Agent and runtime are started again: no page moves, and no CPU.
+	before, err := anonymous(process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.kill()
+	runtime.Kill()
+	runtime.Launch()
+	a.launch()
+	at(t, machine, redis, r, 2)
+	after, err := anonymous(process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node := range 4 {
+		if moved := after[node] - before[node]; moved < -100 || (node != 2 && moved > 100) {
+			t.Errorf("anonymous pages of Redis by node: %v, after the restarts %v", before, after)
+		}
+	}
+
+	// One of its node's CPUs goes, the client's: Redis stays, and the client is where there is a CPU near.
+	owns, err := redis.CPUs(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := map[string]int{"4": 5, "5": 4}[owns]
+	online(t, other, false)
+	lab.Eventually(t, "Redis stays, and the client runs", func() error {
+		is, err := redis.CPUs(r)
+		client, err2 := memtier.CPUs(m)
+		if err := errors.Join(err, err2); err != nil {
+			return err
+		}
+		if is != owns || client == "" || strings.Contains(client, strconv.Itoa(other)) {
+			return fmt.Errorf("Redis has %q, had %q; the client has %q", is, owns, client)
+		}
+		return nil
+	})
+	online(t, other, true)
+}
+
+// online lets a CPU come or go.
+func online(t *testing.T, cpu int, comes bool) {
+	t.Helper()
+	word := "0"
+	if comes {
+		word = "1"
+	}
+	if err := os.WriteFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", cpu), []byte(word), 0); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // at checks that a container may use CPUs and memory of one NUMA node only.

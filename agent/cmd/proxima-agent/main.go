@@ -19,7 +19,7 @@ type verb struct {
 }
 
 func verbs() []verb {
-	return []verb{runVerb, statusVerb, explainVerb, simulateVerb, topologyVerb, recordVerb, installVerb, releaseVerb}
+	return []verb{runVerb, statusVerb, explainVerb, simulateVerb, topologyVerb, recordVerb, installVerb, releaseVerb, versionVerb}
 }
 
 func main() {

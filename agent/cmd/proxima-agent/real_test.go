@@ -22,6 +22,9 @@ import (
 const asAgent = "PROXIMA_AGENT_TEST_ARGS"
 
 func TestMain(m *testing.M) {
+	if socket, ok := os.LookupEnv(asKubectl); ok {
+		os.Exit(kubectl(socket))
+	}
 	if args, ok := os.LookupEnv(asAgent); ok {
 		if err := dispatch(strings.Split(args, "\n"), os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -266,10 +269,14 @@ func TestRealEventsThroughTheCRIDoor(t *testing.T) {
 }
 
 func TestRealContainerdWithNRI(t *testing.T) {
-	runtime := lab.Start(t, "1.7")
-	a := newAgent(t, "--nri-socket", runtime.NRI)
-	kubelet := lab.NewClient(t, runtime.CRI, "v1")
-	story(t, runtime, a, kubelet, kubelet)
+	for _, version := range []string{"1.7", "2.1"} {
+		t.Run(version, func(t *testing.T) {
+			runtime := lab.Start(t, version)
+			a := newAgent(t, "--nri-socket", runtime.NRI)
+			kubelet := lab.NewClient(t, runtime.CRI, "v1")
+			story(t, runtime, a, kubelet, kubelet)
+		})
+	}
 }
 
 // Containerd 1.6 has no NRI. Kubelet before 1.23 speaks only the CRI's old version, later ones the new.

@@ -6,16 +6,18 @@ import (
 	"flag"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"reflect"
 	"slices"
 	"syscall"
+	"time"
 
+	"proxima.io/agent/internal/cgroup"
 	"proxima.io/agent/internal/config"
 	"proxima.io/agent/internal/cri"
 	"proxima.io/agent/internal/engine"
+	"proxima.io/agent/internal/hotplug"
 	"proxima.io/agent/internal/nri"
 	"proxima.io/agent/internal/others"
 	"proxima.io/agent/internal/policy"
@@ -34,6 +36,7 @@ const (
 // service is one running agent.
 type service struct {
 	root, config, fallback string
+	kubelet                string // kubelet's directory, below the root
 	where                  whereFlags
 	door                   doorFlags
 	state, socket, http    string
@@ -54,6 +57,7 @@ func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.config, "config", "", "configuration `file`, or directory of layers; watched")
 	set.StringVar(&s.fallback, "fallback-config", "", "`file` that is read where --config is not there")
 	s.where.register(set)
+	set.StringVar(&s.kubelet, "kubelet-root", others.Kubelet, "kubelet's `directory` (its --root-dir), where its CPU and memory managers keep their state")
 	set.StringVar(&s.state, "state", defaultState, "state `file`")
 	set.StringVar(&s.socket, "socket", defaultSocket, "Unix `socket` that status and explain ask")
 	set.StringVar(&s.http, "http", "", "`address` for Prometheus and probes as well, such as :9911")
@@ -77,18 +81,21 @@ func runRun(args []string, out io.Writer) error {
 }
 
 func (s *service) run(ctx context.Context) error {
-	var err error
-	if s.machine, err = topology.Read(topology.Dir(s.root)); err != nil {
+	tree := topology.Dir(s.root)
+	follower, machine, err := topology.Follow(tree)
+	if err != nil {
 		return err
 	}
+	s.machine = machine
 	before, err := state.Load(s.state)
 	if err != nil {
 		s.log.Error("starting without the saved state", "error", err)
 	}
 	first := s.see()
 	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: first.options, Others: first.others, Refused: first.refused,
-		State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(), Log: s.log,
-		Save: func(st policy.State) error { return state.Save(s.state, st) }})
+		State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(), Log: s.log, Look: follower.Look,
+		Effective: func(paths []string) (policy.Pin, error) { return cgroup.Effective(tree, paths) },
+		Save:      func(st state.Saved) error { return state.Save(s.state, st) }})
 	if err != nil {
 		return err
 	}
@@ -102,9 +109,8 @@ func (s *service) run(ctx context.Context) error {
 			}
 		}()
 	}
-	if err := s.listen(start); err != nil {
-		return err
-	}
+	s.listen(start)
+	start(func(ctx context.Context) error { s.hotplug(ctx); return nil })
 	start(func(ctx context.Context) error { s.engine.Run(ctx); return nil })
 	start(func(ctx context.Context) error { s.watch(ctx, first); return nil })
 	if err := s.open(start); err != nil {
@@ -136,20 +142,47 @@ func (s *service) open(start func(func(context.Context) error)) error {
 	return nil
 }
 
-func (s *service) listen(start func(func(context.Context) error)) error {
+// listenAgain is how long a listener waits for its address to be free.
+const listenAgain = 5 * time.Second
+
+// listen serves what there is to see. Nothing of it may end the agent: kubelet's way to the runtime may lead through it.
+func (s *service) listen(start func(func(context.Context) error)) {
 	server := &status.Server{Engine: s.engine, Node: s.where.Node}
 	for _, address := range []string{s.socket, s.http} {
-		if address == "" {
-			continue
+		if address != "" {
+			start(func(ctx context.Context) error { s.serve(ctx, server, address); return nil })
 		}
-		var l net.Listener
-		l, err := status.Listen(address)
-		if err != nil {
-			return err
-		}
-		start(func(ctx context.Context) error { return server.Serve(ctx, l) })
 	}
-	return nil
+}
+
+// serve serves on an address until the context ends, and tries again where it cannot.
+func (s *service) serve(ctx context.Context, server *status.Server, address string) {
+	for said := ""; ; {
+		l, err := status.Listen(address)
+		if err == nil {
+			said = ""
+			err = server.Serve(ctx, l)
+		}
+		if err != nil && err.Error() != said {
+			said = err.Error()
+			s.log.Error("nobody can look here; trying again", "address", address, "every", listenAgain, "error", err,
+				"remedy", "free the address, or choose another with --socket or --http")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(listenAgain):
+		}
+	}
+}
+
+// hotplug follows CPUs and memory that come and go.
+func (s *service) hotplug(ctx context.Context) {
+	s.engine.Look() // what came or went before the kernel is listened to
+	if err := hotplug.Watch(ctx, s.engine.Look); err != nil {
+		s.log.Warn("the kernel does not tell when CPUs come and go; it is looked at when a container comes or the runtime connects",
+			"error", err)
+	}
 }
 
 // options reads the configuration, or the fallback where there is none, or the defaults where there is neither.
@@ -169,7 +202,7 @@ func (s *service) options() (config.Options, error) {
 	return options, nil
 }
 
-func (s *service) others() []others.Found { return others.Find(s.root, s.door.listen) }
+func (s *service) others() []others.Found { return others.Find(s.root, s.kubelet, s.door.listen) }
 
 // seen is what decides how the agent works: its options, or why they are refused, and who else pins.
 type seen struct {
@@ -186,7 +219,7 @@ func (s *service) see() seen {
 // watch reads the configuration again when it changes, and looks again who else pins when something changes where they are
 // known by. A bad configuration is refused whole; the old one stays.
 func (s *service) watch(ctx context.Context, last seen) {
-	paths := slices.DeleteFunc(append(others.Paths(s.root), s.config, s.fallback), func(path string) bool { return path == "" })
+	paths := slices.DeleteFunc(append(others.Paths(s.root, s.kubelet), s.config, s.fallback), func(path string) bool { return path == "" })
 	config.Watch(ctx, s.log, func() {
 		now := s.see()
 		if reflect.DeepEqual(now, last) {

@@ -47,7 +47,7 @@ func (s *scene) load(files []string) error {
 	for _, note := range options.Notes {
 		fmt.Fprintln(os.Stderr, "configuration:", note)
 	}
-	resolved, err := options.Resolve(s.machine)
+	resolved, err := options.Resolve(s.machine, config.Had{})
 	if err != nil {
 		return err
 	}

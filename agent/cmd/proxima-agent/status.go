@@ -68,6 +68,9 @@ func writeStatus(out io.Writer, s engine.Status) {
 		if c.Foreign != "" {
 			remarks = "left alone: it came with " + c.Foreign
 		}
+		if c.Lost != "" {
+			remarks = "LOST: " + c.Lost
+		}
 		fmt.Fprintf(table, "%s/%s/%s\t%s\t%s\t%s\t%s\t%s\n", c.Namespace, c.Pod, c.Name, c.Place.Pool, c.Place.Kind,
 			dash(c.Pin.CPUs.String()), dash(c.Pin.Memory.String()), remarks)
 	}

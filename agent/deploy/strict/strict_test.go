@@ -109,6 +109,21 @@ func checkDaemonSet(t *testing.T, file string, d *appsv1.DaemonSet) {
 	if len(volumes) > 0 {
 		t.Errorf("%s: nobody mounts %v", file, volumes)
 	}
+	if spec.PriorityClassName != "system-node-critical" {
+		t.Errorf("%s: priority class %q: it would be evicted before the pods that it pins", file, spec.PriorityClassName)
+	}
+	for _, c := range spec.Containers {
+		if o := c.SecurityContext.SELinuxOptions; o == nil || o.Type != "spc_t" {
+			t.Errorf("%s: where SELinux is on, %s cannot reach what it needs: %+v", file, c.Name, o)
+		}
+		for _, m := range c.VolumeMounts {
+			// What is mounted on the node later, or again after the runtime's restart, has to be seen.
+			if late := m.Name == "nri" || m.Name == "kubelet" || m.Name == "sys" || m.Name == "run" && m.ReadOnly; late &&
+				(m.MountPropagation == nil || *m.MountPropagation != corev1.MountPropagationHostToContainer) {
+				t.Errorf("%s: %s does not see what is mounted later below %s", file, c.Name, m.MountPath)
+			}
+		}
+	}
 	if spec.HostNetwork || spec.HostPID || spec.HostIPC || *spec.AutomountServiceAccountToken {
 		t.Errorf("%s: more of the node or the cluster than is needed: %+v", file, spec)
 	}

@@ -35,6 +35,24 @@ func (a *Affinity) Applies(writer, other *Subject) bool {
 
 const maxWeight = 1000
 
+// Check tells what is wrong with an affinity that did not come out of Read.
+func (a *Affinity) Check() error {
+	if a.Weight < -maxWeight || a.Weight > maxWeight {
+		return fmt.Errorf("weight %d is not within -1000 … 1000", a.Weight)
+	}
+	if a.Scope != nil && a.Scope.Operator != sameNamespace {
+		if err := a.Scope.check(); err != nil {
+			return err
+		}
+	}
+	for i := range a.Match {
+		if err := a.Match[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // affinityYAML is one entry as users write it. Key, operator and values beside an empty scope are a slip that the source's
 // own printed example has; they are taken as the scope.
 type affinityYAML struct {

@@ -175,13 +175,20 @@ func TestNothingIsIgnoredInSilence(t *testing.T) {
 		"topologyhints.cri-resource-manger.intel.com/pod":        {Unknown, "cri-resource-manager.intel.com"},
 		"prefer-shared-cpus.resource-policy.nir.io/pod":          {Unknown, "resource-policy.nri.io"},
 		"cpu.preserve.resource-policy.nri/container.a":           {Unknown, "resource-policy.nri.io"},
-		"proxima/near": {Unknown, "proxima.io"},
+		"proxima/near":         {Unknown, "proxima.io"},
+		"near":                 {Unknown, "proxima.io/near"},
+		"cpus.redis":           {Unknown, "proxima.io/cpus.redis"},
+		"prefer-isolated-cpus": {Unknown, "prefer-isolated-cpus.resource-policy.nri.io/pod"},
+		"anti-affinity":        {Unknown, "resource-policy.nri.io/anti-affinity"},
+		"prefer-isolated-cpus.nri-resmgr.example.com/pod":   {Unknown, "before a release"},
+		"nri-resource-policy.example.io/affinity":           {Unknown, "before a release"},
+		"proxima.dev/near":                                  {Unknown, "before a release"},
 		"something-else.cri-resource-manager.intel.com/pod": {Unknown, "unknown key"},
 		"hide-hyperthreads.resource-policy.nri.io/pod":      {Malformed, "neither true nor false"},
 		"memory-type.resource-policy.nri.io/pod":            {Malformed, "none of dram"},
 		"cri-resource-manager.intel.com/anti-affinity":      {Malformed, "YAML"},
-		"proxima.io/near": {Malformed, "not a label"},
-		"proxima.io/cpus": {Malformed, "none of shared"},
+		"proxima.io/near":                                   {Malformed, "not a label"},
+		"proxima.io/cpus":                                   {Malformed, "none of shared"},
 	} {
 		_, findings := Read(map[string]string{key: "bad"}, "a")
 		if len(findings) != 1 || findings[0].Problem != want.problem || !strings.Contains(findings[0].Message, want.message) {
@@ -192,7 +199,7 @@ func TestNothingIsIgnoredInSilence(t *testing.T) {
 
 // Whose keys they are not: the words of a domain alone are nobody's misspelling.
 func TestOthersAnnotationsAreTheirs(t *testing.T) {
-	for _, key := range []string{"intel.com/x", "nri.io/x", "io/x", "gpu.intel.com/x", "policy.k8s.io/x", "x", "/", "./x", "kubernetes.io/config.seen"} {
+	for _, key := range []string{"intel.com/x", "nri.io/x", "io/x", "gpu.intel.com/x", "policy.k8s.io/x", "x", "memory", "priority", "nearby", "/", "./x", "kubernetes.io/config.seen"} {
 		if _, findings := Read(map[string]string{key: "1"}, "a"); len(findings) != 0 {
 			t.Errorf("%s: %v", key, findings)
 		}

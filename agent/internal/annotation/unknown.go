@@ -16,8 +16,14 @@ func (r *reader) unknownKeys() {
 		domain, name, hasName := strings.Cut(key, "/")
 		base, preference, ours := split(domain)
 		if !ours {
-			if near := misspelt(domain); near != "" {
+			switch near := misspelt(domain); {
+			case near != "":
 				r.found(Unknown, key, "unknown domain; did you mean %s?", near)
+			case !hasName && bare(key):
+				r.found(Unknown, key, "a key without a domain; did you mean %s?", whole(key))
+			case hasName && earlier(domain):
+				r.found(Unknown, key, "a domain that was used before a release, or by nobody; the domains are %s, %s and %s",
+					ownDomain, nriDomain, criRMDomain)
 			}
 			continue
 		}
@@ -26,6 +32,43 @@ func (r *reader) unknownKeys() {
 		}
 		r.unknownKey(key, base, preference, name)
 	}
+}
+
+// ours are the words of our dialect that nobody else would write without a domain.
+var ours = []string{"near", "far", "cpus", "cores", "device-hints"}
+
+// bare tells whether a key lacks nothing but its domain: near, near.redis, prefer-isolated-cpus.
+func bare(key string) bool {
+	word, _, _ := strings.Cut(key, ".")
+	_, theirs := foreign[key]
+	return theirs || slices.Contains(ours, word) || key == "affinity" || key == "anti-affinity"
+}
+
+// whole is what such a key may have meant.
+func whole(key string) string {
+	if _, theirs := foreign[key]; theirs {
+		return key + "." + nriDomain + "/pod"
+	}
+	if key == "affinity" || key == "anti-affinity" {
+		return nriDomain + "/" + key
+	}
+	return ownDomain + "/" + key
+}
+
+// earlier tells whether a domain is one under which the dialects went before they were released: one of their preferences stands
+// in front of it, or its own words are in another order.
+func earlier(domain string) bool {
+	for preference := range foreign {
+		if strings.HasPrefix(domain, preference+".") {
+			return true
+		}
+	}
+	for _, words := range []string{"resource-policy.", "resource-manager.", "resource-management.", "resmgr.", "proxima."} {
+		if strings.HasPrefix(domain, words) || strings.Contains(domain, "-"+words) || strings.Contains(domain, "."+words) {
+			return true
+		}
+	}
+	return false
 }
 
 // split takes "prefer-shared-cpus.resource-policy.nri.io" apart.

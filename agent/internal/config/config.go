@@ -63,7 +63,7 @@ const (
 
 // Default is what holds without a configuration.
 func Default() Options {
-	return Options{PinCPU: true, PinMemory: true, Others: StandBack}
+	return Options{PinCPU: true, PinMemory: true, Unlimited: "package", Others: StandBack}
 }
 
 // Where names the layers that count on this node.

@@ -62,7 +62,7 @@ func TestLayersLieOverOneAnother(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := o.Resolve(machine(t, "sockets=2,cores=24,threads=2"))
+			p, err := o.Resolve(machine(t, "sockets=2,cores=24,threads=2"), Had{})
 			if err != nil || p.Reserved.String() != c.reserved || p.PinMemory != c.memory || o.Others != c.others || !p.ColocatePods {
 				t.Errorf("%s, %+v: %+v, reserved %s, %v", path, c.where, o, p.Reserved, err)
 			}
@@ -97,7 +97,7 @@ func TestCRIRMsPolicySection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := o.Resolve(machine(t, "cores=4"))
+		p, err := o.Resolve(machine(t, "cores=4"), Had{})
 		if err != nil || p.PinMemory || !p.PreferIsolated || !p.ColocateNamespaces || p.Available.String() != "0-2" || p.Reserved.String() != "0" || len(p.ReservedNamespaces) != 1 {
 			t.Errorf("%s: %+v %v", path, p, err)
 		}
@@ -174,7 +174,7 @@ func TestNothingLeftIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := o.Resolve(machine(t, "cores=4")); err == nil || !strings.Contains(err.Error(), want) {
+		if p, err := o.Resolve(machine(t, "cores=4"), Had{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gave %+v, %v; want %s", text, p, err, want)
 		}
 	}

@@ -37,9 +37,13 @@ func parseCPUs(text string) (CPUs, error) {
 	return CPUs{Milli: milli}, nil
 }
 
+// Had is what amounts of CPUs were made of before, and whose CPUs would be missed. An amount keeps the CPUs that it has, so that
+// nobody has to move when others come and go.
+type Had struct{ Available, Reserved, Taken cpuset.Set }
+
 // Resolve turns the options into those of the policy, for a machine.
-func (o *Options) Resolve(machine *topology.Topology) (policy.Options, error) {
-	available := o.Available.of(machine, machine.Online)
+func (o *Options) Resolve(machine *topology.Topology, had Had) (policy.Options, error) {
+	available := o.Available.of(machine, machine.Online, had.Available, cpuset.Set{})
 	if !o.Available.given() {
 		available = machine.Online
 	}
@@ -48,7 +52,7 @@ func (o *Options) Resolve(machine *topology.Topology) (policy.Options, error) {
 	}
 	reserved := cpuset.Set{}
 	if o.Reserved.given() {
-		if reserved = o.Reserved.of(machine, available.Minus(machine.Isolated)); reserved.Empty() {
+		if reserved = o.Reserved.of(machine, available.Minus(machine.Isolated), had.Reserved, had.Taken); reserved.Empty() {
 			return policy.Options{}, o.fault("reservedResources", "name none of the available CPUs %s", available)
 		}
 		if available.Minus(reserved).Empty() {
@@ -72,8 +76,9 @@ func (o *Options) fault(option, format string, args ...any) error {
 	return errors.New(message)
 }
 
-// of returns the CPUs out of those to be had. An amount is cut from the lowest cores, whole ones as far as it goes.
-func (c CPUs) of(machine *topology.Topology, from cpuset.Set) cpuset.Set {
+// of returns the CPUs out of those to be had. An amount is cut from what it had, then from the lowest cores, whole ones as far
+// as it goes; what is taken comes last.
+func (c CPUs) of(machine *topology.Topology, from, had, taken cpuset.Set) cpuset.Set {
 	switch {
 	case c.Exclude:
 		return from.Minus(c.Set)
@@ -81,14 +86,16 @@ func (c CPUs) of(machine *topology.Topology, from cpuset.Set) cpuset.Set {
 		return from.Intersect(c.Set)
 	}
 	var got []int
-	for _, cpu := range machine.CPUs {
-		siblings := cpu.Siblings.Intersect(from)
-		if siblings.First() != cpu.ID {
-			continue
-		}
-		for _, id := range siblings.IDs() {
-			if len(got)*1000 < c.Milli {
-				got = append(got, id)
+	for _, part := range []cpuset.Set{from.Intersect(had), from.Minus(had).Minus(taken), from.Minus(had).Intersect(taken)} {
+		for _, cpu := range machine.CPUs {
+			siblings := cpu.Siblings.Intersect(part)
+			if siblings.First() != cpu.ID {
+				continue
+			}
+			for _, id := range siblings.IDs() {
+				if len(got)*1000 < c.Milli {
+					got = append(got, id)
+				}
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package cpuset
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -18,6 +19,22 @@ func TestListFormatRoundTrips(t *testing.T) {
 	for _, bad := range []string{"a", "1-", "-1", "3-1", "1,,2", "0-8192", "0-99999999999", "0x3", "1-2-3"} {
 		if set, err := Parse(bad); err == nil {
 			t.Errorf("Parse(%q) = %q, want an error", bad, set)
+		}
+	}
+}
+
+func TestMasks(t *testing.T) {
+	for mask, want := range map[string]string{
+		"f": "0-3", "00000000,00000005": "0,2", "80000001,00000000\n": "32,63", "00000001,00000000,00000000": "64",
+	} {
+		set, err := ParseMask(mask)
+		if err != nil || set.String() != want {
+			t.Errorf("ParseMask(%q) = %q, %v; want %q", mask, set, err, want)
+		}
+	}
+	for _, bad := range []string{"", "x", "100000000", "0,,1", "-1", strings.Repeat("0,", 300) + "1"} {
+		if set, err := ParseMask(bad); err == nil {
+			t.Errorf("ParseMask(%q) = %q, want an error", bad, set)
 		}
 	}
 }

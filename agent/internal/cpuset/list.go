@@ -66,3 +66,24 @@ func (s *Set) UnmarshalText(text []byte) error {
 	*s = parsed
 	return nil
 }
+
+// ParseMask reads the kernel's mask format: groups of eight hexadecimal digits, the highest ids first: "00000000,0000000f".
+func ParseMask(mask string) (Set, error) {
+	groups := strings.Split(strings.TrimSpace(mask), ",")
+	if len(groups) > (MaxID+1)/32 {
+		return Set{}, fmt.Errorf("a mask of more than %d CPUs", MaxID+1)
+	}
+	var ids []int
+	for i, group := range groups {
+		word, err := strconv.ParseUint(group, 16, 32)
+		if err != nil {
+			return Set{}, fmt.Errorf("%.80q is not a mask such as 00000000,0000000f", mask)
+		}
+		for bit := range 32 {
+			if word&(1<<bit) != 0 {
+				ids = append(ids, 32*(len(groups)-1-i)+bit)
+			}
+		}
+	}
+	return Of(ids...), nil
+}

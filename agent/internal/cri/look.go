@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"proxima.io/agent/internal/cgroup"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/policy"
@@ -21,6 +22,7 @@ import (
 const (
 	createPodID, createConfig, createSandbox                   = 1, 2, 3
 	configMetadata, configDevices, configLabels, configLinux   = 1, 8, 9, 15
+	configNotes, mapKey                                        = 10, 1
 	sandboxMetadata, sandboxLabels, sandboxNotes, sandboxLinux = 1, 6, 7, 8
 	linuxResources                                             = 1
 	resourcePeriod, resourceQuota, resourceShares              = 1, 2, 3
@@ -38,6 +40,7 @@ type looker struct {
 	full     string
 	prefix   string // "/runtime.v1.RuntimeService/"
 	pending  string // the name of the container that is being created
+	parent   string // its pod's cgroup
 	id       string
 	answered bool
 }
@@ -99,10 +102,14 @@ func (l *looker) create(m raw.Message) raw.Message {
 	a := l.door.arrival(m)
 	l.door.releaseExited(a.PodID, l.prefix)
 	l.pending = "creating-" + rand.Text()
-	a.ID = l.pending
+	a.ID, l.parent = l.pending, m.At(createSandbox, sandboxLinux).Text(1)
 	pin, _ := l.door.engine.Create(a)
+	if pin.Empty() {
+		return m
+	}
 	return m.With(pin.CPUs.String(), createConfig, configLinux, linuxResources, resourceCPUs).
-		With(pin.Memory.String(), createConfig, configLinux, linuxResources, resourceMems)
+		With(pin.Memory.String(), createConfig, configLinux, linuxResources, resourceMems).
+		With(engine.Mark, createConfig, configNotes, mapKey)
 }
 
 func (l *looker) update(m raw.Message) raw.Message {
@@ -117,7 +124,8 @@ func (l *looker) update(m raw.Message) raw.Message {
 func (l *looker) response(bytes []byte) {
 	l.answered = true
 	if l.method == "CreateContainer" {
-		l.door.engine.Rename(l.pending, raw.Message(bytes).Text(firstField))
+		id := raw.Message(bytes).Text(firstField)
+		l.door.engine.Rename(l.pending, id, cgroup.Below(l.parent, id))
 	}
 }
 

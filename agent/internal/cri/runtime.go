@@ -133,6 +133,7 @@ func (d *Door) found(pod, c raw.Message) engine.Arrival {
 	a := engine.Arrival{Annotations: pod.Labels(6)}
 	a.ID, a.PodID, a.Name, a.Labels = c.Text(1), c.Text(2), c.At(3).Text(1), c.Labels(8)
 	a.PodName, a.PodUID, a.Namespace, a.PodLabels = pod.At(2).Text(1), pod.At(2).Text(2), pod.At(2).Text(3), pod.Labels(5)
+	_, a.Marked = c.Labels(9)[engine.Mark]
 	old, known := d.engine.Container(a.ID)
 	if known {
 		a.Uses = old.Uses

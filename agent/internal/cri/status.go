@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"sync"
 
+	"proxima.io/agent/internal/cgroup"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/raw"
@@ -47,6 +48,7 @@ func (v *verbose) fill(a *engine.Arrival, memory int64) {
 	}
 	resources.Fill(&a.Container, memory)
 	a.Seen = resources.Seen()
+	a.Cgroup = cgroup.Of(linux.CgroupsPath)
 }
 
 // statuses are the answers for one list while it is made.

@@ -12,20 +12,29 @@ import (
 // Configure changes the options under running containers. Options that this machine cannot have are refused, and the old
 // ones stay.
 func (e *Engine) Configure(o config.Options, found []others.Found) error {
-	resolved, standBack, err := e.beside(o, found)
+	var err error
+	e.guard("configure", nil, func() {
+		var resolved policy.Options
+		var standBack string
+		if resolved, standBack, err = e.beside(o, found); err != nil {
+			return
+		}
+		hold := e.hold
+		e.hold = ""
+		defer func() {
+			if fault := recover(); fault != nil { // the old options stay, and what was held is held
+				e.hold = hold
+				panic(fault)
+			}
+		}()
+		e.adopt(resolved)
+		e.options, e.others, e.standBack, e.badConfig = o, found, standBack, nil
+		e.setPassive()
+	})
 	if err != nil {
 		e.Refuse(err)
 		return err
 	}
-	e.guard("configure", nil, func() {
-		if e.released {
-			resolved.PinCPU, resolved.PinMemory = false, false
-		}
-		p := policy.New(e.machine, resolved)
-		e.state = p.Reconcile(e.state) // first: should it fail, the old options stay
-		e.policy, e.options, e.others, e.standBack, e.hold, e.badConfig = p, o, found, standBack, "", nil
-		e.setPassive()
-	})
 	return nil
 }
 
@@ -35,15 +44,6 @@ func (e *Engine) Refuse(because error) {
 		e.badConfig = []string{"the configuration was refused, the old one stays: " + because.Error()}
 		e.counters.Refused++
 	})
-}
-
-// reconcile carries a state over to the options in force; there are none while the engine holds. The lock is held, or not
-// needed yet.
-func (e *Engine) reconcile(s policy.State) policy.State {
-	if e.hold != "" {
-		return s
-	}
-	return e.policy.Reconcile(s)
 }
 
 // Release gives every container all CPUs and memory nodes back that others leave, and pins nobody any more: the way to remove
@@ -68,7 +68,7 @@ func (e *Engine) Release() (containers int, err error) {
 // beside turns options into those of the policy beside the others that pin. why says that there is no way to live with them:
 // the agent has to stand back.
 func (e *Engine) beside(o config.Options, found []others.Found) (resolved policy.Options, why string, err error) {
-	resolved, err = o.Resolve(e.machine)
+	resolved, err = o.Resolve(e.machine, e.had())
 	if err != nil || len(found) == 0 || o.Others == config.Ignore {
 		return resolved, "", err
 	}
@@ -81,6 +81,9 @@ func (e *Engine) beside(o config.Options, found []others.Found) (resolved policy
 	}
 	left := resolved.Available
 	for _, f := range found {
+		if f.MemoryOnly {
+			continue // whom it has given memory is left alone, container by container
+		}
 		if f.Leaves == nil {
 			return resolved, "what " + f.Name + " leaves cannot be known", nil
 		}
@@ -89,11 +92,16 @@ func (e *Engine) beside(o config.Options, found []others.Found) (resolved policy
 		}
 	}
 	o.Available = config.CPUs{Set: left}
-	rest, err := o.Resolve(e.machine)
+	rest, err := o.Resolve(e.machine, e.had())
 	if err != nil { // the configuration is good; it is the others who leave too little for it
 		return resolved, "with the CPUs " + left.String() + " that others leave, " + err.Error(), nil //nolint:nilerr // it is the reason
 	}
 	return rest, "", nil
+}
+
+// had is what amounts of CPUs were made of, and whose they are not. The lock is held, or not needed yet.
+func (e *Engine) had() config.Had {
+	return config.Had{Available: e.policy.Available, Reserved: e.policy.Reserved, Taken: owned(e.state)}
 }
 
 // setPassive decides whether the agent acts, and says so when it stops or starts. The lock is held, or not needed yet.
@@ -109,8 +117,8 @@ func (e *Engine) setPassive() {
 		e.passive = ""
 		return
 	}
-	if why == "" {
-		clear(e.theirs) // they are ours from now on
+	if why == "" && e.passive != "" {
+		e.takeOver()
 	}
 	if why != e.passive && why != "" {
 		e.log.Warn("nothing will be changed", "because", why)
@@ -119,4 +127,22 @@ func (e *Engine) setPassive() {
 		e.log.Info("acting again")
 	}
 	e.passive = why
+}
+
+// takeOver begins to act where others did, or nobody: what another has pinned meanwhile and may still need is left alone. The
+// lock is held.
+func (e *Engine) takeOver() {
+	for id, r := range e.records {
+		c := e.state.Placed[id]
+		r.theirs = false
+		if c == nil || !r.known || r.ours || r.told.Empty() || r.foreign != "" || e.options.Others == config.Ignore {
+			continue
+		}
+		a := Arrival{Container: c.Container, Seen: r.told}
+		if e.isLeftover(&a) {
+			continue
+		}
+		e.leaveAlone(&a)
+		e.state, _ = e.policy.Place(e.state, a.Container)
+	}
 }

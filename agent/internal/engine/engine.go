@@ -6,7 +6,10 @@
 // # Layout
 //
 //	engine.go       a container comes, stops; a pod goes
+//	record.go       what is known of one container beside its place
+//	machine.go      CPUs come and go
 //	foreign.go      a container that somebody else has pinned
+//	audit.go        what the kernel says of what the runtime was told
 //	synchronize.go  what is running, when a runtime (re)appears
 //	repair.go       telling the runtime what it has not been told
 //	configure.go    new options, and standing back
@@ -28,6 +31,7 @@ import (
 	"proxima.io/agent/internal/config"
 	"proxima.io/agent/internal/others"
 	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/state"
 	"proxima.io/agent/internal/topology"
 )
 
@@ -43,13 +47,17 @@ type Settings struct {
 	Others  []others.Found
 	// Refused is why there are no options to start with. The engine then changes nothing until it is given good ones.
 	Refused error
-	State   policy.State
+	State   state.Saved
 	DryRun  bool
+	// Look returns the machine if it is not what it was at the last call, else nil; nil is a machine that never changes.
+	Look func() (*topology.Topology, error)
+	// Effective returns what the kernel lets a cgroup use, of the first of the paths that is there; nil is not to be asked.
+	Effective func(cgroup []string) (policy.Pin, error)
 	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and the repair tells
 	// them to the runtime right afterwards.
 	Inline bool
 	// Save is called with each new state, never from within a call of a door.
-	Save func(policy.State) error
+	Save func(state.Saved) error
 	Log  *slog.Logger
 }
 
@@ -58,8 +66,11 @@ type Engine struct {
 	machine *topology.Topology
 	dryRun  bool
 	inline  bool
-	save    func(policy.State) error
+	save    func(state.Saved) error
 	log     *slog.Logger
+
+	seeMachine func() (*topology.Topology, error)
+	effective  func([]string) (policy.Pin, error)
 
 	mu      sync.Mutex
 	options config.Options
@@ -77,20 +88,11 @@ type Engine struct {
 	// released: everybody has been given everything back, for good.
 	released bool
 	updater  Updater
-	// told is what the runtime has been told by id, or was seen to have.
-	told map[string]policy.Pin
-	// resizing are the containers of which the runtime has yet to take a resize, by id.
-	resizing map[string]*resize
-	// refused are the pins that the runtime did not take, by id.
-	refused map[string]refusal
-	// unplaced are containers that a fault inside kept from a decision.
-	unplaced map[string]policy.Container
-	notes    map[string][]annotation.Finding
+	records  map[string]*record // by container id
+	// unproven are the pins by a saved state that does not tell which of them the runtime was told.
+	unproven map[string]policy.Pin
+	auditAt  time.Time
 	missing  map[string]*missing // by pod id
-	reasons  map[string]policy.Decision
-	foreign  map[string]string // containers that carried a cpuset when they came, by id
-	// theirs are containers that others have pinned beside us, or again after us, by id; a release is not for them.
-	theirs   map[string]bool
 	counters Counters
 	// goneSince is when the places that the state remembers were given up.
 	goneSince map[string]time.Time
@@ -104,10 +106,12 @@ type Engine struct {
 func New(s Settings) (*Engine, error) {
 	e := &Engine{
 		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
-		state: s.State, told: map[string]policy.Pin{}, unplaced: map[string]policy.Container{},
-		resizing: map[string]*resize{}, refused: map[string]refusal{}, missing: map[string]*missing{},
-		notes: map[string][]annotation.Finding{}, reasons: map[string]policy.Decision{}, foreign: map[string]string{},
-		theirs: map[string]bool{}, kick: make(chan struct{}, 1),
+		state: s.State.State, records: map[string]*record{}, missing: map[string]*missing{}, kick: make(chan struct{}, 1),
+		seeMachine: s.Look, effective: s.Effective,
+		policy: policy.New(s.Machine, policy.Options{Available: s.State.Available, Reserved: s.State.Reserved}),
+	}
+	for id, pin := range s.State.Told {
+		e.records[id] = &record{told: pin, ours: true}
 	}
 	resolved, refused := policy.Options{}, s.Refused
 	if refused == nil {
@@ -123,8 +127,10 @@ func New(s Settings) (*Engine, error) {
 			return nil, err
 		}
 	}
-	e.policy = policy.New(s.Machine, resolved)
-	e.state = e.reconcile(s.State)
+	if s.State.Told == nil {
+		e.unproven = policy.New(s.Machine, resolved).Pins(s.State.State) // as that agent did, before anybody is placed again
+	}
+	e.adopt(resolved)
 	e.setPassive()
 	return e, nil
 }
@@ -135,18 +141,27 @@ type Arrival struct {
 	Annotations map[string]string // of its pod
 	// Seen is what the runtime has set for it already.
 	Seen policy.Pin
+	// Marked: it carries the mark that this agent puts on the containers which it pins at their creation.
+	Marked bool
+	// Cgroup are the paths where the kernel may have it.
+	Cgroup []string
 }
+
+// Mark is the annotation of a container, not of its pod, that proves that the agent has pinned it.
+const Mark = "pinned-by.proxima.io"
 
 // Create places a container that is about to be created. It returns the container's own pin and the changes to others; empty
 // sets mean that nothing is to be set.
 func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 	e.guard("create", &a.Container, func() {
-		e.told[a.ID] = a.Seen
+		e.look()
+		r := e.record(a.ID)
+		r.told, r.known, r.cgroup = a.Seen, true, a.Cgroup
 		e.read(&a)
 		if e.isForeign(&a) || (!a.Seen.Empty() && e.passive == "" && !e.isLeftover(&a)) {
 			e.leaveAlone(&a) // another plugin before us, or kubelet, has set it: two owners of one field fail the pod
 		}
-		e.theirs[a.ID] = e.passive != "" && len(e.others) > 0 && !a.Seen.Empty()
+		r.theirs = e.passive != "" && len(e.others) > 0 && !a.Seen.Empty()
 		pin, changes = e.place(e.policy.Place(e.state, a.Container))
 	})
 	return pin, changes
@@ -183,9 +198,7 @@ func (e *Engine) DropPod(podID string) {
 // drop takes a container off the books. The lock is held.
 func (e *Engine) drop(id string) {
 	e.state, _ = e.policy.Release(e.state, id)
-	delete(e.told, id)
-	delete(e.unplaced, id)
-	e.forget(id)
+	delete(e.records, id)
 }
 
 // Container returns a placed container.
@@ -211,19 +224,21 @@ func (e *Engine) OfPod(podID string) []string {
 	return ids
 }
 
-// Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has one.
-func (e *Engine) Rename(from, to string) {
+// Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has one. The kernel has
+// it below one of the paths then.
+func (e *Engine) Rename(from, to string, cgroup []string) {
 	e.guard("rename", nil, func() {
-		if c, waits := e.unplaced[from]; waits {
-			delete(e.unplaced, from)
-			c.ID = to
-			e.unplaced[to] = c
+		if r, ok := e.records[from]; ok {
+			delete(e.records, from)
+			e.records[to] = r
+			if r.unplaced != nil {
+				waits := *r.unplaced
+				waits.ID = to
+				r.unplaced = &waits
+			}
+			r.cgroup = cgroup
+			e.examine(r)
 		}
-		move(e.told, from, to)
-		move(e.notes, from, to)
-		move(e.reasons, from, to)
-		move(e.foreign, from, to)
-		move(e.theirs, from, to)
 		c, ok := e.state.Placed[from]
 		if !ok {
 			return
@@ -237,24 +252,16 @@ func (e *Engine) Rename(from, to string) {
 	})
 }
 
-func move[V any](m map[string]V, from, to string) {
-	if v, ok := m[from]; ok {
-		delete(m, from)
-		m[to] = v
-	}
-}
-
 // place notes a decision and works out what the runtime has to be told. The lock is held.
 func (e *Engine) place(next policy.State, d policy.Decision) (policy.Pin, []policy.Change) {
 	for id := range e.state.Placed { // a predecessor under another id may have been replaced
 		if _, still := next.Placed[id]; !still {
-			delete(e.told, id)
-			e.forget(id)
+			delete(e.records, id)
 		}
 	}
 	e.state = next
 	c := next.Placed[d.ID]
-	e.reasons[c.ID] = d
+	e.record(c.ID).decision = &d
 	e.counters.Decisions++
 	if d.Place.Short != "" {
 		e.counters.Short++
@@ -262,7 +269,7 @@ func (e *Engine) place(next policy.State, d policy.Decision) (policy.Pin, []poli
 	if e.passive != "" {
 		return policy.Pin{}, nil
 	}
-	e.told[c.ID] = e.told[c.ID].With(d.Pin)
+	e.tellOne(c.ID, d.Pin)
 	e.log.Info("placed", "container", c.Name, "pod", c.PodName, "pool", d.Place.Pool, "kind", d.Place.Kind,
 		"cpus", d.Pin.CPUs, "memory", d.Pin.Memory, "because", d.Reason)
 	return d.Pin, e.tell(c.ID)
@@ -276,19 +283,12 @@ func (e *Engine) read(a *Arrival) {
 		findings = append(findings, annotation.Finding{Problem: annotation.Odd, Key: "of the pod", Message: note})
 	}
 	e.meet(a.PodID, a.Annotations, a.Name)
-	if slices.Equal(findings, e.notes[a.ID]) {
+	r := e.record(a.ID)
+	if slices.Equal(findings, r.findings) {
 		return // said already, when it came
 	}
-	e.notes[a.ID] = findings
+	r.findings = findings
 	e.say(findings, "container", a.Name, "pod", a.PodName, "namespace", a.Namespace)
-}
-
-func (e *Engine) forget(id string) {
-	delete(e.notes, id)
-	delete(e.reasons, id)
-	delete(e.foreign, id)
-	delete(e.resizing, id)
-	delete(e.theirs, id)
 }
 
 // guard runs a step of a door under the lock, and lets the repair look what follows from it.
@@ -311,8 +311,8 @@ func (e *Engine) protect(what string, c *policy.Container, step func()) (whole b
 			e.state = before
 			e.counters.Faults++
 			e.log.Error("fault inside; the container is left as it is", "step", what, "fault", fmt.Sprint(fault))
-			if c != nil {
-				e.unplaced[c.ID] = *c
+			if c != nil && c.ID != "" {
+				e.record(c.ID).unplaced = c
 			}
 			whole = false
 		}

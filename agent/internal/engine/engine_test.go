@@ -14,6 +14,7 @@ import (
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/others"
 	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/state"
 	"proxima.io/agent/internal/topology"
 )
 
@@ -80,6 +81,24 @@ func start(t *testing.T, shape string, settings Settings) (*Engine, *runtime) {
 	e.Attach(r)
 	go e.Run(ctx)
 	return e, r
+}
+
+func savedOf(e *Engine) state.Saved {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.saved()
+}
+
+func pinOf(e *Engine, id string) policy.Pin {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.policy.PinOf(e.state, id)
+}
+
+func reservedOf(e *Engine) cpuset.Set {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.policy.Reserved
 }
 
 func arrival(id, class string, milli int) Arrival {
@@ -156,8 +175,8 @@ func TestPlacesAreNotRememberedForEver(t *testing.T) {
 	if next, any := e.forgetGone(time.Now().Add(comeBack / 2)); !any || next > comeBack {
 		t.Errorf("forgotten too early, or looked at again after %s", next)
 	}
-	if _, any := e.forgetGone(time.Now().Add(2 * comeBack)); any || len(e.state.Gone) != 0 {
-		t.Errorf("still remembered: %v", e.state.Gone)
+	if _, any := e.forgetGone(time.Now().Add(2 * comeBack)); any || len(savedOf(e).State.Gone) != 0 {
+		t.Errorf("still remembered: %v", savedOf(e).State.Gone)
 	}
 }
 

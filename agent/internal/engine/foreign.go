@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"proxima.io/agent/internal/config"
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/policy"
 )
@@ -32,11 +33,36 @@ func (e *Engine) isLeftover(a *Arrival) bool {
 
 // leaveAlone takes a container as it is, and says so once. The lock is held.
 func (e *Engine) leaveAlone(a *Arrival) {
-	a.KeepCPUs, a.KeepMemory = true, true
-	if _, said := e.foreign[a.ID]; said {
+	a.KeepCPUs, a.KeepMemory, a.Given = true, true, a.Seen
+	r := e.record(a.ID)
+	r.ours = false
+	if r.foreign != "" {
 		return
 	}
-	e.foreign[a.ID] = a.Seen.String()
+	r.foreign = a.Seen.String()
 	e.counters.Foreign++
 	e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpuset", a.Seen)
+}
+
+// recognize tells whose pin a container carries that a runtime says is running. Ours is what the saved state, or the mark that
+// it was created with, proves ours; everything else is left alone. The lock is held.
+func (e *Engine) recognize(a *Arrival, r *record) {
+	switch {
+	case a.Seen.Empty():
+		return
+	case a.Marked, e.unproven[a.ID].Equal(a.Seen):
+		r.ours = true
+	}
+	if r.ours && a.Seen.Equal(r.told) {
+		return
+	}
+	switch {
+	case e.isForeign(a):
+		e.leaveAlone(a)
+	case !r.ours && e.standBack == "" && !e.released && e.options.Others != config.Ignore && !e.isLeftover(a):
+		e.leaveAlone(a)
+	}
+	if len(e.others) > 0 && (e.passive != "" || e.released) {
+		r.theirs = true
+	}
 }

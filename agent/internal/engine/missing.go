@@ -70,9 +70,9 @@ func (e *Engine) sayMissing(now time.Time) (next time.Duration, any bool) {
 // said are the findings about a container, and those about the containers that its pod does not have. The lock is held.
 func (e *Engine) said(id, podID string) []annotation.Finding {
 	if m := e.missing[podID]; m != nil {
-		return slices.Concat(e.notes[id], m.findings)
+		return slices.Concat(e.record(id).findings, m.findings)
 	}
-	return e.notes[id]
+	return e.record(id).findings
 }
 
 // say counts and logs findings. The lock is held.

@@ -187,9 +187,7 @@ func TestTheRestOfKubeletsCPUs(t *testing.T) {
 			}
 		}
 		check(e, r, "at first")
-		e.mu.Lock()
-		saved := e.state
-		e.mu.Unlock()
+		saved := savedOf(e)
 		again, r := start(t, "cores=8", Settings{Options: rest, Others: kubelet, State: saved})
 		pinned := given
 		pinned.Seen = policy.Pin{CPUs: cpuset.Of(4, 5), Memory: cpuset.Of(0)}

@@ -3,11 +3,11 @@ package engine
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
 	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/state"
 )
 
 // Times of the repair. Who has no place, or was not told, waits for less than 10 s, unless the runtime refuses again and again.
@@ -29,7 +29,7 @@ func (e *Engine) tell(except string) []policy.Change {
 	}
 	changes := e.pending(except)
 	for _, c := range changes {
-		e.told[c.ID] = c.Pin
+		e.tellOne(c.ID, c.Pin)
 	}
 	return changes
 }
@@ -41,15 +41,11 @@ func (e *Engine) pending(except string) []policy.Change {
 	}
 	var changes []policy.Change
 	for id, pin := range e.policy.Pins(e.state) {
-		told, known := e.told[id]
-		if id == except || !known {
-			continue // one that is not known to the runtime yet comes with its own answer
-		}
-		if e.released && e.theirs[id] {
+		r := e.records[id]
+		if id == except || r == nil || !r.known || r.foreign != "" || (e.released && r.theirs) {
 			continue
 		}
-		want := e.freed(pin, told)
-		if _, foreign := e.foreign[id]; !foreign && !want.Equal(told) {
+		if want := e.freed(pin, r.told); !want.Equal(r.told) {
 			changes = append(changes, policy.Change{ID: id, Pin: want})
 		}
 	}
@@ -93,7 +89,7 @@ func (e *Engine) Run(ctx context.Context) {
 		}
 		again, expiry = nil, nil
 		next := time.Duration(0)
-		for _, look := range []func(time.Time) (time.Duration, bool){e.forgetGone, e.sayMissing, e.doubtResizes} {
+		for _, look := range []func(time.Time) (time.Duration, bool){e.forgetGone, e.sayMissing, e.doubtResizes, e.auditNow} {
 			if wait, any := look(time.Now()); any {
 				next = min(cmp.Or(next, wait), wait)
 			}
@@ -139,27 +135,33 @@ func (e *Engine) forgetGone(now time.Time) (next time.Duration, any bool) {
 // placeUnplaced tries those again whom a fault inside kept from a decision, and returns whether all of them have a place.
 func (e *Engine) placeUnplaced() bool {
 	e.mu.Lock()
-	waiting := slices.SortedFunc(maps.Values(e.unplaced), func(a, b policy.Container) int { return cmp.Compare(a.ID, b.ID) })
+	waiting := e.unplaced()
 	e.mu.Unlock()
 	done := true
 	for _, c := range waiting {
 		done = e.protect("repair", &c, func() {
-			if _, still := e.unplaced[c.ID]; !still {
+			r := e.records[c.ID]
+			if r == nil || r.unplaced == nil {
 				return // it has gone, or has its id, since
 			}
 			e.state, _ = e.policy.Place(e.state, c)
-			delete(e.unplaced, c.ID)
+			r.unplaced = nil
 			e.version++
 		}) && done
 	}
 	return done
 }
 
-// refusal is a pin that the runtime did not take, and when it is told again.
-type refusal struct {
-	pin   policy.Pin
-	delay time.Duration
-	next  time.Time
+// unplaced lists the containers that a fault inside kept from a decision. The lock is held.
+func (e *Engine) unplaced() []policy.Container {
+	var waiting []policy.Container
+	for _, r := range e.records {
+		if r.unplaced != nil {
+			waiting = append(waiting, *r.unplaced)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b policy.Container) int { return cmp.Compare(a.ID, b.ID) })
+	return waiting
 }
 
 // repair tells the runtime what is pending, in batches, and returns after how long it is to be called again; 0 is never.
@@ -176,21 +178,24 @@ func (e *Engine) repair(ctx context.Context, now time.Time) (again time.Duration
 		}
 		e.mu.Lock()
 		for _, c := range part {
+			record := e.records[c.ID]
+			if record == nil {
+				continue // it has gone meanwhile
+			}
 			if err != nil || slices.Contains(refused, c.ID) {
-				r := refusal{pin: c.Pin, delay: retryAfter}
-				if before, ok := e.refused[c.ID]; ok && before.pin.Equal(c.Pin) {
+				r := &refusal{pin: c.Pin, delay: retryAfter}
+				if before := record.refusal; before != nil && before.pin.Equal(c.Pin) {
 					r.delay = min(2*before.delay, refuseLast)
 				}
 				r.next = now.Add(r.delay)
-				e.refused[c.ID] = r
+				record.refusal = r
 				again = min(cmp.Or(again, r.delay), r.delay)
 				continue
 			}
-			delete(e.refused, c.ID)
-			if _, still := e.state.Placed[c.ID]; still {
-				e.told[c.ID] = c.Pin
-			}
+			record.refusal = nil
+			e.tellOne(c.ID, c.Pin)
 			e.counters.Repaired++
+			e.version++
 		}
 		e.mu.Unlock()
 		if err != nil {
@@ -206,30 +211,39 @@ func (e *Engine) due(now time.Time) (due []policy.Change, again time.Duration, u
 	if e.updater == nil {
 		return nil, 0, nil // a runtime that comes back asks for everything anyway
 	}
-	refused := map[string]refusal{}
-	for _, c := range e.pending("") {
-		r, ok := e.refused[c.ID]
-		wait := r.next.Sub(now)
-		if !ok || !r.pin.Equal(c.Pin) || wait <= 0 {
-			due, wait = append(due, c), 0
-		}
-		if ok {
-			refused[c.ID] = r
-		}
-		if wait > 0 {
+	pending := e.pending("")
+	refused := map[string]bool{}
+	for _, c := range pending {
+		r := e.records[c.ID].refusal
+		if r == nil || !r.pin.Equal(c.Pin) || !r.next.After(now) {
+			due = append(due, c)
+		} else {
+			wait := r.next.Sub(now)
 			again = min(cmp.Or(again, wait), wait)
 		}
+		refused[c.ID] = true
 	}
-	e.refused = refused // without those that are as they should be
+	for id, r := range e.records {
+		if !refused[id] {
+			r.refusal = nil // it is as it should be
+		}
+	}
 	return due, again, e.updater
 }
 
 // persist saves the state if it is another than the last one that was saved.
 func (e *Engine) persist(saved *int) bool {
+	if e.save == nil {
+		return true
+	}
 	e.mu.Lock()
-	s, version := e.state, e.version
+	version := e.version
+	var s state.Saved
+	if version != *saved {
+		s = e.saved()
+	}
 	e.mu.Unlock()
-	if e.save == nil || version == *saved {
+	if version == *saved {
 		return true
 	}
 	if err := e.save(s); err != nil {
@@ -243,10 +257,21 @@ func (e *Engine) persist(saved *int) bool {
 // Save saves the state now; for the moment before the process ends.
 func (e *Engine) Save() error {
 	e.mu.Lock()
-	s := e.state
+	s := e.saved()
 	e.mu.Unlock()
 	if e.save == nil {
 		return nil
 	}
 	return e.save(s)
+}
+
+// saved is what is to be known after a restart. The lock is held.
+func (e *Engine) saved() state.Saved {
+	s := state.Saved{State: e.state, Told: map[string]policy.Pin{}, Available: e.policy.Available, Reserved: e.policy.Reserved}
+	for id, r := range e.records {
+		if r.ours {
+			s.Told[id] = r.told
+		}
+	}
+	return s
 }

@@ -30,7 +30,7 @@ func TestAFaultInsideNeverReachesThePod(t *testing.T) {
 		well := faulty(e)
 		pin, changes := e.Create(arrival("creating", policy.Guaranteed, 2000))
 		time.Sleep(lasts)
-		e.Rename("creating", "a")
+		e.Rename("creating", "a", nil)
 		e.mu.Lock()
 		faults := e.counters.Faults
 		e.mu.Unlock()
@@ -76,7 +76,7 @@ func TestOneThatIsRefusedDelaysNobody(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	e.mu.Lock()
-	now, first := time.Now(), e.refused["bad"]
+	now, first := time.Now(), e.records["bad"].refusal
 	delays := []time.Duration{first.delay}
 	e.mu.Unlock()
 	if r.tries("bad") != 1 {
@@ -86,7 +86,7 @@ func TestOneThatIsRefusedDelaysNobody(t *testing.T) {
 		now = now.Add(refuseLast)
 		e.repair(context.Background(), now)
 		e.mu.Lock()
-		delays = append(delays, e.refused["bad"].delay)
+		delays = append(delays, e.records["bad"].refusal.delay)
 		e.mu.Unlock()
 	}
 	if fmt.Sprint(delays) != "[2s 4s 8s 16s 32s 1m4s 2m8s 4m16s 5m0s 5m0s]" {

@@ -25,20 +25,21 @@ func (r *resize) refused(has *policy.Container) bool {
 
 // Resize places a container whose resources change. Resized is to be called when the runtime has taken or refused it.
 func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin, changes []policy.Change) {
-	e.mu.Lock()
-	old, ok := e.state.Placed[id]
-	e.mu.Unlock()
-	if !ok {
-		return policy.Pin{}, nil
-	}
-	c := old.Container
-	fill(&c)
+	c := policy.Container{}
 	e.guard("resize", &c, func() {
+		e.look()
+		old, ok := e.state.Placed[id]
+		if !ok {
+			return
+		}
+		c = old.Container
+		fill(&c)
+		record := e.record(id)
 		r := &resize{was: old, since: time.Now()}
-		if before := e.resizing[id]; before != nil { // one that was never ended: the runtime still has what was before it
+		if before := record.resize; before != nil { // one that was never ended: the runtime still has what was before it
 			r.was = before.was
 		}
-		e.resizing[id] = r
+		record.resize = r
 		pin, changes = e.place(e.policy.Resize(e.state, c))
 	})
 	return pin, changes
@@ -48,16 +49,19 @@ func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin
 // refused; the repair tells them.
 func (e *Engine) Resized(id string, taken bool) {
 	e.guard("resized", nil, func() {
-		r := e.resizing[id]
-		delete(e.resizing, id)
+		if e.state.Placed[id] == nil {
+			return
+		}
+		record := e.record(id)
+		r := record.resize
+		record.resize = nil
 		switch {
-		case e.state.Placed[id] == nil:
 		case r == nil: // it began before the runtime told what is running, and may be newer than that
 			e.unsure(id)
 		case taken:
 			e.state = e.policy.Settle(e.state, id)
 		default:
-			delete(e.unplaced, id)
+			record.unplaced = nil
 			e.state = e.policy.Undo(e.state, r.was)
 			e.unsure(id) // it may have taken a part
 		}
@@ -67,7 +71,7 @@ func (e *Engine) Resized(id string, taken bool) {
 // unsure notes that it is not known what the runtime has set for a container: the repair tells or asks it. The lock is held.
 func (e *Engine) unsure(id string) {
 	if e.passive == "" {
-		e.told[id] = policy.Pin{}
+		e.record(id).told = policy.Pin{}
 	}
 }
 
@@ -75,8 +79,9 @@ func (e *Engine) unsure(id string) {
 func (e *Engine) doubtResizes(now time.Time) (next time.Duration, any bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for id, r := range e.resizing {
-		if r.asked {
+	for id, record := range e.records {
+		r := record.resize
+		if r == nil || r.asked {
 			continue
 		}
 		if wait := r.since.Add(answerWithin).Sub(now); wait > 0 {

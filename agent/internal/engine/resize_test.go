@@ -50,9 +50,7 @@ func TestAResizeDuringSynchronize(t *testing.T) {
 	e.Resize("a", func(c *policy.Container) { c.Request, c.Limit = 2000, 2000 })
 	a.Seen = policy.Pin{CPUs: cpuset.Range(0, 3), Memory: cpuset.Of(0)}
 	e.Synchronize([]Arrival{a}, map[string][]string{"pod-a": {"a"}})
-	if r.tries("a") != 0 {
-		t.Error("told what it has already")
-	}
+	eventually(t, "it is not set once more: what failed may have been done in part", func() bool { return r.tries("a") == 1 })
 	e.Resized("a", true)
-	eventually(t, "the runtime was not asked again", func() bool { return r.tries("a") == 1 })
+	eventually(t, "the runtime was not asked again", func() bool { return r.tries("a") == 2 })
 }

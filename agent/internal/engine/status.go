@@ -17,6 +17,7 @@ type Counters struct {
 	Foreign     int    `json:"foreign"`  // containers that carried a cpuset already
 	Repaired    int    `json:"repaired"` // updates outside of a request
 	Refused     int    `json:"refused"`  // configurations
+	Lost        int    `json:"lost"`     // containers that were found without the CPUs that they were given
 	Annotations [4]int `json:"annotations"`
 }
 
@@ -38,6 +39,7 @@ type Seat struct {
 	Reason    string               `json:"reason,omitempty"`
 	Findings  []annotation.Finding `json:"findings,omitempty"`
 	Foreign   string               `json:"foreign,omitempty"` // the cpuset with which it came
+	Lost      string               `json:"lost,omitempty"`    // how what the kernel gives it differs from Pin
 }
 
 // PoolStatus is one pool and what is free in it.
@@ -74,7 +76,7 @@ func (e *Engine) Status() Status {
 	s := Status{
 		Passive: e.passive, Connected: e.updater != nil, Released: e.released, Others: e.others, Counters: e.counters,
 		Notes:   slices.Concat(e.badConfig, e.options.Notes, e.machine.Warnings),
-		Pending: len(e.pending("")) + len(e.unplaced),
+		Pending: len(e.pending("")) + len(e.unplaced()),
 	}
 	for i, room := range e.policy.Room(e.state) {
 		s.Pools = append(s.Pools, e.poolStatus(&e.policy.Tree.Pools[i], room))
@@ -82,19 +84,26 @@ func (e *Engine) Status() Status {
 	pins := e.policy.Pins(e.state)
 	for _, c := range e.state.InOrder() {
 		pin := pins[c.ID]
-		s.Seats = append(s.Seats, Seat{
+		seat := Seat{
 			ID: c.ID, Pod: c.PodName, Namespace: c.Namespace, Name: c.Name, PodUID: c.PodUID, Place: c.Placement, Pin: pin,
-			Nodes: e.nodes(c.ID), Reason: e.reasons[c.ID].Reason, Findings: e.said(c.ID, c.PodID), Foreign: e.foreign[c.ID],
-		})
+			Nodes: e.nodes(c.ID), Findings: e.said(c.ID, c.PodID),
+		}
+		if r := e.records[c.ID]; r != nil {
+			seat.Foreign, seat.Lost = r.foreign, r.lost
+			if r.decision != nil {
+				seat.Reason = r.decision.Reason
+			}
+		}
+		s.Seats = append(s.Seats, seat)
 	}
 	return s
 }
 
 // nodes returns the NUMA nodes on which a container is: those of the CPUs that the runtime has set, all where it has set none.
 func (e *Engine) nodes(id string) []int {
-	cpus := e.told[id].CPUs
-	if cpus.Empty() {
-		cpus = e.machine.Online
+	cpus := e.machine.Online
+	if r := e.records[id]; r != nil && !r.told.CPUs.Empty() {
+		cpus = r.told.CPUs
 	}
 	return e.machine.NodesOf(cpus).IDs()
 }
@@ -123,8 +132,10 @@ func (e *Engine) Explain(namespace, pod string) []policy.Decision {
 		if c.PodName != pod || (namespace != "" && c.Namespace != namespace) {
 			continue
 		}
-		d, ok := e.reasons[c.ID]
-		if !ok || len(d.Candidates) == 0 {
+		var d policy.Decision
+		if r := e.records[c.ID]; r != nil && r.decision != nil && len(r.decision.Candidates) > 0 {
+			d = *r.decision
+		} else {
 			d = e.policy.Explain(e.state, c.Container)
 		}
 		d.ID, d.Place, d.Pin = c.Namespace+"/"+c.PodName+"/"+c.Name, c.Placement, e.policy.PinOf(e.state, c.ID)

@@ -8,64 +8,47 @@ import (
 )
 
 // Synchronize takes over what a runtime says is running: it knows best who is there, we know where each was put. Who was
-// there before keeps its place, who came meanwhile is placed, who went is taken off. It returns what has to change, if that
-// can ride on the answer.
+// there before keeps its place, who came meanwhile is placed, who went is taken off, and who was started again in its pod has
+// the place of its predecessor. It returns what has to change, if that can ride on the answer.
 //
 // The pods are the names of their containers, ended ones too, by id.
 func (e *Engine) Synchronize(running []Arrival, pods map[string][]string) (changes []policy.Change) {
 	e.guard("synchronize", nil, func() {
+		e.look()
 		known := e.state
 		next := policy.State{Placed: map[string]*policy.Placed{}, Gone: map[string]policy.Placement{}, Next: known.Next}
-		told, pins, resizing := e.told, e.policy.Pins(known), e.resizing
-		e.told, e.resizing = map[string]policy.Pin{}, map[string]*resize{}
-		for i := range running {
-			a := &running[i]
-			e.read(a)
-			e.told[a.ID] = a.Seen
-			ours, ok := told[a.ID]
-			if !ok {
-				ours = pins[a.ID] // what the agent told it before it was started again
-			}
-			if !a.Seen.Empty() && !a.Seen.Equal(ours) {
-				if e.isForeign(a) {
-					e.leaveAlone(a)
-				}
-				if len(e.others) > 0 && (e.passive != "" || e.released) {
-					e.theirs[a.ID] = true
-				}
-			}
-			if resizing[a.ID] != nil {
-				e.unsure(a.ID) // runc leaves in the cgroup what it wrote before it failed
-			}
-			placed := &policy.Placed{Container: a.Container}
-			if was, ok := known.Placed[a.ID]; ok {
-				if r := resizing[a.ID]; r != nil && r.refused(&a.Container) {
-					was = r.was
-				}
-				placed.Placement, placed.Order = was.Placement, was.Order
-				placed.Leaving = cpuset.Set{} // the runtime has told what became of a resize
-				if was.KeepCPUs && !a.KeepCPUs {
-					e.leaveAlone(a) // left alone then, left alone now
-					placed.KeepCPUs, placed.KeepMemory = true, true
-				}
-			} else {
-				placed.Order = next.Next
-				next.Next++
-				if !a.Seen.CPUs.Empty() {
-					placed.Placement = e.policy.Guess(a.Container, a.Seen)
-				}
-			}
-			next.Placed[a.ID] = placed
+		before := e.records
+		e.records = map[string]*record{}
+		ended := map[string]*policy.Placed{} // by pod and name
+		for _, c := range known.Placed {
+			ended[c.PodID+"/"+c.Name] = c
 		}
-		for id, c := range known.Placed {
-			if _, there := pods[c.PodID]; there && next.Placed[id] == nil && c.Short == "" {
-				next.Gone[c.PodID+"/"+c.Name] = c.Placement // it stopped while we were away, and may come back
+		for i := range running {
+			if c := known.Placed[running[i].ID]; c != nil && ended[c.PodID+"/"+c.Name] == c {
+				delete(ended, c.PodID+"/"+c.Name)
 			}
 		}
 		for key, gone := range known.Gone {
 			next.Gone[key] = gone
 		}
-		e.state = e.reconcile(next)
+		for i := range running {
+			a := &running[i]
+			placed := e.meetAgain(a, before[a.ID], known, next, ended)
+			if placed.Order == next.Next {
+				next.Next++
+			}
+			next.Placed[a.ID] = placed
+		}
+		for key, c := range ended {
+			if _, there := pods[c.PodID]; there && c.Short == "" && c.Kind != policy.Unpinned {
+				next.Gone[key] = c.Placement // it stopped while we were away, and may come back
+			}
+		}
+		e.state = next
+		if e.hold == "" {
+			e.state = e.policy.Reconcile(next)
+		}
+		e.unproven = nil
 		for pod := range podsOf(e.state) {
 			if _, there := pods[pod]; !there {
 				e.state = e.policy.ForgetPod(e.state, pod)
@@ -78,24 +61,69 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string][]string) (chang
 				delete(e.missing, pod)
 			}
 		}
-		for id := range known.Placed {
-			if e.state.Placed[id] == nil {
-				e.forget(id)
-			}
-		}
-		clear(e.refused)
 		changes = e.tell("")
+		e.examineAll()
 		e.counters.Repaired += len(changes)
 		e.log.Info("synchronized", "containers", len(running), "pods", len(pods), "changes", len(changes))
 	})
 	return changes
 }
 
+// meetAgain says where a container that is running is, as far as that is known: by the books, by its predecessor's place, or
+// by the pin that it carries. The lock is held.
+func (e *Engine) meetAgain(a *Arrival, r *record, known, next policy.State, ended map[string]*policy.Placed) *policy.Placed {
+	if r == nil {
+		r = &record{}
+	}
+	e.records[a.ID] = r
+	e.read(a)
+	was := known.Placed[a.ID]
+	resize := r.resize
+	doubted := r.doubt != nil && r.told.Empty() // the kernel does not follow: it is told again, whatever the runtime believes
+	e.recognize(a, r)
+	if was != nil && was.KeepCPUs && !a.KeepCPUs { // left alone then, left alone now
+		seen := a.Seen
+		if seen.Empty() {
+			seen = was.Given
+		}
+		a.KeepCPUs, a.KeepMemory, a.Given = true, true, seen
+		r.foreign, r.ours = seen.String(), false
+	}
+	r.told, r.known, r.resize, r.refusal, r.unplaced, r.cgroup = a.Seen, true, nil, nil, nil, a.Cgroup
+	if resize != nil || doubted {
+		e.unsure(a.ID) // runc leaves in the cgroup what it wrote before it failed
+	}
+	key := a.PodID + "/" + a.Name
+	gone, stopped := next.Gone[key]
+	delete(next.Gone, key)
+	placed := &policy.Placed{Container: a.Container, Order: next.Next}
+	switch {
+	case was != nil:
+		if resize != nil && resize.refused(&a.Container) {
+			was = resize.was
+		}
+		placed.Placement, placed.Order = was.Placement, was.Order
+		placed.Leaving = cpuset.Set{} // the runtime has told what became of a resize
+	case r.ours && !a.Seen.CPUs.Empty():
+		placed.Placement = e.policy.Guess(a.Container, a.Seen)
+	case ended[key] != nil:
+		placed.Placement, placed.Order = ended[key].Placement, ended[key].Order
+		delete(ended, key)
+	case stopped:
+		placed.Placement = gone
+	case !a.Seen.CPUs.Empty() && !a.KeepCPUs:
+		placed.Placement = e.policy.Guess(a.Container, a.Seen)
+	}
+	return placed
+}
+
 // podsOf lists the pods of which places are remembered.
 func podsOf(s policy.State) map[string]bool {
 	pods := map[string]bool{}
 	for key := range s.Gone {
-		pods[key[:strings.LastIndexByte(key, '/')]] = true
+		if at := strings.LastIndexByte(key, '/'); at >= 0 {
+			pods[key[:at]] = true
+		}
 	}
 	return pods
 }

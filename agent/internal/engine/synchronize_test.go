@@ -9,6 +9,7 @@ import (
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/others"
 	"proxima.io/agent/internal/policy"
+	"proxima.io/agent/internal/state"
 )
 
 func TestAThousandContainersInSynchronize(t *testing.T) {
@@ -44,17 +45,15 @@ func TestWhatMustChangeRidesOnTheAnswerToSynchronize(t *testing.T) {
 }
 
 func TestSynchronizeKnowsThemAgain(t *testing.T) {
-	var saved policy.State
+	var saved state.Saved
 	e, _ := start(t, "cores=8", Settings{})
 	e.Create(arrival("first", policy.Guaranteed, 2000))
 	e.Create(arrival("second", policy.Guaranteed, 2000))
-	e.mu.Lock()
-	saved = e.state
-	e.mu.Unlock()
+	saved = savedOf(e)
 	// With the saved state: the first is gone, the second keeps its CPUs although the first two are free.
 	second := arrival("second", policy.Guaranteed, 2000)
 	second.Seen = policy.Pin{CPUs: cpuset.Of(2, 3), Memory: cpuset.Of(0)}
-	for name, state := range map[string]policy.State{"with the state": saved, "without": {}} {
+	for name, state := range map[string]state.Saved{"with the state": saved, "without": {}} {
 		again, r := start(t, "cores=8", Settings{State: state})
 		again.Synchronize([]Arrival{second, arrival("new", "Burstable", 100)}, map[string][]string{"pod-second": nil, "pod-new": nil})
 		eventually(t, name+": the newcomer was not pinned", func() bool { return r.has("new") == "0-1,4-7" })
@@ -85,10 +84,13 @@ func TestARestartMovesNobody(t *testing.T) {
 			e.Create(a)
 		}
 		e.Stop("x") // who came after it would now be placed elsewhere
-		saved, pins := e.state, e.policy.Pins(e.state)
+		saved := savedOf(e)
+		e.mu.Lock()
+		pins := e.policy.Pins(e.state)
+		e.mu.Unlock()
 		var running []Arrival
 		present := map[string][]string{}
-		for _, c := range saved.InOrder() {
+		for _, c := range saved.State.InOrder() {
 			running = append(running, Arrival{Container: c.Container, Seen: pins[c.ID]})
 			present[c.PodID] = nil
 		}
@@ -104,8 +106,8 @@ func TestARestartMovesNobody(t *testing.T) {
 			if err := again.Configure(o, nil); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range saved.InOrder() {
-				if pin := again.policy.PinOf(again.state, c.ID); !pin.Equal(pins[c.ID]) || r.has(c.ID) != "" {
+			for _, c := range saved.State.InOrder() {
+				if pin := pinOf(again, c.ID); !pin.Equal(pins[c.ID]) || r.has(c.ID) != "" {
 					t.Errorf("%s, %s: %s was on %s, is on %s, told %q", name, when, c.ID, pins[c.ID], pin, r.has(c.ID))
 				}
 			}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,9 +14,32 @@ import (
 	"time"
 )
 
-// A machine that hangs is stopped after this much time of processors, of which it needs less than half: how long that takes
-// is a matter of who else wants them. The test in it has a limit by the clock, and then shows what it waits for.
+// Options are how a machine is emulated.
+type Options struct {
+	// Words are told to the test in the machine; see Words.
+	Words []string
+	// Patience: a machine that hangs is stopped after this much time of processors, of which it needs less than half: how long
+	// that takes is a matter of who else wants them. The test in it has a limit by the clock, and then shows what it waits for.
+	Patience time.Duration
+	// Version1 has version 1 of cgroups.
+	Version1 bool
+}
+
 const patience = 5 * time.Minute
+
+// Words are what the machine was told.
+func Words() []string {
+	line, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return nil
+	}
+	for _, word := range strings.Fields(string(line)) {
+		if words, ok := strings.CutPrefix(word, "proxima.words="); ok && words != "" {
+			return strings.Split(words, ",")
+		}
+	}
+	return nil
+}
 
 // guest is set in the emulated machine.
 const guest = "PROXIMA_AGENT_GUEST"
@@ -46,22 +70,32 @@ mkdir -p /proc /sys /dev /run /tmp
 mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev
-mount -t cgroup2 none /sys/fs/cgroup
+if grep -q proxima.version1 /proc/cmdline; then
+	mount -t tmpfs none /sys/fs/cgroup
+	for c in cpuset cpu cpuacct memory devices freezer pids; do
+		mkdir /sys/fs/cgroup/$c
+		mount -t cgroup -o $c none /sys/fs/cgroup/$c
+	done
+	echo 1 >/sys/fs/cgroup/cpuset/cgroup.clone_children
+else
+	mount -t cgroup2 none /sys/fs/cgroup
+fi
 mount -t tmpfs none /run
 mount -t tmpfs none /tmp
 mkdir /dev/shm
 mount -t tmpfs none /dev/shm
 ip link set lo up
 cd /agent/cmd/proxima-agent
-./agent.test -test.v -test.timeout 12m -test.run "$(sed 's/.*proxima.test=\([^ ]*\).*/\1/' /proc/cmdline)"
+./agent.test -test.v -test.timeout 80m -test.run "$(sed 's/.*proxima.test=\([^ ]*\).*/\1/' /proc/cmdline)"
 poweroff -f
 `
 
 // Emulate runs a test of the calling package in an emulated machine and returns what it printed. The machine has
 // containerd 1.7, runc and the packages that the other lanes have.
-func Emulate(t *testing.T, test string) string {
+func Emulate(t *testing.T, test string, how Options) string {
 	t.Helper()
 	prepare(t)
+	how.Patience = cmp.Or(how.Patience, patience)
 	root := t.TempDir()
 	build := exec.Command("go", "test", "-c", "-o", root+"/agent/cmd/proxima-agent/agent.test", ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -78,7 +112,7 @@ func Emulate(t *testing.T, test string) string {
 		}
 		must(t, exec.Command("cp", "-aT", from, to))
 	}
-	for path, text := range map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "",
+	for path, text := range map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "", cache + "/2.1/none": "", cache + "/arm64/none": "",
 		"/etc/passwd": "root:x:0:0::/:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n", "/etc/resolv.conf": ""} {
 		path = filepath.Join(root, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -93,13 +127,16 @@ func Emulate(t *testing.T, test string) string {
 	}
 	image := filepath.Join(t.TempDir(), "initramfs")
 	must(t, exec.Command("sh", "-c", `cd "$1" && find . | "$2" cpio -o -H newc >"$3"`, "sh", root, in+"busybox/bin/busybox", image))
-	boot := slices.Concat(machine, []string{"-kernel", in + "vmlinuz", "-initrd", image,
-		"-append", "console=ttyS0 loglevel=5 panic=-1 proxima.test=" + test})
-	printed, hangs := emulate(t, boot)
+	line := "console=ttyS0 loglevel=5 panic=-1 proxima.test=" + test + " proxima.words=" + strings.Join(how.Words, ",")
+	if how.Version1 {
+		line += " proxima.version1"
+	}
+	boot := slices.Concat(machine, []string{"-kernel", in + "vmlinuz", "-initrd", image, "-append", line})
+	printed, hangs := emulate(t, boot, how.Patience)
 	if hangs {
 		// Once in dozens of runs the emulator itself spins and prints nothing more.
 		t.Logf("the emulated machine hangs, and is started again; it has printed:\n%s", printed)
-		printed, hangs = emulate(t, boot)
+		printed, hangs = emulate(t, boot, how.Patience)
 	}
 	if hangs {
 		t.Fatalf("the emulated machine hangs; it has printed:\n%s", printed)
@@ -108,7 +145,7 @@ func Emulate(t *testing.T, test string) string {
 }
 
 // emulate returns what the machine prints until it is off, or hangs.
-func emulate(t *testing.T, boot []string) (printed string, hangs bool) {
+func emulate(t *testing.T, boot []string, patience time.Duration) (printed string, hangs bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

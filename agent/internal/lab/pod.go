@@ -46,11 +46,13 @@ func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod 
 		p.config = sub(p.config, 7, raw.Message(nil).With(key, 1).With(value, 2))
 	}
 	p.config = p.config.With(p.logs, 3)
-	hostNetwork := sub(nil, 1, num(num(nil, 1, 2), 3, 2)) // network and IPC of the node
-	p.config = sub(p.config, 8, sub(raw.Message(nil).With(p.parent, 1), 2, hostNetwork))
+	p.config = sub(p.config, 8, sub(raw.Message(nil).With(p.parent, 1), 2, sub(nil, 1, namespaces())))
 	p.ID = c.Call("RunPodSandbox", sub(nil, 1, p.config)).Text(1)
 	return p
 }
+
+// namespaces are network and IPC of the node, and processes of each container's own, as is kubelet's default.
+func namespaces() raw.Message { return num(num(num(nil, 1, 2), 2, 1), 3, 2) }
 
 // Container is what a container is made from.
 type Container struct {
@@ -116,7 +118,7 @@ func (p *Pod) request(c Container) raw.Message {
 	}
 	config = sub(config, 9, raw.Message(nil).With("io.kubernetes.container.name", 1).With(c.Name, 2))
 	config = config.With(c.Name+".log", 11)
-	security := raw.Message(nil)
+	security := sub(nil, 3, namespaces())
 	if c.ReadOnly {
 		security = num(security, 7, 1)
 	}
@@ -187,7 +189,12 @@ func (p *Pod) cgroup(id, file string) (string, error) {
 }
 
 // cgroup is the directory of all pods of this process, in every hierarchy.
-func cgroup() string { return fmt.Sprintf("kubepods-lab%d", os.Getpid()) }
+func cgroup() string {
+	if InGuest() {
+		return "kubepods" // nobody else is there, and the agent knows it by that name
+	}
+	return fmt.Sprintf("kubepods-lab%d", os.Getpid())
+}
 
 // removeCgroups removes the directories that runc leaves to kubelet. A directory goes only when it is empty, children first.
 func removeCgroups() {
@@ -207,4 +214,17 @@ func removeCgroups() {
 			_ = os.Remove(dir) // what is still in use stays
 		}
 	}
+}
+
+// Exec runs a command in a container, and returns what it printed.
+func (p *Pod) Exec(id string, command []string) (string, error) {
+	request := raw.Message(nil).With(id, 1)
+	for _, word := range command {
+		request = protowire.AppendString(protowire.AppendTag(request, 2, protowire.BytesType), word)
+	}
+	reply, err := p.client.Try("ExecSync", request)
+	if err == nil && reply.Number(3) != 0 {
+		err = fmt.Errorf("%v: exit code %d: %s", command, reply.Number(3), reply.Text(2))
+	}
+	return reply.Text(1), err
 }

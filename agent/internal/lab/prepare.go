@@ -30,3 +30,14 @@ func prepare(t testing.TB) {
 		t.Skipf("skipped: what it needs could not be fetched: %v\n%s", err, out)
 	}
 }
+
+// ARM64 returns a program that runs those of arm64, or skips the test.
+func ARM64(t testing.TB) string {
+	t.Helper()
+	prepare(t)
+	emulator := filepath.Join(cache, "arm64/qemu-aarch64-static")
+	if _, err := os.Stat(emulator); err != nil {
+		t.Skipf("skipped: the emulator of arm64 could not be fetched: %v", err)
+	}
+	return emulator
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +37,13 @@ type Runtime struct {
 	NRI     string // socket
 }
 
-// Start starts containerd of a version (1.6 or 1.7). It skips the test, and says so, where it cannot: not root, no apt.
+// Start starts containerd of a version (1.6, 1.7 or 2.1). It skips the test, and says so, where it cannot: not root, no apt.
 func Start(t testing.TB, version string) *Runtime {
 	t.Helper()
 	prepare(t)
+	if _, err := os.Stat(filepath.Join(cache, version, "usr/bin/containerd")); err != nil {
+		t.Skipf("skipped: containerd %s could not be fetched: %v", version, err)
+	}
 	dir, err := os.MkdirTemp("/run", "agent-lab-") // not t.TempDir: the path of a Unix socket must be short
 	if err != nil {
 		t.Skipf("skipped: %v", err)
@@ -77,10 +81,44 @@ state = "DIR/state"
   plugin_request_timeout = "PATIENCE"
 `
 
+// Containerd 2 has other sections.
+const config2 = `version = 3
+root = "DIR/root"
+state = "DIR/state"
+[grpc]
+  address = "DIR/c.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  disable_tcp_service = true
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "native"
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "IMAGE"
+[plugins."io.containerd.cri.v1.runtime"]
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  disable_hugetlb_controller = true
+  [plugins."io.containerd.cri.v1.runtime".containerd]
+    default_runtime_name = "runc"
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+      BinaryName = "CACHE/bin/runc"
+[plugins."io.containerd.nri.v1.nri"]
+  disable = false
+  socket_path = "DIR/nri/nri.sock"
+  plugin_path = "DIR/plugins"
+  plugin_config_path = "DIR/plugins.d"
+  plugin_request_timeout = "PATIENCE"
+`
+
 // Launch starts the process, for the first time or again after Kill. NRI's time-out is the default one.
 func (r *Runtime) Launch() {
 	r.t.Helper()
-	text := strings.NewReplacer("PATIENCE", waits(2*time.Second).String(), "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(config)
+	text := config
+	if strings.HasPrefix(r.version, "2") {
+		text = config2
+	}
+	text = strings.NewReplacer("PATIENCE", waits(2*time.Second).String(), "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(text)
 	if err := os.WriteFile(r.dir+"/config.toml", []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -150,6 +188,40 @@ func (r *Runtime) ImportRedis() {
 	r.importDirectory(RedisImage, "redis", []string{"/usr/bin/redis-server"})
 }
 
+// ImportRedisAnd makes an image known that has Redis, some of busybox's programs, and files besides. It returns the image's name.
+func (r *Runtime) ImportRedisAnd(files map[string]string, programs ...string) string {
+	r.t.Helper()
+	const name = "localhost/redis-and:1"
+	root := r.t.TempDir()
+	copied, err := exec.Command("cp", "-a", filepath.Join(cache, "redis")+"/.", root).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%v\n%s", err, copied)
+	}
+	busybox, err := os.ReadFile(filepath.Join(cache, "busybox/bin/busybox"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.MkdirAll(root+"/bin", 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, program := range programs {
+		if err := os.WriteFile(filepath.Join(root, "bin", program), busybox, 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	for path, text := range files {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	image, err := imageArchive(name, root, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.Import(image)
+	return name
+}
+
 func (r *Runtime) importDirectory(name, dir string, entrypoint []string) {
 	r.t.Helper()
 	archive, err := imageArchive(name, filepath.Join(cache, dir), entrypoint)
@@ -162,8 +234,11 @@ func (r *Runtime) importDirectory(name, dir string, entrypoint []string) {
 // Import makes an image known that is packed as `docker save` does.
 func (r *Runtime) Import(archive []byte) {
 	r.t.Helper()
-	ctr := exec.Command(filepath.Join(cache, r.version, "usr/bin/ctr"), "-a", r.CRI, "-n", "k8s.io",
-		"images", "import", "--snapshotter", "native", "-")
+	args := []string{"-a", r.CRI, "-n", "k8s.io", "images", "import", "--snapshotter", "native", "-"}
+	if strings.HasPrefix(r.version, "2") { // whose own way to unpack knows one snapshotter only
+		args = slices.Insert(args, len(args)-1, "--local")
+	}
+	ctr := exec.Command(filepath.Join(cache, r.version, "usr/bin/ctr"), args...)
 	ctr.Stdin = bytes.NewReader(archive)
 	if out, err := ctr.CombinedOutput(); err != nil {
 		r.t.Fatalf("image: %v\n%s", err, out)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 
+	"proxima.io/agent/internal/cgroup"
 	"proxima.io/agent/internal/engine"
 	"proxima.io/agent/internal/kube"
 	"proxima.io/agent/internal/policy"
@@ -18,6 +19,8 @@ func (d *Door) arrival(pod *api.PodSandbox, c *api.Container) engine.Arrival {
 	resources := d.resources(pod, c, c.GetLinux().GetResources())
 	resources.Fill(&a.Container, d.machine.Memory())
 	a.Seen = resources.Seen()
+	_, a.Marked = c.GetAnnotations()[engine.Mark]
+	a.Cgroup = cgroup.Of(c.GetLinux().GetCgroupsPath())
 	for _, device := range c.GetLinux().GetDevices() {
 		number := strconv.FormatInt(device.GetMajor(), 10) + ":" + strconv.FormatInt(device.GetMinor(), 10)
 		a.Uses = append(a.Uses, d.machine.DevicesOf(number)...)

@@ -71,6 +71,9 @@ func (d *Door) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 	if !pin.Memory.Empty() {
 		adjustment.SetLinuxCPUSetMems(pin.Memory.String())
 	}
+	if !pin.Empty() {
+		adjustment.AddAnnotation(engine.Mark, "")
+	}
 	return adjustment, riding(changes), nil
 }
 

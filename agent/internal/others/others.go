@@ -22,13 +22,16 @@ type Found struct {
 	Why  string `json:"why"` // how it was found, and what to do about it
 	// Leaves are the CPUs that it does not hand out; only known of kubelet.
 	Leaves *cpuset.Set `json:"leaves,omitempty"`
+	// MemoryOnly: it pins memory, and no CPUs.
+	MemoryOnly bool `json:"memoryOnly,omitempty"`
 }
 
 // Where they are known by, below the node's root.
 const (
-	kubeletState = "var/lib/kubelet/cpu_manager_state" // kubelet's record of its CPU manager
-	pluginDir    = "opt/nri/plugins"
-	nriPolicy    = "var/lib/nri-resource-policy/cache" // the state of nri-plugins' policies, which their charts run in a pod
+	kubeletState  = "cpu_manager_state"    // kubelet's record of its CPU manager, in its directory
+	kubeletMemory = "memory_manager_state" // and of its memory manager
+	pluginDir     = "opt/nri/plugins"
+	nriPolicy     = "var/lib/nri-resource-policy/cache" // the state of nri-plugins' policies, which their charts run in a pod
 )
 
 // criRMSockets are where CRI-RM listens; ours listens elsewhere even when it takes CRI-RM's place.
@@ -38,19 +41,25 @@ var criRMSockets = []string{"var/run/cri-resmgr/cri-resmgr.sock", "run/cri-resmg
 // and of one that is started as a pod only nriPolicy is known: what another has pinned is found container by container.
 var policyPlugins = []string{"topology-aware", "balloons", "cri-resource-manager", "koordlet", "dra-driver-cpu"}
 
-// Paths are the files whose change is worth another look.
-func Paths(root string) []string {
-	var paths []string
-	for _, path := range append([]string{kubeletState, pluginDir, nriPolicy}, criRMSockets...) {
+// Kubelet is where kubelet keeps its state, below the node's root, if it is not told another place.
+const Kubelet = "/var/lib/kubelet"
+
+// Paths are the files whose change is worth another look. kubelet is the directory where kubelet keeps its state.
+func Paths(root, kubelet string) []string {
+	paths := []string{filepath.Join(root, kubelet, kubeletState), filepath.Join(root, kubelet, kubeletMemory)}
+	for _, path := range append([]string{pluginDir, nriPolicy}, criRMSockets...) {
 		paths = append(paths, filepath.Join(root, path))
 	}
 	return paths
 }
 
 // Find looks below the node's root directory. ownSocket is the CRI socket that this agent itself listens on, if any.
-func Find(root, ownSocket string) []Found {
+func Find(root, kubelet, ownSocket string) []Found {
 	var found []Found
-	if f := kubelet(filepath.Join(root, kubeletState)); f != nil {
+	if f := cpuManager(filepath.Join(root, kubelet, kubeletState)); f != nil {
+		found = append(found, *f)
+	}
+	if f := memoryManager(filepath.Join(root, kubelet, kubeletMemory)); f != nil {
 		found = append(found, *f)
 	}
 	for _, socket := range criRMSockets {
@@ -95,7 +104,7 @@ func same(path, own string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-func kubelet(path string) *Found {
+func cpuManager(path string) *Found {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
@@ -115,4 +124,19 @@ func kubelet(path string) *Found {
 		f.Leaves = &leaves
 	}
 	return f
+}
+
+func memoryManager(path string) *Found {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var state struct {
+		PolicyName string `json:"policyName"`
+	}
+	if err := json.Unmarshal(text, &state); err != nil || !strings.EqualFold(state.PolicyName, "static") {
+		return nil
+	}
+	return &Found{Name: "kubelet's static memory manager", MemoryOnly: true,
+		Why: path + " says policyName " + state.PolicyName + "; turn that off, or set others: take-rest"}
 }

@@ -86,8 +86,18 @@ type request struct {
 	who    *Container
 	demand demand
 	pulls  map[int]int
-	// had is where the container was, if it comes back or is resized.
+	// had is where the container was, if it comes back, is resized or has to move.
 	had *Placement
+	// runs: it runs there, and its memory lies there.
+	runs bool
+}
+
+// memory returns the nodes on which the container's memory lies.
+func (r *request) memory() cpuset.Set {
+	if !r.runs {
+		return cpuset.Set{}
+	}
+	return r.had.Memory
 }
 
 // consider works out what a pool would give.
@@ -107,7 +117,7 @@ func (r *request) consider(at *pool.Pool) Candidate {
 	case Exclusive, Mixed:
 		r.exclusive(at, &c)
 	}
-	o := p.memoryOffer(l, at.ID, r.who)
+	o := p.memoryOffer(l, at.ID, r.who, r.memory())
 	c.MemFits, c.MemNodes = !o.wide, o.nodes.Len()
 	c.place.Memory, c.place.Bytes = o.nodes, o.bytes
 	if o.short {
@@ -134,7 +144,7 @@ func (r *request) exclusive(at *pool.Pool, c *Candidate) {
 		count: d.full, low: priority == "low", split: r.who.SplitCores, hideThreads: r.who.HideThreads.Or(false),
 	}
 	if r.had != nil {
-		how.keep = r.had.Exclusive
+		how.keep, how.used = r.had.own(), r.had.Exclusive
 	}
 	for _, isolated := range []bool{true, false} {
 		if isolated && !d.isolated {

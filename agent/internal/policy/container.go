@@ -20,6 +20,8 @@ type Container struct {
 	NoMemoryLimit bool `json:"noMemoryLimit,omitempty"`
 	// Uses names devices (as in topology.Device) that the runtime gives to the container.
 	Uses []string `json:"uses,omitempty"`
+	// Given is the pin that somebody else has set for a container which is therefore left alone.
+	Given Pin `json:"given,omitzero"`
 }
 
 // Kind is the kind of CPUs that a container has.

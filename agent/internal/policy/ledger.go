@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"cmp"
+	"slices"
+
 	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/pool"
 )
@@ -13,6 +16,7 @@ import (
 type ledger struct {
 	taken     cpuset.Set   // exclusive CPUs and their idle siblings, before and after a resize
 	held      cpuset.Set   // CPUs that stopped containers of other pods may come back for
+	foreign   cpuset.Set   // CPUs that others have given to containers which are left alone: nobody has them to himself here
 	shared    []cpuset.Set // left of the sharable ones
 	promised  []int        // thousandths of shared CPUs, in the pool and below
 	removable []int        // shared CPUs that can still become exclusive
@@ -31,9 +35,14 @@ type memoryPromise struct {
 func (p *Policy) ledger(s State, except string) *ledger {
 	n := len(p.Tree.Pools)
 	l := &ledger{promised: make([]int, n), sharers: make([]int, n), reserved: make([]int, n), shared: make([]cpuset.Set, n)}
+	var owners []*Placed // left alone, on CPUs of their own
 	for id, c := range s.Placed {
 		if id == except {
 			continue
+		}
+		l.foreign = l.foreign.Union(c.Foreign)
+		if c.Own {
+			owners = append(owners, c)
 		}
 		l.taken = l.taken.Union(c.Exclusive).Union(c.Idle).Union(c.Leaving)
 		l.promiseMemory(c.Placement.Memory, c.Bytes)
@@ -54,8 +63,25 @@ func (p *Policy) ledger(s State, except string) *ledger {
 	for i := range l.shared {
 		l.shared[i] = p.sharable[i].Minus(l.taken)
 	}
+	p.avoid(l, owners)
 	p.setRemovable(l)
 	return l
+}
+
+// avoid takes CPUs that containers which are left alone have to themselves out of the shared sets. They were not promised to
+// anybody by these books, so an owner's CPUs stay shared where the shared sets could not do without them.
+func (p *Policy) avoid(l *ledger, owners []*Placed) {
+	slices.SortFunc(owners, func(a, b *Placed) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) })
+	for _, c := range owners {
+		before := l.shared
+		l.shared = make([]cpuset.Set, len(before))
+		for i := range before {
+			l.shared[i] = before[i].Minus(c.Foreign)
+		}
+		if !p.sound(l) {
+			l.shared = before
+		}
+	}
 }
 
 // promiseMemory adds up by set of nodes: there are few different ones, however many containers.

@@ -16,11 +16,16 @@ type offer struct {
 
 // memoryOffer starts with the pool's own nodes and widens upwards until what is promised fits: a wider set costs latency, a
 // tight one that overflows costs a process.
-func (p *Policy) memoryOffer(l *ledger, id int, c *Container) offer {
+//
+// The nodes in keep, on which the container's memory lies already, stay: to take one away moves pages, and the runtime waits
+// for it.
+func (p *Policy) memoryOffer(l *ledger, id int, c *Container, keep cpuset.Set) offer {
 	kinds := c.memoryKinds()
-	own := p.ofKinds(p.Tree.Pools[id].Memory, kinds)
+	keep = keep.Intersect(p.allMemory)
+	own := p.ofKinds(p.Tree.Pools[id].Memory, kinds).Union(keep)
 	found := offer{nodes: p.allMemory, wide: true, short: c.Memory > 0}
 	try := func(nodes cpuset.Set) bool {
+		nodes = nodes.Union(keep)
 		fits := !nodes.Empty() && p.memoryFits(l, id, nodes, c.Memory)
 		if fits {
 			found = offer{nodes: nodes, bytes: c.Memory, wide: !nodes.Equal(own)}
@@ -57,6 +62,17 @@ func (p *Policy) memoryFits(l *ledger, id int, nodes cpuset.Set, bytes int64) bo
 		fits = fits && p.holds(l, a.Memory.Union(nodes), bytes)
 		return fits
 	})
+	return fits
+}
+
+// heldWherever tells whether the nodes, and the memory of every pool that has them all, can hold the bytes.
+func (p *Policy) heldWherever(l *ledger, nodes cpuset.Set, bytes int64) bool {
+	fits := p.holds(l, nodes, bytes) && p.holds(l, p.allMemory, bytes)
+	for i := range p.Tree.Pools {
+		if memory := p.Tree.Pools[i].Memory; nodes.Within(memory) {
+			fits = fits && p.holds(l, memory, bytes)
+		}
+	}
 	return fits
 }
 

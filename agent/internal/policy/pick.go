@@ -13,10 +13,11 @@ type cut struct {
 	count       int
 	isolated    bool       // of the kernel-isolated CPUs, else of the shared ones
 	spareHeld   bool       // leave alone what stopped containers may come back for
-	hideThreads bool       // one CPU a core, its siblings idle
+	hideThreads bool       // use one CPU of each core, and leave the others that it gets there idle
 	split       bool       // single threads will do
 	low         bool       // efficiency cores first, else performance cores
 	keep        cpuset.Set // CPUs to take first: those the container has or had
+	used        cpuset.Set // of these, those that it does not leave idle
 }
 
 // picked is the outcome of a cut.
@@ -32,7 +33,6 @@ type picker struct {
 	budget   []int // CPUs that each pool can still lose; nil for isolated CPUs, which nobody shares
 	cut      cut
 	got      []int
-	idle     []int
 	splits   int
 	scratch  []int
 }
@@ -45,6 +45,7 @@ func (p *Policy) pick(l *ledger, id int, c cut) (picked, bool) {
 	} else {
 		k.eligible, k.budget = l.shared[id], slices.Clone(l.removable)
 	}
+	k.eligible = k.eligible.Minus(l.foreign.Minus(c.keep)) // whom others join on its own CPUs does not lose them for it
 	if c.spareHeld {
 		k.eligible = k.eligible.Minus(l.held)
 	}
@@ -55,27 +56,41 @@ func (p *Policy) pick(l *ledger, id int, c cut) (picked, bool) {
 	if len(k.got) < c.count {
 		return picked{}, false
 	}
-	return picked{cpuset.Of(k.got...), cpuset.Of(k.idle...), k.splits}, true
+	got := cpuset.Of(k.got...)
+	idle := cpuset.Set{}
+	if c.hideThreads {
+		idle = k.hidden(p.cores[id], got)
+	}
+	return picked{got.Minus(idle), idle, k.splits}, true
+}
+
+// hidden returns what a container has of each core beyond one CPU, which is the one that it has used already if there is one.
+func (k *picker) hidden(cores []*core, got cpuset.Set) cpuset.Set {
+	var idle []int
+	for _, c := range cores {
+		mine := intersect(c.cpus, got)
+		if len(mine) < 2 {
+			continue
+		}
+		used := max(0, slices.IndexFunc(mine, k.cut.used.Has))
+		idle = append(idle, slices.Delete(mine, used, used+1)...)
+	}
+	return cpuset.Of(idle...)
 }
 
 func (k *picker) run(id int) {
-	if kept := k.cut.keep.Intersect(k.eligible); !k.cut.hideThreads && kept.Len() >= k.cut.count {
+	if kept := k.cut.keep.Intersect(k.eligible); kept.Len() >= k.cut.count {
 		k.eligible = kept // it shrinks: keep some of its own
-	} else if !k.cut.hideThreads && !kept.Empty() {
+	} else if !kept.Empty() {
 		for _, c := range k.policy.cores[id] {
 			k.take(c, intersect(c.cpus, kept))
 		}
 	}
 	cores := k.ordered(id)
-	switch {
-	case k.cut.hideThreads:
-		k.oneThreadEach(cores)
-	case k.cut.split:
-		k.threads(cores)
-	default:
+	if !k.cut.split {
 		k.wholeCores(cores)
-		k.threads(cores)
 	}
+	k.threads(cores)
 }
 
 func (k *picker) missing() int { return k.cut.count - len(k.got) }
@@ -157,20 +172,6 @@ func (k *picker) threads(cores []*core) {
 				}
 			}
 		}
-	}
-}
-
-func (k *picker) oneThreadEach(cores []*core) {
-	for _, c := range cores {
-		if k.missing() == 0 {
-			return
-		}
-		free := k.free(c)
-		if len(free) < len(c.cpus) || !k.afford(c, len(free)) {
-			continue
-		}
-		k.got = append(k.got, free[0])
-		k.idle = append(k.idle, free[1:]...)
 	}
 }
 

@@ -25,19 +25,23 @@ func (p *Policy) Place(s State, c Container) (State, Decision) {
 	if _, resized := s.Placed[c.ID]; resized {
 		books = p.ledger(s, c.ID)
 	}
-	next, d := p.place(s, c, books)
+	next, d := p.place(s, c, books, nil)
 	is := p.ledger(next, "")
 	d.Pin, d.Changes = p.pin(is, next.Placed[c.ID]), p.changes(s, next, was, is, c.ID)
 	return next, d
 }
 
-// place does it with the books of the state without the container.
-func (p *Policy) place(s State, c Container, books *ledger) (State, Decision) {
+// place does it with the books of the state without the container. was is where the container runs, if that is not in the
+// state.
+func (p *Policy) place(s State, c Container, books *ledger, was *Placement) (State, Decision) {
 	next := s.clone()
 	r := &request{policy: p, ledger: books, who: &c, demand: p.demand(&c)}
 	key, order := goneKey(c.PodID, c.Name), s.Next
 	if old, ok := s.Placed[c.ID]; ok {
-		r.had, order = &old.Placement, old.Order
+		r.had, r.runs, order = &old.Placement, true, old.Order
+	} else if was != nil {
+		r.had, r.runs = was, true
+		next.Next++
 	} else {
 		next.Next++
 		if gone, ok := s.Gone[key]; ok {
@@ -76,10 +80,12 @@ func (s State) predecessor(c *Container) *Placed {
 // decide tries the place that the container had, then every pool, then less than it is due.
 func (r *request) decide(s State) Decision {
 	if r.demand.kind == Unpinned {
-		place := Placement{Pool: r.policy.Tree.Top().Name, Kind: Unpinned}
-		return Decision{Place: place, Reason: "its annotations ask to be left alone"}
+		return r.unpinned()
 	}
 	if d, ok := r.asBefore(); ok {
+		return d
+	}
+	if d, ok := r.near(); ok {
 		return d
 	}
 	r.pulls = r.policy.pulls(s, r.who)
@@ -98,21 +104,83 @@ func (r *request) decide(s State) Decision {
 	return r.noted(d)
 }
 
+// unpinned leaves a container as it is. What somebody else has given it is off the books for others.
+func (r *request) unpinned() Decision {
+	p, c := r.policy, r.who
+	d := Decision{Place: Placement{Pool: p.Tree.Top().Name, Kind: Unpinned}, Reason: "its annotations ask to be left alone"}
+	if c.Given.Empty() {
+		return d
+	}
+	d.Reason = "somebody else has pinned it"
+	d.Place.Foreign = c.Given.CPUs
+	d.Place.Own = c.QOS == Guaranteed && c.Request > 0 && 1000*c.Given.CPUs.Len() == c.Request
+	if nodes := c.Given.Memory.Intersect(p.allMemory); !nodes.Empty() && p.heldWherever(r.ledger, nodes, c.Memory) {
+		d.Place.Memory, d.Place.Bytes = nodes, c.Memory
+	}
+	return d
+}
+
 // asBefore gives back the place it had: the same pool, and of its CPUs all that it is still due.
 func (r *request) asBefore() (Decision, bool) {
 	if r.had == nil || r.had.Kind != r.demand.kind || r.had.Short != "" {
 		return Decision{}, false
 	}
-	at := r.policy.Tree.Named(r.had.Pool)
-	if at == nil || r.had.Exclusive.Meets(r.ledger.taken) {
+	at := r.home()
+	had := r.had.own()
+	if at == nil || had.Meets(r.ledger.taken) {
 		return Decision{}, false
 	}
 	c := r.consider(at)
-	kept := c.place.Exclusive.Within(r.had.Exclusive) || r.had.Exclusive.Within(c.place.Exclusive)
+	kept := c.place.own().Within(had) || had.Within(c.place.own())
 	if !c.Fits || !kept {
 		return Decision{}, false
 	}
 	return r.noted(Decision{Place: c.place, Reason: "it keeps its place in " + at.Name}), true
+}
+
+// home is the pool where the container was. CPUs come and go, and with them the pools that say something new: of one that is
+// there no more, the smallest pool with what is left of its CPUs, else of its memory, takes the place.
+func (r *request) home() *pool.Pool {
+	p := r.policy
+	if at := p.Tree.Named(r.had.Pool); at != nil {
+		return at
+	}
+	if !r.runs {
+		return nil
+	}
+	if rest := r.had.own().Intersect(p.Available); !rest.Empty() {
+		return p.Tree.Smallest(rest)
+	}
+	var home *pool.Pool
+	for i := range p.Tree.Pools {
+		at := &p.Tree.Pools[i]
+		if !r.had.Memory.Empty() && r.had.Memory.Within(at.Memory) && (home == nil || at.Depth > home.Depth) {
+			home = at
+		}
+	}
+	return home
+}
+
+// near finds the least movement for a container that runs and cannot stay as it is: it keeps what it still can have of its
+// CPUs, and gets the others in its pool or in the smallest pool around that has them.
+func (r *request) near() (Decision, bool) {
+	if r.had == nil || !r.runs || r.had.Kind != r.demand.kind || r.had.Short != "" {
+		return Decision{}, false
+	}
+	at := r.home()
+	if at == nil {
+		return Decision{}, false
+	}
+	stays := r.had.own().Intersect(r.policy.Available).Minus(r.policy.Options.Reserved).Minus(r.ledger.taken)
+	found, ok := Decision{}, false
+	r.policy.Tree.Ancestors(at.ID, func(a *pool.Pool) bool {
+		c := r.consider(a)
+		if ok = c.Fits && (stays.Within(c.place.own()) || c.place.own().Within(stays)); ok {
+			found = r.noted(Decision{Place: c.place, Reason: "it moves as little as it can, to " + a.Name})
+		}
+		return !ok
+	})
+	return found, ok
 }
 
 func (r *request) best() (Decision, bool) {
@@ -158,7 +226,7 @@ func (r *request) leftovers(due demand, d Decision) Decision {
 		d.Reason = d.Place.Short
 		return d
 	}
-	o := p.memoryOffer(r.ledger, top.ID, r.who)
+	o := p.memoryOffer(r.ledger, top.ID, r.who, r.memory())
 	d.Place = Placement{
 		Pool: top.Name, Kind: Shared, Memory: o.nodes, Bytes: o.bytes, Milli: max(0, min(r.demand.milli, p.freeShared(r.ledger, top.ID))),
 		Short: fmt.Sprintf("due %s %s CPUs, promised %s", thousandths(1000*due.full+due.milli), due.kind,
@@ -206,7 +274,7 @@ func (p *Policy) Room(s State) []Room {
 	rooms := make([]Room, len(p.Tree.Pools))
 	for i := range rooms {
 		at := &p.Tree.Pools[i]
-		rooms[i] = Room{Exclusive: l.removable[i], Milli: max(0, p.freeShared(l, i)), Bytes: max(0, p.left(l, at.Memory))}
+		rooms[i] = Room{Exclusive: min(l.removable[i], l.shared[i].Minus(l.foreign).Len()), Milli: max(0, p.freeShared(l, i)), Bytes: max(0, p.left(l, at.Memory))}
 		p.Tree.Ancestors(i, func(a *pool.Pool) bool {
 			rooms[i].Exclusive = min(rooms[i].Exclusive, l.removable[a.ID])
 			return true

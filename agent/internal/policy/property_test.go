@@ -129,8 +129,8 @@ func check(t *testing.T, p *Policy, s State) {
 			t.Fatalf("%s has CPUs %s, of which %s are somebody else's", c.ID, own, own.Intersect(taken))
 		}
 		taken = taken.Union(own)
-		if c.Short == "" && (c.Kind == Exclusive || c.Kind == Mixed) && c.Exclusive.Len() != c.Request/1000 {
-			t.Fatalf("%s asked for %d thousandths and has %s", c.ID, c.Request, c.Exclusive)
+		if c.Short == "" && (c.Kind == Exclusive || c.Kind == Mixed) && c.own().Len() != c.Request/1000 {
+			t.Fatalf("%s asked for %d thousandths and has %s", c.ID, c.Request, c.own())
 		}
 		if own = c.Exclusive.Union(c.Idle); !own.Within(p.Available.Minus(p.Options.Reserved)) {
 			t.Fatalf("%s has CPUs %s that are not to be had", c.ID, own)
@@ -181,7 +181,7 @@ func checkHopeless(t *testing.T, p *Policy, s State) {
 		if c.Short == "" || !p.hopeless(p.ledger(s, ""), c) {
 			continue
 		}
-		if _, d := p.place(s, c.Container, p.ledger(s, c.ID)); d.Place.Short == "" {
+		if _, d := p.place(s, c.Container, p.ledger(s, c.ID), nil); d.Place.Short == "" {
 			t.Fatalf("%s was given up, and could have %s", asJSON(t, c), asJSON(t, d.Place))
 		}
 	}

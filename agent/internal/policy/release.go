@@ -47,7 +47,7 @@ func (p *Policy) retry(s State) State {
 		if c.Short == "" || p.hopeless(books, c) {
 			continue
 		}
-		if next, d := p.place(s, c.Container, p.ledger(s, c.ID)); d.Place.Short == "" {
+		if next, d := p.place(s, c.Container, p.ledger(s, c.ID), nil); d.Place.Short == "" {
 			s = next
 			books = p.ledger(s, "")
 		}

@@ -12,7 +12,7 @@ func (p *Policy) Resize(s State, c Container) (State, Decision) {
 	if !ok {
 		return p.Place(s, c)
 	}
-	next, d := p.place(s, c, p.ledger(s, c.ID))
+	next, d := p.place(s, c, p.ledger(s, c.ID), nil)
 	d.Place.Leaving = old.Exclusive.Union(old.Idle).Union(old.Leaving).Minus(d.Place.Exclusive).Minus(d.Place.Idle)
 	next.Placed[c.ID] = &Placed{Container: c, Placement: d.Place, Order: old.Order}
 	was, is := p.ledger(s, ""), p.ledger(next, "")

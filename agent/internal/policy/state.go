@@ -17,6 +17,10 @@ type Placement struct {
 	// Leaving are CPUs that it had to itself before a resize which the runtime has yet to take; nobody else gets them until
 	// then.
 	Leaving cpuset.Set `json:"leaving,omitzero"`
+	// Foreign are the CPUs that somebody else has given a container which is left alone. None of them becomes exclusive, and
+	// where they are its own (Own), the shared sets avoid them as far as they can.
+	Foreign cpuset.Set `json:"foreign,omitzero"`
+	Own     bool       `json:"own,omitempty"`
 	Milli   int        `json:"milli"`  // thousandths promised of the pool's shared or reserved CPUs
 	Memory  cpuset.Set `json:"memory"` // nodes
 	Bytes   int64      `json:"bytes"`  // promised on them
@@ -24,6 +28,9 @@ type Placement struct {
 	// something is given back.
 	Short string `json:"short,omitempty"`
 }
+
+// own are the CPUs that nobody else has.
+func (p *Placement) own() cpuset.Set { return p.Exclusive.Union(p.Idle) }
 
 // Placed is a container with its place. It never changes: a new place is a new Placed.
 type Placed struct {

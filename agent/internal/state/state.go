@@ -9,19 +9,31 @@ import (
 	"os"
 	"path/filepath"
 
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/policy"
 )
 
 // version is raised when an older agent could misread the file.
 const version = 1
 
+// Saved is what an agent knows when it is started again.
+type Saved struct {
+	State policy.State `json:"state"`
+	// Told is what the runtime was told, of the containers that the agent has pinned: these and no others are its own. nil is
+	// a file of an agent that did not keep it.
+	Told map[string]policy.Pin `json:"told"`
+	// Available and Reserved are what the configuration's amounts were made of.
+	Available cpuset.Set `json:"available,omitzero"`
+	Reserved  cpuset.Set `json:"reserved,omitzero"`
+}
+
 type content struct {
-	Version int          `json:"version"`
-	State   policy.State `json:"state"`
+	Version int `json:"version"`
+	Saved
 }
 
 // Save replaces the file in one step: a crash leaves the old state or the new one, never half of it.
-func Save(path string, s policy.State) error {
+func Save(path string, s Saved) error {
 	text, err := json.Marshal(content{version, s})
 	if err != nil {
 		return err
@@ -46,25 +58,25 @@ func Save(path string, s policy.State) error {
 
 // Load reads the file. None is an empty state. One that cannot be read is put aside (.bad) and is an empty state too, with
 // the reason: what is running is then taken from the runtime alone.
-func Load(path string) (policy.State, error) {
+func Load(path string) (Saved, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return policy.State{}, nil
+		return Saved{}, nil
 	}
 	if err != nil {
-		return policy.State{}, err
+		return Saved{}, err
 	}
 	var c content
 	if err = json.Unmarshal(text, &c); err == nil && c.Version != version {
 		err = fmt.Errorf("version %d, this agent writes %d", c.Version, version)
 	}
 	if err != nil {
-		return policy.State{}, errors.Join(fmt.Errorf("state file %s: %w; put aside as .bad", path, err), os.Rename(path, path+".bad"))
+		return Saved{}, errors.Join(fmt.Errorf("state file %s: %w; put aside as .bad", path, err), os.Rename(path, path+".bad"))
 	}
 	for id, placed := range c.State.Placed {
 		if placed == nil || placed.ID != id {
 			delete(c.State.Placed, id)
 		}
 	}
-	return c.State, nil
+	return c.Saved, nil
 }

@@ -11,15 +11,16 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-func example() policy.State {
+func example() Saved {
 	c := policy.Container{Request: 8000, Limit: 8000, Memory: 1 << 30}
 	c.ID, c.Name, c.PodID, c.QOS = "c1", "redis", "p1", policy.Guaranteed
 	c.Wishes, _ = annotation.Read(map[string]string{"proxima.io/near": "app=client", "proxima.io/memory": "dram"}, "redis")
 	place := policy.Placement{Pool: "socket0", Kind: policy.Exclusive, Exclusive: cpuset.Range(0, 7), Memory: cpuset.Of(0), Bytes: 1 << 30}
-	return policy.State{
+	s := policy.State{
 		Placed: map[string]*policy.Placed{"c1": {Container: c, Placement: place, Order: 4}},
 		Gone:   map[string]policy.Placement{"p2/x": place}, Next: 5,
 	}
+	return Saved{State: s, Told: map[string]policy.Pin{"c1": {CPUs: cpuset.Range(0, 7)}}, Available: cpuset.Range(0, 15), Reserved: cpuset.Of(8)}
 }
 
 func TestStateComesBackAsItWas(t *testing.T) {
@@ -51,7 +52,7 @@ func TestAFileCutAnywhereIsPutAside(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := Load(path)
-		if err == nil || len(got.Placed) > 0 {
+		if err == nil || len(got.State.Placed) > 0 {
 			t.Fatalf("cut at %d: %+v, %v", n, got, err)
 		}
 		if _, err := os.Stat(path + ".bad"); err != nil {
@@ -61,7 +62,7 @@ func TestAFileCutAnywhereIsPutAside(t *testing.T) {
 }
 
 func TestNoFileIsAnEmptyState(t *testing.T) {
-	if got, err := Load(filepath.Join(t.TempDir(), "none")); err != nil || len(got.Placed) > 0 {
+	if got, err := Load(filepath.Join(t.TempDir(), "none")); err != nil || len(got.State.Placed) > 0 {
 		t.Errorf("%+v %v", got, err)
 	}
 }

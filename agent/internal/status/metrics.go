@@ -22,11 +22,17 @@ func WriteMetrics(w io.Writer, s engine.Status) {
 	metric("passive", "gauge", "Whether the agent changes nothing: dry run, or standing back.", flag(s.Passive != ""))
 	metric("others", "gauge", "Others found that pin containers on this node.", len(s.Others))
 	metric("containers", "gauge", "Containers on the books.", len(s.Seats))
+	lost := 0
+	for _, c := range s.Seats {
+		lost += flag(c.Lost != "")
+	}
+	metric("lost", "gauge", "Containers that the kernel lets run elsewhere than they were told.", lost)
 	metric("pending", "gauge", "Containers that the runtime has yet to be told about.", s.Pending)
 	metric("decisions_total", "counter", "Placements decided.", s.Counters.Decisions)
 	metric("short_total", "counter", "Placements that gave less than what is due.", s.Counters.Short)
 	metric("faults_total", "counter", "Faults inside, each of which left a container unpinned for a while.", s.Counters.Faults)
 	metric("foreign_cpusets_total", "counter", "Containers left alone because they carried a cpuset already.", s.Counters.Foreign)
+	metric("lost_total", "counter", "Containers found without the CPUs that they were given.", s.Counters.Lost)
 	metric("repairs_total", "counter", "Updates made outside of a request.", s.Counters.Repaired)
 	metric("config_refused_total", "counter", "Configurations refused.", s.Counters.Refused)
 	labelled := func(name, kind, help string) {

@@ -1,10 +1,12 @@
-// Package status shows what the agent does: over HTTP on a Unix socket for this node, and on a TCP address for Prometheus
-// where one is configured.
+// Package status shows what the agent does, over HTTP. On a Unix socket, which is root's, that is everything:
 //
-//	/status      everything, as JSON              /metrics   for Prometheus
-//	/explain     ?pod=NAME[&namespace=NAME]       /live      the process runs
-//	/containers  which NUMA nodes each sits on    /ready     the runtime is connected
-//	/zones       the NodeResourceTopology object  /release   (POST, Unix socket only) pin nobody any more
+//	/status      everything, as JSON              /containers  which NUMA nodes each sits on
+//	/explain     ?pod=NAME[&namespace=NAME]       /zones       the NodeResourceTopology object
+//	/release     (POST) pin nobody any more
+//
+// On a TCP address, where one is configured, it is what names no pod:
+//
+//	/metrics   for Prometheus      /live   the process runs      /ready   the runtime is connected
 package status
 
 import (
@@ -30,9 +32,8 @@ type Server struct {
 	Node   string // the node's name, for NodeResourceTopology
 }
 
-// Handler returns the routes that only look.
-func (s *Server) Handler() *http.ServeMux {
-	mux := http.NewServeMux()
+// details adds the routes for who is root on this node.
+func (s *Server) details(mux *http.ServeMux) {
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { reply(w, s.Engine.Status()) })
 	mux.HandleFunc("GET /containers", func(w http.ResponseWriter, _ *http.Request) { reply(w, Containers(s.Engine.Status())) })
 	mux.HandleFunc("GET /zones", func(w http.ResponseWriter, _ *http.Request) { reply(w, Zones(s.Node, s.Engine.Status())) })
@@ -44,6 +45,19 @@ func (s *Server) Handler() *http.ServeMux {
 		}
 		reply(w, decisions)
 	})
+	mux.HandleFunc("POST /release", func(w http.ResponseWriter, _ *http.Request) {
+		containers, err := s.Engine.Release()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		reply(w, released{containers})
+	})
+}
+
+// probes returns the routes for everybody.
+func (s *Server) probes() *http.ServeMux {
+	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		WriteMetrics(w, s.Engine.Status())
@@ -83,21 +97,18 @@ func Listen(address string) (net.Listener, error) {
 	if err := os.Remove(address); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	return net.Listen("unix", address)
+	l, err := net.Listen("unix", address)
+	if err != nil {
+		return nil, err
+	}
+	return l, os.Chmod(address, 0o600)
 }
 
-// Serve answers until the context ends. Who reaches the Unix socket is root on this node, and may do more than look.
+// Serve answers until the context ends. Who reaches the Unix socket is root on this node; a port is anybody's.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	handler := s.Handler()
+	handler := s.probes()
 	if l.Addr().Network() == "unix" {
-		handler.HandleFunc("POST /release", func(w http.ResponseWriter, _ *http.Request) {
-			containers, err := s.Engine.Release()
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusConflict)
-				return
-			}
-			reply(w, released{containers})
-		})
+		s.details(handler)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -65,7 +67,14 @@ func serveWith(t *testing.T, address string, settings engine.Settings) (*engine.
 
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
-	response, err := http.Get(url)
+	client := http.Client{}
+	if socket, path, ok := strings.Cut(strings.TrimPrefix(url, "http://"), ".sock"); ok {
+		url = "http://agent" + path
+		client.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket+".sock")
+		}}
+	}
+	response, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +142,7 @@ func TestReadyFollowsTheRuntime(t *testing.T) {
 }
 
 func TestZonesAndLocations(t *testing.T) {
-	_, address := serve(t, "127.0.0.1:0")
+	_, address := serve(t, filepath.Join(t.TempDir(), "a.sock"))
 	_, text := get(t, "http://"+address+"/zones")
 	var object NodeResourceTopology
 	if err := json.Unmarshal([]byte(text), &object); err != nil || object.Metadata["name"] != "worker-1" || len(object.Zones) != 3 {
@@ -157,7 +166,7 @@ func TestZonesAndLocations(t *testing.T) {
 }
 
 func TestExplainKnowsItsPods(t *testing.T) {
-	_, address := serve(t, "127.0.0.1:0")
+	_, address := serve(t, filepath.Join(t.TempDir(), "a.sock"))
 	var decisions []policy.Decision
 	_, text := get(t, "http://"+address+"/explain?pod=redis-0&namespace=cache")
 	if err := json.Unmarshal([]byte(text), &decisions); err != nil || len(decisions) != 1 || len(decisions[0].Candidates) != 3 {
@@ -170,7 +179,27 @@ func TestExplainKnowsItsPods(t *testing.T) {
 	}
 }
 
-// Whoever reaches the port may look; only who reaches the socket may release.
+// A port is anybody's: what names pods is on the socket, which is root's.
+func TestDetailsAreOnTheSocketOnly(t *testing.T) {
+	_, port := serve(t, "127.0.0.1:0")
+	_, socket := serve(t, filepath.Join(t.TempDir(), "a.sock"))
+	for path, there := range map[string]int{
+		"/status": 404, "/containers": 404, "/zones": 404, "/explain?pod=redis-0": 404, "/metrics": 200, "/live": 200, "/ready": 503,
+	} {
+		code, text := get(t, "http://"+port+path)
+		if code != there || (path != "/metrics" && strings.Contains(text, "redis")) {
+			t.Errorf("port, %s: %d %s", path, code, text)
+		}
+		if code, _ := get(t, "http://"+socket+path); code == 404 {
+			t.Errorf("socket, %s: %d", path, code)
+		}
+	}
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
+// Only who reaches the socket may release.
 func TestReleaseIsForTheSocketOnly(t *testing.T) {
 	e, address := serve(t, "127.0.0.1:0")
 	response, err := http.Post("http://"+address+"/release", "", nil)

@@ -17,7 +17,7 @@ func (r *reader) cpus(online cpuset.Set, nodes []Node) []CPU {
 			Socket:   r.number(dir+"/topology/physical_package_id", 0),
 			Die:      r.number(dir+"/topology/die_id", 0),
 			Node:     -1,
-			Siblings: r.list(dir+"/topology/thread_siblings_list", self).Intersect(online).Union(self),
+			Siblings: r.set(dir+"/topology/thread_siblings_list", dir+"/topology/thread_siblings", self).Intersect(online).Union(self),
 			L3:       r.lastLevelCache(dir).Intersect(online),
 			Kind:     Performance,
 		}
@@ -39,7 +39,7 @@ func (r *reader) lastLevelCache(dir string) cpuset.Set {
 	for index := 3; index >= 0; index-- {
 		cache := fmt.Sprintf("%s/cache/index%d", dir, index)
 		if r.number(cache+"/level", 0) == 3 {
-			return r.list(cache+"/shared_cpu_list", cpuset.Set{})
+			return r.set(cache+"/shared_cpu_list", cache+"/shared_cpu_map", cpuset.Set{})
 		}
 	}
 	return cpuset.Set{}

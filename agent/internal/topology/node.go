@@ -12,6 +12,9 @@ import (
 func (r *reader) nodes(online cpuset.Set) []Node {
 	ids := r.list(nodeDir+"/online", cpuset.Set{})
 	if ids.Empty() {
+		ids = r.directories(nodeDir, "node") // before 2.6.24
+	}
+	if ids.Empty() {
 		r.warn("%s/online is missing: one NUMA node assumed", nodeDir)
 		node := Node{CPUs: online, Memory: r.machineMemory(), Kind: DRAM, Distance: map[int]int{0: 10}}
 		r.hugePages(&node, "sys/kernel/mm/hugepages")
@@ -21,7 +24,7 @@ func (r *reader) nodes(online cpuset.Set) []Node {
 	taken := cpuset.Set{}
 	for _, id := range ids.IDs() {
 		dir := fmt.Sprintf("%s/node%d", nodeDir, id)
-		cpus := r.list(dir+"/cpulist", cpuset.Set{}).Intersect(online)
+		cpus := r.set(dir+"/cpulist", dir+"/cpumap", cpuset.Set{}).Intersect(online)
 		if cpus.Meets(taken) {
 			r.warn("%s/cpulist: CPUs %s are in another node already; left out", dir, cpus.Intersect(taken))
 			cpus = cpus.Minus(taken)

@@ -1,8 +1,11 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
+	"strings"
 
 	"proxima.io/agent/internal/cpuset"
 )
@@ -47,10 +50,16 @@ func Read(tree Tree) (*Topology, error) {
 	return t, nil
 }
 
+// onlineCPUs reads the list of CPUs; kernels before 2.6.26 have none, but a directory for each.
 func (r *reader) onlineCPUs() (cpuset.Set, error) {
 	var first error
 	for _, name := range []string{"online", "present"} {
 		text, err := r.tree.ReadFile(cpuDir + "/" + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			if dirs := r.cpuDirectories(); !dirs.Empty() {
+				return dirs, nil
+			}
+		}
 		if err == nil {
 			var set cpuset.Set
 			if set, err = cpuset.Parse(text); err == nil && !set.Empty() {
@@ -66,6 +75,51 @@ func (r *reader) onlineCPUs() (cpuset.Set, error) {
 		}
 	}
 	return cpuset.Set{}, fmt.Errorf("cannot tell which CPUs this machine has: %w", first)
+}
+
+// cpuDirectories are the CPUs that have a directory, and are not said to be offline in it.
+func (r *reader) cpuDirectories() cpuset.Set {
+	all := r.directories(cpuDir, "cpu")
+	online := all
+	for _, id := range all.IDs() {
+		if r.number(fmt.Sprintf("%s/cpu%d/online", cpuDir, id), 1) == 0 {
+			online = online.Minus(cpuset.Of(id))
+		}
+	}
+	return online
+}
+
+// directories are the numbers of what is called NAME0, NAME1, … in a directory.
+func (r *reader) directories(dir, name string) cpuset.Set {
+	names, err := r.tree.List(dir)
+	if err != nil {
+		return cpuset.Set{}
+	}
+	var ids []int
+	for _, n := range names {
+		number, found := strings.CutPrefix(n, name)
+		if id, err := strconv.Atoi(number); found && err == nil && id <= cpuset.MaxID {
+			ids = append(ids, id)
+		}
+	}
+	return cpuset.Of(ids...)
+}
+
+// set reads a list of CPUs, or where an older kernel has none, the mask beside it.
+func (r *reader) set(list, mask string, otherwise cpuset.Set) cpuset.Set {
+	if _, err := r.tree.ReadFile(list); !errors.Is(err, fs.ErrNotExist) {
+		return r.list(list, otherwise)
+	}
+	text, err := r.tree.ReadFile(mask)
+	if err != nil {
+		return otherwise
+	}
+	set, err := cpuset.ParseMask(text)
+	if err != nil {
+		r.warn("%s: %v; %q assumed", mask, err, otherwise)
+		return otherwise
+	}
+	return set
 }
 
 // list reads a file in the kernel's list format. A file that is not there is normal (kernels differ); garbage is not.

@@ -167,6 +167,32 @@ func checkSane(t *testing.T, tree Recording, what string) {
 	}
 }
 
+// Kernels before 4.6 end some values with a NUL, and those before 2.6.26 have directories, masks, and no lists.
+func TestOldKernels(t *testing.T) {
+	whole := shaped(t, "sockets=2,cores=2,threads=2")
+	for path, content := range whole {
+		whole[path] = content + "\x00"
+	}
+	want, m := read(t, shaped(t, "sockets=2,cores=2,threads=2")), read(t, whole)
+	if len(m.Warnings) > 0 || !m.Online.Equal(want.Online) || !m.CPUs[5].Siblings.Equal(want.CPUs[5].Siblings) || m.Nodes[1].Memory != want.Nodes[1].Memory {
+		t.Errorf("with NUL: %+v", m)
+	}
+	for path := range whole {
+		if strings.HasSuffix(path, "/online") || strings.HasSuffix(path, "/present") || strings.HasSuffix(path, "list") {
+			delete(whole, path)
+		}
+	}
+	for cpu, mask := range map[string]string{"0": "11", "4": "11", "1": "22", "5": "22", "2": "44", "6": "44", "3": "88", "7": "88"} {
+		whole[cpuDir+"/cpu"+cpu+"/topology/thread_siblings"] = "00000000,000000" + mask
+	}
+	whole[cpuDir+"/cpu3/online"] = "0"
+	whole[nodeDir+"/node0/cpumap"], whole[nodeDir+"/node1/cpumap"] = "33", "cc"
+	m = read(t, whole)
+	if m.Online.String() != "0-2,4-7" || len(m.Nodes) != 2 || m.Nodes[1].CPUs.String() != "2,6-7" || m.CPUs[1].Siblings.String() != "1,5" {
+		t.Errorf("without lists: online %s, %+v, %+v", m.Online, m.Nodes, m.CPUs[1])
+	}
+}
+
 func TestNoCPUsAtAllIsAnError(t *testing.T) {
 	if m, err := Read(Recording{"proc/meminfo": "MemTotal: 5 kB"}); err == nil {
 		t.Errorf("got %+v", m)

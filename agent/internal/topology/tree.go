@@ -36,8 +36,11 @@ func (d Dir) ReadFile(path string) (string, error) {
 		}
 		return "", err
 	}
-	return strings.TrimSpace(string(buf[:n])), nil
+	return trim(string(buf[:n])), nil
 }
+
+// trim takes white space off both ends, and the NUL with which kernels before 4.6 end some values.
+func trim(content string) string { return strings.Trim(content, " \t\r\n\x00") }
 
 // List names what a directory holds.
 func (d Dir) List(dir string) ([]string, error) {
@@ -61,7 +64,7 @@ func (r Recording) ReadFile(path string) (string, error) {
 	if !ok {
 		return "", &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 	}
-	return content, nil
+	return trim(content), nil
 }
 
 // List names what was recorded below a directory.
