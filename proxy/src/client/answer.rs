@@ -39,8 +39,9 @@ impl Engine {
             return;
         };
         let Some(slot) = client.slots.get(seq) else { return };
+        let micros = self.now - slot.started;
         self.figures
-            .replied(reply.outcome, self.now - slot.started, client.listener);
+            .replied(slot.command, reply.outcome, micros, client.listener);
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 8);
         client.active = self.now;
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);

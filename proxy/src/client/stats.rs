@@ -54,7 +54,7 @@ impl Engine {
         row("worker", &self.facts.worker);
         row("worker_connections", &self.clients.len());
         row("worker_requests", &figures.requests.iter().sum::<u64>());
-        row("worker_replies", &figures.replies.iter().sum::<u64>());
+        row("worker_replies", &figures.replies.all());
         row("worker_failovers", &figures.failovers);
         row("worker_in_flight", &self.in_flight());
         for member in self.tree.reach(usize::from(listener)) {

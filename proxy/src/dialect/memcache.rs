@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Bad, Outcome, Parsed, Reply, Request},
+    message::{Bad, Class, Outcome, Parsed, Reply, Request},
 };
 
 use super::{Change, Dialect, Effect, Message, Plan};
@@ -58,6 +58,14 @@ impl Dialect for Memcache {
     #[inline]
     fn request(&self, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
         memcache::request(bytes, &Limits { value: value_limit })
+    }
+
+    fn looks_up(&self, command: u8) -> bool {
+        let class = Command::from_u8(command).map(Command::class);
+        matches!(
+            class,
+            Some(Class::Read | Class::Touch | Class::Delete | Class::Arithmetic)
+        )
     }
 
     #[inline]

@@ -137,6 +137,11 @@ pub trait Dialect: Send + Sync {
         self.commands().get(usize::from(command)).unwrap_or(&"?")
     }
 
+    /// Does this command look for a key, so that its replies are hits and misses? By default none does.
+    fn looks_up(&self, _command: u8) -> bool {
+        false
+    }
+
     // Provided: connections.
 
     /// What stands between a new connection to `side` and its bytes. By default nothing does.

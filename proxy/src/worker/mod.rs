@@ -240,6 +240,11 @@ impl<R: Reactor> Worker<R> {
     fn data(&mut self, tag: u64, bytes: &[u8]) {
         let (index, generation) = (number(tag), generation(tag));
         let is_lane = kind(tag) == LANE;
+        let figures = &mut self.engine.figures;
+        match is_lane {
+            true => figures.server_traffic.received += bytes.len() as u64,
+            false => figures.client_traffic.received += bytes.len() as u64,
+        }
         let stream = match is_lane {
             true => self.engine.lane(index, generation).map(|l| &mut l.stream),
             false => self.engine.client(index, generation).map(|c| &mut c.stream),
