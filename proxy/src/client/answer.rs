@@ -126,7 +126,7 @@ impl Engine {
         }
         self.figures.clients.closed += 1;
         self.share_memory();
-        self.register.closed(self.facts.worker, index, client.listed);
+        self.register.closed(self.facts.worker, index);
         self.release_lanes(index, client.generation);
         if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");
@@ -137,7 +137,7 @@ impl Engine {
     pub fn is_finished(&self, client: &Client) -> bool {
         let leaves = client.closing || client.eof || self.draining;
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
-        let idle = client.slots.is_empty() && sent && !client.is_uploading();
+        let idle = client.slots.is_empty() && sent && client.dump.is_none() && !client.is_uploading();
         // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
         leaves
             && idle

@@ -90,7 +90,7 @@ impl Dialect for Memcache {
             Some(Command::MetaNoop) => Plan::Answer(b"MN\r\n"),
             Some(Command::Shutdown) => Plan::Answer(b"ERROR: shutdown not enabled\r\n"),
             Some(Command::Config) => Plan::Answer(error::ERROR),
-            Some(Command::Stats) => Plan::Stats,
+            Some(Command::Stats | Command::LruCrawler) => Plan::Stats,
             Some(Command::FlushAll) if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),
             Some(Command::FlushAll) => Plan::Broadcast,
             Some(Command::Quit) => Plan::Close,
@@ -104,7 +104,10 @@ impl Dialect for Memcache {
         let Some(command) = Command::from_u8(command) else {
             return Parsed::Bad(Bad::fatal(b""));
         };
-        memcache::reply(command, bytes).map(Message::Last)
+        memcache::reply(command, bytes).map(|reply| match (command, reply.outcome) {
+            (Command::Stats, Outcome::Found) => Message::Part(reply),
+            _ => Message::Last(reply),
+        })
     }
 
     #[inline]

@@ -184,6 +184,8 @@ impl<R: Reactor> Worker<R> {
         let wants_beat = engine.waits() || !engine.clients.is_empty();
         if wants_beat != self.beat.load(Relaxed) {
             self.beat.store(wants_beat, Relaxed);
+            // Nothing will make it look at the time before the next client comes.
+            engine.tell_counts();
         }
         engine
             .timers
@@ -297,6 +299,7 @@ impl<R: Reactor> Worker<R> {
         let now = self.engine.now;
         if now >= self.next_lane_check {
             self.next_lane_check = now + LANE_CHECK;
+            self.engine.tell_counts();
             self.engine.check_lanes();
         }
         if now >= self.next_client_check {
