@@ -333,6 +333,11 @@ def test_dump_waits_for_its_reader_in_bounded_memory(embedded):
         assert program.memory() < before + (16 << 20)
         for _ in range(20):
             assert slow.until(b"END\r\n").count(b"\n") > 100_000
+        # One that sends no more is still told all.
+        with program.raw() as silent:
+            silent.send(b"lru_crawler metadump all\r\n")
+            silent.finish()
+            assert silent.rest().count(b"\n") > 100_000
         # One that leaves in the middle leaves nothing behind.
         slow.send(b"lru_crawler metadump all\r\n")
         slow.until(b"\n")

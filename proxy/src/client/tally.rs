@@ -1,9 +1,9 @@
 //! What `stats` counts, in memcached's names. Each worker tells the others its counts now and then: a client must not see
 //! them fall because its next connection is served by another worker.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    array,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use proxima_wire::{memcache::Command, message::Outcome};
@@ -91,15 +91,15 @@ fn counts(figures: &Figures) -> Counts {
 pub(super) struct Tally {
     workers: Vec<[AtomicU64; COUNT]>,
     /// What they were at the last `stats reset`.
-    begun: Mutex<Counts>,
+    begun: [AtomicU64; COUNT],
 }
 
 impl Tally {
     pub(super) fn new(workers: usize) -> Self {
-        let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
+        let zeros = || array::from_fn(|_| AtomicU64::new(0));
         Self {
             workers: std::iter::repeat_with(zeros).take(workers).collect(),
-            begun: Mutex::new([0; COUNT]),
+            begun: zeros(),
         }
     }
 
@@ -113,20 +113,20 @@ impl Tally {
 
     fn sums(&self) -> Counts {
         let sum = |number: usize| self.workers.iter().map(|told| told[number].load(Relaxed)).sum();
-        std::array::from_fn(sum)
+        array::from_fn(sum)
     }
 
     /// Every name and its count since the last reset.
     pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let begun = *self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let names = ENDINGS.iter().map(|(name, ..)| *name).chain(OTHERS);
-        let since = |(now, then): (u64, u64)| now.saturating_sub(then);
-        names.zip(self.sums().into_iter().zip(begun).map(since))
+        let since = |(now, then): (u64, &AtomicU64)| now.saturating_sub(then.load(Relaxed));
+        names.zip(self.sums().into_iter().zip(&self.begun).map(since))
     }
 
     /// Counts from 0 again, for `stats` alone: metrics never fall.
     pub(super) fn reset(&self) {
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = self.sums();
+        let each = self.begun.iter().zip(self.sums());
+        each.for_each(|(begun, count)| begun.store(count, Relaxed));
     }
 }
 

@@ -88,8 +88,7 @@ const SEQUENCES: &[&[&str]] = &[
       "delete a", "mg a"],
     &["verbosity 0", "verbosity", "verbosity x", "verbosity 1 2 3", "mn", "mn x", "shutdown",
       "shutdown graceful", "config get cluster"],
-    &["lru_crawler", "lru_crawler foo", "lru_crawler metadump", "lru_crawler metadump 64",
-      "lru_crawler metadump 1,0", "lru_crawler metadump x", "lru_crawler metadump all x"],
+    &["lru_crawler", "lru_crawler foo", "lru_crawler metadump", "lru_crawler metadump all x"],
     &["stats reset", "stats foo", "stats sizes", "nonsense", "GET a", "getx a", "s", "bogus a b c"],
     // mg
     &["mg a", "mg a v", "mg a k O1", "mg a k q", "mg a q", "mg a s v t c f l h k Oabc"],
