@@ -114,7 +114,9 @@ impl Engine {
         let to = ReplyTo::Client {
             index,
             generation: client.generation,
-            seq: client.slots.push(request.command, false, false, now),
+            seq: client
+                .slots
+                .push(request.command, false, false, line.len() as u32, now),
         };
         self.send(server, &request, line, to);
     }
