@@ -1,11 +1,14 @@
 """What operators and their tools see on the admin port."""
 
 import json
+import os
 import pathlib
+import urllib.request
 
 import pytest
 import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as classic_text_to_metric_families
 
 from harness import until
 from harness.copies import replicated, until_current, until_out
@@ -69,6 +72,191 @@ def test_metrics_are_openmetrics_and_count_what_was_done(proxy):
     assert proxy.metric("member_request_duration_seconds_count", member='a"b\\c') == 13
     assert proxy.metric("pool_members", pool="cache", up="true") == 1
     assert proxy.metric("build_info") == 1
+
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+CLASSIC = "text/plain; version=0.0.4; charset=utf-8"
+PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,"
+    "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+
+
+def scrape(proxy, accept=None):
+    """Content type and text of the metrics, as a scraper gets them that accepts this."""
+    headers = {"Accept": accept} if accept else {}
+    with urllib.request.urlopen(urllib.request.Request(f"http://{proxy.admin}/metrics", headers=headers)) as answer:
+        return answer.headers["Content-Type"], answer.read().decode()
+
+
+@pytest.mark.parametrize(
+    "accept, kind",
+    [
+        (None, OPENMETRICS),
+        ("*/*", OPENMETRICS),
+        (PROMETHEUS, OPENMETRICS),
+        ("text/plain;version=0.0.4;q=1,*/*;q=0.1", CLASSIC),
+        ("text/plain", CLASSIC),
+        ("application/json", CLASSIC),
+    ],
+)
+def test_scrapers_get_the_format_that_they_accept(proxy, accept, kind):
+    got, text = scrape(proxy, accept)
+    assert got == kind
+    assert text.endswith("# EOF\n") == (kind == OPENMETRICS)
+    parse = text_string_to_metric_families if kind == OPENMETRICS else classic_text_to_metric_families
+    assert "proxima_clients_accepted" in {family.name for family in parse(text)}
+
+
+def test_both_formats_tell_the_same_under_the_same_names(memcached, proxima):
+    servers = memcached.several(2)
+    proxy = proxima(config("cache", {"cache": {"servers": [each.address for each in servers], "replicated": True}}))
+    with proxy.raw() as client:
+        client.set("k", "v")
+        client.get("k")
+    texts = [scrape(proxy, accept)[1] for accept in ("application/openmetrics-text", "text/plain")]
+    both = [
+        {(sample.name, *sorted(sample.labels.items())) for family in parse(text) for sample in family.samples}
+        for parse, text in zip((text_string_to_metric_families, classic_text_to_metric_families), texts)
+    ]
+    assert both[0] == both[1]
+    kinds = [line for line in texts[1].splitlines() if line.startswith("# TYPE ")]
+    assert "# TYPE proxima_requests_total counter" in kinds
+    assert "# TYPE proxima_build_info gauge" in kinds
+    assert "# TYPE proxima_pool_request_duration_seconds histogram" in kinds
+    # Each family begins once, and nothing is without one.
+    assert len(kinds) == len(set(kinds))
+    assert {line.split()[-1] for line in kinds} == {"counter", "gauge", "histogram", "summary"}
+
+
+def test_metrics_tell_hits_and_misses_by_command(proxy):
+    with proxy.raw() as client:
+        client.set("k", "1")
+        for request in (b"get k a b\r\n", b"gets k\r\n", b"gat 9 k a\r\n", b"touch k 9\r\n", b"touch a 9\r\n"):
+            client.ask(request)
+        for request in (b"incr k 1\r\n", b"incr a 1\r\n", b"mg k v\r\n", b"mg a v\r\n", b"mg a v q\r\n"):
+            client.ask(request)
+        for request in (b"delete a\r\n", b"delete k\r\n", b"delete k noreply\r\n", b"md a q\r\n"):
+            client.ask(request)
+        large = b"x" * 200_000
+        client.set("large", large)
+        assert client.get("large") == large
+    seen = {
+        (labels["command"], labels["result"]): value for labels, value in proxy.metrics()["proxima_lookups_total"]
+    }
+    assert seen == {
+        ("get", "hit"): 2,
+        ("get", "miss"): 2,
+        ("gets", "hit"): 1,
+        ("gets", "miss"): 0,
+        ("gat", "hit"): 1,
+        ("gat", "miss"): 1,
+        ("touch", "hit"): 1,
+        ("touch", "miss"): 1,
+        ("incr", "hit"): 1,
+        ("incr", "miss"): 1,
+        ("mg", "hit"): 1,
+        ("mg", "miss"): 2,
+        ("delete", "hit"): 1,
+        ("delete", "miss"): 2,
+        ("md", "hit"): 0,
+        ("md", "miss"): 1,
+    }
+
+
+def test_metrics_count_the_bytes_of_clients_and_servers(server, proxy):
+    large = b"x" * 300_000
+    asked = [b"set k 0 0 1\r\nv\r\n", b"get k\r\n" * 50, b"set l 0 0 300000\r\n" + large + b"\r\n", b"get l\r\n"]
+    told = [b"STORED\r\n", b"VALUE k 0 1\r\nv\r\nEND\r\n" * 50, b"STORED\r\n"]
+    told.append(b"VALUE l 0 300000\r\n" + large + b"\r\nEND\r\n")
+    with proxy.raw() as client:
+        for request, answer in zip(asked, told):
+            client.send(request)
+            assert client.exactly(len(answer)) == answer
+        # Refused here: no server sees it.
+        client.send(b"bogus\r\n")
+        assert client.line() == b"ERROR\r\n"
+    sizes = sum(map(len, asked)), sum(map(len, told))
+    assert proxy.metric("client_received_bytes_total") == sizes[0] + len(b"bogus\r\n")
+    assert proxy.metric("client_sent_bytes_total") == sizes[1] + len(b"ERROR\r\n")
+    assert (proxy.metric("server_sent_bytes_total"), proxy.metric("server_received_bytes_total")) == sizes
+
+
+def test_metrics_tell_of_the_process_what_proc_does(proxy):
+    samples = {name: rows[0][1] for name, rows in proxy.metrics().items() if name.startswith("process_")}
+    folder = pathlib.Path(f"/proc/{proxy.process.pid}")
+    assert samples.keys() == {
+        "process_cpu_seconds_total",
+        "process_max_fds",
+        "process_open_fds",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_threads",
+        "process_virtual_memory_bytes",
+    }
+    # The connection of the scraper is one of them.
+    assert abs(samples["process_open_fds"] - len(list((folder / "fd").iterdir()))) <= 2
+    assert 0.5 < samples["process_resident_memory_bytes"] / proxy.memory() < 2
+    [limit] = [line.split()[3] for line in (folder / "limits").read_text().splitlines() if "open files" in line]
+    assert samples["process_max_fds"] == int(limit)
+    assert abs(samples["process_start_time_seconds"] - os.stat(folder).st_ctime) < 600
+    assert 0 <= samples["process_cpu_seconds_total"] < 600
+
+
+def test_metrics_tell_what_the_embedded_store_holds(embedded):
+    program = embedded("--workers", "1")
+    with program.raw() as client:
+        for key in ("a", "b", "c"):
+            client.set(key, "1")
+        client.get("a")
+        client.get("absent")
+        client.ask(b"incr a 1\r\n" b"delete absent\r\n")
+    assert program.metric("embedded_items") == 3 == program.metric("embedded_stored_total") - 1
+    assert 0 < program.metric("embedded_bytes") < program.metric("embedded_limit_bytes") == 64 << 20
+    assert program.metric("embedded_evictions_total") == 0
+    assert program.metric("embedded_lookups_total", operation="get", result="hit") == 1
+    assert program.metric("embedded_lookups_total", operation="get", result="miss") == 1
+    assert program.metric("embedded_lookups_total", operation="delete", result="miss") == 1
+    assert program.metric("lookups_total", command="get", result="hit") == 1
+
+
+def test_who_does_not_use_the_embedded_store_is_told_nothing_of_it(proxy):
+    assert not [name for name in proxy.metrics() if name.startswith("proxima_embedded")]
+
+
+def test_a_member_has_at_most_twelve_series(memcached, proxima):
+    copies, plain = memcached.several(3), memcached.several(2)
+    named = [each.address.replace("127.0.0.1", "localhost") for each in plain]
+    pools = {"copies": {"servers": [each.address for each in copies], "replicated": True}, "named": named}
+    proxy = proxima(config("copies", pools, "named"))
+    for listener in (0, 1):
+        with proxy.raw(listener) as client:
+            client.set("k", "v")
+            client.get("k")
+    series = {}
+    for samples in proxy.metrics().values():
+        for labels, _ in samples:
+            if member := labels.get("member"):
+                series[member] = series.get(member, 0) + 1
+    assert len(series) == 5 and max(series.values()) <= 11, series
+    # The twelfth is that of a server's name.
+    assert len(proxy.metrics()["proxima_dns_up"]) == 1
+    assert proxy.metric("pool_request_duration_seconds_count", pool="copies") > 0
+    assert proxy.metric("pool_request_duration_seconds_count", pool="named") > 0
+
+
+def test_what_a_pool_has_counted_stays_when_its_members_change(memcached, proxima):
+    first, second = memcached.several(2)
+    proxy = proxima(config("cache", {"cache": [first.address]}))
+    with proxy.raw() as client:
+        for _ in range(5):
+            client.set("k", "v")
+        proxy.config["pools"]["cache"] = [second.address]
+        proxy.write(proxy.config)
+        assert proxy.reload()[0] == 200
+        client.set("k", "v")
+    assert proxy.metric("pool_request_duration_seconds_count", pool="cache") == 6
+    assert proxy.metric("member_request_duration_seconds_count") == 1
 
 
 def test_metrics_stay_openmetrics_when_pools_change(proxy):

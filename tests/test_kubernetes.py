@@ -1,6 +1,10 @@
 """The manifests of examples/: Kubernetes would take them, and their parts fit each other."""
 
+import json
+import os
 import re
+import shlex
+import subprocess
 
 import kubernetes_validate
 import pytest
@@ -94,3 +98,74 @@ def test_proxima_takes_the_configuration(configuration, command, tmp_path):
     file.write_text(configuration)
     checked = command("check", str(file))
     assert checked.returncode == 0, checked.stderr
+
+
+FROM_MCROUTER = ROOT / "examples/from-mcrouter"
+
+
+def migrated(name):
+    text = (FROM_MCROUTER / name).read_text()
+    return {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(text)}
+
+
+def parts(objects):
+    """The pod of the DaemonSet, and its containers by name."""
+    spec = pod(objects, "mcrouter")["spec"]
+    return spec, {each["name"]: each for each in spec["initContainers"] + spec["containers"]}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["mcrouter.yaml", "proxima.yaml"])
+def test_kubernetes_knows_every_word_of_a_migration(name, version):
+    for each in migrated(name).values():
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_a_migration_changes_the_proxy_alone():
+    before, after = migrated("mcrouter.yaml"), migrated("proxima.yaml")
+    (old_pod, old), (new_pod, new) = parts(before), parts(after)
+    assert {name for name in old if old[name] != new[name]} == {"mcrouter"}
+    new_pod["containers"][0] = old_pod["containers"][0]
+    del new_pod["terminationGracePeriodSeconds"]
+    assert before == after
+
+
+def test_a_migrated_proxy_is_asked_the_same_and_needs_no_shell():
+    old, new = (parts(migrated(name))[1]["mcrouter"] for name in ("mcrouter.yaml", "proxima.yaml"))
+    shell, dash_c, line = old["command"]
+    assert (shell, dash_c) == ("/bin/bash", "-c")
+    program, *options = shlex.split(line)
+    # A kubelet fills in $(HOST_IP), as a shell does $HOST_IP.
+    said = {option.replace("$HOST_IP", "$(HOST_IP)") for option in options}
+    assert new["command"] == [program] and said - set(new["args"]) == {"--stats-root=/mnt/config/"}
+    assert set(new["args"]) - said == {"--admin=127.0.0.1:9150", "--keep-writing"}
+    assert old["env"] == new["env"] and old["ports"] == new["ports"]
+    for probe in ("livenessProbe", "readinessProbe"):
+        asked = new[probe]["httpGet"]
+        assert f"--admin={asked['host']}:{asked['port']}" in new["args"]
+
+
+def test_a_migrated_proxy_takes_the_list_that_the_scripts_write(command, tmp_path):
+    objects = migrated("proxima.yaml")
+    script = objects["ConfigMap", "mcrouter-scripts"]["data"]["write-list.sh"]
+    fake = tmp_path / "kubectl"
+    fake.write_text("#!/bin/sh\nprintf '10.0.0.3\\n10.0.0.1\\n10.0.0.2\\n'\n")
+    fake.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOST_IP": "10.0.0.2", "FOLDER": str(tmp_path)}
+    subprocess.run(["bash", "-c", script], env=environment, check=True)
+    file = tmp_path / "config.json"
+    servers = json.loads(file.read_text())["pools"]["A"]["servers"]
+    assert servers == [f"10.0.0.{node}:11211" for node in (2, 1, 3)]
+    arguments = [
+        argument.replace("$(HOST_IP)", "127.0.0.1").replace("/mnt/config/config.json", str(file))
+        for argument in parts(objects)[1]["mcrouter"]["args"]
+    ]
+    checked = command("mcrouter", "--validate-config", *arguments)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_documents_show_the_migration_as_it_is():
+    page = (ROOT / "docs/migrating-from-mcrouter.md").read_text()
+    [before, after] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(- name: mcrouter\n.*?)```", page, re.S)]
+    assert before == [{key: parts(migrated("mcrouter.yaml"))[1]["mcrouter"][key] for key in before[0]}]
+    assert after == [{key: parts(migrated("proxima.yaml"))[1]["mcrouter"][key] for key in after[0]}]

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::Outcome;
 
-use crate::members::MemberId;
+use crate::members::{MemberId, PoolId};
 
 /// Latency buckets: powers of two of a microsecond, the last one open.
 pub const BUCKETS: usize = 26;
@@ -55,10 +55,13 @@ pub struct Clients {
     pub slow: u64,
 }
 
-/// Counts about one member.
+/// Counts about one member. How long its replies took is counted by pool: a histogram for each of a hundred members is more
+/// than anybody looks at.
 #[derive(Clone, Debug, Default)]
 pub struct MemberFigures {
-    pub latency: Latency,
+    /// Replies, and the microseconds that they took together.
+    pub replies: u64,
+    pub micros: u64,
     /// Error replies.
     pub errors: u64,
     /// Lanes that broke or were late.
@@ -71,17 +74,75 @@ pub struct MemberFigures {
 }
 
 impl MemberFigures {
-    #[inline]
-    pub fn replied(&mut self, micros: u64, failed: bool) {
-        self.latency.record(micros);
-        if failed {
-            // Seldom, and its line of memory is another one.
-            self.errors += 1;
-        }
-    }
-
     pub fn failed(&mut self) {
         self.failures += 1;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.replies += other.replies;
+        self.micros += other.micros;
+        self.errors += other.errors;
+        self.failures += other.failures;
+        self.skipped += other.skipped;
+        self.lanes += other.lanes;
+        self.waiting += other.waiting;
+    }
+}
+
+/// Replies to clients, by command number and outcome.
+#[derive(Clone, Debug)]
+pub struct Replies(Box<[[u64; OUTCOMES]; 256]>);
+
+/// An outcome's number is below this.
+const OUTCOMES: usize = 32;
+
+impl Default for Replies {
+    fn default() -> Self {
+        Self(Box::new([[0; OUTCOMES]; 256]))
+    }
+}
+
+impl Replies {
+    /// How often a command ended so.
+    pub fn of(&self, command: u8, outcome: Outcome) -> u64 {
+        self.0[usize::from(command)][outcome as usize]
+    }
+
+    /// How often any command ended so.
+    pub fn with(&self, outcome: Outcome) -> u64 {
+        self.0.iter().map(|row| row[outcome as usize]).sum()
+    }
+
+    pub fn all(&self) -> u64 {
+        self.0.as_flattened().iter().sum()
+    }
+
+    /// Keys that a command has found, and those that it has not.
+    pub fn lookups(&self, command: u8) -> [u64; 2] {
+        let hits = [Outcome::Found, Outcome::Deleted, Outcome::Touched];
+        let hits = hits.iter().map(|&outcome| self.of(command, outcome)).sum();
+        [hits, self.of(command, Outcome::NotFound)]
+    }
+
+    fn add(&mut self, other: &Self) {
+        let theirs = other.0.as_flattened();
+        let mine = self.0.as_flattened_mut().iter_mut();
+        mine.zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
+/// Bytes received and sent, counted for each receive and each flush. Those in a transform's form count as they are on the
+/// wire.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    pub received: u64,
+    pub sent: u64,
+}
+
+impl Traffic {
+    fn add(&mut self, other: Self) {
+        self.received += other.received;
+        self.sent += other.sent;
     }
 }
 
@@ -91,10 +152,14 @@ pub struct Figures {
     pub clients: Clients,
     /// By command number.
     pub requests: Box<[u64; 256]>,
-    /// By outcome.
-    pub replies: [u64; 32],
+    pub replies: Replies,
+    /// With clients, and with servers.
+    pub client_traffic: Traffic,
+    pub server_traffic: Traffic,
     /// By listener.
     pub latency: Vec<Latency>,
+    /// How long members took to reply, by pool number.
+    pub pools: Vec<Latency>,
     /// By member number.
     pub members: Vec<MemberFigures>,
     pub lanes_opened: u64,
@@ -113,8 +178,11 @@ impl Default for Figures {
         Self {
             clients: Clients::default(),
             requests: Box::new([0; 256]),
-            replies: [0; 32],
+            replies: Replies::default(),
+            client_traffic: Traffic::default(),
+            server_traffic: Traffic::default(),
             latency: Vec::new(),
+            pools: Vec::new(),
             members: Vec::new(),
             lanes_opened: 0,
             failovers: 0,
@@ -129,22 +197,29 @@ impl Default for Figures {
 impl Figures {
     /// A reply to a client of this listener.
     #[inline]
-    pub fn replied(&mut self, outcome: Outcome, micros: u64, listener: u16) {
-        self.replies[outcome as usize] += 1;
-        let listener = usize::from(listener);
-        if self.latency.len() <= listener {
-            self.latency.resize_with(listener + 1, Latency::default);
-        }
-        self.latency[listener].record(micros);
+    pub fn replied(&mut self, command: u8, outcome: Outcome, micros: u64, listener: u16) {
+        self.replies.0[usize::from(command)][outcome as usize] += 1;
+        at(&mut self.latency, usize::from(listener)).record(micros);
+    }
+
+    /// A member's reply.
+    #[inline]
+    pub fn served(&mut self, pool: PoolId, member: MemberId, micros: u64, failed: bool) {
+        at(&mut self.pools, pool.0 as usize).record(micros);
+        let member = self.member(member);
+        member.replies += 1;
+        member.micros += micros;
+        member.errors += u64::from(failed);
     }
 
     #[inline]
     pub fn member(&mut self, id: MemberId) -> &mut MemberFigures {
-        let number = id.0 as usize;
-        if self.members.len() <= number {
-            self.members.resize_with(number + 1, MemberFigures::default);
-        }
-        &mut self.members[number]
+        at(&mut self.members, id.0 as usize)
+    }
+
+    /// This member is gone: its number may be given to another, who begins at 0.
+    pub fn forget(&mut self, id: MemberId) {
+        *self.member(id) = MemberFigures::default();
     }
 
     /// Adds another worker's counts.
@@ -161,25 +236,17 @@ impl Figures {
             .iter_mut()
             .zip(other.requests.iter())
             .for_each(|(mine, theirs)| *mine += theirs);
-        self.replies
-            .iter_mut()
-            .zip(other.replies)
-            .for_each(|(mine, theirs)| *mine += theirs);
-        if self.latency.len() < other.latency.len() {
-            self.latency.resize_with(other.latency.len(), Latency::default);
+        self.replies.add(&other.replies);
+        self.client_traffic.add(other.client_traffic);
+        self.server_traffic.add(other.server_traffic);
+        for (number, theirs) in other.latency.iter().enumerate() {
+            at(&mut self.latency, number).add(theirs);
         }
-        self.latency
-            .iter_mut()
-            .zip(&other.latency)
-            .for_each(|(mine, theirs)| mine.add(theirs));
+        for (number, theirs) in other.pools.iter().enumerate() {
+            at(&mut self.pools, number).add(theirs);
+        }
         for (number, theirs) in other.members.iter().enumerate() {
-            let mine = self.member(MemberId(number as u32));
-            mine.latency.add(&theirs.latency);
-            mine.errors += theirs.errors;
-            mine.failures += theirs.failures;
-            mine.skipped += theirs.skipped;
-            mine.lanes += theirs.lanes;
-            mine.waiting += theirs.waiting;
+            at(&mut self.members, number).add(theirs);
         }
         self.lanes_opened += other.lanes_opened;
         self.failovers += other.failovers;
@@ -188,4 +255,13 @@ impl Figures {
         self.open_lanes += other.open_lanes;
         self.in_flight += other.in_flight;
     }
+}
+
+/// The counts with this number; numbers are given from 0 on.
+#[inline]
+fn at<T: Default>(counts: &mut Vec<T>, number: usize) -> &mut T {
+    if counts.len() <= number {
+        counts.resize_with(number + 1, T::default);
+    }
+    &mut counts[number]
 }

@@ -1,77 +1,37 @@
-//! `/metrics`: OpenMetrics. Counted by the workers for themselves; collected when asked for.
+//! `/metrics`. Counted by the workers for themselves; collected when asked for.
+//!
+//! A member has at most twelve rows: what is of use only for many members together is counted by pool.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 
-use axum::{extract::State, response::Response};
+use axum::{
+    extract::State,
+    http::{HeaderMap, header},
+    response::Response,
+};
 
-use super::{Shared, text};
+use super::{
+    Shared,
+    format::Format,
+    page::{Page, quoted},
+    process::process,
+    text,
+};
 use crate::{
     control::{CopyFigures, Proxy},
     dialect::{Dialect, Memcache},
-    figures::{BUCKETS, Figures, Latency},
-    members::{Member, State as Health},
+    figures::Figures,
+    members::{Member, PoolId, State as Health},
+    near::store::Counter,
 };
 
-pub(super) async fn metrics(State(proxy): Shared) -> Response {
-    let body = tokio::task::spawn_blocking(move || render(&proxy))
+pub(super) async fn metrics(State(proxy): Shared, headers: HeaderMap) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let format = Format::preferred(accept);
+    let body = tokio::task::spawn_blocking(move || render(&proxy, format))
         .await
         .unwrap_or_default();
-    text("application/openmetrics-text; version=1.0.0; charset=utf-8", body)
-}
-
-struct Page(String);
-
-impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = write!(
-            self.0,
-            "# TYPE proxima_{name} {kind}\n# HELP proxima_{name} {help}\n"
-        );
-    }
-
-    fn row(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
-        let braces = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{labels}}}")
-        };
-        let _ = writeln!(self.0, "proxima_{name}{braces} {value}");
-    }
-
-    fn counter(&mut self, name: &str, help: &str, value: u64) {
-        self.family(name, "counter", help);
-        self.row(&format!("{name}_total"), "", value);
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: impl std::fmt::Display) {
-        self.family(name, "gauge", help);
-        self.row(name, "", value);
-    }
-
-    fn histogram(&mut self, name: &str, labels: &str, latency: &Latency) {
-        let mut below = 0;
-        for (bucket, count) in latency.buckets.iter().enumerate() {
-            below += count;
-            let bound = if bucket + 1 == BUCKETS {
-                "+Inf".into()
-            } else {
-                ((1u64 << bucket) as f64 / 1e6).to_string()
-            };
-            self.row(
-                &format!("{name}_bucket"),
-                &format!("{labels},le=\"{bound}\""),
-                below,
-            );
-        }
-        self.row(&format!("{name}_count"), labels, latency.count());
-        self.row(&format!("{name}_sum"), labels, latency.sum as f64 / 1e6);
-    }
-}
-
-fn quoted(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+    text(format.content_type(), body)
 }
 
 fn labels(member: &Member) -> String {
@@ -79,9 +39,9 @@ fn labels(member: &Member) -> String {
     format!("pool=\"{pool}\",member=\"{name}\"")
 }
 
-fn render(proxy: &Proxy) -> String {
+fn render(proxy: &Proxy, format: Format) -> String {
     let figures = proxy.figures();
-    let mut page = Page(String::with_capacity(16 * 1024));
+    let mut page = Page::new(format);
     page.family("build", "info", "The running program.");
     page.row(
         "build_info",
@@ -151,6 +111,7 @@ fn render(proxy: &Proxy) -> String {
         figures.failovers,
     );
 
+    traffic(&figures, &mut page);
     copies(proxy, &figures, &mut page);
 
     page.family("requests", "counter", "Requests of clients, by command.");
@@ -168,9 +129,10 @@ fn render(proxy: &Proxy) -> String {
         page.row(
             "replies_total",
             &format!("outcome=\"{name}\""),
-            figures.replies[outcome as usize],
+            figures.replies.with(outcome),
         );
     }
+    lookups(&figures, &mut page);
     page.family(
         "request_duration_seconds",
         "histogram",
@@ -186,8 +148,95 @@ fn render(proxy: &Proxy) -> String {
         }
     }
     members(proxy, &figures, &mut page);
-    page.0.push_str("# EOF\n");
-    page.0
+    embedded(proxy, &mut page);
+    process(&mut page);
+    page.finish()
+}
+
+fn traffic(figures: &Figures, page: &mut Page) {
+    let (clients, servers) = (figures.client_traffic, figures.server_traffic);
+    page.counter(
+        "client_received_bytes",
+        "Bytes received from clients.",
+        clients.received,
+    );
+    page.counter("client_sent_bytes", "Bytes sent to clients.", clients.sent);
+    page.counter(
+        "server_received_bytes",
+        "Bytes received from servers.",
+        servers.received,
+    );
+    page.counter("server_sent_bytes", "Bytes sent to servers.", servers.sent);
+}
+
+fn lookups(figures: &Figures, page: &mut Page) {
+    page.family(
+        "lookups",
+        "counter",
+        "Keys that clients have looked for, by command and result.",
+    );
+    let asked = (0..=u8::MAX).filter(|&command| figures.requests[usize::from(command)] > 0);
+    for command in asked.filter(|&command| Memcache::PLAIN.looks_up(command)) {
+        let name = Memcache::PLAIN.command_name(command);
+        let counts = figures.replies.lookups(command);
+        for (result, count) in ["hit", "miss"].iter().zip(counts) {
+            let labels = format!("command=\"{name}\",result=\"{result}\"");
+            page.row("lookups_total", &labels, count);
+        }
+    }
+}
+
+/// The embedded store, where a listener leads to it.
+fn embedded(proxy: &Proxy, page: &mut Page) {
+    let Some((limit, totals)) = proxy.store() else {
+        return;
+    };
+    page.gauge("embedded_items", "Values in the embedded store.", totals.items);
+    page.gauge(
+        "embedded_bytes",
+        "Memory of the embedded store in use.",
+        totals.bytes,
+    );
+    page.gauge("embedded_limit_bytes", "`embedded.memory`.", limit);
+    for (name, counter, help) in [
+        ("embedded_stored", Counter::TotalItems, "Values that were stored."),
+        (
+            "embedded_evictions",
+            Counter::Evictions,
+            "Values dropped for want of memory.",
+        ),
+        (
+            "embedded_reclaimed",
+            Counter::Reclaimed,
+            "Values dropped because they had expired or were flushed.",
+        ),
+        (
+            "embedded_too_large",
+            Counter::TooLarge,
+            "Values refused for their size.",
+        ),
+        ("embedded_flushes", Counter::Flushes, "`flush_all` commands."),
+    ] {
+        page.counter(name, help, totals.counters.get(counter));
+    }
+    page.family(
+        "embedded_lookups",
+        "counter",
+        "Keys that were looked for in the embedded store, by operation and result.",
+    );
+    for (operation, hits, misses) in [
+        ("get", Counter::GetHits, Counter::GetMisses),
+        ("touch", Counter::TouchHits, Counter::TouchMisses),
+        ("delete", Counter::DeleteHits, Counter::DeleteMisses),
+        ("incr", Counter::IncrHits, Counter::IncrMisses),
+        ("decr", Counter::DecrHits, Counter::DecrMisses),
+        ("cas", Counter::CasHits, Counter::CasMisses),
+    ] {
+        for (result, counter) in [("hit", hits), ("miss", misses)] {
+            let labels = format!("operation=\"{operation}\",result=\"{result}\"");
+            page.row("embedded_lookups_total", &labels, totals.counters.get(counter));
+        }
+    }
 }
 
 fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
@@ -226,11 +275,6 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         &|_, counts| counts.flushes,
     );
     counter(
-        "copy_setbacks",
-        "Visits at this copy that could not pay its debt.",
-        &|_, counts| counts.setbacks,
-    );
-    counter(
         "skipped_writes",
         "Writes that went on without this copy.",
         &|member, _| {
@@ -240,6 +284,22 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
                 .map_or(0, |counted| counted.skipped)
         },
     );
+    let mut setbacks: BTreeMap<&str, u64> = BTreeMap::new();
+    for (member, counts) in &copies {
+        *setbacks.entry(&member.pool).or_default() += counts.setbacks;
+    }
+    page.family(
+        "copy_setbacks",
+        "counter",
+        "Visits at copies of a pool that could not pay what they owe.",
+    );
+    for (pool, count) in setbacks {
+        page.row(
+            "copy_setbacks_total",
+            &format!("pool=\"{}\"", quoted(pool)),
+            count,
+        );
+    }
     page.counter(
         "copy_note_failures",
         "Times that the state file could not be written.",
@@ -248,36 +308,40 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
 }
 
 fn questions(proxy: &Proxy, page: &mut Page) {
-    let questions: Vec<_> = proxy
-        .questions()
-        .into_iter()
-        .map(|(pool, name, standing)| {
-            let labels = format!("pool=\"{}\",name=\"{}\"", quoted(&pool), quoted(&name));
-            (labels, standing)
-        })
-        .collect();
+    let questions = proxy.questions();
     if questions.is_empty() {
         return;
     }
     page.family("dns_up", "gauge", "Did DNS name servers when it was asked last?");
-    for (labels, standing) in &questions {
+    for (pool, name, standing) in &questions {
         page.row(
             "dns_up",
-            labels,
+            &format!("pool=\"{}\",name=\"{}\"", quoted(pool), quoted(name)),
             u8::from(standing.answers > 0 && standing.failure.is_none()),
         );
     }
-    page.family("dns_answers", "counter", "Answers of DNS that name servers.");
-    for (labels, standing) in &questions {
-        page.row("dns_answers_total", labels, standing.answers);
+    // One name is one server where servers are written with names, and there may be many of them.
+    let mut pools: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for (pool, _, standing) in &questions {
+        let [answers, failures] = pools.entry(quoted(pool)).or_default();
+        *answers += standing.answers;
+        *failures += standing.failures;
     }
-    page.family(
-        "dns_failures",
-        "counter",
-        "Questions to DNS without such an answer.",
-    );
-    for (labels, standing) in &questions {
-        page.row("dns_failures_total", labels, standing.failures);
+    for (number, (name, help)) in [
+        ("dns_answers", "Answers of DNS that name servers."),
+        ("dns_failures", "Questions to DNS without such an answer."),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        page.family(name, "counter", help);
+        for (pool, counts) in &pools {
+            page.row(
+                &format!("{name}_total"),
+                &format!("pool=\"{pool}\""),
+                counts[number],
+            );
+        }
     }
 }
 
@@ -347,12 +411,28 @@ fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     }
     page.family(
         "member_request_duration_seconds",
-        "histogram",
-        "From sending to this member to its reply.",
+        "summary",
+        "From sending to this member to its reply. How it is distributed: by pool.",
     );
     for (member, labels) in &members {
         if let Some(figures) = counted(member.id) {
-            page.histogram("member_request_duration_seconds", labels, &figures.latency);
+            let name = "member_request_duration_seconds";
+            page.summary(name, labels, figures.replies, figures.micros);
+        }
+    }
+    page.family(
+        "pool_request_duration_seconds",
+        "histogram",
+        "From sending to a member of this pool to its reply.",
+    );
+    let numbers: BTreeMap<&str, PoolId> = members
+        .iter()
+        .map(|(member, _)| (&*member.pool, member.pool_id))
+        .collect();
+    for (pool, number) in numbers {
+        if let Some(latency) = figures.pools.get(number.0 as usize) {
+            let labels = format!("pool=\"{}\"", quoted(pool));
+            page.histogram("pool_request_duration_seconds", &labels, latency);
         }
     }
 }

@@ -2,8 +2,11 @@
 
 mod connections;
 mod explain;
+mod format;
 mod members;
 mod metrics;
+mod page;
+mod process;
 mod ready;
 
 use std::{io, sync::Arc};
@@ -25,7 +28,7 @@ const INDEX: &str = "\
 proxima
   /live                          the process runs
   /ready                         it may be sent clients (?pool=NAME&up=N: at least N members up)
-  /metrics                       OpenMetrics
+  /metrics                       for Prometheus (OpenMetrics, or its text format)
   /config                        the running configuration
   /members                       every server, its state and distance (JSON)
   /explain?key=K&command=get     where a request would go, and why (&listener=N)

@@ -39,8 +39,9 @@ impl Engine {
             return;
         };
         let Some(slot) = client.slots.get(seq) else { return };
+        let micros = self.now - slot.started;
         self.figures
-            .replied(reply.outcome, self.now - slot.started, client.listener);
+            .replied(slot.command, reply.outcome, micros, client.listener);
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 8);
         client.active = self.now;
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
@@ -139,7 +140,7 @@ impl Engine {
         self.figures.clients.closed += 1;
         self.waiting_uploads -= usize::from(client.place_due.is_some());
         self.share_memory();
-        self.register.closed(self.facts.worker, index, client.listed);
+        self.register.closed(self.facts.worker, index);
         self.release_lanes(index, client.generation);
         if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");
@@ -150,7 +151,7 @@ impl Engine {
     pub fn is_finished(&self, client: &Client) -> bool {
         let leaves = client.closing || client.eof || self.draining;
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
-        let idle = client.slots.is_empty() && sent && !client.is_uploading();
+        let idle = client.slots.is_empty() && sent && client.dump.is_none() && !client.is_uploading();
         // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
         leaves
             && idle

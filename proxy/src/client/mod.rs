@@ -10,19 +10,21 @@ mod session;
 mod slots;
 mod split;
 mod stats;
+mod tally;
 mod upload;
 
 use std::rc::Rc;
 
 pub use self::{
     listen::{Bound, bind},
-    register::{Register, shown},
+    register::Register,
     session::WHOLE,
     slots::{Slot, Slots},
     upload::{BULK_LANES, HIGH_WATER},
 };
 use crate::{
     dialect::{Conversation, Dialect},
+    near::embedded::Dump,
     route::Tree,
     stream::Stream,
 };
@@ -33,14 +35,14 @@ pub struct Client {
     pub stream: Stream,
     /// Number of its listener: the route its requests enter.
     pub listener: u16,
-    /// Shown by `stats conns`.
-    pub listed: bool,
     pub dialect: &'static dyn Dialect,
     /// None once it is logged in.
     pub login: Option<Box<Conversation>>,
     pub slots: Slots,
     /// A value that is being passed on as it comes.
     pub upload: Option<Box<Upload>>,
+    /// A dump of the embedded store that is being sent.
+    pub dump: Option<Box<Dump>>,
     /// Bytes of a reply to this client, as far as is known: rises at once, falls slowly. What it may have in flight
     /// follows from it, so that replies that nobody has seen yet cannot outgrow the client's share of memory.
     pub reply_size: usize,

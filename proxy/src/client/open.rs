@@ -22,11 +22,11 @@ impl Engine {
                 ..Stream::default()
             },
             listener,
-            listed: false,
             dialect,
             login: None,
             slots: Slots::default(),
             upload: None,
+            dump: None,
             reply_size: UNKNOWN_REPLY,
             swallow: 0,
             closing: false,

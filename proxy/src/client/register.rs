@@ -7,31 +7,41 @@
 
 use std::{
     collections::HashMap,
+    net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
+use super::tally::Tally;
 use crate::near::embedded::{Connection, Connections};
 
 /// One part for each worker, so that accepting takes no contended lock.
 #[derive(Debug)]
 pub struct Register {
     parts: Vec<Part>,
-    listening: Mutex<Vec<String>>,
+    /// Where clients are accepted, by listener number; none: removed.
+    listening: Mutex<Vec<Option<Arc<str>>>>,
+    pub(super) tally: Tally,
 }
 
 #[derive(Debug, Default)]
 struct Part {
     total: AtomicU64,
     current: AtomicU64,
-    /// Peer and listener of each client of a listener that leads straight to the embedded store.
-    open: Mutex<HashMap<u32, (String, Arc<str>)>>,
+    open: Mutex<HashMap<u32, Client>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    /// None on a Unix socket.
+    peer: Option<SocketAddr>,
+    listener: u16,
 }
 
 /// An address as memcached shows it: `tcp:127.0.0.1:11211`, `tcp6:[::1]:11211`, `unix:/path`.
-pub fn shown(address: &str) -> String {
+fn shown(address: &str) -> String {
     match address.as_bytes() {
         [b'u', ..] => address.to_owned(),
         [b'[', ..] => format!("tcp6:{address}"),
@@ -44,12 +54,14 @@ impl Register {
         Self {
             parts: (0..workers).map(|_| Part::default()).collect(),
             listening: Mutex::default(),
+            tally: Tally::new(workers),
         }
     }
 
-    /// The addresses where clients are accepted.
-    pub fn listening<'a>(&self, addresses: impl Iterator<Item = &'a String>) {
-        let addresses = addresses.map(|address| shown(address)).collect();
+    /// The addresses where clients are accepted, by listener number.
+    pub fn listening(&self, addresses: &[Option<String>]) {
+        let address = |address: &Option<String>| address.as_deref().map(|address| shown(address).into());
+        let addresses = addresses.iter().map(address).collect();
         *self.listening.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
     }
 
@@ -77,33 +89,29 @@ impl Register {
         }
     }
 
-    /// A client has come; `address` where it is to be listed.
-    pub fn opened(&self, worker: usize, client: u32, address: Option<(String, Arc<str>)>) {
+    /// A client has come to this listener.
+    pub fn opened(&self, worker: usize, client: u32, listener: u16, peer: Option<SocketAddr>) {
         let Some(part) = self.parts.get(worker) else {
             return;
         };
         part.total.fetch_add(1, Relaxed);
         part.current.fetch_add(1, Relaxed);
-        if let Some(address) = address {
-            part.open
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(client, address);
-        }
+        part.open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(client, Client { peer, listener });
     }
 
     /// It has gone.
-    pub fn closed(&self, worker: usize, client: u32, listed: bool) {
+    pub fn closed(&self, worker: usize, client: u32) {
         let Some(part) = self.parts.get(worker) else {
             return;
         };
         part.current.fetch_sub(1, Relaxed);
-        if listed {
-            part.open
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&client);
-        }
+        part.open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&client);
     }
 }
 
@@ -116,6 +124,17 @@ impl Connections for Register {
         self.parts.iter().map(|part| part.total.load(Relaxed)).sum()
     }
 
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        let of_commands = ["cmd_", "_hits", "_misses", "_badval"];
+        let rows = self.tally.rows();
+        rows.filter(|(name, _)| !of_commands.iter().any(|part| name.contains(part)))
+            .collect()
+    }
+
+    fn reset_counts(&self) {
+        self.tally.reset();
+    }
+
     fn each(&self, show: &mut dyn FnMut(&Connection<'_>)) {
         let listening = self
             .listening
@@ -123,22 +142,28 @@ impl Connections for Register {
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         for (id, address) in listening.iter().enumerate() {
-            show(&Connection {
-                id: id as u64,
-                address,
-                listener: None,
-                state: "conn_listening",
-                idle: 0,
-            });
+            if let Some(address) = address {
+                show(&Connection {
+                    id: id as u64,
+                    address,
+                    listener: None,
+                    state: "conn_listening",
+                    idle: 0,
+                });
+            }
         }
         for (worker, part) in self.parts.iter().enumerate() {
             let open = part.open.lock().unwrap_or_else(PoisonError::into_inner);
-            for (&client, (address, listener)) in open.iter() {
-                let id = (worker as u64 + 1) << 32 | u64::from(client);
+            for (&index, client) in open.iter() {
+                let id = (worker as u64 + 1) << 32 | u64::from(index);
+                let listener = listening
+                    .get(usize::from(client.listener))
+                    .and_then(Option::as_deref);
+                let peer = client.peer.map(|peer| shown(&peer.to_string()));
                 show(&Connection {
                     id,
-                    address,
-                    listener: Some(listener),
+                    address: peer.as_deref().or(listener).unwrap_or("unix:"),
+                    listener,
                     state: "conn_read",
                     idle: 0,
                 });

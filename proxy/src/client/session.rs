@@ -133,6 +133,17 @@ impl Engine {
             if client.closing {
                 return bytes.len();
             }
+            if client.dump.is_some() {
+                // Behind what was asked before it.
+                if !client.slots.is_empty() {
+                    client.stalled = true;
+                    return at;
+                }
+                if !self.go_on_dumping(index) {
+                    return at;
+                }
+                continue;
+            }
             if client.swallow > 0 {
                 let swallowed = client.swallow.min(rest.len() as u64);
                 client.swallow -= swallowed;
@@ -316,13 +327,7 @@ impl Engine {
             Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
             Plan::Refuse(text) => self.refuse(index, request, Outcome::LocalError, text),
             Plan::Broadcast => self.broadcast(index, tree, request, message),
-            Plan::Stats => {
-                let mut out = std::mem::take(&mut self.scratch);
-                self.stats(listener, request, message, &mut out);
-                self.answer_here(index, &out, false);
-                out.clear();
-                self.scratch = out;
-            }
+            Plan::Stats => self.stats(index, listener, request, message),
             Plan::Close => {
                 if let Some(client) = self.clients.get_mut(index as usize) {
                     client.closing = true;

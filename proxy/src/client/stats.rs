@@ -1,14 +1,32 @@
-//! `stats`: the proxy's own figures over memcached, or the embedded store's where the listener leads straight to it.
+//! `stats` and `lru_crawler`: the proxy's own figures over memcached, and the embedded store's where the listener leads straight
+//! to it.
+//!
+//! What only a server knows (its items and slabs) is asked of the server where there is but one behind the listener; with
+//! several there is nothing to tell, and the answer is an empty list.
 
-use std::io::Write;
+use std::{io::Write, rc::Rc, sync::Arc};
 
-use proxima_wire::message::Request;
+use proxima_wire::message::{Parsed, Request};
 
 use crate::{
-    engine::Engine,
-    near::embedded::{self, Connections, Context},
-    route::{Leaf, Node},
+    engine::{Engine, Peer},
+    members::Member,
+    near::embedded::{self, Connections, Context, Dump},
+    route::{Leaf, Node, ReplyTo, Tree},
 };
+
+/// A dump goes on when less than this waits to be sent.
+const DUMP_AHEAD: usize = 64 * 1024;
+/// Steps of a dump in one turn: others are served in between.
+const DUMP_STEPS: usize = 256;
+
+/// A subject of `stats` and the request for it, as a server is asked.
+const OF_SERVERS: [(&[u8], &[u8]); 4] = [
+    (b"settings", b"stats settings\r\n"),
+    (b"items", b"stats items\r\n"),
+    (b"slabs", b"stats slabs\r\n"),
+    (b"sizes", b"stats sizes\r\n"),
+];
 
 impl Engine {
     /// Time and process, for a request to the embedded store.
@@ -19,6 +37,7 @@ impl Engine {
             pid: self.facts.pid,
             threads: self.facts.workers,
             largest_reply: self.limits.value_bytes,
+            most_connections: self.limits.clients,
             connections: &*self.register,
         }
     }
@@ -29,43 +48,176 @@ impl Engine {
         root.is_some_and(|root| matches!(self.tree.node(root), Node::Leaf(Leaf::Embedded)))
     }
 
-    pub(crate) fn stats(&self, listener: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) {
+    /// Tells the other workers what `stats` counts.
+    pub(crate) fn tell_counts(&self) {
+        self.register.tally.tell(self.facts.worker, &self.figures);
+    }
+
+    /// A request for figures.
+    pub(super) fn stats(&mut self, index: u32, listener: u16, request: &Request, message: &[u8]) {
+        self.tell_counts();
         if self.serves_store(listener) {
-            embedded::answer(&self.store, &self.store_context(), request, message, out);
+            return self.ask_store(index, request, message);
+        }
+        let line = message.trim_ascii();
+        let subject = line.strip_prefix(b"stats").map(<[u8]>::trim_ascii);
+        let Some(subject) = subject else {
+            return self.answer_here(index, b"CLIENT_ERROR lru crawler disabled\r\n", false);
+        };
+        let tree = Rc::clone(&self.tree);
+        let asked = OF_SERVERS.iter().find(|(known, _)| *known == subject);
+        if let (Some((_, line)), Some(server)) = (asked, only_server(&tree, listener)) {
+            return self.ask_server(index, server, line);
+        }
+        let mut out = std::mem::take(&mut self.scratch);
+        match subject {
+            b"" => self.general(&tree, listener, &mut out),
+            b"settings" => self.settings(&mut out),
+            b"items" | b"slabs" | b"sizes" => {}
+            b"conns" => embedded::connections(&*self.register, &mut out),
+            b"reset" => self.register.tally.reset(),
+            _ => out.extend_from_slice(b"CLIENT_ERROR bad stats command\r\n"),
+        }
+        match subject {
+            b"reset" => out.extend_from_slice(b"RESET\r\n"),
+            _ if out.starts_with(b"CLIENT_ERROR") => {}
+            _ => out.extend_from_slice(b"END\r\n"),
+        }
+        self.answer_here(index, &out, false);
+        out.clear();
+        self.scratch = out;
+    }
+
+    fn ask_store(&mut self, index: u32, request: &Request, message: &[u8]) {
+        if let Some(dump) = Dump::asked(request, message)
+            && let Some(client) = self.clients.get_mut(index as usize)
+        {
+            client.dump = Some(Box::new(dump));
             return;
         }
-        if message.trim_ascii() != b"stats" {
-            // Groups of memcached's (items, slabs, reset, …) mean nothing for a proxy.
-            return out.extend_from_slice(b"CLIENT_ERROR bad stats command\r\n");
-        }
-        let figures = &self.figures;
-        let mut row = |name: &str, value: &dyn std::fmt::Display| {
-            // Writing to a Vec cannot fail.
-            let _ = write!(out, "STAT {name} {value}\r\n");
+        let mut out = std::mem::take(&mut self.scratch);
+        embedded::answer(&self.store, &self.store_context(), request, message, &mut out);
+        self.answer_here(index, &out, false);
+        out.clear();
+        self.scratch = out;
+    }
+
+    /// One line that is known here, not the client's: nothing that a server could take for more than one request.
+    fn ask_server(&mut self, index: u32, server: &Arc<Member>, line: &[u8]) {
+        let now = self.now;
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
         };
-        row("pid", &self.facts.pid);
-        row("uptime", &(self.now / 1_000_000));
-        row("time", &self.unix());
-        row("version", &env!("CARGO_PKG_VERSION"));
-        row("config_version", &self.tree.version);
-        row("threads", &self.facts.workers);
-        row("curr_connections", &self.register.current());
-        row("total_connections", &self.register.total());
-        row("worker", &self.facts.worker);
-        row("worker_connections", &self.clients.len());
-        row("worker_requests", &figures.requests.iter().sum::<u64>());
-        row("worker_replies", &figures.replies.iter().sum::<u64>());
-        row("worker_failovers", &figures.failovers);
-        row("worker_in_flight", &self.in_flight());
-        for member in self.tree.reach(usize::from(listener)) {
-            let state = format!("{:?} {:?}", member.health.state(), member.distance).to_lowercase();
-            row(&format!("member_{}", member.address), &state);
+        let Parsed::Head(request) = client.dialect.request(line, 0) else {
+            return;
+        };
+        let to = ReplyTo::Client {
+            index,
+            generation: client.generation,
+            seq: client
+                .slots
+                .push(request.command, false, false, line.len() as u32, now),
+        };
+        self.send(server, &request, line, to);
+    }
+
+    /// The counts are those of all workers, and what begins with `worker` is of the one that serves this connection.
+    ///
+    /// There is no `total_items`, which every memcached has: a proxy that visits this one as the copy of a value must find
+    /// out that it is none. Writes may still be on their way behind a proxy when its `stats conns` shows nobody any more.
+    fn general(&self, tree: &Tree, listener: u16, out: &mut Vec<u8>) {
+        let figures = &self.figures;
+        row(out, "pid", self.facts.pid);
+        row(out, "uptime", self.now / 1_000_000);
+        row(out, "time", self.unix());
+        row(out, "version", env!("CARGO_PKG_VERSION"));
+        row(out, "pointer_size", usize::BITS);
+        row(out, "config_version", &tree.version);
+        row(out, "threads", self.facts.workers);
+        row(out, "max_connections", self.limits.clients);
+        row(out, "curr_connections", self.register.current());
+        row(out, "total_connections", self.register.total());
+        row(out, "accepting_conns", u8::from(!self.draining));
+        for (name, count) in self.register.tally.rows() {
+            row(out, name, count);
         }
-        out.extend_from_slice(b"END\r\n");
+        row(out, "worker", self.facts.worker);
+        row(out, "worker_connections", self.clients.len());
+        row(out, "worker_requests", figures.requests.iter().sum::<u64>());
+        row(out, "worker_replies", figures.replies.all());
+        row(out, "worker_failovers", figures.failovers);
+        row(out, "worker_in_flight", self.in_flight());
+        for member in tree.reach(usize::from(listener)) {
+            // Two words, always: exporters take a row whose name has a colon for that of a slab, unless they see it is none.
+            let state = format!("{:?} {:?}", member.health.state(), member.distance).to_lowercase();
+            row(out, &format!("member_{}", member.address), state);
+        }
+    }
+
+    fn settings(&self, out: &mut Vec<u8>) {
+        row(out, "maxconns", self.limits.clients);
+        row(out, "num_threads", self.facts.workers);
+        row(out, "item_size_max", self.limits.value_bytes);
+        row(out, "idle_timeout", self.limits.idle.as_secs());
+        row(out, "binding_protocol", "ascii");
+        row(out, "auth_enabled_sasl", "no");
+        row(out, "auth_enabled_ascii", "no");
+        row(out, "lru_crawler", "no");
+        row(out, "dump_enabled", "no");
+        row(out, "shutdown_command", "no");
+    }
+
+    /// Goes on with the dump that this client has asked for, as far as there is room. False: later.
+    pub(super) fn go_on_dumping(&mut self, index: u32) -> bool {
+        let now = self.now;
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
+        let Some(mut dump) = client.dump.take() else {
+            return true;
+        };
+        let mut out = std::mem::take(&mut client.stream.out);
+        let mut steps = 0;
+        let mut done = false;
+        while !done && steps < DUMP_STEPS && out.len() < DUMP_AHEAD {
+            done = dump.step(&self.store, &self.store_context(), &mut out);
+            steps += 1;
+        }
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
+        client.active = now;
+        client.stream.out = out;
+        let (sends, generation) = (!client.stream.out.is_empty(), client.generation);
+        if !done {
+            client.dump = Some(dump);
+            client.stalled = true;
+        }
+        if sends {
+            // What is sent wakes it when it was taken.
+            self.flush_later(Peer::Client { index, generation });
+        } else if !done {
+            self.requeue(index);
+        }
+        done
     }
 
     /// Requests sent to servers and not answered.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
+}
+
+/// The server that this listener leads to, if that is all it leads to.
+fn only_server(tree: &Tree, listener: u16) -> Option<&Arc<Member>> {
+    let listener = usize::from(listener);
+    match tree.reach(listener) {
+        [server] if !tree.reaches_store(listener) => Some(server),
+        _ => None,
+    }
+}
+
+fn row(out: &mut Vec<u8>, name: &str, value: impl std::fmt::Display) {
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "STAT {name} {value}\r\n");
 }

@@ -55,6 +55,7 @@ use crate::{
         Address, Member, Registry,
         copies::{Snapshot, Standing},
     },
+    near::store::{Store, Totals},
     reactor::Io,
     route::{self, Random, Tree},
 };
@@ -65,6 +66,7 @@ pub struct Proxy {
     workers: Workers,
     names: Arc<Names>,
     register: Arc<Register>,
+    store: Arc<Store>,
     started: Instant,
     io: Io,
     host_id: u64,
@@ -147,6 +149,13 @@ impl Proxy {
 
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
+    }
+
+    /// The memory that the embedded store may take, and what it holds; none: no listener leads to it.
+    pub fn store(&self) -> Option<(usize, Totals)> {
+        let now = self.started.elapsed().as_millis() as u64;
+        let leads = self.state().tree.has_store();
+        leads.then(|| (self.store.limits().memory, self.store.totals(now)))
     }
 
     /// Every copy, and what happened to it.

@@ -394,7 +394,7 @@ impl Proxy {
         state.tree = own;
         state.changed = SystemTime::now();
         state.registry.purge();
-        self.register.listening(state.bound.iter().flatten());
+        self.register.listening(&state.bound);
         self.recount(state);
         self.expect_no_longer(state.absent.until());
         tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");

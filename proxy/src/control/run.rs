@@ -170,6 +170,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         workers,
         names,
         register,
+        store,
         started,
         io,
         host_id,

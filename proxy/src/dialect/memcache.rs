@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Bad, Outcome, Parsed, Reply, Request},
+    message::{Bad, Class, Outcome, Parsed, Reply, Request},
 };
 
 use super::{Change, Conversation, Dialect, Effect, Login, Message, Plan};
@@ -43,7 +43,7 @@ impl Memcache {
             Some(Gat | Gats) => (" 0 ", "\r\n"),
             Some(
                 Get | Gets | Delete | FlushAll | Version | Verbosity | Stats | Config | Quit | Shutdown
-                | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug,
+                | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler,
             )
             | None => (" ", "\r\n"),
         };
@@ -63,6 +63,14 @@ impl Dialect for Memcache {
     #[inline]
     fn request(&self, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
         memcache::request(bytes, &Limits { value: value_limit })
+    }
+
+    fn looks_up(&self, command: u8) -> bool {
+        let class = Command::from_u8(command).map(Command::class);
+        matches!(
+            class,
+            Some(Class::Read | Class::Touch | Class::Delete | Class::Arithmetic)
+        )
     }
 
     #[inline]
@@ -87,7 +95,7 @@ impl Dialect for Memcache {
             MetaNoop => Plan::Answer(b"MN\r\n"),
             Shutdown => Plan::Answer(b"SERVER_ERROR: shutdown not enabled\r\n"),
             Config => Plan::Answer(error::ERROR),
-            Stats => Plan::Stats,
+            Stats | LruCrawler => Plan::Stats,
             FlushAll if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),
             FlushAll => Plan::Broadcast,
             Quit => Plan::Close,
@@ -102,7 +110,10 @@ impl Dialect for Memcache {
         let Some(command) = Command::from_u8(command) else {
             return Parsed::Bad(Bad::fatal(b""));
         };
-        memcache::reply(command, bytes).map(Message::Last)
+        memcache::reply(command, bytes).map(|reply| match (command, reply.outcome) {
+            (Command::Stats, Outcome::Found) => Message::Part(reply),
+            _ => Message::Last(reply),
+        })
     }
 
     #[inline]

@@ -57,7 +57,7 @@ pub enum Plan {
     Refuse(&'static str),
     /// To every member of the listener's tree.
     Broadcast,
-    /// The proxy's own figures.
+    /// The proxy's own figures, or those of what is behind it.
     Stats,
     /// Close after what is due.
     Close,
@@ -138,6 +138,11 @@ pub trait Dialect: Send + Sync {
     /// The name of a command by its number.
     fn command_name(&self, command: u8) -> &'static str {
         self.commands().get(usize::from(command)).unwrap_or(&"?")
+    }
+
+    /// Does this command look for a key, so that its replies are hits and misses? By default none does.
+    fn looks_up(&self, _command: u8) -> bool {
+        false
     }
 
     // Provided: connections.

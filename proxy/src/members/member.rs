@@ -18,11 +18,16 @@ use crate::dialect::Dialect;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId(pub u32);
 
+/// A pool's number, the same as long as the process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PoolId(pub u32);
+
 /// One server, as every worker sees it.
 pub struct Member {
     pub id: MemberId,
     /// The pool it was named in.
     pub pool: Arc<str>,
+    pub pool_id: PoolId,
     /// What consistent hashing and people know it by.
     pub name: String,
     /// As written in the configuration.

@@ -12,6 +12,6 @@ pub use self::{
     address::Address,
     distance::{Distance, Here},
     health::{Eject, Failure, Health, State},
-    member::{Member, MemberId},
+    member::{Member, MemberId, PoolId},
     registry::{AddressError, Registry},
 };

@@ -10,7 +10,7 @@ use std::{
 use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
-use super::{Address, Distance, Eject, Health, Here, Member, MemberId};
+use super::{Address, Distance, Eject, Health, Here, Member, MemberId, PoolId};
 use crate::{
     config::schema::{Pool, Server},
     dialect::Dialect,
@@ -27,6 +27,8 @@ pub struct Registry {
     known: HashMap<Identity, MemberId>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
     fail_open: HashMap<String, Arc<AtomicBool>>,
+    /// Every name that a pool ever had: what a pool's number counts goes on when it is configured again.
+    pools: HashMap<String, PoolId>,
     free: Vec<u32>,
     next: u32,
 }
@@ -59,6 +61,7 @@ impl Registry {
             known: HashMap::new(),
             health: HashMap::new(),
             fail_open: HashMap::new(),
+            pools: HashMap::new(),
             free: Vec::new(),
             next: 0,
         }
@@ -101,6 +104,8 @@ impl Registry {
             return Ok(Arc::clone(member));
         }
         let id = self.know(&key.0);
+        let next = PoolId(self.pools.len() as u32);
+        let pool_id = *self.pools.entry(pool.into()).or_insert(next);
         let eject = Eject {
             failures: spec.eject.failures,
             probe_initial: spec.eject.probe_initial,
@@ -125,6 +130,7 @@ impl Registry {
         let member = Arc::new(Member {
             id,
             pool: pool.into(),
+            pool_id,
             name: ketama_name(&server.address, server.name.as_deref()).to_owned(),
             address: server.address.clone(),
             socket,

@@ -6,6 +6,7 @@
 //!         ├─ arithmetic  incr decr
 //!         ├─ delete      delete
 //!         ├─ meta/*      mg ms md ma me mn
+//!         ├─ dump        lru_crawler metadump
 //!         └─ admin       flush_all version verbosity stats shutdown
 //! ```
 //!
@@ -26,6 +27,7 @@ mod admin;
 mod arithmetic;
 mod call;
 mod delete;
+mod dump;
 mod foresee;
 mod get;
 mod line;
@@ -38,8 +40,8 @@ use proxima_wire::{
     message::{Outcome, Request},
 };
 
-pub use self::foresee::foresee;
 use self::{call::Call, line::Clock, set::Mode};
+pub use self::{dump::Dump, foresee::foresee, stats::connections};
 use super::store::Store;
 
 /// What `version` answers. Clients that look at it read three numbers; a suffix after a dash is usual for builds of
@@ -60,6 +62,8 @@ pub struct Context<'a> {
     /// Bytes that the reply to one request with many keys may have. A line of 1 MiB could ask a thousand times for the
     /// same value of 1 MiB; whoever does so gets what memcached says when it has no memory for a reply.
     pub largest_reply: usize,
+    /// Connections that may be open at a time.
+    pub most_connections: usize,
     /// Who is connected.
     pub connections: &'a dyn Connections,
 }
@@ -70,6 +74,10 @@ pub trait Connections {
     fn current(&self) -> u64;
     /// Connections there ever were.
     fn total(&self) -> u64;
+    /// What else is counted of connections, by memcached's names.
+    fn counts(&self) -> Vec<(&'static str, u64)>;
+    /// Counts from 0 again.
+    fn reset_counts(&self);
     /// Shows each connection there is now.
     fn each(&self, show: &mut dyn FnMut(&Connection<'_>));
 }
@@ -142,6 +150,7 @@ pub fn answer(
             Outcome::RemoteError,
         ),
         Command::Quit => Outcome::Ok,
+        Command::LruCrawler => dump::dump(store, context, request, message, out),
         Command::Config => refuse(out, error::ERROR),
     }
 }

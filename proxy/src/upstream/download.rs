@@ -35,8 +35,7 @@ impl Engine {
         lane.pace = Pace::since(self.now);
         member.health.succeeded();
         self.figures
-            .member(member.id)
-            .replied(self.now - waiter.sent, false);
+            .served(member.pool_id, member.id, self.now - waiter.sent, false);
         let mut head = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
         head.extend_from_slice(bytes.get(..reply.head as usize).unwrap_or(bytes));
@@ -50,9 +49,10 @@ impl Engine {
             let slot = target.slots.get(seq)?;
             trailer = if slot.part { u64::from(reply.trailer) } else { 0 };
             let listener = target.listener;
-            let started = slot.started;
+            let (command, started) = (slot.command, slot.started);
             target.slots.part(seq, &head, &mut target.stream.out);
-            self.figures.replied(reply.outcome, self.now - started, listener);
+            self.figures
+                .replied(command, reply.outcome, self.now - started, listener);
             self.flush_later(Peer::Client {
                 index: client,
                 generation: client_generation,

@@ -88,10 +88,10 @@ impl Engine {
             {
                 let whole = &rest[..reply.len() as usize];
                 at += whole.len();
-                let member = lane.member.id;
+                let (pool, member) = (lane.member.pool_id, lane.member.id);
                 let failed = lane.answered(reply, now);
                 self.in_flight -= 1;
-                self.figures.member(member).replied(self.now - sent, failed);
+                self.figures.served(pool, member, self.now - sent, failed);
                 self.deliver(to, reply, whole);
                 continue;
             }
@@ -144,12 +144,11 @@ impl Engine {
                     self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
                     return Some(rest.len());
                 }
-                let (member, in_parts, bulk) = (lane.member.id, lane.part_bytes > 0, lane.bulk);
+                let (pool, member) = (lane.member.pool_id, lane.member.id);
+                let (in_parts, bulk) = (lane.part_bytes > 0, lane.bulk);
                 let failed = lane.answered(&reply, self.now);
                 self.in_flight -= 1;
-                self.figures
-                    .member(member)
-                    .replied(self.now - waiter.sent, failed);
+                self.figures.served(pool, member, self.now - waiter.sent, failed);
                 if in_parts {
                     self.last_part(index, waiter.to, reply, whole);
                 } else {

@@ -1,13 +1,12 @@
 //! New clients.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use proxima_wire::message::Outcome;
-use socket2::{SockAddr, Socket};
+use socket2::Socket;
 
 use super::{Order, Worker, tag};
 use crate::{
-    client::shown,
     engine::Peer,
     near::embedded::Connections,
     reactor::{Expect, Reactor},
@@ -40,7 +39,11 @@ impl<R: Reactor> Worker<R> {
             return;
         }
         let peer = self.engine.open_client(listener, self.dialect);
-        self.register(listener, peer, &socket);
+        if let Peer::Client { index, .. } = peer {
+            let address = socket.peer_addr().ok().and_then(|address| address.as_socket());
+            let worker = self.engine.facts.worker;
+            self.engine.register.opened(worker, index, listener, address);
+        }
         match self.reactor.add(tag(peer), socket, Expect::Small) {
             Ok(conn) => {
                 self.engine.attach(peer, conn);
@@ -52,27 +55,5 @@ impl<R: Reactor> Worker<R> {
                 }
             }
         }
-    }
-
-    fn register(&mut self, listener: u16, peer: Peer, socket: &Socket) {
-        let Peer::Client { index, .. } = peer else { return };
-        let listed = self.engine.serves_store(listener);
-        let address = listed.then(|| {
-            let text = |address: io::Result<SockAddr>| {
-                let address = address.ok();
-                let path = address.as_ref().and_then(SockAddr::as_pathname);
-                match address.as_ref().and_then(SockAddr::as_socket) {
-                    Some(tcp) => shown(&tcp.to_string()),
-                    None => format!("unix:{}", path.unwrap_or("".as_ref()).display()),
-                }
-            };
-            (text(socket.peer_addr()), text(socket.local_addr()).into())
-        });
-        if let Some(client) = self.engine.clients.get_mut(index as usize) {
-            client.listed = listed;
-        }
-        self.engine
-            .register
-            .opened(self.engine.facts.worker, index, address);
     }
 }

@@ -33,6 +33,7 @@ impl<R: Reactor> Worker<R> {
             };
             let Some(conn) = stream.conn else { continue };
             if self.reactor.backlog(conn) == 0 {
+                self.engine.figures.client_traffic.sent += range.len() as u64;
                 self.reactor.pass(conn, buffer, range);
             } else {
                 stream
@@ -79,12 +80,18 @@ impl<R: Reactor> Worker<R> {
         } else {
             &mut stream.out
         };
-        let sent = !bytes.is_empty();
-        if sent {
+        let size = bytes.len();
+        if size > 0 {
             self.reactor.send(conn, bytes);
         }
         let emptied = std::mem::take(bytes);
         self.engine.spare.give(emptied);
+        let figures = &mut self.engine.figures;
+        match peer {
+            Peer::Client { .. } => figures.client_traffic.sent += size as u64,
+            Peer::Lane { .. } => figures.server_traffic.sent += size as u64,
+        }
+        let sent = size > 0;
         self.after_flush(peer, conn, sent);
     }
 

@@ -184,6 +184,8 @@ impl<R: Reactor> Worker<R> {
         let wants_beat = engine.waits() || !engine.clients.is_empty();
         if wants_beat != self.beat.load(Relaxed) {
             self.beat.store(wants_beat, Relaxed);
+            // Nothing will make it look at the time before the next client comes.
+            engine.tell_counts();
         }
         engine
             .timers
@@ -240,6 +242,11 @@ impl<R: Reactor> Worker<R> {
     fn data(&mut self, tag: u64, bytes: &[u8]) {
         let (index, generation) = (number(tag), generation(tag));
         let is_lane = kind(tag) == LANE;
+        let figures = &mut self.engine.figures;
+        match is_lane {
+            true => figures.server_traffic.received += bytes.len() as u64,
+            false => figures.client_traffic.received += bytes.len() as u64,
+        }
         let stream = match is_lane {
             true => self.engine.lane(index, generation).map(|l| &mut l.stream),
             false => self.engine.client(index, generation).map(|c| &mut c.stream),
@@ -292,6 +299,7 @@ impl<R: Reactor> Worker<R> {
         let now = self.engine.now;
         if now >= self.next_lane_check {
             self.next_lane_check = now + LANE_CHECK;
+            self.engine.tell_counts();
             let reactor = &self.reactor;
             self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
                 reactor.unacknowledged(conn)

@@ -88,6 +88,7 @@ impl<R: Reactor> Worker<R> {
                     // Their numbers may be given to others.
                     for member in old.gone(&self.engine.tree) {
                         self.engine.views.forget(member);
+                        self.engine.figures.forget(member);
                     }
                     self.engine.limits = limits;
                     self.engine.share_memory();

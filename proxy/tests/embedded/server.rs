@@ -31,6 +31,12 @@ impl Connections for Two {
         2
     }
 
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("rejected_connections", 3)]
+    }
+
+    fn reset_counts(&self) {}
+
     fn each(&self, show: &mut dyn FnMut(&Connection<'_>)) {
         let address = "tcp:127.0.0.1:11211";
         show(&Connection {
@@ -78,7 +84,9 @@ impl Embedded {
                     let message = &bytes[..head.len() as usize];
                     let mut out = Vec::new();
                     let outcome = answer(&self.store, &self.context(), &head, message, &mut out);
-                    if !matches!(command, Command::Stats | Command::Quit) && head.more_keys.is_empty() {
+                    if !matches!(command, Command::Stats | Command::LruCrawler | Command::Quit)
+                        && head.more_keys.is_empty()
+                    {
                         match reply(command, &out) {
                             Parsed::Head(read) => {
                                 assert_eq!(read.outcome, outcome, "{:?}", String::from_utf8_lossy(message));
@@ -107,6 +115,7 @@ impl Embedded {
             pid: 4711,
             threads: 4,
             largest_reply: 64 << 20,
+            most_connections: 1024,
             connections: &Two,
         }
     }

@@ -79,6 +79,7 @@ fn the_counters_are_memcacheds() {
         "threads",
         "curr_connections",
         "total_connections",
+        "rejected_connections",
         // What an item takes, when memory is reclaimed, and that an increment is no new item to memcached.
         "bytes",
         "reclaimed",
@@ -120,10 +121,16 @@ fn the_process_and_its_connections_are_the_callers() {
          STAT 23:state conn_parse_cmd\r\nSTAT 23:secs_since_last_cmd 0\r\nEND\r\n"
     );
     assert_eq!(server.send(b"stats items\r\n"), b"END\r\n");
+    assert_eq!(lines(&server.send(b"stats slabs\r\n"))["active_slabs"], "0");
     server.send(b"set a 0 0 1\r\n1\r\n");
     let items = lines(&server.send(b"stats items\r\n"));
     assert_eq!(items["items:1:number"], "1");
-    assert_eq!(lines(&server.send(b"stats slabs\r\n"))["active_slabs"], "0");
+    let slabs = lines(&server.send(b"stats slabs\r\n"));
+    assert_eq!(
+        (slabs["active_slabs"].as_str(), slabs["1:used_chunks"].as_str()),
+        ("1", "1")
+    );
+    assert_eq!(slabs["1:cmd_set"], "1");
     assert_eq!(server.send(b"version\r\n"), b"VERSION 1.6.18-proxima\r\n");
     assert_eq!(
         server.send(b"stats cachedump 1 1\r\n"),

@@ -87,6 +87,7 @@ const SEQUENCES: &[&[&str]] = &[
     &["set a 0 0 1|1", "flush_all 0 noreply", "get a", "incr a 1", "append a 0 0 1|1", "touch a 1",
       "delete a", "mg a"],
     &["verbosity 0", "verbosity", "verbosity x", "verbosity 1 2", "mn", "mn x", "config get cluster"],
+    &["lru_crawler", "lru_crawler foo", "lru_crawler metadump", "lru_crawler metadump all x"],
     &["stats reset", "stats foo", "stats sizes", "nonsense", "GET a", "getx a", "s", "bogus a b c"],
     // mg
     &["mg a", "mg a v", "mg a k O1", "mg a k q", "mg a q", "mg a s v t c f l h k Oabc"],

@@ -86,6 +86,8 @@ commands! {
     MetaNoop = "mn", Session;
     /// `me KEY`: what the server knows about an item.
     MetaDebug = "me", Admin;
+    /// `lru_crawler metadump CLASSES`: every key of a store.
+    LruCrawler = "lru_crawler", Admin;
 }
 
 impl Command {
@@ -126,6 +128,7 @@ impl Command {
             | Self::Version
             | Self::Verbosity
             | Self::Stats
+            | Self::LruCrawler
             | Self::Config
             | Self::Quit
             | Self::Shutdown => false,
@@ -168,6 +171,7 @@ impl Command {
             b"verbosity" => Self::Verbosity,
             b"config" => Self::Config,
             b"shutdown" => Self::Shutdown,
+            b"lru_crawler" => Self::LruCrawler,
             _ => return None,
         })
     }

@@ -20,7 +20,7 @@ pub fn default_reply(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outc
         MetaDebug => (b"EN\r\n", Outcome::NotFound),
         MetaNoop => (b"MN\r\n", Outcome::Ok),
         FlushAll | Verbosity => (b"OK\r\n", Outcome::Ok),
-        Version | Stats | Quit | Shutdown => (error::ERROR, Outcome::ClientError),
+        Version | Stats | Quit | Shutdown | LruCrawler => (error::ERROR, Outcome::ClientError),
         MetaGet => return meta(b"EN", Outcome::NotFound, request, bytes, out),
         MetaSet => return meta(b"NS", Outcome::NotStored, request, bytes, out),
         MetaDelete | MetaArithmetic => return meta(b"NF", Outcome::NotFound, request, bytes, out),

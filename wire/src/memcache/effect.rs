@@ -40,7 +40,7 @@ pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
         MetaDelete if flag(b"CITx") => Effect::Decide,
         MetaSet | MetaDelete => Effect::Everywhere,
         // About a server or a connection: they are answered before a copy is chosen.
-        Version | Verbosity | Stats | Config | Quit | Shutdown | MetaNoop => Effect::Look,
+        Version | Verbosity | Stats | Config | Quit | Shutdown | MetaNoop | LruCrawler => Effect::Look,
     }
 }
 
@@ -102,6 +102,7 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             | Command::Version
             | Command::Verbosity
             | Command::Stats
+            | Command::LruCrawler
             | Command::Config
             | Command::Quit
             | Command::Shutdown

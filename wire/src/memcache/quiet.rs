@@ -33,6 +33,7 @@ pub const fn silenced(command: Command, outcome: Outcome) -> bool {
         | Command::Version
         | Command::Verbosity
         | Command::Stats
+        | Command::LruCrawler
         | Command::Config
         | Command::Quit
         | Command::Shutdown => true,

@@ -15,7 +15,8 @@ const VALUE: &[u8] = b"VALUE ";
 /// Reads the head of the reply that a server sends to `command` with one key, at the beginning of `bytes`. Whatever that
 /// command is never answered with is [`Parsed::Bad`]: nothing more from this connection can be trusted.
 ///
-/// `stats` is not read: its reply has as many lines as the server likes.
+/// The reply to `stats` has as many lines as the server likes; they are read one by one, and all but the last are
+/// [`Outcome::Found`].
 #[inline]
 pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     match plain_hit(command, bytes) {
@@ -100,6 +101,7 @@ fn read(command: Command, line: &[u8]) -> Read {
         | Command::Version
         | Command::Verbosity
         | Command::Stats
+        | Command::LruCrawler
         | Command::Quit
         | Command::Shutdown
         | Command::MetaNoop
@@ -165,7 +167,7 @@ fn meta(command: Command, line: &[u8]) -> Read {
 /// Replies of one line.
 #[inline]
 fn status(command: Command, line: &[u8]) -> Option<Outcome> {
-    use Command::{Cas, Decr, Delete, FlushAll, Incr, MetaDebug, MetaNoop, Touch, Verbosity, Version};
+    use Command::{Cas, Decr, Delete, FlushAll, Incr, MetaDebug, MetaNoop, Stats, Touch, Verbosity, Version};
     let (fits, outcome) = match line {
         b"STORED" => (command.class() == Class::Write, Outcome::Stored),
         b"NOT_STORED" => (command.class() == Class::Write, Outcome::NotStored),
@@ -178,6 +180,8 @@ fn status(command: Command, line: &[u8]) -> Option<Outcome> {
         ),
         b"OK" => (matches!(command, FlushAll | Verbosity), Outcome::Ok),
         b"MN" => (command == MetaNoop, Outcome::Ok),
+        b"END" | b"RESET" => (command == Stats, Outcome::Ok),
+        [b'S', b'T', b'A', b'T', b' ', ..] => (command == Stats, Outcome::Found),
         b"EN" => (command == MetaDebug, Outcome::NotFound),
         [b'M', b'E', b' ', ..] => (command == MetaDebug, Outcome::Found),
         [b'V', b'E', b'R', b'S', b'I', b'O', b'N', b' ', ..] => (command == Version, Outcome::Ok),

@@ -27,6 +27,7 @@ pub fn reply_key(command: Command, reply: &[u8]) -> Option<Span> {
         | Command::Version
         | Command::Verbosity
         | Command::Stats
+        | Command::LruCrawler
         | Command::Config
         | Command::Quit
         | Command::Shutdown

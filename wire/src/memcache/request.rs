@@ -123,7 +123,8 @@ fn parse(
         | Command::Stats
         | Command::Config
         | Command::Quit
-        | Command::Shutdown => Ok(()),
+        | Command::Shutdown
+        | Command::LruCrawler => Ok(()),
     }
 }
 

@@ -56,6 +56,7 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
             | Command::Version
             | Command::Verbosity
             | Command::Stats
+            | Command::LruCrawler
             | Command::Config
             | Command::Quit
             | Command::Shutdown

@@ -42,6 +42,7 @@ pub fn mark_request(request: &Request, bytes: &[u8], mark: u64, out: &mut Vec<u8
             | Command::Version
             | Command::Verbosity
             | Command::Stats
+            | Command::LruCrawler
             | Command::Config
             | Command::Quit
             | Command::Shutdown
@@ -87,6 +88,7 @@ pub fn mark_reply(command: Command, reply: &[u8], mark: u64, out: &mut Vec<u8>) 
         | Command::Version
         | Command::Verbosity
         | Command::Stats
+        | Command::LruCrawler
         | Command::Config
         | Command::Quit
         | Command::Shutdown

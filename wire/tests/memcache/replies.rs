@@ -52,6 +52,9 @@ fn heads() {
         ("me", "ME foo exp=-1 la=0\r\n", end(Found, 0, 0)),
         ("me", "EN\r\n", end(NotFound, 0, 0)),
         ("mn", "MN\r\n", end(Ok, 0, 0)),
+        ("stats", "STAT pid 1\r\n", end(Found, 0, 0)),
+        ("stats", "END\r\n", end(Ok, 0, 0)),
+        ("stats", "RESET\r\n", end(Ok, 0, 0)),
         ("get", "ERROR\r\n", end(ClientError, 0, 0)),
         (
             "shutdown",
@@ -75,7 +78,8 @@ fn heads() {
         ("mg", "NF\r\n", None),
         ("ms", "VA 1\r\n", None),
         ("mn", "OK\r\n", None),
-        ("stats", "STAT pid 1\r\n", None),
+        ("get", "STAT pid 1\r\n", None),
+        ("stats", "VALUE k 0 1\r\n", None),
         // Not a reply at all.
         ("get", "END\n", None),
         ("get", "\r\n", None),

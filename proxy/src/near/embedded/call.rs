@@ -44,14 +44,7 @@ impl<'a> Call<'a> {
 
     /// The words behind the first key, or behind the command if it has none.
     pub(super) fn words(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let head = &self.message[..self.message.len().min(self.request.head as usize)];
-        let line = head.strip_suffix(b"\n").unwrap_or(head);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let skip = usize::from(self.request.key.is_empty());
-        let text = line.get(self.request.key.end()..).unwrap_or_default();
-        text.split(|&byte| byte == b' ')
-            .filter(|word| !word.is_empty())
-            .skip(skip)
+        words(self.request, self.message)
     }
 
     /// Bytes of the value, as the head says.
@@ -65,4 +58,19 @@ impl<'a> Call<'a> {
         let (value, rest) = body.split_at_checked(self.value_length())?;
         is_value_end(rest.get(..2)?).then_some(value)
     }
+}
+
+/// The words of a request behind its first key, or behind the command if it has none.
+pub(super) fn words<'a>(
+    request: &Request,
+    message: &'a [u8],
+) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+    let head = &message[..message.len().min(request.head as usize)];
+    let line = head.strip_suffix(b"\n").unwrap_or(head);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let skip = usize::from(request.key.is_empty());
+    let text = line.get(request.key.end()..).unwrap_or_default();
+    text.split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty())
+        .skip(skip)
 }

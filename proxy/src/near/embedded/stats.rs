@@ -2,7 +2,7 @@
 
 use proxima_wire::message::Outcome;
 
-use super::{Connection, Context, VERSION, call::Call, line::push, refuse, say};
+use super::{Connection, Connections, Context, VERSION, call::Call, line::push, refuse, say};
 use crate::near::store::{Counter, Store, Totals};
 
 const END: &[u8] = b"END\r\n";
@@ -39,15 +39,14 @@ const COUNTERS: &[(&str, &[Counter])] = &[
 pub(super) fn stats(call: &Call<'_>, context: &Context<'_>, out: &mut Vec<u8>) -> Outcome {
     match call.words().next() {
         None => general(call.store, context, out),
-        Some(b"conns") => context
-            .connections
-            .each(&mut |connection| push_connection(out, connection)),
+        Some(b"conns") => connections(context.connections, out),
         Some(b"settings") => settings(call.store, context, out),
         Some(b"items") => items(&call.store.totals(context.now), out),
-        Some(b"slabs") => slabs(&call.store.totals(context.now), out),
+        Some(b"slabs") => slabs(call.store, &call.store.totals(context.now), out),
         Some(b"sizes") => push_text(out, "sizes_status", "disabled"),
         Some(b"reset") => {
             call.store.reset_counters();
+            context.connections.reset_counts();
             return say(out, b"RESET\r\n", Outcome::Ok);
         }
         Some(b"cachedump") => return refuse(out, b"CLIENT_ERROR stats cachedump not allowed\r\n"),
@@ -63,29 +62,31 @@ fn general(store: &Store, context: &Context<'_>, out: &mut Vec<u8>) {
     push_number(out, "time", context.unix);
     push_text(out, "version", VERSION);
     push_number(out, "pointer_size", usize::BITS.into());
+    push_number(out, "max_connections", context.most_connections as u64);
     push_number(out, "curr_connections", context.connections.current());
     push_number(out, "total_connections", context.connections.total());
+    push_number(out, "accepting_conns", 1);
+    for (name, count) in context.connections.counts() {
+        push_number(out, name, count);
+    }
     push_number(out, "threads", context.threads as u64);
     push_number(out, "limit_maxbytes", store.limits().memory as u64);
     push_number(out, "bytes", totals.bytes);
     push_number(out, "curr_items", totals.items);
     for (name, counters) in COUNTERS {
-        push_number(
-            out,
-            name,
-            counters.iter().map(|counter| totals.counters.get(*counter)).sum(),
-        );
+        push_number(out, name, count(&totals, counters));
     }
 }
 
 fn settings(store: &Store, context: &Context<'_>, out: &mut Vec<u8>) {
     push_number(out, "maxbytes", store.limits().memory as u64);
+    push_number(out, "maxconns", context.most_connections as u64);
     push_number(out, "item_size_max", store.limits().item as u64);
     push_number(out, "num_threads", context.threads as u64);
     push_text(out, "evictions", "on");
     push_text(out, "cas_enabled", "yes");
     push_text(out, "flush_enabled", "yes");
-    push_text(out, "dump_enabled", "no");
+    push_text(out, "dump_enabled", "yes");
     push_text(out, "shutdown_command", "no");
     push_text(out, "hash_algorithm", "ahash");
 }
@@ -96,14 +97,50 @@ fn items(totals: &Totals, out: &mut Vec<u8>) {
         push_number(out, "items:1:number", totals.items);
         push_number(out, "items:1:mem_requested", totals.bytes);
         push_number(out, "items:1:evicted", totals.counters.get(Counter::Evictions));
+        push_number(out, "items:1:outofmemory", 0);
         push_number(out, "items:1:reclaimed", totals.counters.get(Counter::Reclaimed));
     }
 }
 
-/// There are none.
-fn slabs(totals: &Totals, out: &mut Vec<u8>) {
-    push_number(out, "active_slabs", 0);
+/// What tools show in a table of slabs, for a store that has none: its items as chunks of their mean size, its memory as pages,
+/// and chunks are free as long as memory is.
+fn slabs(store: &Store, totals: &Totals, out: &mut Vec<u8>) {
+    const PAGE: u64 = 1 << 20;
+    if totals.items != 0 {
+        let size = totals.bytes.div_ceil(totals.items);
+        let free = (store.limits().memory as u64).saturating_sub(totals.bytes) / size;
+        push_number(out, "1:chunk_size", size);
+        push_number(out, "1:chunks_per_page", PAGE.div_ceil(size));
+        push_number(out, "1:total_pages", totals.bytes.div_ceil(PAGE));
+        push_number(out, "1:total_chunks", totals.items + free);
+        push_number(out, "1:used_chunks", totals.items);
+        push_number(out, "1:free_chunks", free);
+        push_number(out, "1:free_chunks_end", 0);
+        let of_slabs = [
+            "get_hits",
+            "cmd_set",
+            "delete_hits",
+            "incr_hits",
+            "decr_hits",
+            "cas_hits",
+            "cas_badval",
+            "touch_hits",
+        ];
+        for (name, counters) in COUNTERS.iter().filter(|(name, _)| of_slabs.contains(name)) {
+            push_number(out, &format!("1:{name}"), count(totals, counters));
+        }
+    }
+    push_number(out, "active_slabs", u64::from(totals.items != 0));
     push_number(out, "total_malloced", totals.bytes);
+}
+
+fn count(totals: &Totals, counters: &[Counter]) -> u64 {
+    counters.iter().map(|counter| totals.counters.get(*counter)).sum()
+}
+
+/// Appends a few rows for each connection.
+pub fn connections(connections: &dyn Connections, out: &mut Vec<u8>) {
+    connections.each(&mut |connection| push_connection(out, connection));
 }
 
 fn push_connection(out: &mut Vec<u8>, connection: &Connection<'_>) {

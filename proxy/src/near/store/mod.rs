@@ -21,6 +21,7 @@ mod shard;
 mod table;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use ahash::RandomState;
 use parking_lot::{Mutex, MutexGuard};
@@ -31,6 +32,7 @@ pub use self::{
     foresight::Foresight,
     item::{Item, Marks, Meta},
     shard::Miss,
+    walk::Walk,
 };
 use self::{shard::Shard, table::Hash};
 

@@ -146,6 +146,18 @@ impl Shard {
         self.table.preload_item(hash);
     }
 
+    /// Shows the living items that are looked for from `home` on; where the walk goes on, 0 = nowhere.
+    pub(super) fn walk(&self, home: usize, now: u64, show: &mut dyn FnMut(Item<'_>)) -> usize {
+        let slots = self.table.at_home(home);
+        for slot in slots.filter(|slot| !self.is_dead(slot, now)) {
+            show(Item {
+                bytes: &slot.bytes,
+                expires: slot.life.expires(),
+            });
+        }
+        self.table.after(home)
+    }
+
     pub(super) fn item(&self, at: usize) -> Item<'_> {
         let slot = self.table.slot(at);
         Item {

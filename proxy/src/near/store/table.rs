@@ -184,6 +184,25 @@ impl Table {
         })
     }
 
+    /// The slots of the keys that are looked for from `home` on.
+    pub(super) fn at_home(&self, home: usize) -> impl Iterator<Item = &Slot> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let run = (0..self.slots.len()).map(move |step| &self.slots[(home + step) & mask]);
+        run.take_while(|slot| !slot.is_empty())
+            .filter(move |slot| slot.home as usize & mask == home & mask)
+    }
+
+    /// The home after `home` in a walk through all of them, which begins and ends with 0. It counts from the highest bit
+    /// down: the homes that one home becomes when the table is doubled follow each other, so that a walk neither leaves out
+    /// nor repeats any (as Redis's SCAN does it).
+    pub(super) fn after(&self, home: usize) -> usize {
+        if self.slots.is_empty() {
+            return 0;
+        }
+        let above = !(self.slots.len() - 1);
+        (home | above).reverse_bits().wrapping_add(1).reverse_bits()
+    }
+
     fn place(&mut self, slot: Slot) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = slot.home as usize & mask;

@@ -8,7 +8,7 @@ use std::{
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{Counter, Foresight, Limits, Marks, Meta, Miss, Store};
+use super::{Counter, Foresight, Item, Limits, Marks, Meta, Miss, Store, Walk};
 
 const SEED: [u64; 4] = [1, 2, 3, 4];
 const MIB: usize = 1 << 20;
@@ -451,4 +451,50 @@ proptest! {
         prop_assert_eq!(store.totals(now).items, map.len() as u64);
         prop_assert_eq!(store.totals(now).counters.get(Counter::Evictions), 0);
     }
+}
+
+#[test]
+fn a_walk_shows_what_is_there_throughout_while_the_table_grows_and_shrinks() {
+    let store = Store::new(Limits::default(), [1, 2, 3, 4]);
+    let put = |key: String| drop(store.entry(key.as_bytes(), 0).put(Meta::default(), b"v"));
+    let finish = |mut walk: Walk, seen: &mut Vec<String>| {
+        let mut show = |item: Item<'_>| seen.push(String::from_utf8_lossy(item.key()).into_owned());
+        while store.walk(&mut walk, 0, &mut show) {}
+    };
+    let fixed: Vec<String> = (0..2000).map(|number| format!("fixed{number}")).collect();
+    fixed.iter().cloned().for_each(put);
+    let steps = |count, seen: &mut Vec<String>| {
+        let mut walk = Walk::default();
+        let mut show = |item: Item<'_>| seen.push(String::from_utf8_lossy(item.key()).into_owned());
+        for _ in 0..count {
+            assert!(store.walk(&mut walk, 0, &mut show));
+        }
+        walk
+    };
+    let count = |seen: &[String]| {
+        let mut of_fixed: Vec<String> = seen
+            .iter()
+            .filter(|key| key.starts_with("fixed"))
+            .cloned()
+            .collect();
+        let all = of_fixed.len();
+        of_fixed.sort_unstable();
+        of_fixed.dedup();
+        (all, of_fixed.len())
+    };
+    let mut seen = Vec::new();
+    let walk = steps(37, &mut seen);
+    let before = seen.len();
+    (0..40_000).map(|number| format!("other{number}")).for_each(put);
+    finish(walk, &mut seen);
+    assert!(before > 0 && count(&seen) == (fixed.len(), fixed.len()));
+    // Many go, and the next that comes finds the tables too large.
+    let mut seen = Vec::new();
+    let walk = steps(37, &mut seen);
+    for number in 0..40_000 {
+        store.entry(format!("other{number}").as_bytes(), 0).remove();
+    }
+    (0..100).map(|number| format!("more{number}")).for_each(put);
+    finish(walk, &mut seen);
+    assert_eq!(count(&seen).1, fixed.len());
 }

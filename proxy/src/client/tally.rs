@@ -1,0 +1,172 @@
+//! What `stats` counts, in memcached's names. Each worker tells the others its counts now and then: a client must not see
+//! them fall because its next connection is served by another worker.
+
+use std::{
+    array,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use proxima_wire::{memcache::Command, message::Outcome};
+
+use crate::figures::Figures;
+
+const GETS: &[Command] = &[
+    Command::Get,
+    Command::Gets,
+    Command::Gat,
+    Command::Gats,
+    Command::MetaGet,
+];
+const SETS: &[Command] = &[
+    Command::Set,
+    Command::Add,
+    Command::Replace,
+    Command::Append,
+    Command::Prepend,
+    Command::Cas,
+    Command::MetaSet,
+];
+const DELETES: &[Command] = &[Command::Delete, Command::MetaDelete];
+
+/// How often any of these commands ended in any of these ways. Exporters derive the plain `set`s from `cmd_set` and the
+/// three of `cas`.
+const ENDINGS: [(&str, &[Command], &[Outcome]); 17] = [
+    ("cmd_get", GETS, &[Outcome::Found, Outcome::NotFound]),
+    (
+        "cmd_set",
+        SETS,
+        &[
+            Outcome::Stored,
+            Outcome::NotStored,
+            Outcome::Exists,
+            Outcome::NotFound,
+        ],
+    ),
+    ("cmd_flush", &[Command::FlushAll], &[Outcome::Ok]),
+    (
+        "cmd_touch",
+        &[Command::Touch],
+        &[Outcome::Touched, Outcome::NotFound],
+    ),
+    ("get_hits", GETS, &[Outcome::Found]),
+    ("get_misses", GETS, &[Outcome::NotFound]),
+    ("delete_misses", DELETES, &[Outcome::NotFound]),
+    ("delete_hits", DELETES, &[Outcome::Deleted]),
+    ("incr_misses", &[Command::Incr], &[Outcome::NotFound]),
+    ("incr_hits", &[Command::Incr], &[Outcome::Found]),
+    ("decr_misses", &[Command::Decr], &[Outcome::NotFound]),
+    ("decr_hits", &[Command::Decr], &[Outcome::Found]),
+    ("cas_misses", &[Command::Cas], &[Outcome::NotFound]),
+    ("cas_hits", &[Command::Cas], &[Outcome::Stored]),
+    ("cas_badval", &[Command::Cas], &[Outcome::Exists]),
+    ("touch_hits", &[Command::Touch], &[Outcome::Touched]),
+    ("touch_misses", &[Command::Touch], &[Outcome::NotFound]),
+];
+
+/// Counted whatever the command is.
+const OTHERS: [&str; 3] = ["rejected_connections", "bytes_read", "bytes_written"];
+
+const COUNT: usize = ENDINGS.len() + OTHERS.len();
+
+/// A number for each name.
+type Counts = [u64; COUNT];
+
+fn counts(figures: &Figures) -> Counts {
+    let mut counts = [0; COUNT];
+    for (count, (_, commands, outcomes)) in counts.iter_mut().zip(ENDINGS) {
+        let ends = |command: &Command| -> u64 {
+            let ended = |&outcome| figures.replies.of(*command as u8, outcome);
+            outcomes.iter().map(ended).sum()
+        };
+        *count = commands.iter().map(ends).sum();
+    }
+    let traffic = figures.client_traffic;
+    let others = [figures.clients.over_limit, traffic.received, traffic.sent];
+    counts[ENDINGS.len()..].copy_from_slice(&others);
+    counts
+}
+
+/// The counts of all workers.
+#[derive(Debug)]
+pub(super) struct Tally {
+    workers: Vec<[AtomicU64; COUNT]>,
+    /// What they were at the last `stats reset`.
+    begun: [AtomicU64; COUNT],
+}
+
+impl Tally {
+    pub(super) fn new(workers: usize) -> Self {
+        let zeros = || array::from_fn(|_| AtomicU64::new(0));
+        Self {
+            workers: std::iter::repeat_with(zeros).take(workers).collect(),
+            begun: zeros(),
+        }
+    }
+
+    /// These are the counts of this worker now.
+    pub(super) fn tell(&self, worker: usize, figures: &Figures) {
+        if let Some(told) = self.workers.get(worker) {
+            let each = told.iter().zip(counts(figures));
+            each.for_each(|(told, count)| told.store(count, Relaxed));
+        }
+    }
+
+    fn sums(&self) -> Counts {
+        let sum = |number: usize| self.workers.iter().map(|told| told[number].load(Relaxed)).sum();
+        array::from_fn(sum)
+    }
+
+    /// Every name and its count since the last reset.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let names = ENDINGS.iter().map(|(name, ..)| *name).chain(OTHERS);
+        let since = |(now, then): (u64, &AtomicU64)| now.saturating_sub(then.load(Relaxed));
+        names.zip(self.sums().into_iter().zip(&self.begun).map(since))
+    }
+
+    /// Counts from 0 again, for `stats` alone: metrics never fall.
+    pub(super) fn reset(&self) {
+        let each = self.begun.iter().zip(self.sums());
+        each.for_each(|(begun, count)| begun.store(count, Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(tally: &Tally, name: &str) -> u64 {
+        tally.rows().find(|(row, _)| *row == name).unwrap().1
+    }
+
+    #[test]
+    fn counts_of_all_workers_are_summed_and_begin_anew_after_a_reset() {
+        let tally = Tally::new(2);
+        let mut figures = Figures::default();
+        for (command, outcome) in [
+            (Command::Get, Outcome::Found),
+            (Command::MetaGet, Outcome::NotFound),
+            (Command::Cas, Outcome::Exists),
+            (Command::Set, Outcome::Timeout),
+        ] {
+            figures.replied(command as u8, outcome, 1, 0);
+        }
+        figures.client_traffic.received = 7;
+        tally.tell(0, &figures);
+        tally.tell(1, &figures);
+        for (name, count) in [
+            ("cmd_get", 4),
+            ("get_hits", 2),
+            ("get_misses", 2),
+            ("cmd_set", 2),
+            ("cas_badval", 2),
+            ("bytes_read", 14),
+        ] {
+            assert_eq!(told(&tally, name), count, "{name}");
+        }
+        tally.reset();
+        assert_eq!(tally.rows().map(|(_, count)| count).sum::<u64>(), 0);
+        figures.replied(Command::Get as u8, Outcome::Found, 1, 0);
+        tally.tell(1, &figures);
+        assert_eq!(told(&tally, "get_hits"), 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! `lru_crawler metadump`: every key with what is known of it, a few at a time.
+
+use std::io::Write;
+
+use proxima_wire::{
+    memcache::{Command, error},
+    message::{Outcome, Request},
+};
+
+use super::{Context, call::words, refuse, say};
+use crate::near::store::{Item, Marks, Store, Walk};
+
+/// A dump under way. What is there from its first step to its last is in it; what comes or goes meanwhile may be.
+#[derive(Debug)]
+pub struct Dump {
+    walk: Walk,
+}
+
+impl Dump {
+    /// The dump that `message` asks for; none: it asks for something else, or not as it must.
+    pub fn asked(request: &Request, message: &[u8]) -> Option<Self> {
+        let is_dump = request.command == Command::LruCrawler as u8;
+        (is_dump && classes(request, message) == Ok(true)).then(|| Self {
+            walk: Walk::default(),
+        })
+    }
+
+    /// Appends the next few lines, and `END` behind the last. True: that was all.
+    pub fn step(&mut self, store: &Store, context: &Context<'_>, out: &mut Vec<u8>) -> bool {
+        let goes_on = store.walk(&mut self.walk, context.now, &mut |item| line(&item, context, out));
+        if !goes_on {
+            out.extend_from_slice(b"END\r\n");
+        }
+        !goes_on
+    }
+}
+
+/// `lru_crawler metadump all | hash | CLASS,…`
+pub(super) fn dump(
+    store: &Store,
+    context: &Context<'_>,
+    request: &Request,
+    message: &[u8],
+    out: &mut Vec<u8>,
+) -> Outcome {
+    match classes(request, message) {
+        Ok(true) => {
+            let walk = Walk::default();
+            let mut dump = Dump { walk };
+            while !dump.step(store, context, out) {}
+            Outcome::Ok
+        }
+        // There is nothing in the other classes.
+        Ok(false) => say(out, b"END\r\n", Outcome::Ok),
+        Err(line) => refuse(out, line),
+    }
+}
+
+/// Is a dump wanted of class 1, which all items are of?
+fn classes(request: &Request, message: &[u8]) -> Result<bool, &'static [u8]> {
+    /// Numbers of memcached's classes.
+    const NUMBERS: std::ops::Range<u8> = 1..64;
+    let mut words = words(request, message);
+    let (Some(b"metadump"), Some(which), None) = (words.next(), words.next(), words.next()) else {
+        return Err(error::ERROR);
+    };
+    if matches!(which, b"all" | b"hash") {
+        return Ok(true);
+    }
+    let mut first = false;
+    for number in which.split(|&byte| byte == b',') {
+        let number = std::str::from_utf8(number)
+            .ok()
+            .and_then(|text| text.parse().ok());
+        match number {
+            Some(number) if NUMBERS.contains(&number) => first |= number == 1,
+            _ => return Err(b"BADCLASS invalid class id\r\n"),
+        }
+    }
+    Ok(first)
+}
+
+/// As memcached writes it: the key as in a URL, times in seconds since 1970, and a line end without CR.
+fn line(item: &Item<'_>, context: &Context<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"key=");
+    for &byte in item.key() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
+            // Writing to a Vec cannot fail.
+            _ => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    let began = context.unix as i64 - (context.now / 1000) as i64;
+    let expires = match item.expires() {
+        0 => -1,
+        at => began + (at / 1000) as i64,
+    };
+    let fetched = match item.marks().has(Marks::FETCHED) {
+        true => "yes",
+        false => "no",
+    };
+    let _ = writeln!(
+        out,
+        " exp={expires} la={} cas={} fetch={fetched} cls=1 size={}",
+        began + i64::from(item.seen()),
+        item.cas(),
+        item.size(),
+    );
+}
