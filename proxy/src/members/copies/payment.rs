@@ -70,13 +70,10 @@ impl<'a> Payment<'a> {
         // Another server may have taken the address over, with contents of its own: keys alone are deleted where the server is
         // the one that missed them, or has begun empty since.
         let is_ours = !restarted || since(debt.first).is_some_and(|first| who.uptime + TICK <= first);
-        let keys = debt.keys().map(Iterator::collect);
-        Ok(
-            match keys.filter(|keys: &Vec<_>| is_ours && keys.iter().all(|key| is_plain(key))) {
-                Some(keys) if rejoin == Rejoin::Repair => Self::Keys(keys),
-                _ => Self::Flush,
-            },
-        )
+        Ok(match debt.keys().filter(|_| is_ours) {
+            Some(keys) if rejoin == Rejoin::Repair => Self::Keys(keys.collect()),
+            _ => Self::Flush,
+        })
     }
 }
 
@@ -90,11 +87,6 @@ impl fmt::Display for Payment<'_> {
             Self::Flush => f.write_str("flushed"),
         }
     }
-}
-
-/// May stand in a text command as it is.
-fn is_plain(key: &[u8]) -> bool {
-    key.iter().all(|byte| byte.is_ascii_graphic() || *byte >= 0x80)
 }
 
 #[cfg(test)]

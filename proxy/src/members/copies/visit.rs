@@ -11,6 +11,7 @@
 
 use std::{collections::HashSet, net::SocketAddr, time::Duration};
 
+use proxima_wire::memcache;
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufStream},
     net::{TcpStream, UnixStream},
@@ -194,14 +195,12 @@ impl Visit {
         for batch in keys.chunks(BATCH) {
             let mut words = Vec::new();
             for key in batch {
-                words.extend_from_slice(b"delete ");
-                words.extend_from_slice(key);
-                words.extend_from_slice(b"\r\n");
+                memcache::removal(key, &mut words);
             }
             self.say(&words).await?;
             for _ in batch {
                 match self.line().await?.as_str() {
-                    "DELETED" | "NOT_FOUND" => {}
+                    "HD" | "NF" => {}
                     other => return Err(format!("it answers `{}` to a delete", other.escape_debug())),
                 }
             }
