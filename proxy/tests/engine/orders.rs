@@ -295,7 +295,8 @@ impl Play {
             Due::Nothing => panic!("nobody asked for {heard:?}"),
             Due::Reply => {}
             // Deleted, where a copy had missed it or too few took it.
-            Due::Version | Due::Swap(_) | Due::Count | Due::Read(_) if matches!(words[0], "END" | "NOT_FOUND") => {}
+            Due::Version | Due::Swap(_) | Due::Count | Due::Read(_)
+                if matches!(words[0], "END" | "NOT_FOUND") => {}
             Due::Version => {
                 let next = words[5].parse::<u64>().unwrap() + 1;
                 self.clients[client].due = Due::Swap(next);

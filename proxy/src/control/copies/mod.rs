@@ -3,31 +3,45 @@
 //! * `visits`: looks at copies that are out, and pays what they owe
 //! * `changes`: copies come and go with the lists of servers
 //! * `absent`: who is named no more, and may return
-//! * `notes`: the state file
+//! * `orphans`: connections of the process before this one
+//! * `notes`: what the state file says
+//! * `state_file`: the file on its disk; `lock`: used by one process at a time; `writer`: and written by a thread of its own
 
 pub(super) mod absent;
 mod changes;
+mod lock;
 mod notes;
+mod orphans;
+mod state_file;
 mod visits;
+mod writer;
 
 use std::{
     collections::{HashMap, HashSet},
     io, mem,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use tokio::time::sleep;
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    time::{sleep, timeout},
+};
 
-use self::notes::{Left, Note, Notes};
+use self::{
+    notes::{Known, Note},
+    orphans::Orphans,
+    state_file::Left,
+    writer::{Writer, Written},
+};
 use super::{Proxy, State};
 use crate::{
     config::schema::{Config, Rejoin},
     engine::News,
     members::{
         Member, MemberId,
-        copies::{Act, Agreement, Owed, Standing, Views},
+        copies::{Act, Agreement, Incarnation, Owed, Standing, Views},
     },
     worker::Order,
 };
@@ -37,15 +51,29 @@ const STRAYS: usize = 10_000;
 /// Until what could not be noted is tried again.
 const NOTE_AGAIN: Duration = Duration::from_secs(1);
 
+/// A note that takes longer is told.
+const NOTE_LATE: Duration = Duration::from_secs(2);
+/// The end waits so long for its own note: without it the next start takes this end for a crash.
+const LAST_NOTE: Duration = Duration::from_secs(2);
+
+/// Between two looks at whether all have ended, and whether that is written.
+const LOOK_AT_END: Duration = Duration::from_millis(5);
+
 /// What the control thread remembers of copies.
 pub(super) struct Copies {
     pub(super) agreement: Agreement,
-    /// Where it is noted who owes.
-    notes: Option<Notes>,
-    /// Steps of copies that wait until they are noted.
-    unnoted: Vec<(MemberId, u64)>,
+    state_file: Option<StateFileUse>,
+    /// Steps of copies that wait until the note of this number is written.
+    unnoted: Vec<(MemberId, u64, u64)>,
+    /// Our address towards each, by which its server lists our connections.
+    from: HashMap<MemberId, IpAddr>,
+    /// What the process before this one may have left.
+    orphans: Orphans,
     /// It will be tried again.
     notes_again: bool,
+    /// Workers that have ended, and whether one has left a copy with a change that it has not answered.
+    ended: usize,
+    left_unanswered: bool,
     /// Pools that have had members: who comes later is new.
     begun: HashSet<Arc<str>>,
     /// By endpoint of copies that were removed: our ends of connections that broke with requests unanswered; none: not known.
@@ -54,6 +82,17 @@ pub(super) struct Copies {
     /// Times that the state file could not be written.
     pub(super) note_failures: u64,
 }
+
+/// The state file, where there is one: what it said at the start, and who writes it.
+struct StateFileUse {
+    known: Known,
+    writer: Writer,
+    /// The last note was put: nothing is written behind it.
+    closed: bool,
+}
+
+/// What has become of notes; to be heard by [`Proxy::hear_of_notes`].
+pub(in crate::control) type NotesWritten = UnboundedReceiver<Written>;
 
 /// What happened to a copy, for `/metrics`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,17 +107,42 @@ pub struct CopyFigures {
 }
 
 impl Copies {
-    pub(super) fn new(participants: usize, config: &Config) -> io::Result<Self> {
-        Ok(Self {
+    pub(super) fn new(participants: usize, config: &Config) -> io::Result<(Self, NotesWritten)> {
+        let (written, heard) = unbounded_channel();
+        let state_file = match &config.state {
+            Some(path) => {
+                let (writer, known) = Writer::open(path, written)?;
+                Some(StateFileUse {
+                    known,
+                    writer,
+                    closed: false,
+                })
+            }
+            None => None,
+        };
+        let copies = Self {
             agreement: Agreement::new(participants),
-            notes: config.state.as_deref().map(Notes::open).transpose()?,
+            state_file,
             unnoted: Vec::new(),
+            from: HashMap::new(),
+            orphans: Orphans::default(),
             notes_again: false,
+            ended: 0,
+            left_unanswered: false,
             begun: HashSet::new(),
             strays: HashMap::new(),
             figures: HashMap::new(),
             note_failures: 0,
-        })
+        };
+        Ok((copies, heard))
+    }
+
+    /// This copy's server was met, and sees us at this address.
+    fn met(&mut self, member: MemberId, who: Incarnation, from: Option<IpAddr>) {
+        self.agreement.met(member, who);
+        if let Some(from) = from {
+            self.from.insert(member, from);
+        }
     }
 
     /// This member is gone, and its server may still execute what came by a connection of ours with this end.
@@ -136,6 +200,11 @@ impl Proxy {
                 .agreement
                 .acknowledged(worker, member, epoch, owed, now),
             News::Ejected(..) => return,
+            News::Ended { unanswered } => {
+                state.copies.ended += 1;
+                state.copies.left_unanswered |= unanswered;
+                return;
+            }
         };
         self.perform(state, acts);
     }
@@ -166,7 +235,13 @@ impl Proxy {
                     });
                 }
                 Act::Note { member, epoch } => {
-                    state.copies.unnoted.push((member, epoch));
+                    // The note that is put next.
+                    let number = state
+                        .copies
+                        .state_file
+                        .as_ref()
+                        .map_or(0, |file| file.writer.newest + 1);
+                    state.copies.unnoted.push((member, epoch, number));
                     self.note(state);
                 }
                 Act::Watch {
@@ -193,26 +268,50 @@ impl Proxy {
         }
     }
 
-    /// Writes down who owes, so that it outlives this process; what waited for that goes on.
+    /// Has written down who owes, so that it outlives this process; what waits for that goes on when it is done.
     fn note(self: &Arc<Self>, state: &mut State) {
         let rows = rows(state);
         let copies = &mut state.copies;
-        let left = copies
-            .notes
-            .as_mut()
-            .map_or(Left::Newest, |notes| notes.keep(rows));
-        if left != Left::Newest {
-            copies.note_failures += 1;
-            if !mem::replace(&mut copies.notes_again, true) {
-                self.runtime.spawn(Arc::clone(self).note_again());
-            }
-        }
-        if left == Left::Older {
+        let Some(file) = &mut copies.state_file else {
+            return self.noted(state, 0);
+        };
+        if file.closed {
             return;
         }
-        for (member, epoch) in mem::take(&mut copies.unnoted) {
+        let is_idle = file.writer.done == file.writer.newest;
+        let number = file.writer.put(rows, false);
+        if is_idle {
+            self.runtime.spawn(Arc::clone(self).warn_if_late(number));
+        }
+    }
+
+    /// Notes up to this number are written: what waited for them goes on.
+    fn noted(self: &Arc<Self>, state: &mut State, number: u64) {
+        let unnoted = &mut state.copies.unnoted;
+        let done: Vec<_> = unnoted.extract_if(.., |&mut (_, _, of)| of <= number).collect();
+        for (member, epoch, _) in done {
             let acts = state.copies.agreement.noted(member, epoch);
             self.perform(state, acts);
+        }
+    }
+
+    /// Hears what becomes of notes.
+    pub(super) async fn hear_of_notes(self: Arc<Self>, mut notes: NotesWritten) {
+        while let Some(Written { number, left }) = notes.recv().await {
+            let state = &mut *self.state();
+            let copies = &mut state.copies;
+            if let Some(file) = &mut copies.state_file {
+                file.writer.done = number;
+            }
+            if left != Left::Newest {
+                copies.note_failures += 1;
+                if !mem::replace(&mut copies.notes_again, true) {
+                    self.runtime.spawn(Arc::clone(&self).note_again());
+                }
+            }
+            if left != Left::Older {
+                self.noted(state, number);
+            }
         }
     }
 
@@ -222,20 +321,74 @@ impl Proxy {
         state.copies.notes_again = false;
         self.note(state);
     }
+
+    async fn warn_if_late(self: Arc<Self>, number: u64) {
+        sleep(NOTE_LATE).await;
+        let state = &mut *self.state();
+        if let Some(file) = &state.copies.state_file
+            && file.writer.done < number
+        {
+            state.copies.note_failures += 1;
+            let path = file.writer.path().display();
+            tracing::error!(%path, "the disk of the state file does not answer: until it does, writes that a copy misses are refused");
+        }
+    }
+
+    /// The workers have been told to end: once all have, notes that they did so cleanly, if that is so.
+    pub(super) async fn note_end(self: &Arc<Self>) {
+        let ended = async {
+            while self.state().copies.ended < self.workers.len() {
+                sleep(LOOK_AT_END).await;
+            }
+        };
+        // One that has panicked does not say so.
+        let all = timeout(LAST_NOTE, ended).await.is_ok();
+        let number = {
+            let state = &mut *self.state();
+            let rows = rows(state);
+            let copies = &mut state.copies;
+            let clean = all && !copies.left_unanswered && copies.orphans.is_empty();
+            let Some(file) = &mut copies.state_file else {
+                return;
+            };
+            file.closed = true;
+            file.writer.put(rows, clean)
+        };
+        let written = async {
+            let done = || {
+                self.state()
+                    .copies
+                    .state_file
+                    .as_ref()
+                    .map_or(number, |file| file.writer.done)
+            };
+            while done() < number {
+                sleep(LOOK_AT_END).await;
+            }
+        };
+        if timeout(LAST_NOTE, written).await.is_err() {
+            tracing::warn!(
+                "the disk of the state file does not answer: the next start takes this end for a crash"
+            );
+        }
+    }
 }
 
 /// What is to be noted of each copy.
 fn rows(state: &State) -> Vec<Note> {
     let copies = &state.copies;
-    let Some(notes) = &copies.notes else {
+    let Some(file) = &copies.state_file else {
         return Vec::new();
     };
     let named = copies_of(&state.members).map(|member| {
         let owes = copies.agreement.snapshot(member.id).map(|copy| copy.why);
-        Note::new(member, copies.agreement.life(member.id), owes)
+        let from = copies.from.get(&member.id).copied();
+        Note::new(member, copies.agreement.life(member.id), from, owes)
     });
     let configured = &state.loaded.config.pools;
-    let unnamed = notes.of_pools(|pool| copies.begun.contains(pool) || !configured.contains_key(pool));
+    let unnamed = file
+        .known
+        .of_pools(|pool| copies.begun.contains(pool) || !configured.contains_key(pool));
     named.chain(unnamed.cloned()).collect()
 }
 
