@@ -9,7 +9,11 @@ use std::{
 /// The lock on a state file, kept until the process ends however it does. It is on a file of its own beside it, as the state
 /// file is replaced with each note.
 #[derive(Debug)]
-pub(super) struct Lock(#[allow(dead_code, reason = "held open")] File);
+pub(super) struct Lock {
+    _file: File,
+    /// Nobody has ever had it.
+    pub(super) is_new: bool,
+}
 
 impl Lock {
     /// # Errors
@@ -19,6 +23,7 @@ impl Lock {
         name.push(".lock");
         let place = Path::new(&name).display();
         let told = |kind: ErrorKind, text: String| Err(Error::new(kind, text));
+        let is_new = !Path::new(&name).exists();
         let mut file = match File::options()
             .read(true)
             .write(true)
@@ -59,7 +64,7 @@ impl Lock {
             .set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()));
         match noted {
-            Ok(()) => Ok(Self(file)),
+            Ok(()) => Ok(Self { _file: file, is_new }),
             Err(error) => told(error.kind(), format!("{place} cannot be written: {error}")),
         }
     }
@@ -83,8 +88,9 @@ mod tests {
                 .contains(&format!("(pid {})", std::process::id())),
             "{refused}"
         );
+        assert!(first.is_new);
         drop(first);
-        assert!(Lock::take(&path).is_ok());
+        assert!(!Lock::take(&path).unwrap().is_new);
     }
 
     #[test]

@@ -31,7 +31,7 @@ use tokio::{
 
 use self::{
     notes::{Known, Note},
-    orphans::Orphans,
+    orphans::{Orphans, Predecessor},
     state_file::Left,
     writer::{Writer, Written},
 };
@@ -120,12 +120,17 @@ impl Copies {
             }
             None => None,
         };
+        let before = match state_file.as_ref().map(|file: &StateFileUse| &file.known) {
+            Some(known) if known.is_first => Predecessor::Unknown,
+            Some(known) if known.rebooted => Predecessor::Rebooted,
+            _ => Predecessor::Here,
+        };
         let copies = Self {
             agreement: Agreement::new(participants),
             state_file,
             unnoted: Vec::new(),
             from: HashMap::new(),
-            orphans: Orphans::default(),
+            orphans: Orphans::of(before),
             notes_again: false,
             ended: 0,
             left_unanswered: false,

@@ -112,11 +112,13 @@ pub(super) struct Known {
     pub(super) clean: bool,
     /// Its kernel is not running any more: it was another life of this host's, or another host's.
     pub(super) rebooted: bool,
+    /// There was none: nobody has ever used this file.
+    pub(super) is_first: bool,
 }
 
 impl Known {
     /// `boot_id` is that of the running kernel.
-    pub(super) fn new(notes: Notes, boot_id: Option<&str>) -> Self {
+    pub(super) fn new(notes: Notes, boot_id: Option<&str>, is_first: bool) -> Self {
         let rebooted = notes
             .boot_id
             .as_deref()
@@ -127,6 +129,7 @@ impl Known {
             copies: notes.copies.into_iter().map(keyed).collect(),
             clean: notes.clean,
             rebooted,
+            is_first,
         }
     }
 
@@ -174,7 +177,7 @@ mod tests {
         });
         let owes: Vec<_> = notes.copies.iter().map(|note| note.owes.as_deref()).collect();
         assert_eq!((notes.copies[0].met, owes), (met, vec![None, Some("timeout")]));
-        assert!(!Known::new(notes, Some("now")).rebooted, "nobody knows");
+        assert!(!Known::new(notes, Some("now"), false).rebooted, "nobody knows");
     }
 
     #[test]
@@ -190,9 +193,9 @@ mod tests {
         );
         let again = read(text.as_bytes()).unwrap();
         assert_eq!(again.copies, notes.copies);
-        let known = Known::new(again, Some("now"));
+        let known = Known::new(again, Some("now"), false);
         assert!(known.clean && known.rebooted);
-        assert!(!Known::new(notes, Some("then")).rebooted);
+        assert!(!Known::new(notes, Some("then"), false).rebooted);
     }
 
     #[test]

@@ -21,6 +21,19 @@ pub(super) const LONGEST: Duration = Duration::from_secs(120);
 pub(super) struct Orphans {
     /// `None`: its server has not been asked yet.
     copies: HashMap<MemberId, Option<Listed>>,
+    before: Predecessor,
+}
+
+/// The process before this one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Predecessor {
+    /// Its kernel runs on.
+    #[default]
+    Here,
+    /// Its kernel does not run here any more.
+    Rebooted,
+    /// There was none that this one knows of.
+    Unknown,
 }
 
 #[derive(Debug)]
@@ -33,6 +46,13 @@ struct Listed {
 }
 
 impl Orphans {
+    pub(super) fn of(before: Predecessor) -> Self {
+        Self {
+            before,
+            ..Self::default()
+        }
+    }
+
     /// Some may be left at this copy.
     pub(super) fn expect(&mut self, copy: MemberId) {
         self.copies.insert(copy, None);
@@ -53,22 +73,25 @@ impl Orphans {
     }
 
     /// Its server was asked: how many connections may still bring something (`None`: nobody knows how many), and for how long.
-    /// `before` is our address of then, and `rebooted` says that the kernel of then does not run any more.
+    /// `then` is our address at the time of the process before this one.
     pub(super) fn listed(
         &mut self,
         copy: MemberId,
         listing: Listing,
-        before: Option<IpAddr>,
-        rebooted: bool,
+        then: Option<IpAddr>,
         now: Instant,
     ) -> Option<(Option<usize>, Duration)> {
         let slot = self.copies.get_mut(&copy)?;
         let Listing { ends, from } = listing;
         let listed = match slot {
             None => {
-                // At another address this may be another host, and the kernel of then may run on.
-                let is_gone = rebooted && before == from;
-                let until = now + if is_gone { UNPROVEN } else { LONGEST };
+                let time = match self.before {
+                    Predecessor::Unknown => UNPROVEN,
+                    // At another address this may be another host, and the kernel of then may run on.
+                    Predecessor::Rebooted if then == from => UNPROVEN,
+                    Predecessor::Rebooted | Predecessor::Here => LONGEST,
+                };
+                let until = now + time;
                 slot.insert(Listed { ends, until })
             }
             Some(listed) => {
@@ -115,7 +138,7 @@ mod tests {
     #[test]
     fn what_was_there_first_is_waited_for_and_nothing_else() {
         let (mut orphans, now) = (orphans(), Instant::now());
-        let mut look = |ports: &[u16]| orphans.listed(COPY, listing(Some(ports)), None, false, now);
+        let mut look = |ports: &[u16]| orphans.listed(COPY, listing(Some(ports)), None, now);
         assert_eq!(look(&[1, 2]), Some((Some(2), LONGEST)));
         assert_eq!(look(&[2, 3]), Some((Some(1), LONGEST)));
         assert_eq!(look(&[3, 4]), None);
@@ -127,7 +150,7 @@ mod tests {
         let mut orphans = orphans();
         assert!(orphans.threaten(COPY));
         assert_eq!(
-            orphans.listed(COPY, listing(Some(&[])), None, false, Instant::now()),
+            orphans.listed(COPY, listing(Some(&[])), None, Instant::now()),
             None
         );
         assert!(!orphans.threaten(COPY));
@@ -141,13 +164,10 @@ mod tests {
             let count = ports.map(<[u16]>::len);
             for (later, left) in [(0, 120), (119, 1)] {
                 let now = now + Duration::from_secs(later);
-                let waits = orphans.listed(COPY, listing(ports), None, false, now);
+                let waits = orphans.listed(COPY, listing(ports), None, now);
                 assert_eq!(waits, Some((count, Duration::from_secs(left))));
             }
-            assert_eq!(
-                orphans.listed(COPY, listing(ports), None, false, now + LONGEST),
-                None
-            );
+            assert_eq!(orphans.listed(COPY, listing(ports), None, now + LONGEST), None);
         }
     }
 
@@ -155,13 +175,17 @@ mod tests {
     fn another_life_of_the_same_host_ends_it_sooner() {
         let now = Instant::now();
         let (same, other) = (listing(None).from, Some(IpAddr::from([10, 0, 0, 2])));
-        for (before, rebooted, time) in [
-            (same, true, UNPROVEN),
-            (same, false, LONGEST),
-            (other, true, LONGEST),
-            (None, true, LONGEST),
+        use Predecessor::{Here, Rebooted, Unknown};
+        for (then, before, time) in [
+            (same, Rebooted, UNPROVEN),
+            (same, Here, LONGEST),
+            (other, Rebooted, LONGEST),
+            (None, Rebooted, LONGEST),
+            (None, Unknown, UNPROVEN),
         ] {
-            let waits = orphans().listed(COPY, listing(Some(&[1])), before, rebooted, now);
+            let mut orphans = Orphans::of(before);
+            orphans.expect(COPY);
+            let waits = orphans.listed(COPY, listing(Some(&[1])), then, now);
             assert_eq!(waits, Some((Some(1), time)));
         }
     }

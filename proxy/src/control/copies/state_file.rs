@@ -43,6 +43,7 @@ impl StateFile {
             io::Error::new(error.kind(), format!("{} {text}: {error}", path.display()))
         };
         let lock = Lock::take(path)?;
+        let mut is_first = false;
         let notes = match fs::read(path) {
             Ok(text) => notes::read(&text).map_err(|error| {
                 told(
@@ -50,11 +51,14 @@ impl StateFile {
                     "is no state file (remove it, and every copy is repaired before it is read)",
                 )
             })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Notes::default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                is_first = lock.is_new;
+                Notes::default()
+            }
             Err(error) => return Err(told(error, "cannot be read")),
         };
         let boot_id = notes::boot_id();
-        let known = Known::new(notes, boot_id.as_deref());
+        let known = Known::new(notes, boot_id.as_deref(), is_first);
         let file = Self {
             path: path.to_owned(),
             left: Left::Newest,
@@ -157,6 +161,17 @@ mod tests {
         StateFile::open(&path).unwrap().0.keep(vec![note()], true);
         assert!(clean());
         assert!(!clean(), "it was in use since");
+    }
+
+    #[test]
+    fn the_first_process_is_told_from_one_that_finds_its_file_gone() {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("state");
+        let is_first = || StateFile::open(&path).unwrap().1.is_first;
+        assert!(is_first());
+        assert!(!is_first());
+        fs::remove_file(&path).unwrap();
+        assert!(!is_first());
     }
 
     #[test]

@@ -99,22 +99,19 @@ impl Proxy {
     /// Is nothing more to come to this copy by connections of the process before this one? It is asked before any worker
     /// connects. False as well: it does not answer.
     async fn has_no_orphans(&self, member: &Member) -> bool {
-        let (is_first, before) = {
+        let (is_first, then) = {
             let copies = &self.state().copies;
             if !copies.orphans.threaten(member.id) {
                 return true;
             }
-            let before = copies.from.get(&member.id).copied();
-            (copies.orphans.is_unlisted(member.id), before)
+            let then = copies.from.get(&member.id).copied();
+            (copies.orphans.is_unlisted(member.id), then)
         };
-        let Ok(listing) = visit::list(member, before).await else {
+        let Ok(listing) = visit::list(member, then).await else {
             return false;
         };
         let copies = &mut self.state().copies;
-        let rebooted = copies.state_file.as_ref().is_some_and(|file| file.known.rebooted);
-        let waits = copies
-            .orphans
-            .listed(member.id, listing, before, rebooted, Instant::now());
+        let waits = copies.orphans.listed(member.id, listing, then, Instant::now());
         let Some((connections, most)) = waits else {
             return true;
         };
@@ -124,7 +121,7 @@ impl Proxy {
             Some(connections) => format!("{connections} connections"),
             None => "connections that it cannot list".to_owned(),
         };
-        let why = format!("the process before this one did not end cleanly, and may still send by {why}");
+        let why = format!("what a process before this one has left may still come by {why}");
         if is_first {
             tracing::info!(%pool, member = %name, "copy is not read for up to {seconds} s: {why}");
         }
