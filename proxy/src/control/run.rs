@@ -143,7 +143,10 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         })
         .collect();
     let (news, heard) = mpsc::unbounded_channel();
-    let (copies, notes) = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
+    let (mut copies, notes) = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
+    if let Some(tree) = made.trees.last() {
+        runtime.block_on(copies.look_for_orphans(&tree.members()));
+    }
     let workers = Workers::start(engines, io, started, &news, dialect)?;
     let state = State {
         registry,

@@ -85,8 +85,21 @@ impl Proxy {
             }
             let known = copies.state_file.as_ref().map(|file| &file.known);
             let note = known.map(|known| known.of(member).cloned());
-            // What another process has left may still be on its way, and nobody knows by which connections.
-            let has_orphans = first && member.socket.is_some() && known.is_some_and(|known| !known.clean);
+            let unclean = first && member.socket.is_some() && known.is_some_and(|known| !known.clean);
+            if unclean {
+                copies.orphans.expect(member.id);
+            }
+            let has_orphans = copies.orphans.threaten(member.id);
+            if let Some(Some(note)) = &note {
+                // One that owes nothing is taken as it is, whoever it is by now.
+                let met = note.met.filter(|_| note.owes.is_some() || !has_orphans);
+                if let Some(met) = met {
+                    copies.agreement.met(member.id, met);
+                }
+                if let Some(from) = note.from {
+                    copies.from.insert(member.id, from);
+                }
+            }
             let (why, owed) = match &note {
                 _ if member.socket.is_none() => ("its name does not resolve", Owed::everything()),
                 _ if !first => ("it is new: what it holds is not known", Owed::everything()),
@@ -102,22 +115,10 @@ impl Proxy {
                     continue;
                 }
             };
-            if let Some(Some(note)) = note {
-                // One that owes nothing is taken as it is, whoever it is by now.
-                if let Some(met) = note.met.filter(|_| note.owes.is_some()) {
-                    copies.agreement.met(member.id, met);
-                }
-                if let Some(from) = note.from {
-                    copies.from.insert(member.id, from);
-                }
-            }
             acts.extend(copies.agreement.missed(member.id, &member.pool, why, owed, now));
-            if has_orphans {
-                copies.orphans.expect(member.id);
-            }
             // Connections whose addresses nobody knows may still bring it something: of the process before this one, or
             // of a member that it was before.
-            let unknown = member.socket.is_some() && (first && !has_orphans || copies.strays.len() == STRAYS);
+            let unknown = member.socket.is_some() && (first && !unclean || copies.strays.len() == STRAYS);
             if unknown || before.iter().any(|other| other.endpoint() == member.endpoint()) {
                 copies.agreement.broken(member.id, None);
             }

@@ -26,6 +26,7 @@ use std::{
 
 use tokio::{
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    task::JoinSet,
     time::{sleep, timeout},
 };
 
@@ -41,7 +42,7 @@ use crate::{
     engine::News,
     members::{
         Member, MemberId,
-        copies::{Act, Agreement, Incarnation, Owed, Standing, Views},
+        copies::{Act, Agreement, Incarnation, Owed, Standing, Views, visit},
     },
     worker::Order,
 };
@@ -56,6 +57,8 @@ const NOTE_LATE: Duration = Duration::from_secs(2);
 /// The end waits so long for its own note: without it the next start takes this end for a crash.
 const LAST_NOTE: Duration = Duration::from_secs(2);
 
+/// The start waits so long for servers to say what a process before this one has left there.
+const LOOK_BEFORE: Duration = Duration::from_secs(1);
 /// Between two looks at whether all have ended, and whether that is written.
 const LOOK_AT_END: Duration = Duration::from_millis(5);
 
@@ -140,6 +143,30 @@ impl Copies {
             note_failures: 0,
         };
         Ok((copies, heard))
+    }
+
+    /// After an unclean end, before anybody is served: looks which copies have anything left of the process before this one.
+    /// Most have nothing, and are read from the start on.
+    pub(super) async fn look_for_orphans(&mut self, members: &[Arc<Member>]) {
+        let Some(StateFileUse { known, .. }) = self.state_file.as_ref().filter(|file| !file.known.clean)
+        else {
+            return;
+        };
+        let end = Instant::now() + LOOK_BEFORE;
+        let mut looks = JoinSet::new();
+        for member in copies_of(members).filter(|member| member.socket.is_some()) {
+            let (member, then) = (Arc::clone(member), known.of(member).and_then(|note| note.from));
+            looks.spawn(async move {
+                let listing = timeout(LOOK_BEFORE, visit::list_until(&member, then, end)).await;
+                Some((member.id, then, listing.ok()?.ok()?))
+            });
+        }
+        while let Some(look) = looks.join_next().await {
+            if let Ok(Some((copy, then, listing))) = look {
+                self.orphans.expect(copy);
+                self.orphans.listed(copy, listing, then, Instant::now());
+            }
+        }
     }
 
     /// This copy's server was met, and sees us at this address.

@@ -19,8 +19,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(120);
 /// By copy: what may be left there.
 #[derive(Debug, Default)]
 pub(super) struct Orphans {
-    /// `None`: its server has not been asked yet.
-    copies: HashMap<MemberId, Option<Listed>>,
+    copies: HashMap<MemberId, Left>,
     before: Predecessor,
 }
 
@@ -37,12 +36,17 @@ pub(super) enum Predecessor {
 }
 
 #[derive(Debug)]
-struct Listed {
-    /// Our ends of what it had when it was asked first: what came since is younger than this process. `None`: it cannot list
-    /// them, as it sees us at another address, or at none.
-    ends: Option<HashSet<SocketAddr>>,
-    /// After this nothing comes by them any more.
-    until: Instant,
+enum Left {
+    /// Its server has not answered yet.
+    Unlisted,
+    Listed {
+        /// Our ends of what it had when it was asked first: what came since is younger than this process. `None`: it cannot
+        /// list them, as it sees us at another address, or at none.
+        ends: Option<HashSet<SocketAddr>>,
+        /// After this nothing comes by them any more.
+        until: Instant,
+    },
+    Nothing,
 }
 
 impl Orphans {
@@ -53,23 +57,26 @@ impl Orphans {
         }
     }
 
-    /// Some may be left at this copy.
+    /// Some may be left at this copy, unless it is known that there are none.
     pub(super) fn expect(&mut self, copy: MemberId) {
-        self.copies.insert(copy, None);
+        self.copies.entry(copy).or_insert(Left::Unlisted);
     }
 
+    /// Is there nothing left anywhere?
     pub(super) fn is_empty(&self) -> bool {
-        self.copies.is_empty()
+        self.copies.values().all(|left| matches!(left, Left::Nothing))
     }
 
     /// May something still come to this copy?
     pub(super) fn threaten(&self, copy: MemberId) -> bool {
-        self.copies.contains_key(&copy)
+        self.copies
+            .get(&copy)
+            .is_some_and(|left| !matches!(left, Left::Nothing))
     }
 
-    /// Has its server never been asked?
+    /// Has its server never answered?
     pub(super) fn is_unlisted(&self, copy: MemberId) -> bool {
-        self.copies.get(&copy).is_some_and(Option::is_none)
+        matches!(self.copies.get(&copy), Some(Left::Unlisted))
     }
 
     /// Its server was asked: how many connections may still bring something (`None`: nobody knows how many), and for how long.
@@ -81,32 +88,34 @@ impl Orphans {
         then: Option<IpAddr>,
         now: Instant,
     ) -> Option<(Option<usize>, Duration)> {
-        let slot = self.copies.get_mut(&copy)?;
-        let Listing { ends, from } = listing;
-        let listed = match slot {
-            None => {
-                let time = match self.before {
+        let left = self.copies.get_mut(&copy)?;
+        let Listing { mut ends, from } = listing;
+        let until = match left {
+            Left::Nothing => return None,
+            Left::Unlisted => {
+                now + match self.before {
                     Predecessor::Unknown => UNPROVEN,
                     // At another address this may be another host, and the kernel of then may run on.
                     Predecessor::Rebooted if then == from => UNPROVEN,
                     Predecessor::Rebooted | Predecessor::Here => LONGEST,
-                };
-                let until = now + time;
-                slot.insert(Listed { ends, until })
-            }
-            Some(listed) => {
-                if let (Some(then), Some(now)) = (&mut listed.ends, &ends) {
-                    then.retain(|end| now.contains(end));
                 }
-                listed
+            }
+            Left::Listed { ends: first, until } => {
+                ends = match (first.take(), ends) {
+                    (Some(first), Some(now)) => Some(&first & &now),
+                    // One look in vain proves nothing.
+                    (first, _) => first,
+                };
+                *until
             }
         };
-        let count = listed.ends.as_ref().map(HashSet::len);
-        if count == Some(0) || now >= listed.until {
-            self.copies.remove(&copy);
+        let count = ends.as_ref().map(HashSet::len);
+        if count == Some(0) || now >= until {
+            *left = Left::Nothing;
             return None;
         }
-        Some((count, listed.until - now))
+        *left = Left::Listed { ends, until };
+        Some((count, until - now))
     }
 
     /// It is no member any more.

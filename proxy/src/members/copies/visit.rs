@@ -80,6 +80,28 @@ pub async fn list(member: &Member, before: Option<IpAddr>) -> Result<Listing, St
     Ok(Listing { ends, from })
 }
 
+/// The same, again and again until there are none, or until `end`: then those of the first time that are left.
+///
+/// # Errors
+/// In words: it does not answer.
+pub async fn list_until(
+    member: &Member,
+    before: Option<IpAddr>,
+    end: std::time::Instant,
+) -> Result<Listing, String> {
+    let mut listing = list(member, before).await?;
+    while let Some(first) = listing.ends.as_ref().filter(|ends| !ends.is_empty())
+        && Instant::now().into_std() < end
+    {
+        sleep(LOOK).await;
+        let Listing { ends: Some(now), .. } = list(member, before).await? else {
+            break;
+        };
+        listing.ends = Some(first & &now);
+    }
+    Ok(listing)
+}
+
 /// Pays what a copy owes, if our old connections to it are gone. `known` is the life in which it was last met.
 ///
 /// # Errors
