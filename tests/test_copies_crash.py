@@ -182,6 +182,7 @@ def test_what_a_kernel_that_is_gone_has_left_is_waited_for_no_longer(memcached, 
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "v")
+    until(lambda: '"from": "127' in state.read_text() and "everything" not in state.read_text(), "it is noted")
     proxy.kill()
     rebooted(state)
     with servers[0].raw():

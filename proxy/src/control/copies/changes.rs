@@ -97,7 +97,7 @@ impl Proxy {
                     copies.agreement.met(member.id, met);
                 }
                 if let Some(from) = note.from {
-                    copies.from.insert(member.id, from);
+                    copies.from.entry(member.id).or_insert(from);
                 }
             }
             let (why, owed) = match &note {

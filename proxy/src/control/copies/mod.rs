@@ -90,7 +90,9 @@ pub(super) struct Copies {
 struct StateFileUse {
     known: Known,
     writer: Writer,
-    /// The last note was put: nothing is written behind it.
+    /// The last note that was put, unless it could not be written.
+    last: Option<Vec<Note>>,
+    /// The end's own note was put: nothing is written behind it.
     closed: bool,
 }
 
@@ -118,6 +120,7 @@ impl Copies {
                 Some(StateFileUse {
                     known,
                     writer,
+                    last: None,
                     closed: false,
                 })
             }
@@ -164,6 +167,7 @@ impl Copies {
         while let Some(look) = looks.join_next().await {
             if let Ok(Some((copy, then, listing))) = look {
                 self.orphans.expect(copy);
+                self.from.extend(listing.from.map(|from| (copy, from)));
                 self.orphans.listed(copy, listing, then, Instant::now());
             }
         }
@@ -265,15 +269,14 @@ impl Proxy {
                         epoch,
                         standing,
                     });
+                    if standing == Standing::Opening {
+                        // What it owed is paid. A restart need not pay it again, whoever still has to hear of it here.
+                        self.note(state);
+                    }
                 }
                 Act::Note { member, epoch } => {
-                    // The note that is put next.
-                    let number = state
-                        .copies
-                        .state_file
-                        .as_ref()
-                        .map_or(0, |file| file.writer.newest + 1);
-                    state.copies.unnoted.push((member, epoch, number));
+                    // Until it has a number it waits for whatever is written.
+                    state.copies.unnoted.push((member, epoch, u64::MAX));
                     self.note(state);
                 }
                 Act::Watch {
@@ -305,15 +308,25 @@ impl Proxy {
         let rows = rows(state);
         let copies = &mut state.copies;
         let Some(file) = &mut copies.state_file else {
-            return self.noted(state, 0);
+            return self.noted(state, u64::MAX);
         };
         if file.closed {
             return;
         }
         let is_idle = file.writer.done == file.writer.newest;
-        let number = file.writer.put(rows, false);
-        if is_idle {
-            self.runtime.spawn(Arc::clone(self).warn_if_late(number));
+        if file.last.as_ref() != Some(&rows) {
+            file.last = Some(rows.clone());
+            let number = file.writer.put(rows, false);
+            if is_idle {
+                self.runtime.spawn(Arc::clone(self).warn_if_late(number));
+            }
+        }
+        let (newest, done) = (file.writer.newest, file.writer.done);
+        for (_, _, number) in &mut copies.unnoted {
+            *number = newest.min(*number);
+        }
+        if done == newest {
+            self.noted(state, newest);
         }
     }
 
@@ -336,6 +349,9 @@ impl Proxy {
                 file.writer.done = number;
             }
             if left != Left::Newest {
+                if let Some(file) = &mut copies.state_file {
+                    file.last = None;
+                }
                 copies.note_failures += 1;
                 if !mem::replace(&mut copies.notes_again, true) {
                     self.runtime.spawn(Arc::clone(&self).note_again());
@@ -413,7 +429,9 @@ fn rows(state: &State) -> Vec<Note> {
         return Vec::new();
     };
     let named = copies_of(&state.members).map(|member| {
-        let owes = copies.agreement.snapshot(member.id).map(|copy| copy.why);
+        let owing = copies.agreement.snapshot(member.id);
+        let owing = owing.filter(|copy| !matches!(copy.standing, Standing::Opening | Standing::Current));
+        let owes = owing.map(|copy| copy.why);
         let from = copies.from.get(&member.id).copied();
         Note::new(member, copies.agreement.life(member.id), from, owes)
     });

@@ -111,6 +111,7 @@ impl Proxy {
             return false;
         };
         let copies = &mut self.state().copies;
+        copies.from.extend(listing.from.map(|from| (member.id, from)));
         let waits = copies.orphans.listed(member.id, listing, then, Instant::now());
         let Some((connections, most)) = waits else {
             return true;
