@@ -203,7 +203,7 @@ def test_a_path_that_cannot_be_locked_is_refused(memcached, command, tmp_path):
     file.write_text(yaml.safe_dump(replicated(memcached.several(2), state=str(state))))
     refused = command("run", "--config", str(file))
     assert refused.returncode == 2
-    assert f"{state}.lock cannot be opened" in refused.stderr
+    assert f"{state}.lock cannot be written" in refused.stderr
 
 
 def hang(state):

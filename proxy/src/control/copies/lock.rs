@@ -32,7 +32,7 @@ impl Lock {
             .open(&name)
         {
             Ok(file) => file,
-            Err(error) => return told(error.kind(), format!("{place} cannot be opened: {error}")),
+            Err(error) => return told(error.kind(), format!("{place} cannot be written: {error}")),
         };
         match file.try_lock() {
             Ok(()) => {}
@@ -98,7 +98,7 @@ mod tests {
         let folder = tempdir().unwrap();
         let error = Lock::take(&folder.path().join("none/state")).unwrap_err();
         assert!(
-            error.to_string().contains("state.lock cannot be opened"),
+            error.to_string().contains("state.lock cannot be written"),
             "{error}"
         );
     }

@@ -52,6 +52,8 @@ const STRAYS: usize = 10_000;
 /// Until what could not be noted is tried again.
 const NOTE_AGAIN: Duration = Duration::from_secs(1);
 
+/// A copy that is about to be read again waits so long for its note.
+const NOTE_SOON: Duration = Duration::from_millis(200);
 /// A note that takes longer is told.
 const NOTE_LATE: Duration = Duration::from_secs(2);
 /// The end waits so long for its own note: without it the next start takes this end for a crash.
@@ -59,8 +61,9 @@ const LAST_NOTE: Duration = Duration::from_secs(2);
 
 /// The start waits so long for servers to say what a process before this one has left there.
 const LOOK_BEFORE: Duration = Duration::from_secs(1);
-/// Between two looks at whether all have ended, and whether that is written.
+/// Between two looks at whether all have ended, and at whether a note is written.
 const LOOK_AT_END: Duration = Duration::from_millis(5);
+const LOOK_AT_NOTE: Duration = Duration::from_millis(1);
 
 /// What the control thread remembers of copies.
 pub(super) struct Copies {
@@ -72,6 +75,8 @@ pub(super) struct Copies {
     from: HashMap<MemberId, IpAddr>,
     /// What the process before this one may have left.
     orphans: Orphans,
+    /// Copies that have paid what they owed and are about to be opened.
+    paid: HashSet<MemberId>,
     /// It will be tried again.
     notes_again: bool,
     /// Workers that have ended, and whether one has left a copy with a change that it has not answered.
@@ -137,6 +142,7 @@ impl Copies {
             unnoted: Vec::new(),
             from: HashMap::new(),
             orphans: Orphans::of(before),
+            paid: HashSet::new(),
             notes_again: false,
             ended: 0,
             left_unanswered: false,
@@ -269,10 +275,6 @@ impl Proxy {
                         epoch,
                         standing,
                     });
-                    if standing == Standing::Opening {
-                        // What it owed is paid. A restart need not pay it again, whoever still has to hear of it here.
-                        self.note(state);
-                    }
                 }
                 Act::Note { member, epoch } => {
                     // Until it has a number it waits for whatever is written.
@@ -370,6 +372,35 @@ impl Proxy {
         self.note(state);
     }
 
+    /// This copy has paid what it owed to a server in this life: notes it before the copy is read again, so that a restart
+    /// soon after does not make it pay once more. A disk that is slow is not waited for.
+    async fn note_paid(self: &Arc<Self>, copy: MemberId, who: Incarnation) {
+        let number = {
+            let state = &mut *self.state();
+            state.copies.paid.insert(copy);
+            state.copies.agreement.met(copy, who);
+            self.note(state);
+            let file = state.copies.state_file.as_ref();
+            file.map_or(0, |file| file.writer.newest)
+        };
+        let _ = timeout(NOTE_SOON, self.written(number)).await;
+    }
+
+    /// Until the note of this number is written, or a later one.
+    async fn written(&self, number: u64) {
+        let done = || {
+            let state = self.state();
+            state
+                .copies
+                .state_file
+                .as_ref()
+                .map_or(number, |file| file.writer.done)
+        };
+        while done() < number {
+            sleep(LOOK_AT_NOTE).await;
+        }
+    }
+
     async fn warn_if_late(self: Arc<Self>, number: u64) {
         sleep(NOTE_LATE).await;
         let state = &mut *self.state();
@@ -402,19 +433,7 @@ impl Proxy {
             file.closed = true;
             file.writer.put(rows, clean)
         };
-        let written = async {
-            let done = || {
-                self.state()
-                    .copies
-                    .state_file
-                    .as_ref()
-                    .map_or(number, |file| file.writer.done)
-            };
-            while done() < number {
-                sleep(LOOK_AT_END).await;
-            }
-        };
-        if timeout(LAST_NOTE, written).await.is_err() {
+        if timeout(LAST_NOTE, self.written(number)).await.is_err() {
             tracing::warn!(
                 "the disk of the state file does not answer: the next start takes this end for a crash"
             );
@@ -430,7 +449,11 @@ fn rows(state: &State) -> Vec<Note> {
     };
     let named = copies_of(&state.members).map(|member| {
         let owing = copies.agreement.snapshot(member.id);
-        let owing = owing.filter(|copy| !matches!(copy.standing, Standing::Opening | Standing::Current));
+        let owing = owing.filter(|copy| match copy.standing {
+            Standing::Leaving | Standing::Out => true,
+            Standing::Joining => !copies.paid.contains(&member.id),
+            Standing::Opening | Standing::Current => false,
+        });
         let owes = owing.map(|copy| copy.why);
         let from = copies.from.get(&member.id).copied();
         Note::new(member, copies.agreement.life(member.id), from, owes)

@@ -48,7 +48,11 @@ impl Proxy {
             Ok(known) => visit::pay(&member, &debt, rejoin, known).await,
             Err(why) => Err(why),
         };
+        if let Ok((who, _)) = &result {
+            self.note_paid(member.id, *who).await;
+        }
         let state = &mut *self.state();
+        state.copies.paid.remove(&member.id);
         if let Some(figures) = state.copies.figures.get_mut(&member.id) {
             match &result {
                 Ok((_, Payment::None)) => {}
