@@ -1,11 +1,22 @@
 """Replicated pools: what the proxy knows of its copies outlives the proxy."""
 
 import json
+import os
+import signal
+
+import yaml
 
 import pytest
 
 from harness import TRIES, until
 from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.proxy import config
+
+
+def until_noted(state):
+    """Until the file says that no copy owes anything, which nobody waits for."""
+    new = state.with_name(state.name + ".new")
+    until(lambda: "everything" not in state.read_text() and not new.exists(), "it is noted")
 
 pytestmark = pytest.mark.either_io
 
@@ -67,6 +78,7 @@ def test_without_the_state_file_where_one_is_expected_nobody_is_trusted(servers,
     first = proxima(made)
     until_current(first, *servers)
     assert copies_of(servers, "k") == [None] * 3
+    until_noted(state)
     with first.raw() as client:
         client.set("k", "v")
     first.kill()
@@ -90,6 +102,7 @@ def test_a_debt_that_cannot_be_noted_is_not_forgotten(memcached, proxima, tmp_pa
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "old")
+        until_noted(state)
         obstacle = tmp_path / "state.json.new"
         obstacle.mkdir()
         servers[0].freeze()
@@ -101,7 +114,8 @@ def test_a_debt_that_cannot_be_noted_is_not_forgotten(memcached, proxima, tmp_pa
     servers[0].thaw()
     proxy = proxima(made)
     with proxy.raw() as client:
-        assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR no copy may be read")
+        answer = client.ask(b"get k\r\n")
+        assert answer.startswith(b"SERVER_ERROR no copy may be read") or answer == b"END\r\n"
         until_current(proxy, *servers)
         assert client.get("k") is None
 
@@ -115,6 +129,7 @@ def test_no_write_goes_on_without_a_copy_while_the_old_state_file_stays(memcache
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "old")
+        until_noted(state)
         state.rename(aside)
         state.mkdir()
         servers[0].freeze()
@@ -127,8 +142,11 @@ def test_no_write_goes_on_without_a_copy_while_the_old_state_file_stays(memcache
         until(lambda: standing(proxy, servers[0]) == "out", "it works at last")
         client.set("k", "newer")
         assert client.get("k") == b"newer"
-    owes = {copy["address"]: copy["owes"] is not None for copy in json.loads(state.read_text())["copies"]}
-    assert owes == {servers[0].address: True, servers[1].address: False, servers[2].address: False}
+        # One word each, wherever it is said.
+        owes = [proxy.member(server.address)["copy"]["owes"] for server in servers[1:]]
+    assert owes == ["nothing"] * 2
+    owes = {copy["address"]: copy["owes"] for copy in json.loads(state.read_text())["copies"]}
+    assert owes == {servers[0].address: "everything", servers[1].address: "nothing", servers[2].address: "nothing"}
     proxy.kill()
     servers[0].thaw()
     proxy = proxima(made)
@@ -149,3 +167,111 @@ def test_a_copy_that_is_silent_at_the_start_is_repaired_first(servers, proxima):
         while standing(proxy, servers[0]) != "current":
             assert client.get("k") in (b"new", None)
         assert client.get("k") is None
+
+
+def test_a_copy_that_owes_all_and_one_that_owes_none_are_told_by_a_word(memcached, proxima, tmp_path):
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers, state=str(tmp_path / "state.json")))
+    until_current(proxy, *servers)
+    with proxy.raw() as client:
+        servers[0].freeze()
+        assert client.ask(b"flush_all\r\n") == b"OK\r\n"
+        until_out(proxy, servers[0])
+    assert [proxy.member(server.address)["copy"]["owes"] for server in servers] == ["everything", "nothing", "nothing"]
+
+
+def test_a_state_file_is_used_by_one_process_at_a_time(memcached, proxima, command, tmp_path):
+    """Two would overwrite each other's debts."""
+    servers = memcached.several(3)
+    state = tmp_path / "state.json"
+    made = replicated(servers, state=str(state))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    until_noted(state)
+    before = state.read_text()
+    file = tmp_path / "second.yaml"
+    file.write_text(yaml.safe_dump(replicated(servers, state=str(state))))
+    refused = command("run", "--config", str(file))
+    assert refused.returncode == 2
+    told = f"{state} is used by another process (pid {proxy.process.pid}); stop that one, or give this one a `state` of its own"
+    assert told in refused.stderr
+    assert state.read_text() == before
+    proxy.kill()
+    until_current(proxima(made), *servers)
+
+
+def test_a_path_that_cannot_be_locked_is_refused(memcached, command, tmp_path):
+    state = tmp_path / "state.json"
+    (tmp_path / "state.json.lock").mkdir()
+    file = tmp_path / "proxima.yaml"
+    file.write_text(yaml.safe_dump(replicated(memcached.several(2), state=str(state))))
+    refused = command("run", "--config", str(file))
+    assert refused.returncode == 2
+    assert f"{state}.lock cannot be written" in refused.stderr
+
+
+def hang(state):
+    """Whoever opens a pipe to write waits for a reader, as for a disk that hangs."""
+    pipe = state.with_name(state.name + ".new")
+    os.mkfifo(pipe)
+    return pipe
+
+
+def end_hang(pipe):
+    aside = pipe.with_suffix(".aside")
+    pipe.rename(aside)
+    os.close(os.open(aside, os.O_RDONLY | os.O_NONBLOCK))
+
+
+def test_a_disk_that_hangs_holds_up_only_what_must_be_noted(memcached, proxima, tmp_path):
+    *servers, other = memcached.several(4)
+    state = tmp_path / "state.json"
+    pools = replicated(servers)["pools"] | {"other": {"servers": [other.address], "timeout": "200ms"}}
+    made = config("cache", pools, "other", state=str(state))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    with proxy.raw() as client, proxy.raw(1) as stranger:
+        client.set("k", "old")
+        until_noted(state)
+        pipe = hang(state)
+        servers[0].freeze()
+        assert b"could not be settled" in client.ask(b"set k 0 0 3\r\nnew\r\n")
+        assert standing(proxy, servers[0]) == "leaving"
+        other.freeze()
+        assert stranger.ask(b"get k\r\n") == b"SERVER_ERROR timeout\r\n"
+        assert proxy.is_live()
+        until(lambda: "disk of the state file does not answer" in proxy.log(), "it is told")
+        assert proxy.metric("copy_note_failures_total") > 0
+        end_hang(pipe)
+        until(lambda: standing(proxy, servers[0]) == "out", "it goes on")
+        client.set("k", "newer")
+        assert client.get("k") == b"newer"
+        other.thaw()
+
+
+def test_a_disk_that_hangs_does_not_hold_up_the_end(memcached, proxima, tmp_path):
+    servers = memcached.several(3)
+    state = tmp_path / "state.json"
+    proxy = proxima(replicated(servers, state=str(state)))
+    until_current(proxy, *servers)
+    until_noted(state)
+    pipe = hang(state)
+    with proxy.raw() as client:
+        servers[0].freeze()
+        client.send(b"set k 0 0 3\r\nnew\r\n")
+        until(lambda: standing(proxy, servers[0]) == "leaving", "it is to be noted")
+    proxy.signal(signal.SIGTERM)
+    assert proxy.wait() == 0
+    assert "takes this end for a crash" in proxy.log()
+    assert json.loads(state.read_text())["clean"] is False
+    pipe.unlink()
+
+
+def test_the_start_does_not_wait_for_ever_for_a_disk_that_hangs(memcached, command, tmp_path):
+    state = tmp_path / "state.json"
+    hang(state)
+    file = tmp_path / "proxima.yaml"
+    file.write_text(yaml.safe_dump(replicated(memcached.several(2), state=str(state))))
+    refused = command("run", "--config", str(file))
+    assert refused.returncode == 2
+    assert f"{state} is on a disk that does not answer" in refused.stderr

@@ -1,6 +1,7 @@
 """Replicated pools: what becomes of a value that depends on the value is decided at one copy, the key's home."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -328,3 +329,148 @@ def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, r
         assert value in held or not value
         assert client.get("k") in (value, None) or not value
     assert all(standing(proxy, server) == "current" for server in servers)
+
+
+COUNTS = [
+    (b"incr n 5\r\n", b"15\r\n", b"15"),
+    (b"incr n 5 noreply\r\n", b"", b"15"),
+    (b"incr n 990\r\n", b"1000\r\n", b"1000"),
+    # memcached keeps the length and fills up with blanks.
+    (b"decr n 5\r\n", b"5\r\n", b"5 "),
+    (b"ma n D5\r\n", b"HD\r\n", b"15"),
+    (b"ma n MD D5 v\r\n", b"VA 1\r\n5\r\n", b"5 "),
+    (b"ma bg== b D5 v\r\n", b"VA 2\r\n15\r\n", b"15"),
+]
+
+
+@pytest.mark.parametrize("request_, answer, value", COUNTS, ids=[each[0].decode().strip() for each in COUNTS])
+@pytest.mark.parametrize("nearest", [0, 1, 2])
+def test_a_counter_is_read_at_the_nearest_copy_behind_its_change(memcached, proxima, request_, answer, value, nearest):
+    """Client libraries count and then read, and take a miss for a lost key. Whichever copy is the key's home."""
+    hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    servers = [memcached(host=host) for host in hosts]
+    proxy = proxima(replicated(servers), "--node-address", hosts[nearest])
+    with proxy.raw() as client:
+        client.set("n", "10", flags=7, ttl=1000)
+        assert client.ask(request_) == answer
+        assert client.get("n") == value
+    for server in servers:
+        with server.raw() as direct:
+            head, held, _ = direct.ask(b"mg n v f t\r\n").split(b"\r\n")
+            flags, ttl = head.split()[2:]
+            assert (held, flags) == (value, b"f7")
+            assert 900 < int(ttl.removeprefix(b"t")) <= 1000
+
+
+def test_a_counter_keeps_whatever_expiry_it_has(memcached, proxima):
+    """Never, and later than thirty days, which memcached writes in another way."""
+    servers = memcached.several(3)
+    month, now = 30 * 86400, int(time.time())
+    with proxima(replicated(servers)).raw() as client:
+        for key, ttl, expected in [(b"a", 0, -1), (b"b", month, month), (b"c", now + 2 * month, 2 * month)]:
+            client.set(key, "1", ttl=ttl)
+            assert client.ask(b"incr %b 1\r\n" % key) == b"2\r\n"
+            for server in servers:
+                with server.raw() as direct:
+                    head, held, _ = direct.ask(b"mg %b v t\r\n" % key).split(b"\r\n")
+                    assert held == b"2"
+                    assert abs(int(head.split()[2].removeprefix(b"t")) - expected) < 60
+
+
+def test_a_counter_that_is_made_by_counting_is_at_every_copy(memcached, proxima):
+    servers = memcached.several(3)
+    with proxima(replicated(servers)).raw() as client:
+        for key in (b"a", b"b", b"c"):
+            assert client.ask(b"ma %b N60 J5 v\r\n" % key) == b"VA 1\r\n5\r\n"
+            assert copies_of(servers, key) == [b"5"] * 3
+
+
+def test_a_stale_counter_is_refilled_by_a_client_and_not_by_the_proxy(memcached, proxima):
+    """To read what it has become wins the right to refill it, which the proxy gives back."""
+    servers = memcached.several(3)
+    with proxima(replicated(servers)).raw() as client:
+        client.set("n", "10")
+        assert client.ask(b"md n I T60\r\n") == b"HD\r\n"
+        assert client.ask(b"incr n 1\r\n") == b"11\r\n"
+        [home] = [server for server in servers if server.get("n") is not None]
+        with home.raw() as direct:
+            assert direct.ask(b"mg n v\r\n") == b"VA 2 X W\r\n11\r\n"
+
+
+def test_a_number_that_is_too_long_to_be_passed_on_is_dropped_elsewhere(memcached, proxima):
+    servers = memcached.several(3)
+    with proxima(replicated(servers)).raw() as client:
+        client.set("n", b"10" + b" " * 70_000)
+        assert client.ask(b"incr n 1\r\n") == b"11\r\n"
+        held = [copy.split()[0] for copy in copies_of(servers, "n") if copy is not None]
+        assert held == [b"11"]
+        assert client.ask(b"gets n\r\n").split()[5] == b"11"
+
+
+@pytest.mark.parametrize("key, base64", [(b"n", b""), (b"bg==", b" b")], ids=["plain", "base64"])
+def test_a_read_that_prolongs_a_value_prolongs_it_at_every_copy(memcached, proxima, key, base64):
+    servers = memcached.several(3)
+    with proxima(replicated(servers)).raw() as client:
+        client.set("n", "v")
+        assert client.ask(b"mg %b%b v T60\r\n" % (key, base64)) == b"VA 1\r\nv\r\n"
+        for server in servers:
+            with server.raw() as direct:
+                assert direct.ask(b"mg n v t\r\n") in (b"VA 1 t60\r\nv\r\n", b"VA 1 t59\r\nv\r\n")
+
+
+def test_a_value_that_was_stored_as_stale_is_fresh_nowhere(memcached, proxima):
+    servers = memcached.several(3)
+    with proxima(replicated(servers)).raw() as client:
+        for number in range(20):
+            key = b"k%d" % number
+            client.set(key, "1")
+            seen = version(client, key)
+            client.set(key, "2")
+            assert client.ask(b"ms %b 3 I C%d\r\nold\r\n" % (key, seen)) == b"HD\r\n"
+            held = [server for server in servers if server.get(key) is not None]
+            assert len(held) == 1
+            with held[0].raw() as direct:
+                assert direct.ask(b"mg %b v\r\n" % key) == b"VA 3 X W\r\nold\r\n"
+
+
+CHANGES_OF_NOREPLY = [
+    (b"incr noreply 1\r\n", b"2\r\n", {b"2"}),
+    (b"append noreply 0 0 1\r\n0\r\n", b"STORED\r\n", {b"10", None}),
+    (b"touch noreply 60\r\n", b"TOUCHED\r\n", {b"1"}),
+    (b"gat 60 noreply\r\n", b"VALUE noreply 0 1\r\n1\r\nEND\r\n", {b"1"}),
+    (b"replace noreply 0 0 1\r\n2\r\n", b"STORED\r\n", {b"2"}),
+    (b"mg noreply v N30\r\n", b"VA 1\r\n1\r\n", {b"1", None}),
+    (b"mg noreply v T60\r\n", b"VA 1\r\n1\r\n", {b"1"}),
+    (b"md noreply I T60\r\n", b"HD\r\n", {b"1", None}),
+    (b"delete noreply 0\r\n", b"DELETED\r\n", {None}),
+    (b"delete noreply 0 noreply\r\n", b"", {None}),
+    (b"md noreply\r\n", b"HD\r\n", {None}),
+]
+
+
+@pytest.mark.parametrize("request_, answer, values", CHANGES_OF_NOREPLY, ids=[c[0][:22].decode() for c in CHANGES_OF_NOREPLY])
+def test_a_key_may_be_called_noreply(memcached, proxima, request_, answer, values):
+    """Newer servers take the last word of our own `delete noreply` for a wish, and never answer."""
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("noreply", "1")
+        assert client.ask(request_) == answer
+        assert set(copies_of(servers, "noreply")) == values
+    assert all(standing(proxy, server) == "current" for server in servers)
+
+
+@pytest.mark.parametrize("key", ["noreply", "0", "b", "q", "k\x01", "a2V5", "k" * 250])
+def test_a_missed_write_of_any_key_is_repaired(memcached, proxima, key):
+    """By the removal of that key alone."""
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers))
+    with proxy.raw() as client:
+        client.set("other", "v")
+        client.set(key, "old")
+        servers[0].freeze()
+        client.set(key, "new")
+        servers[0].thaw()
+        until_current(proxy, servers[0])
+    assert copies_of(servers, key) == [None, b"new", b"new"]
+    assert copies_of(servers, "other") == [b"v"] * 3

@@ -139,6 +139,8 @@ pub enum News {
         epoch: u64,
         owed: Owed,
     },
+    /// A worker has ended. `unanswered`: it has left copies with changes that they have not answered.
+    Ended { unanswered: bool },
 }
 
 /// Facts about the process.
@@ -253,6 +255,13 @@ impl Engine {
         let all = self.limits.total_bytes / self.facts.workers.max(1);
         let share = (all / self.clients.len().max(1)).max(LEAST);
         self.client_bytes = self.limits.connection_bytes.min(share);
+    }
+
+    /// Is there a copy with a change that it has not answered?
+    pub fn leaves_unanswered(&self) -> bool {
+        self.lanes
+            .iter()
+            .any(|(_, lane)| lane.member.is_copy && lane.waiters.iter().any(|waiter| waiter.changes))
     }
 
     /// Is any server held back because its reader is slow?

@@ -10,7 +10,7 @@ use crate::{
     control::{Ejection, Proxy},
     members::{
         Distance, Member, State as Health,
-        copies::{Snapshot, Standing},
+        copies::{EVERYTHING, NOTHING, Snapshot, Standing},
     },
 };
 
@@ -51,11 +51,28 @@ struct Copy {
     since: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    /// Keys that it owes; null: everything.
-    owes: Option<usize>,
+    owes: Owes,
     /// It is named no more, and waited for; absent from the answer if it is named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     absent: bool,
+}
+
+/// How many keys a copy owes, or a word for none and for all.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Owes {
+    Keys(usize),
+    Word(&'static str),
+}
+
+impl From<Option<usize>> for Owes {
+    fn from(keys: Option<usize>) -> Self {
+        match keys {
+            None => Self::Word(EVERYTHING),
+            Some(0) => Self::Word(NOTHING),
+            Some(keys) => Self::Keys(keys),
+        }
+    }
 }
 
 impl Copy {
@@ -65,14 +82,14 @@ impl Copy {
                 standing: snapshot.standing,
                 since: Some(now.duration_since(snapshot.since).as_secs_f64()),
                 why: Some(snapshot.why),
-                owes: snapshot.owed,
+                owes: snapshot.owed.into(),
                 absent: snapshot.absent,
             },
             None => Self {
                 standing: Standing::Current,
                 since: None,
                 why: None,
-                owes: Some(0),
+                owes: Some(0).into(),
                 absent: false,
             },
         }

@@ -75,7 +75,7 @@ pub enum StartError {
     Io(String),
     #[error("cannot start: {0}")]
     System(#[from] std::io::Error),
-    #[error("the state file cannot be read: {0}")]
+    #[error("the state file cannot be used: {0}")]
     State(std::io::Error),
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
@@ -143,7 +143,10 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         })
         .collect();
     let (news, heard) = mpsc::unbounded_channel();
-    let copies = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
+    let (mut copies, notes) = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
+    if let Some(tree) = made.trees.last() {
+        runtime.block_on(copies.look_for_orphans(&tree.members()));
+    }
     let workers = Workers::start(engines, io, started, &news, dialect)?;
     let state = State {
         registry,
@@ -194,6 +197,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
             introduce(&proxy, admin.as_deref());
         }
         tokio::spawn(Arc::clone(&proxy).look_after(heard));
+        tokio::spawn(Arc::clone(&proxy).hear_of_notes(notes));
         follow(&proxy, signals).await
     })
 }
@@ -292,6 +296,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
                 tracing::info!("SIGINT: stopping");
                 proxy.workers.order(|_| Order::Stop);
                 proxy.workers.join();
+                proxy.note_end().await;
                 return Ok(());
             }
         }
@@ -339,5 +344,6 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartEr
     }
     proxy.workers.order(|_| Order::Stop);
     proxy.workers.join();
+    proxy.note_end().await;
     Ok(())
 }

@@ -163,6 +163,18 @@ impl Dialect for Memcache {
         memcache::follow_up(request, message, out);
     }
 
+    fn read_back(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> bool {
+        memcache::read_back(request, message, out)
+    }
+
+    fn store_read_back(&self, request: &Request, message: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) {
+        memcache::store_read_back(request, message, reply, unix, out);
+    }
+
+    fn undo_read_back(&self, request: &Request, message: &[u8], reply: &[u8], out: &mut Vec<u8>) -> bool {
+        memcache::undo_read_back(request, message, reply, out)
+    }
+
     fn mark_request(&self, request: &Request, message: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
         memcache::mark_request(request, message, mark, out)
     }

@@ -257,6 +257,31 @@ pub trait Dialect: Send + Sync {
         self.removal(request.key.of(message), out);
     }
 
+    /// Appends the request that reads what this one will leave of its value, to be sent right behind it on one lane. False:
+    /// it computes none, and nothing is appended. By default none does.
+    fn read_back(&self, _: &Request, _message: &[u8], _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// Appends what the other copies are told after this whole reply to [`Dialect::read_back`], at this time in seconds
+    /// since 1970. By default: that theirs is gone.
+    fn store_read_back(
+        &self,
+        request: &Request,
+        message: &[u8],
+        _reply: &[u8],
+        _unix: u64,
+        out: &mut Vec<u8>,
+    ) {
+        self.removal(request.key.of(message), out);
+    }
+
+    /// Appends what undoes, where the value was read back with this reply, what the reading itself has changed. False:
+    /// nothing, and nothing is appended.
+    fn undo_read_back(&self, _: &Request, _message: &[u8], _reply: &[u8], _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
     /// Appends the head of a request with each version of a value that it names marked as one server's. False: it names
     /// none, and nothing is appended. By default none does.
     fn mark_request(&self, _: &Request, _message: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {

@@ -183,7 +183,7 @@ impl Engine {
     /// Who gets a large reply as it comes? Ends the flights between. `head` is its first line, which a wrap may change.
     pub(crate) fn claim(&mut self, mut to: ReplyTo, head: &mut Vec<u8>) -> Option<(u32, u32, u32)> {
         loop {
-            let (index, generation) = match to {
+            let (index, generation, child) = match to {
                 ReplyTo::Client {
                     index,
                     generation,
@@ -191,8 +191,10 @@ impl Engine {
                 } => return Some((index, generation, seq)),
                 ReplyTo::Nobody => return None,
                 ReplyTo::Flight {
-                    index, generation, ..
-                } => (index, generation),
+                    index,
+                    generation,
+                    child,
+                } => (index, generation, child),
             };
             let flight = self.flights.get(index, generation)?;
             let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
@@ -211,13 +213,15 @@ impl Engine {
                         self.flights.close(index);
                     }
                 }
-                Node::Copies(copies) => match self.pass_decided(&tree, copies, index, generation, head) {
-                    Some(parent) => {
-                        to = parent;
-                        continue;
+                Node::Copies(copies) => {
+                    match self.pass_decided(&tree, copies, (index, generation, child), head) {
+                        Some(parent) => {
+                            to = parent;
+                            continue;
+                        }
+                        None => return None,
                     }
-                    None => return None,
-                },
+                }
                 Node::Wrap { handle, .. } if handle.changes_key() => {
                     let message = std::mem::take(&mut flight.message);
                     let line = std::mem::take(head);

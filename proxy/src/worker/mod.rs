@@ -127,6 +127,17 @@ impl<R: Reactor> Worker<R> {
     /// # Errors
     /// Waiting for events fails: nothing can be done any more.
     pub fn run(mut self) -> io::Result<()> {
+        self.work()?;
+        let unanswered = self.engine.leaves_unanswered();
+        let news = self.engine.wishes.news.drain(..);
+        for news in news.chain([News::Ended { unanswered }]) {
+            // The control thread may have gone; that is its own matter.
+            let _ = self.news.send(news);
+        }
+        Ok(())
+    }
+
+    fn work(&mut self) -> io::Result<()> {
         loop {
             let timeout = self.timeout();
             self.reactor.wait(timeout)?;

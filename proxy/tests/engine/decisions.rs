@@ -10,6 +10,8 @@ use crate::{
 };
 
 const ALL: [&str; 3] = ["a", "b", "c"];
+/// What a home is sent: the command, and behind it the question what it has left.
+const COUNT: &str = "incr k 1\r\nmg k v f t\r\n";
 
 /// A client has asked for `incr k`; its seat and the copy that decides.
 fn asked(world: &mut World) -> (usize, &'static str) {
@@ -23,7 +25,7 @@ fn asked(world: &mut World) -> (usize, &'static str) {
         panic!("one copy decides, not {lanes:?}");
     };
     greet(world, &[home]);
-    assert_eq!(world.sent(home), "incr k 1\r\n");
+    assert_eq!(world.sent(home), COUNT);
     (client, home)
 }
 
@@ -45,14 +47,19 @@ fn what_follows_in_the_pipeline_waits_for_a_decision_and_its_spreading() {
         panic!("one copy decides, not {lanes:?}");
     };
     greet(&mut world, &[home]);
-    assert_eq!(world.sent(home), "incr k 1\r\n");
+    assert_eq!(world.sent(home), COUNT);
     world.reply(home, "5\r\n");
-    assert_eq!(world.heard(client), "", "the others have not heard of it");
     let others: Vec<&str> = ["a", "b", "c"].into_iter().filter(|name| *name != home).collect();
+    assert!(
+        others.iter().all(|other| world.lanes(other).is_empty()),
+        "it is not known what to tell"
+    );
+    world.reply(home, "VA 2 f7 t60\r\n5 \r\n");
+    assert_eq!(world.heard(client), "", "the others have not heard of it");
     greet(&mut world, &others);
     for other in &others {
-        assert_eq!(world.sent(other), "delete k\r\n");
-        world.reply(other, "NOT_FOUND\r\n");
+        assert_eq!(world.sent(other), "ms k 2 F7 T60\r\n5 \r\n");
+        world.reply(other, "HD\r\n");
     }
     assert_eq!(world.heard(client), "5\r\n");
     let asked: Vec<&str> = ["a", "b", "c"]
@@ -66,7 +73,7 @@ fn what_follows_in_the_pipeline_waits_for_a_decision_and_its_spreading() {
 fn a_home_that_changes_hands_is_waited_for_and_not_for_ever() {
     let mut world = copies();
     let (first, home) = asked(&mut world);
-    world.reply(home, "NOT_FOUND\r\n");
+    world.reply(home, "NOT_FOUND\r\nEN\r\n");
     assert_eq!(world.heard(first), "NOT_FOUND\r\n");
     world.engine.follow(id(&world, home), 1, Standing::Leaving);
     let client = world.client();
@@ -103,20 +110,55 @@ fn when_its_home_is_lost_the_next_one_decides() {
         panic!("one copy decides, not {next:?}");
     };
     greet(&mut world, &[next]);
-    assert_eq!(world.sent(next), "incr k 1\r\n");
-    world.reply(next, "8\r\n");
+    assert_eq!(world.sent(next), COUNT);
+    world.reply(next, "8\r\nVA 1 f0 t-1\r\n8\r\n");
     let last: Vec<&str> = left.into_iter().filter(|name| *name != next).collect();
     greet(&mut world, &last);
-    assert_eq!(world.sent(last[0]), "delete k\r\n");
-    world.reply(last[0], "DELETED\r\n");
+    assert_eq!(world.sent(last[0]), "ms k 1 F0\r\n8\r\n");
+    world.reply(last[0], "HD\r\n");
     assert_eq!(world.heard(client), "8\r\n");
+}
+
+/// A home whose connection breaks between its answer and what is read back has counted: the others drop what they have.
+#[test]
+fn what_cannot_be_read_back_is_dropped_elsewhere() {
+    let mut world = copies();
+    let (client, home) = asked(&mut world);
+    world.reply(home, "5\r\n");
+    let lane = world.lane(home);
+    world.leave(lane);
+    let others: Vec<&str> = ALL.into_iter().filter(|name| *name != home).collect();
+    greet(&mut world, &others);
+    for other in &others {
+        assert_eq!(world.sent(other), "md k\r\n");
+        world.reply(other, "HD\r\n");
+    }
+    assert_eq!(world.heard(client), "5\r\n");
+}
+
+/// Who reads a stale value first is to refill it. We read it, and give that right back before anybody is told.
+#[test]
+fn the_right_to_refill_a_stale_value_is_given_back() {
+    let mut world = copies();
+    let (client, home) = asked(&mut world);
+    world.reply(home, "5\r\nVA 1 f0 t9 X W\r\n5\r\n");
+    assert_eq!(world.sent(home), "md k I\r\n");
+    let others: Vec<&str> = ALL.into_iter().filter(|name| *name != home).collect();
+    assert!(others.iter().all(|other| world.lanes(other).is_empty()));
+    world.reply(home, "HD\r\n");
+    greet(&mut world, &others);
+    for other in &others {
+        assert_eq!(world.sent(other), "md k\r\n");
+        world.reply(other, "NF\r\n");
+    }
+    assert_eq!(world.heard(client), "5\r\n");
 }
 
 /// Begins `request` of `k` while its home is out, where another decides; then the home is about to be opened again. The
 /// client's seat and who decides.
 fn decided_elsewhere(world: &mut World, request: &[u8]) -> (usize, &'static str) {
     let (first, home) = asked(world);
-    world.reply(home, "NOT_FOUND\r\n");
+    world.reply(home, "NOT_FOUND\r\nEN\r\n");
     assert_eq!(world.heard(first), "NOT_FOUND\r\n");
     let back = id(world, home);
     world.engine.follow(back, 1, Standing::Leaving);
@@ -138,7 +180,7 @@ fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
     let mut world = copies();
     let (client, substitute) = decided_elsewhere(&mut world, b"incr k 1\r\n");
     assert!(!follows(&world, 4));
-    world.reply(substitute, "NOT_FOUND\r\n");
+    world.reply(substitute, "NOT_FOUND\r\nEN\r\n");
     world.turn();
     assert_eq!(world.heard(client), "NOT_FOUND\r\n");
     assert!(follows(&world, 4));

@@ -30,6 +30,8 @@ enum Ask {
     Append,
     /// `gets n`, and then `cas n` with one more.
     Swap,
+    /// `incr n`, which the home computes and the others get.
+    Count,
     Get,
 }
 
@@ -89,6 +91,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Ask::Delete),
         1 => Just(Ask::Append),
         4 => Just(Ask::Swap),
+        3 => Just(Ask::Count),
         2 => Just(Ask::Get),
     ];
     let any = || any::<prop::sample::Index>();
@@ -111,6 +114,8 @@ enum Due {
     Version,
     /// The answer to a swap to this number.
     Swap(u64),
+    /// The number that `n` was made.
+    Count,
     /// `n`, which was this much when it was asked for.
     Read(u64),
 }
@@ -137,7 +142,7 @@ struct Play {
     clients: Vec<Client>,
     lanes: Vec<Lane>,
     control: Control,
-    /// Numbers to which swaps were answered, and the greatest.
+    /// Numbers to which swaps and counts were answered, and the greatest.
     swaps: BTreeSet<u64>,
     swapped: u64,
     /// An error was answered.
@@ -251,6 +256,7 @@ impl Play {
             Ask::Delete => (format!("delete k{key}\r\n"), Due::Reply),
             Ask::Append => (format!("append k{key} 0 0 {len}\r\n{value}\r\n"), Due::Reply),
             Ask::Swap => ("gets n\r\n".to_owned(), Due::Version),
+            Ask::Count => ("incr n 1\r\n".to_owned(), Due::Count),
             Ask::Get => ("get n\r\n".to_owned(), Due::Read(self.swapped)),
         };
         self.clients[client].due = due;
@@ -289,26 +295,30 @@ impl Play {
             Due::Nothing => panic!("nobody asked for {heard:?}"),
             Due::Reply => {}
             // Deleted, where a copy had missed it or too few took it.
-            Due::Version | Due::Swap(_) | Due::Read(_) if matches!(words[0], "END" | "NOT_FOUND") => {}
+            Due::Version | Due::Swap(_) | Due::Count | Due::Read(_)
+                if matches!(words[0], "END" | "NOT_FOUND") => {}
             Due::Version => {
                 let next = words[5].parse::<u64>().unwrap() + 1;
                 self.clients[client].due = Due::Swap(next);
                 let swap = format!("cas n 0 0 {} {}\r\n{next}\r\n", next.to_string().len(), words[4]);
                 self.say(client, swap.as_bytes());
             }
-            Due::Swap(next) if heard == "STORED\r\n" => {
-                assert!(
-                    self.swaps.insert(next),
-                    "{next} was stored twice: a swap was lost"
-                );
-                self.swapped = self.swapped.max(next);
-            }
+            Due::Swap(next) if heard == "STORED\r\n" => self.stored(next),
+            Due::Count => self.stored(words[0].parse().unwrap()),
             Due::Swap(_) => assert_eq!(heard, "EXISTS\r\n"),
             Due::Read(then) => {
                 let read = words[4].parse::<u64>().unwrap();
                 assert!(read >= then, "{read} was read when {then} had been answered");
             }
         }
+    }
+
+    fn stored(&mut self, number: u64) {
+        assert!(
+            self.swaps.insert(number),
+            "{number} was stored twice: a change was lost"
+        );
+        self.swapped = self.swapped.max(number);
     }
 
     fn break_off(&mut self, lane: usize, lost: bool) {

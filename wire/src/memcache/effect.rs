@@ -62,8 +62,7 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(b"\r\n");
             out.extend_from_slice(body);
         }
-        // All modes but append and prepend store what the request brings.
-        Some(Command::MetaSet) if !mode(request, bytes).is_some_and(|mode| b"aApP".contains(&mode)) => {
+        Some(Command::MetaSet) if stores_as_named(request, bytes) => {
             // ms key bytes flags*
             out.extend_from_slice(b"ms");
             for word in words.by_ref().skip(1).take(2) {
@@ -81,12 +80,18 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             put(out, request.ttl.of(bytes));
             out.extend_from_slice(b"\r\n");
         }
-        Some(Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic) => {
-            out.extend_from_slice(b"md");
+        // A base64 key has no place in `touch`.
+        Some(Command::MetaGet) if only_touches(request, bytes) && request.base64_key => {
+            out.extend_from_slice(b"mg");
             put(out, key);
-            if request.base64_key {
-                put(out, b"b");
-            }
+            out.extend_from_slice(b" b T");
+            out.extend_from_slice(request.ttl.of(bytes));
+            out.extend_from_slice(b"\r\n");
+        }
+        Some(Command::MetaGet) if only_touches(request, bytes) => {
+            out.extend_from_slice(b"touch");
+            put(out, key);
+            put(out, request.ttl.of(bytes));
             out.extend_from_slice(b"\r\n");
         }
         Some(
@@ -106,15 +111,26 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             | Command::Config
             | Command::Quit
             | Command::Shutdown
+            | Command::MetaGet
+            | Command::MetaSet
+            | Command::MetaDelete
+            | Command::MetaArithmetic
             | Command::MetaNoop
             | Command::MetaDebug,
         )
-        | None => {
-            out.extend_from_slice(b"delete");
-            put(out, key);
-            out.extend_from_slice(b"\r\n");
-        }
+        | None => remove(request, bytes, out),
     }
+}
+
+/// Appends the removal of the request's key as it stands. By `md`, which takes every key: newer servers take the last word
+/// of `delete noreply` for a wish for silence.
+pub(super) fn remove(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"md");
+    put(out, request.key.of(bytes));
+    if request.base64_key {
+        put(out, b"b");
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends the removal of `key`, which may have any bytes.
@@ -134,7 +150,7 @@ pub fn removal(key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-fn put(out: &mut Vec<u8>, word: &[u8]) {
+pub(super) fn put(out: &mut Vec<u8>, word: &[u8]) {
     out.push(b' ');
     out.extend_from_slice(word);
 }
@@ -144,7 +160,7 @@ fn head<'a>(request: &Request, bytes: &'a [u8]) -> &'a [u8] {
 }
 
 /// The flags of a meta command: its words behind the key, and for `ms` behind the length.
-fn flags<'a>(request: &Request, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+fn flags<'a>(request: &Request, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
     let before = if request.command == Command::MetaSet as u8 {
         1
     } else {
@@ -163,6 +179,19 @@ fn mode(request: &Request, bytes: &[u8]) -> Option<u8> {
     flags(request, bytes)
         .find(|word| word[0] == b'M')
         .and_then(|word| word.get(1).copied())
+}
+
+/// Does this `ms` leave the value that it names, and as a fresh one? Append and prepend do not; neither does `I`, which may
+/// mark the value as stale. Of a flag that is not known here nobody can tell.
+fn stores_as_named(request: &Request, bytes: &[u8]) -> bool {
+    let replaces = mode(request, bytes).is_none_or(|mode| b"sSeErR".contains(&mode));
+    replaces && flags(request, bytes).all(|word| b"bcCEFkMOqsT".contains(&word[0]))
+}
+
+/// Is a new expiry all that this `mg` changes?
+fn only_touches(request: &Request, bytes: &[u8]) -> bool {
+    let mut words = flags(request, bytes);
+    words.clone().any(|word| word[0] == b'T') && words.all(|word| b"bcfhkloOqstTv".contains(&word[0]))
 }
 
 fn decided_set(request: &Request, bytes: &[u8]) -> bool {
@@ -236,7 +265,17 @@ mod tests {
             ("mg k v t\r\n", Effect::Look, ""),
             ("mg k v c\r\n", Effect::LookAtHome, ""),
             ("mg k v N30\r\n", Effect::Decide, "md k\r\n"),
-            ("mg a2V5 b v T30\r\n", Effect::Decide, "md a2V5 b\r\n"),
+            ("mg k v T30\r\n", Effect::Decide, "touch k 30\r\n"),
+            (
+                "mg noreply q k O7 T-1\r\n",
+                Effect::Decide,
+                "touch noreply -1\r\n",
+            ),
+            ("mg a2V5 b v T30\r\n", Effect::Decide, "mg a2V5 b T30\r\n"),
+            ("mg k v T30 N30\r\n", Effect::Decide, "md k\r\n"),
+            ("mg k v T30 R10\r\n", Effect::Decide, "md k\r\n"),
+            ("mg k v T30 E7\r\n", Effect::Decide, "md k\r\n"),
+            ("mg a2V5 b v T30 R10\r\n", Effect::Decide, "md a2V5 b\r\n"),
             ("set k 0 0 1\r\nx\r\n", Effect::Everywhere, ""),
             ("delete k\r\n", Effect::Everywhere, ""),
             ("flush_all 10 noreply\r\n", Effect::Everywhere, ""),
@@ -259,8 +298,9 @@ mod tests {
                 Effect::Decide,
                 "set k 5 60 1\r\nx\r\n",
             ),
-            ("append k 0 0 1\r\nx\r\n", Effect::Decide, "delete k\r\n"),
-            ("incr k 1 noreply\r\n", Effect::Decide, "delete k\r\n"),
+            ("append k 0 0 1\r\nx\r\n", Effect::Decide, "md k\r\n"),
+            ("prepend noreply 0 0 1\r\nx\r\n", Effect::Decide, "md noreply\r\n"),
+            ("incr k 1 noreply\r\n", Effect::Decide, "md k\r\n"),
             ("touch k 60\r\n", Effect::Decide, "touch k 60\r\n"),
             ("gat 60 k\r\n", Effect::Decide, "touch k 60\r\n"),
             (
@@ -271,7 +311,11 @@ mod tests {
             ("ms k 1 C12 T9\r\nx\r\n", Effect::Decide, "ms k 1 T9\r\nx\r\n"),
             ("ms k 1 c\r\nx\r\n", Effect::Decide, "ms k 1\r\nx\r\n"),
             ("ms k 1 E12\r\nx\r\n", Effect::Decide, "ms k 1\r\nx\r\n"),
+            ("ms k 1 I C12 T9\r\nx\r\n", Effect::Decide, "md k\r\n"),
+            ("ms a2V5 1 b C12 I\r\nx\r\n", Effect::Decide, "md a2V5 b\r\n"),
+            ("ms k 1 C12 y\r\nx\r\n", Effect::Decide, "md k\r\n"),
             ("ms k 1 MA\r\nx\r\n", Effect::Decide, "md k\r\n"),
+            ("ms k 1 Mp N60\r\nx\r\n", Effect::Decide, "md k\r\n"),
             ("ma k D5\r\n", Effect::Decide, "md k\r\n"),
         ];
         for (text, expected, told) in table {

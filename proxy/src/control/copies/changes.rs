@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use tokio::{task::spawn_blocking, time::sleep_until};
 
-use super::{Note, STRAYS, copies_of};
+use super::{STRAYS, copies_of};
 use crate::{
     config::schema::{Replicated, Source},
     control::{Proxy, State},
@@ -47,6 +47,8 @@ impl Proxy {
             if !members.iter().any(|other| other.id == member.id) {
                 let copies = &mut state.copies;
                 copies.figures.remove(&member.id);
+                copies.from.remove(&member.id);
+                copies.orphans.forget(member.id);
                 let debt = copies.agreement.removed(member.id);
                 debt.ends().for_each(|end| copies.stray(member, end));
             }
@@ -81,25 +83,42 @@ impl Proxy {
                 // Without an address nobody has been written to: who comes with the first answers was there before.
                 copies.begun.insert(Arc::clone(&member.pool));
             }
-            let note = copies.notes.as_ref().map(|notes| notes.of(member));
-            if let Some(met) = note.flatten().and_then(Note::met) {
-                copies.agreement.met(member.id, met);
+            let known = copies.state_file.as_ref().map(|file| &file.known);
+            let note = known.map(|known| known.of(member).cloned());
+            let unclean = first && member.socket.is_some() && known.is_some_and(|known| !known.clean);
+            if unclean {
+                copies.orphans.expect(member.id);
             }
-            let why = match note {
-                _ if member.socket.is_none() => "its name does not resolve",
-                _ if !first => "it is new: what it holds is not known",
-                Some(Some(note)) if note.owes.is_some() => "it missed writes before this process began",
-                Some(None) => "the state file does not know it",
+            let has_orphans = copies.orphans.threaten(member.id);
+            if let Some(Some(note)) = &note {
+                // One that owes nothing is taken as it is, whoever it is by now.
+                let met = note.met.filter(|_| note.owes.is_some() || !has_orphans);
+                if let Some(met) = met {
+                    copies.agreement.met(member.id, met);
+                }
+                if let Some(from) = note.from {
+                    copies.from.entry(member.id).or_insert(from);
+                }
+            }
+            let (why, owed) = match &note {
+                _ if member.socket.is_none() => ("its name does not resolve", Owed::everything()),
+                _ if !first => ("it is new: what it holds is not known", Owed::everything()),
+                Some(Some(note)) if note.owes.is_some() => {
+                    ("it missed writes before this process began", Owed::everything())
+                }
+                Some(None) => ("the state file does not know it", Owed::everything()),
+                Some(Some(_)) if has_orphans => {
+                    ("the process before this one did not end cleanly", Owed::default())
+                }
                 None | Some(Some(_)) => {
                     unknown.push(Arc::clone(member));
                     continue;
                 }
             };
-            let owed = Owed::everything();
             acts.extend(copies.agreement.missed(member.id, &member.pool, why, owed, now));
             // Connections whose addresses nobody knows may still bring it something: of the process before this one, or
             // of a member that it was before.
-            let unknown = member.socket.is_some() && (first || copies.strays.len() == STRAYS);
+            let unknown = member.socket.is_some() && (first && !unclean || copies.strays.len() == STRAYS);
             if unknown || before.iter().any(|other| other.endpoint() == member.endpoint()) {
                 copies.agreement.broken(member.id, None);
             }
@@ -125,9 +144,7 @@ impl Proxy {
         let met = visit::meet(&member).await;
         let state = &mut *self.state();
         match met {
-            Ok(who) => {
-                state.copies.agreement.met(member.id, who);
-            }
+            Ok((who, from)) => state.copies.met(member.id, who, from),
             Err(why) => {
                 let why = format!("it did not answer at the start: {why}");
                 let acts = state.copies.agreement.missed(

@@ -1,234 +1,206 @@
-//! The state file: every copy that this process knew, the life in which its server was last met, and whether it owes writes.
-//! A copy that the file does not know is not trusted, so none costs a repair and never a stale read. One that is older than the
-//! newest debt would cost that: what cannot be written is removed, and while not even that works nobody goes on without a copy.
+//! What the state file says: every copy that the process knew, the life in which its server was last met, whether it owes
+//! writes; and how the process ended. A copy that the file does not know is not trusted, so no file at all costs a repair
+//! and never a stale read.
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, io, net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::members::{Member, copies::Incarnation};
-
-/// What is noted, and where.
-#[derive(Debug)]
-pub(super) struct Notes {
-    path: PathBuf,
-    /// By pool and address: what the process before this one knew.
-    pub(super) known: BTreeMap<(String, String), Note>,
-    left: Left,
-}
-
-/// What a restart would find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
-    /// What was noted last.
-    Newest,
-    /// No file: it trusts nobody.
-    Nothing,
-    /// What was noted earlier, and may be wrong.
-    Older,
-}
+use crate::members::{
+    Member,
+    copies::{EVERYTHING, Incarnation, NOTHING},
+};
 
 /// One copy.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Row", into = "Row")]
 pub(super) struct Note {
     pool: String,
     address: String,
-    /// Of the server's process, and how long it ran when it was met; none: it never was.
-    pid: Option<u64>,
-    uptime_seconds: Option<u64>,
-    /// Why it owes writes; none: it owes nothing.
+    /// The life in which its server was last met; `None`: it never was.
+    pub(super) met: Option<Incarnation>,
+    /// Our address towards it, by which its server lists our connections; `None`: not known, or it has none.
+    pub(super) from: Option<IpAddr>,
+    /// Why it owes writes; `None`: it owes nothing.
     pub(super) owes: Option<String>,
 }
 
+/// All that the file says.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
-    copies: Vec<Note>,
+pub(super) struct Notes {
+    /// The process that wrote it has ended with nothing left unanswered at any copy.
+    #[serde(default)]
+    pub(super) clean: bool,
+    /// The kernel's life in which it was written.
+    #[serde(default)]
+    pub(super) boot_id: Option<String>,
+    pub(super) copies: Vec<Note>,
+}
+
+/// One copy as it stands in the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    pool: String,
+    address: String,
+    pid: Option<u64>,
+    uptime_seconds: Option<u64>,
+    #[serde(default)]
+    from: Option<IpAddr>,
+    /// In files of old the reason, or null for nothing.
+    owes: Option<String>,
+    #[serde(default)]
+    why: Option<String>,
+}
+
+impl From<Row> for Note {
+    fn from(row: Row) -> Self {
+        let met = row.pid.zip(row.uptime_seconds).map(|(pid, uptime)| Incarnation {
+            pid,
+            uptime: Duration::from_secs(uptime),
+        });
+        let owes = row.owes.filter(|owes| owes != NOTHING);
+        Self {
+            pool: row.pool,
+            address: row.address,
+            met,
+            from: row.from,
+            owes: owes.map(|owes| row.why.unwrap_or(owes)),
+        }
+    }
+}
+
+impl From<Note> for Row {
+    fn from(note: Note) -> Self {
+        let owes = if note.owes.is_some() { EVERYTHING } else { NOTHING };
+        Self {
+            pool: note.pool,
+            address: note.address,
+            pid: note.met.map(|met| met.pid),
+            uptime_seconds: note.met.map(|met| met.uptime.as_secs()),
+            from: note.from,
+            owes: Some(owes.to_owned()),
+            why: note.owes,
+        }
+    }
 }
 
 impl Note {
-    pub(super) fn new(member: &Member, met: Option<Incarnation>, owes: Option<String>) -> Self {
+    pub(super) fn new(
+        member: &Member,
+        met: Option<Incarnation>,
+        from: Option<IpAddr>,
+        owes: Option<String>,
+    ) -> Self {
         Self {
             pool: member.pool.to_string(),
             address: member.endpoint(),
-            pid: met.map(|met| met.pid),
-            uptime_seconds: met.map(|met| met.uptime.as_secs()),
+            met,
+            from,
             owes,
         }
     }
-
-    pub(super) fn met(&self) -> Option<Incarnation> {
-        Some(Incarnation {
-            pid: self.pid?,
-            uptime: Duration::from_secs(self.uptime_seconds?),
-        })
-    }
 }
 
-impl Notes {
-    /// Reads the file, if it is there, and sees that it can be written.
-    ///
-    /// # Errors
-    /// It can be neither read nor understood nor written; the text says what to do.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let place = |error: io::Error, what: &str| {
-            io::Error::new(
-                error.kind(),
-                format!("{} cannot be {what}: {error}", path.display()),
-            )
-        };
-        let text = match fs::read(path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                let text = format!(
-                    "{}: {error}; remove it, and every copy is repaired before it is read",
-                    path.display()
-                );
-                io::Error::new(io::ErrorKind::InvalidData, text)
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Text::default(),
-            Err(error) => return Err(place(error, "read")),
-        };
-        let known = text
-            .copies
-            .into_iter()
-            .map(|note| ((note.pool.clone(), note.address.clone()), note))
-            .collect();
-        let notes = Self {
-            path: path.to_owned(),
-            known,
-            left: Left::Newest,
-        };
-        notes
-            .write(notes.known.values().cloned().collect())
-            .map_err(|error| place(error, "written"))?;
-        Ok(notes)
+/// What the process before this one has left.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// By pool and address.
+    copies: BTreeMap<(String, String), Note>,
+    /// It ended with nothing left unanswered at any copy.
+    pub(super) clean: bool,
+    /// Its kernel is not running any more: it was another life of this host's, or another host's.
+    pub(super) rebooted: bool,
+    /// There was none: nobody has ever used this file.
+    pub(super) is_first: bool,
+}
+
+impl Known {
+    /// `boot_id` is that of the running kernel.
+    pub(super) fn new(notes: Notes, boot_id: Option<&str>, is_first: bool) -> Self {
+        let rebooted = notes
+            .boot_id
+            .as_deref()
+            .zip(boot_id)
+            .is_some_and(|(then, now)| then != now);
+        let keyed = |note: Note| ((note.pool.clone(), note.address.clone()), note);
+        Self {
+            copies: notes.copies.into_iter().map(keyed).collect(),
+            clean: notes.clean,
+            rebooted,
+            is_first,
+        }
     }
 
     /// What was known of this copy.
     pub(super) fn of(&self, member: &Member) -> Option<&Note> {
-        self.known.get(&(member.pool.to_string(), member.endpoint()))
+        self.copies.get(&(member.pool.to_string(), member.endpoint()))
     }
 
     /// Those of pools that have had no members yet, as nobody has named them.
     pub(super) fn of_pools(&self, has_begun: impl Fn(&str) -> bool) -> impl Iterator<Item = &Note> {
-        self.known.values().filter(move |note| !has_begun(&note.pool))
+        self.copies.values().filter(move |note| !has_begun(&note.pool))
     }
 
-    /// Writes them down, or else removes what was written before.
-    pub(super) fn keep(&mut self, copies: Vec<Note>) -> Left {
-        let path = self.path.display();
-        let left = match self.write(copies) {
-            Ok(()) => {
-                if self.left != Left::Newest {
-                    tracing::info!(%path, "which copies owe writes is noted again");
-                }
-                Left::Newest
-            }
-            Err(error) => match self.remove() {
-                Ok(()) => {
-                    if self.left != Left::Nothing {
-                        tracing::error!(%path, %error, "cannot note which copies owe writes, so the file is removed: a restart would find none, trust no copy and flush each. Tried again every second: is its disk full, or gone?");
-                    }
-                    Left::Nothing
-                }
-                Err(stays) => {
-                    if self.left != Left::Older {
-                        tracing::error!(%path, %error, %stays, "can neither note which copies owe writes nor remove the old file, which a restart would believe: writes that a copy misses are refused. Tried again every second: is its disk read-only?");
-                    }
-                    Left::Older
-                }
-            },
-        };
-        self.left = left;
-        left
+    pub(super) fn notes(&self) -> impl Iterator<Item = &Note> {
+        self.copies.values()
     }
+}
 
-    /// Whole or not at all.
-    fn write(&self, copies: Vec<Note>) -> io::Result<()> {
-        use std::io::Write as _;
-        let mut new = self.path.as_os_str().to_owned();
-        new.push(".new");
-        let mut file = fs::File::create(&new)?;
-        serde_json::to_writer_pretty(&mut file, &Text { copies })?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)?;
-        self.sync_folder()
-    }
+/// The life of the running kernel; `None`: it does not tell.
+pub(super) fn boot_id() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
 
-    fn remove(&self) -> io::Result<()> {
-        let unless_gone = |result: io::Result<()>| match result {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        };
-        unless_gone(fs::remove_file(&self.path))?;
-        unless_gone(self.sync_folder())
-    }
-
-    /// Names, too, outlive a loss of power only when they are on the disk.
-    fn sync_folder(&self) -> io::Result<()> {
-        let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
-        match fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
-            // Not every file system can do it.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-            other => other,
-        }
-    }
+/// The file's text.
+pub(super) fn read(text: &[u8]) -> io::Result<Notes> {
+    Ok(serde_json::from_slice(text)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use tempfile::tempdir;
-
     use super::*;
 
-    fn note() -> Note {
-        Note {
-            pool: "cache".to_owned(),
-            address: "a:1".to_owned(),
-            pid: Some(1),
-            uptime_seconds: Some(2),
-            owes: None,
-        }
+    const OLD: &str = r#"{"copies": [
+        {"pool": "cache", "address": "a:1", "pid": 7, "uptime_seconds": 9, "owes": null},
+        {"pool": "cache", "address": "b:1", "pid": null, "uptime_seconds": null, "owes": "timeout"}]}"#;
+
+    #[test]
+    fn a_file_of_old_is_read_and_was_not_ended_cleanly() {
+        let notes = read(OLD.as_bytes()).unwrap();
+        assert!(!notes.clean && notes.boot_id.is_none());
+        let met = Some(Incarnation {
+            pid: 7,
+            uptime: Duration::from_secs(9),
+        });
+        let owes: Vec<_> = notes.copies.iter().map(|note| note.owes.as_deref()).collect();
+        assert_eq!((notes.copies[0].met, owes), (met, vec![None, Some("timeout")]));
+        assert!(!Known::new(notes, Some("now"), false).rebooted, "nobody knows");
     }
 
     #[test]
-    fn what_cannot_be_written_is_not_found_by_a_restart() {
-        let folder = tempdir().unwrap();
-        let path = folder.path().join("state");
-        let mut notes = Notes::open(&path).unwrap();
-        assert_eq!(notes.keep(vec![note()]), Left::Newest);
-        assert_eq!(Notes::open(&path).unwrap().known.len(), 1);
-
-        let obstacle = folder.path().join("state.new");
-        fs::create_dir(&obstacle).unwrap();
-        assert_eq!(notes.keep(vec![note()]), Left::Nothing);
-        assert!(!path.exists());
-        assert_eq!(notes.keep(vec![note()]), Left::Nothing, "it is gone already");
-
-        fs::remove_dir(&obstacle).unwrap();
-        assert_eq!(notes.keep(vec![note()]), Left::Newest);
-        assert_eq!(Notes::open(&path).unwrap().known.len(), 1);
-
-        folder.close().unwrap();
-        assert_eq!(notes.keep(vec![note()]), Left::Nothing, "its folder is gone, too");
+    fn what_is_written_is_read_again() {
+        let notes = Notes {
+            clean: true,
+            boot_id: Some("then".to_owned()),
+            copies: read(OLD.as_bytes()).unwrap().copies,
+        };
+        let text = serde_json::to_string(&notes).unwrap();
+        assert!(
+            text.contains(r#""owes":"nothing""#) && text.contains(r#""owes":"everything","why":"timeout""#)
+        );
+        let again = read(text.as_bytes()).unwrap();
+        assert_eq!(again.copies, notes.copies);
+        let known = Known::new(again, Some("now"), false);
+        assert!(known.clean && known.rebooted);
+        assert!(!Known::new(notes, Some("then"), false).rebooted);
     }
 
     #[test]
-    fn what_can_be_neither_written_nor_removed_is_known_to_be_old() {
-        let folder = tempdir().unwrap();
-        let path = folder.path().join("state");
-        let mut notes = Notes::open(&path).unwrap();
-        fs::remove_file(&path).unwrap();
-        fs::create_dir(&path).unwrap();
-        assert_eq!(notes.keep(vec![note()]), Left::Older);
-        fs::remove_dir(&path).unwrap();
-        assert_eq!(notes.keep(vec![note()]), Left::Newest);
+    fn what_is_not_understood_is_refused() {
+        assert!(read(b"").is_err());
+        assert!(read(br#"{"copies": [], "dirty": true}"#).is_err());
     }
 }

@@ -39,18 +39,24 @@ impl Proxy {
         let known = match known {
             Some(known) => Ok(known),
             // Once met, a restart can be told.
-            None => visit::meet(&member).await.inspect(|who| {
-                self.state().copies.agreement.met(member.id, *who);
+            None => visit::meet(&member).await.map(|(who, from)| {
+                self.state().copies.met(member.id, who, from);
+                who
             }),
         };
         let result = match known {
             Ok(known) => visit::pay(&member, &debt, rejoin, known).await,
             Err(why) => Err(why),
         };
+        if let Ok((who, _)) = &result {
+            self.note_paid(member.id, *who).await;
+        }
         let state = &mut *self.state();
+        state.copies.paid.remove(&member.id);
         if let Some(figures) = state.copies.figures.get_mut(&member.id) {
             match &result {
                 Ok((_, Payment::None)) => {}
+                Ok((_, Payment::Keys(keys))) if keys.is_empty() => {}
                 Ok((_, Payment::Keys(_))) => figures.repairs += 1,
                 Ok((_, Payment::Flush)) => figures.flushes += 1,
                 Err(_) => figures.setbacks += 1,
@@ -75,7 +81,7 @@ impl Proxy {
         }
         let mut pause = FIRST_LOOK;
         loop {
-            let answers = probe::probe(&member).await.is_ok();
+            let answers = probe::probe(&member).await.is_ok() && self.has_no_orphans(&member).await;
             {
                 let state = &mut *self.state();
                 if !state.copies.agreement.is_watched(id, epoch) {
@@ -92,5 +98,41 @@ impl Proxy {
             sleep(pause.mul_f64(0.75 + random.fraction() / 2.0)).await;
             pause = (pause * 2).min(LONGEST_LOOK);
         }
+    }
+
+    /// Is nothing more to come to this copy by connections of the process before this one? It is asked before any worker
+    /// connects. False as well: it does not answer.
+    async fn has_no_orphans(&self, member: &Member) -> bool {
+        let (is_first, then) = {
+            let copies = &self.state().copies;
+            if !copies.orphans.threaten(member.id) {
+                return true;
+            }
+            let then = copies.from.get(&member.id).copied();
+            (copies.orphans.is_unlisted(member.id), then)
+        };
+        let Ok(listing) = visit::list(member, then).await else {
+            return false;
+        };
+        let copies = &mut self.state().copies;
+        copies.from.extend(listing.from.map(|from| (member.id, from)));
+        let waits = copies.orphans.listed(member.id, listing, then, Instant::now());
+        let Some((connections, most)) = waits else {
+            return true;
+        };
+        let (pool, name, seconds) = (&member.pool, &member.name, most.as_secs());
+        let why = match connections {
+            Some(1) => "1 connection".to_owned(),
+            Some(connections) => format!("{connections} connections"),
+            None => "connections that it cannot list".to_owned(),
+        };
+        let why = format!("what a process before this one has left may still come by {why}");
+        if is_first {
+            tracing::info!(%pool, member = %name, "copy is not read for up to {seconds} s: {why}");
+        }
+        copies
+            .agreement
+            .held_up(member.id, format!("{why}, for up to {seconds} s"));
+        false
     }
 }

@@ -6,6 +6,10 @@ use std::{collections::HashSet, fmt, net::SocketAddr, time::Instant};
 const KEYS: usize = 10_000;
 const BYTES: usize = 1 << 20;
 
+/// How it is said, wherever it is said, that all that a copy holds is owed, and that none of it is.
+pub const EVERYTHING: &str = "everything";
+pub const NOTHING: &str = "nothing";
+
 /// Keys that one worker has seen a copy miss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
@@ -93,7 +97,7 @@ impl Debt {
         (!self.owed.everything).then(|| self.owed.keys.iter().map(|key| &**key))
     }
 
-    /// How many keys; none: not known.
+    /// How many keys; none: everything.
     pub fn count(&self) -> Option<usize> {
         (!self.owed.everything).then_some(self.owed.keys.len())
     }
@@ -103,8 +107,8 @@ impl Debt {
 impl fmt::Display for Debt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.count() {
-            None => f.write_str("everything"),
-            Some(0) => f.write_str("nothing yet"),
+            None => f.write_str(EVERYTHING),
+            Some(0) => f.write_str(NOTHING),
             Some(1) => f.write_str("1 key"),
             Some(keys) => write!(f, "{keys} keys"),
         }

@@ -27,7 +27,7 @@ pub mod visit;
 pub use self::{
     agreement::{Act, Agreement, Snapshot},
     claims::{Claim, Claimant, Claims, Way},
-    debt::{Debt, Owed},
+    debt::{Debt, EVERYTHING, NOTHING, Owed},
     payment::{Incarnation, Payment},
     standing::Standing,
     view::Views,

@@ -30,7 +30,7 @@ impl Incarnation {
 pub enum Payment<'a> {
     /// Not at all: nothing is owed any more, or the copy is trusted.
     None,
-    /// These keys are deleted.
+    /// These keys are deleted, once nothing more can come by old connections.
     Keys(Vec<&'a [u8]>),
     /// By one flush.
     Flush,
@@ -59,24 +59,22 @@ impl<'a> Payment<'a> {
         if restarted && since(debt.last).is_some_and(|last| who.uptime + LAG < last) {
             return Ok(Self::None);
         }
+        // Another server may have taken the address over, with contents of its own: keys alone are deleted where the server is
+        // the one that missed them, or has begun empty since.
+        let is_ours = !restarted || since(debt.first).is_some_and(|first| who.uptime + TICK <= first);
         match rejoin {
             Rejoin::Trust => return Ok(Self::None),
+            _ if is_ours && debt.count() == Some(0) => return Ok(Self::Keys(Vec::new())),
             Rejoin::Flush => return Ok(Self::Flush),
             Rejoin::Wait if !restarted && stored > 0 => {
                 return Err("it is to be restarted first (rejoin: wait)".into());
             }
             Rejoin::Wait | Rejoin::Repair => {}
         }
-        // Another server may have taken the address over, with contents of its own: keys alone are deleted where the server is
-        // the one that missed them, or has begun empty since.
-        let is_ours = !restarted || since(debt.first).is_some_and(|first| who.uptime + TICK <= first);
-        let keys = debt.keys().map(Iterator::collect);
-        Ok(
-            match keys.filter(|keys: &Vec<_>| is_ours && keys.iter().all(|key| is_plain(key))) {
-                Some(keys) if rejoin == Rejoin::Repair => Self::Keys(keys),
-                _ => Self::Flush,
-            },
-        )
+        Ok(match debt.keys().filter(|_| is_ours) {
+            Some(keys) if rejoin == Rejoin::Repair => Self::Keys(keys.collect()),
+            _ => Self::Flush,
+        })
     }
 }
 
@@ -85,16 +83,12 @@ impl fmt::Display for Payment<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("nothing had to be done"),
+            Self::Keys(keys) if keys.is_empty() => f.write_str("it owed nothing"),
             Self::Keys(keys) if keys.len() == 1 => f.write_str("1 key deleted"),
             Self::Keys(keys) => write!(f, "{} keys deleted", keys.len()),
             Self::Flush => f.write_str("flushed"),
         }
     }
-}
-
-/// May stand in a text command as it is.
-fn is_plain(key: &[u8]) -> bool {
-    key.iter().all(|byte| byte.is_ascii_graphic() || *byte >= 0x80)
 }
 
 #[cfg(test)]
@@ -148,6 +142,23 @@ mod tests {
             (Repair, (9, 1), life(7, 5), "key"),
         ] {
             assert_eq!(due(rejoin, missed, who), what, "{rejoin:?} {missed:?} {who:?}");
+        }
+    }
+
+    #[test]
+    fn a_copy_that_owes_nothing_keeps_what_it_holds() {
+        let now = Instant::now() + Duration::from_secs(1000);
+        let mut debt = Debt::default();
+        debt.missed(now - Duration::from_secs(5));
+        for (rejoin, who, expected) in [
+            (Rejoin::Repair, KNOWN, Payment::Keys(Vec::new())),
+            (Rejoin::Flush, KNOWN, Payment::Keys(Vec::new())),
+            (Rejoin::Wait, KNOWN, Payment::Keys(Vec::new())),
+            (Rejoin::Trust, KNOWN, Payment::None),
+            // Another server has its address.
+            (Rejoin::Repair, life(8, 500), Payment::Flush),
+        ] {
+            assert_eq!(Payment::due(&debt, rejoin, KNOWN, who, 1, now), Ok(expected));
         }
     }
 

@@ -9,8 +9,13 @@
     reason = "runs on the control thread, which owns the clock"
 )]
 
-use std::{collections::HashSet, net::SocketAddr, time::Duration};
+use std::{
+    collections::HashSet,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
+use proxima_wire::memcache;
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufStream},
     net::{TcpStream, UnixStream},
@@ -24,7 +29,7 @@ use crate::{config::schema::Rejoin, members::Member};
 
 /// Where addresses prove nothing: so long after a server answers again, what its other connections held is executed, or
 /// never will be.
-const UNPROVEN: Duration = Duration::from_secs(10);
+pub const UNPROVEN: Duration = Duration::from_secs(10);
 /// Old connections are given so long to go away.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks at the list of connections.
@@ -34,13 +39,69 @@ const LINE: u64 = 64 * 1024;
 /// Deletes under way at a time.
 const BATCH: usize = 100;
 
-/// Who is it?
+/// With more connections nobody compares lists.
+const MOST: usize = 10_000;
+
+/// Who is it, and which address of ours does it see?
 ///
 /// # Errors
 /// In words: it does not answer, or not as memcached does.
-pub async fn meet(member: &Member) -> Result<Incarnation, String> {
-    let (who, _) = Visit::begin(member).await?.life().await?;
-    Ok(who)
+pub async fn meet(member: &Member) -> Result<(Incarnation, Option<IpAddr>), String> {
+    let mut visit = Visit::begin(member).await?;
+    let (who, _) = visit.life().await?;
+    Ok((who, visit.own.map(|own| own.ip())))
+}
+
+/// The connections that a server has.
+#[derive(Debug)]
+pub struct Listing {
+    /// Those from our address, and from the one that we had; `None`: it cannot list them.
+    pub ends: Option<HashSet<SocketAddr>>,
+    /// Our address; none on a Unix socket.
+    pub from: Option<IpAddr>,
+}
+
+/// Which connections has it from us? `before` is our address of another time.
+///
+/// # Errors
+/// In words: it does not answer.
+pub async fn list(member: &Member, before: Option<IpAddr>) -> Result<Listing, String> {
+    let mut visit = Visit::begin(member).await?;
+    // One that answers, though not to what comes next, cannot list them.
+    visit.life().await?;
+    let from = visit.own.map(|own| own.ip());
+    let ours = [from, before.map(|ip| ip.to_canonical())];
+    let ends = match (visit.own, visit.listed().await) {
+        (Some(own), Ok(listed)) if listed.contains(&own) => {
+            let others = listed.into_iter().filter(|end| *end != own);
+            Some(others.filter(|end| ours.contains(&Some(end.ip()))).collect())
+        }
+        _ => None,
+    };
+    let ends = ends.filter(|ends: &HashSet<_>| ends.len() <= MOST);
+    Ok(Listing { ends, from })
+}
+
+/// The same, again and again until there are none, or until `end`: then those of the first time that are left.
+///
+/// # Errors
+/// In words: it does not answer.
+pub async fn list_until(
+    member: &Member,
+    before: Option<IpAddr>,
+    end: std::time::Instant,
+) -> Result<Listing, String> {
+    let mut listing = list(member, before).await?;
+    while let Some(first) = listing.ends.as_ref().filter(|ends| !ends.is_empty())
+        && Instant::now().into_std() < end
+    {
+        sleep(LOOK).await;
+        let Listing { ends: Some(now), .. } = list(member, before).await? else {
+            break;
+        };
+        listing.ends = Some(first & &now);
+    }
+    Ok(listing)
 }
 
 /// Pays what a copy owes, if our old connections to it are gone. `known` is the life in which it was last met.
@@ -89,7 +150,7 @@ impl Visit {
                     .await
                     .map_err(late)?
                     .map_err(words)?;
-                let own = stream.local_addr().ok();
+                let own = stream.local_addr().ok().map(canonical);
                 (Box::new(BufStream::new(stream)), own)
             }
             (None, Some(path)) => {
@@ -173,6 +234,11 @@ impl Visit {
         Ok((who, number("total_items")?))
     }
 
+    /// The other ends of its connections.
+    async fn listed(&mut self) -> Result<HashSet<SocketAddr>, String> {
+        Ok(connections(&self.stats("stats conns\r\n").await?))
+    }
+
     async fn wait_for_old_connections(&mut self, debt: &Debt) -> Result<(), String> {
         if debt.connections.is_empty() && !debt.unknown_connection {
             return Ok(());
@@ -180,10 +246,7 @@ impl Visit {
         let old: HashSet<SocketAddr> = debt.connections.iter().copied().collect();
         let end = Instant::now() + PATIENCE;
         loop {
-            let listed: HashSet<SocketAddr> = match self.stats("stats conns\r\n").await {
-                Ok(rows) => rows.iter().filter_map(|(_, value)| address(value)).collect(),
-                Err(_) => HashSet::new(),
-            };
+            let listed = self.listed().await.unwrap_or_default();
             if debt.unknown_connection || self.own.is_none_or(|own| !listed.contains(&own)) {
                 // From this answer on: a frozen server has executed nothing until it gave it.
                 sleep(UNPROVEN).await;
@@ -204,14 +267,12 @@ impl Visit {
         for batch in keys.chunks(BATCH) {
             let mut words = Vec::new();
             for key in batch {
-                words.extend_from_slice(b"delete ");
-                words.extend_from_slice(key);
-                words.extend_from_slice(b"\r\n");
+                memcache::removal(key, &mut words);
             }
             self.say(&words).await?;
             for _ in batch {
                 match self.line().await?.as_str() {
-                    "DELETED" | "NOT_FOUND" => {}
+                    "HD" | "NF" => {}
                     other => return Err(format!("it answers `{}` to a delete", other.escape_debug())),
                 }
             }
@@ -228,6 +289,22 @@ impl Visit {
     }
 }
 
+/// The rows `FD:addr ADDRESS` of `stats conns`, but for those of sockets that listen.
+fn connections(rows: &[(String, String)]) -> HashSet<SocketAddr> {
+    let of = |what| {
+        rows.iter()
+            .filter_map(move |(name, value)| Some((name.strip_suffix(what)?, value)))
+    };
+    let listening: HashSet<&str> = of(":state")
+        .filter(|(_, state)| *state == "conn_listening")
+        .map(|(fd, _)| fd)
+        .collect();
+    of(":addr")
+        .filter(|(fd, _)| !listening.contains(fd))
+        .filter_map(|(_, value)| address(value))
+        .collect()
+}
+
 /// `tcp:127.0.0.1:4711`, `tcp6:[::1]:4711`.
 fn address(value: &str) -> Option<SocketAddr> {
     value
@@ -235,4 +312,37 @@ fn address(value: &str) -> Option<SocketAddr> {
         .or_else(|| value.strip_prefix("tcp6:"))?
         .parse()
         .ok()
+        .map(canonical)
+}
+
+/// One that listens to both kinds of addresses lists `::ffff:127.0.0.1` for 127.0.0.1.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_listed_and_listening_sockets_are_not() {
+        let rows = [
+            ("26:addr", "tcp:127.0.0.1:11211"),
+            ("26:state", "conn_listening"),
+            ("26:secs_since_last_cmd", "9"),
+            ("28:addr", "tcp:127.0.0.1:45030"),
+            ("28:listen_addr", "tcp:127.0.0.1:11211"),
+            ("28:state", "conn_parse_cmd"),
+            ("29:addr", "tcp6:[::ffff:10.0.0.1]:45031"),
+            ("29:state", "conn_read"),
+            ("30:addr", "tcp6:[::1]:45032"),
+            ("30:state", "conn_read"),
+            ("31:addr", "unix:/run/memcached.sock"),
+            ("31:state", "conn_read"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expected = ["127.0.0.1:45030", "10.0.0.1:45031", "[::1]:45032"];
+        let expected = expected.map(|address| address.parse::<SocketAddr>().unwrap());
+        assert_eq!(connections(&rows), expected.into());
+    }
 }

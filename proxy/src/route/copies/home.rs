@@ -6,6 +6,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 
 use super::{
     PATIENCE, member,
+    read_back::Aftermath,
     version::{mark, shown},
 };
 use crate::{
@@ -61,6 +62,17 @@ impl Engine {
                     self.walk_with_head(&tree, next, head, origin, &request, &message, to);
                 } else {
                     self.walk(&tree, next, origin, &request, &message, to);
+                }
+                if !streamed {
+                    self.read_back(
+                        &tree,
+                        copies,
+                        (index, generation),
+                        next,
+                        origin,
+                        &request,
+                        &message,
+                    );
                 }
             }
             Some(_) if !streamed && self.now.saturating_sub(since) < PATIENCE => {
@@ -122,10 +134,14 @@ impl Engine {
         &mut self,
         tree: &Rc<Tree>,
         copies: &Copies,
-        index: u32,
-        generation: u32,
+        (index, generation, child): (u32, u32, u32),
         head: &mut Vec<u8>,
     ) -> Option<ReplyTo> {
+        if let Some(what) = Aftermath::of(copies, child as usize) {
+            // Too large a number to be told: the others drop theirs.
+            self.have_read_back(tree, copies, (index, generation), what, Outcome::Found, b"");
+            return None;
+        }
         let flight = self.flights.get(index, generation)?;
         let (stage, command) = (flight.stage, flight.request.command);
         let (Stage::Home(home) | Stage::Looking(home)) = stage else {
@@ -140,7 +156,7 @@ impl Engine {
         match stage {
             Stage::Home(_) => {
                 flight.landed += 1;
-                self.tell(copies, index, generation, home);
+                self.tell(copies, index, generation, home, None);
             }
             _ => self.flights.close(index),
         }
@@ -176,18 +192,33 @@ impl Engine {
             self.flights.close(index);
             return self.deliver(parent, reply, bytes);
         }
-        self.tell(copies, index, generation, home);
+        if flight.pending > 0 {
+            // What it has computed comes next.
+            return;
+        }
+        self.tell(copies, index, generation, home, None);
     }
 
-    /// Tells the others what the home has decided.
-    fn tell(&mut self, copies: &Copies, index: u32, generation: u32, home: u32) {
+    /// Tells the others what the home has decided; `read` is the reply that says what it has computed.
+    pub(super) fn tell(
+        &mut self,
+        copies: &Copies,
+        index: u32,
+        generation: u32,
+        home: u32,
+        read: Option<&[u8]>,
+    ) {
+        let unix = self.unix();
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
         flight.stage = Stage::Elsewhere(home);
         let (tree, request, listener) = (Rc::clone(&flight.tree), flight.request, flight.listener);
         let mut told = Vec::with_capacity(flight.message.len() + 16);
-        if flight.message.len() as u64 == request.len() {
+        if let Some(read) = read {
+            tree.dialect
+                .store_read_back(&request, &flight.message, read, unix, &mut told);
+        } else if flight.message.len() as u64 == request.len() {
             tree.dialect.follow_up(&request, &flight.message, &mut told);
         } else {
             // The value went through and was not kept.

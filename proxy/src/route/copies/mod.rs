@@ -5,6 +5,7 @@
 //!  gets ──▶ the key's home, and its version is marked
 //!  change ─▶ claim the key ─▶ every copy that is written ─▶ a copy missed it? wait until it is out ─▶ enough have it? ─▶ the answer
 //!  decide ─▶ claim the key ─▶ its home ─▶ what it decided, to every other copy ─▶ as above
+//!  count ──▶ the same; what the home has computed is read back there first
 //! ```
 //!
 //! What a copy missed is noted *before* the answer leaves, and the answer waits until nobody reads that copy any more.
@@ -14,6 +15,7 @@ mod change;
 mod home;
 mod lost;
 mod opening;
+mod read_back;
 mod spread;
 mod turn;
 mod version;

@@ -4,7 +4,7 @@ use std::{borrow::Cow, rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{PATIENCE, member, version::shown};
+use super::{PATIENCE, member, read_back::Aftermath, version::shown};
 use crate::{
     engine::Engine,
     members::{Member, MemberId, copies::Standing},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// No answer of the server: whether it did what it was asked is not known.
-fn is_missed(outcome: Outcome) -> bool {
+pub(super) fn is_missed(outcome: Outcome) -> bool {
     matches!(
         outcome,
         Outcome::Timeout
@@ -116,7 +116,7 @@ impl Engine {
     #[allow(clippy::too_many_arguments)]
     pub(in crate::route) fn copied(
         &mut self,
-        tree: &Tree,
+        tree: &Rc<Tree>,
         copies: &Copies,
         index: u32,
         generation: u32,
@@ -124,6 +124,9 @@ impl Engine {
         reply: &Reply,
         bytes: &[u8],
     ) {
+        if let Some(what) = Aftermath::of(copies, child) {
+            return self.have_read_back(tree, copies, (index, generation), what, reply.outcome, bytes);
+        }
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };

@@ -306,6 +306,13 @@ impl Agreement {
             .collect()
     }
 
+    /// Why this copy, which answers, may not rejoin yet.
+    pub fn held_up(&mut self, member: MemberId, why: String) {
+        if let Some(copy) = self.copies.get_mut(&member) {
+            copy.why = why;
+        }
+    }
+
     /// Is a copy in this step still being watched?
     pub fn is_watched(&self, member: MemberId, epoch: u64) -> bool {
         self.copies

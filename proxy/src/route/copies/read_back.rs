@@ -1,0 +1,119 @@
+//! What a home has computed is read back right behind the command, on the same lane, so that nothing comes between. The other
+//! copies then store just that, where they would otherwise have to drop the value: a client that counts and then reads finds
+//! its count at every copy.
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Outcome, Parsed, Request};
+
+use super::{member, spread::is_missed};
+use crate::{
+    engine::Engine,
+    route::{NodeId, Tree, flight::Stage, step::Origin, tree::Copies},
+};
+
+/// What besides the command itself is sent to a home, in the order of its numbers among the replies of a flight: they follow
+/// those of the children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aftermath {
+    /// What the command has left is read.
+    Read,
+    /// What the reading has changed is undone.
+    Undo,
+}
+
+impl Aftermath {
+    /// `None`: this number is a child's.
+    pub(super) fn of(copies: &Copies, child: usize) -> Option<Self> {
+        match child.checked_sub(copies.children.len())? {
+            0 => Some(Self::Read),
+            _ => Some(Self::Undo),
+        }
+    }
+
+    fn number(self, copies: &Copies) -> usize {
+        copies.children.len() + self as usize
+    }
+}
+
+impl Engine {
+    /// Reads, at the home `next` of its key, what the command that was just sent there will leave.
+    #[allow(clippy::too_many_arguments)] // as for every step of a walk
+    pub(super) fn read_back(
+        &mut self,
+        tree: &Rc<Tree>,
+        copies: &Copies,
+        (index, generation): (u32, u32),
+        next: NodeId,
+        origin: Origin,
+        request: &Request,
+        message: &[u8],
+    ) {
+        let mut asked = Vec::new();
+        if !tree.dialect.read_back(request, message, &mut asked) {
+            return;
+        }
+        let Parsed::Head(reading) = tree.dialect.request(&asked, u64::MAX) else {
+            return;
+        };
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        if !matches!(flight.stage, Stage::Home(_)) || flight.pending == 0 {
+            // The command itself could not be sent.
+            return;
+        }
+        flight.pending += 1;
+        let to = self.flights.child(index, Aftermath::Read.number(copies));
+        self.walk(tree, next, origin, &reading, &asked, to);
+    }
+
+    /// The home has answered what was sent behind the command, or there is an error in place of its answer: then the others
+    /// drop what they have.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn have_read_back(
+        &mut self,
+        tree: &Rc<Tree>,
+        copies: &Copies,
+        (index, generation): (u32, u32),
+        what: Aftermath,
+        outcome: Outcome,
+        bytes: &[u8],
+    ) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let Stage::Home(home) = flight.stage else {
+            return;
+        };
+        // An error that comes before the reply to the command itself, which will find nothing to wait for.
+        if flight.pending > 0 {
+            return;
+        }
+        let (request, listener) = (flight.request, flight.listener);
+        let mut asked = Vec::new();
+        // Whoever reads a stale value first is to refill it: not we, who only look. Other changes of the key wait for this.
+        if what == Aftermath::Read
+            && tree
+                .dialect
+                .undo_read_back(&request, &flight.message, bytes, &mut asked)
+            && let Parsed::Head(undoing) = tree.dialect.request(&asked, u64::MAX)
+            && let Some(&next) = copies.children.get(home as usize)
+        {
+            flight.pending += 1;
+            let to = self.flights.child(index, Aftermath::Undo.number(copies));
+            let origin = Origin {
+                listener,
+                dialect: tree.dialect,
+            };
+            return self.walk(tree, next, origin, &undoing, &asked, to);
+        }
+        if what == Aftermath::Undo && is_missed(outcome) {
+            flight.landed = flight.landed.saturating_sub(1);
+            if let Some(member) = member(tree, copies, home as usize) {
+                self.miss(member, index, generation, "it is not known what it holds");
+            }
+        }
+        self.tell(copies, index, generation, home, Some(bytes));
+    }
+}

@@ -1,0 +1,236 @@
+"""Replicated pools: a proxy that ended with writes under way leaves them to its kernel, which goes on sending them."""
+
+import json
+import pathlib
+import signal
+import tempfile
+import time
+
+import pytest
+
+from harness import SOAK, until
+from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.proxy import config
+from harness.wire import Wire, may_lay
+
+
+@pytest.fixture(scope="module")
+def wires():
+    if not may_lay():
+        pytest.skip("networks of one's own need root and /dev/net/tun")
+
+
+@pytest.fixture
+def wire(wires, cleanup):
+    wire = Wire()
+    cleanup.callback(wire.stop)
+    return wire
+
+
+@pytest.fixture
+def folder():
+    """One that servers of another user may use."""
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder).chmod(0o777)
+        yield pathlib.Path(folder)
+
+
+def why(proxy, server):
+    return proxy.member(server.address)["copy"].get("why", "")
+
+
+def ends(server):
+    """The other ends of the connections that a server has, but for the one that asks; its own socket is listed, too."""
+    with server.raw() as direct:
+        own = {"tcp:%s:%d" % direct.sock.getsockname(), f"tcp:{server.address}"}
+        return {value for name, value in direct.stats("conns").items() if name.endswith(":addr")} - own
+
+
+def end(proxy, how):
+    """As a crash does, or at once with writes unanswered."""
+    if how == signal.SIGKILL:
+        return proxy.kill()
+    proxy.signal(how)
+    assert proxy.wait() == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_what_the_kernel_of_a_dead_proxy_still_sends_overwrites_nothing(wire, memcached, cleanup, proxima, tmp_path, how):
+    far = wire.memcached()
+    cleanup.callback(far.stop)
+    servers = [far, *memcached.several(2)]
+    made = replicated(servers, timeout="30s", state=str(tmp_path / "state.json"))
+    # The far one is read.
+    near = ("--node-address", wire.there)
+    proxy = proxima(made, *near)
+    until_current(proxy, *servers)
+    client = proxy.raw()
+    client.set("k", "0")
+    before = ends(far)
+    wire.cut()
+    client.send(b"set k 0 0 1\r\n1\r\n")
+    until(lambda: copies_of(servers[1:], "k") == [b"1"] * 2, "the others have it")
+    # The next attempt is twice as far away: meanwhile the next process starts.
+    until(lambda: wire.pause() > 3, "the kernel tries again after a while only")
+    end(proxy, how)
+    wire.mend()
+    proxy = proxima(made, *near)
+    until_current(proxy, *servers[1:])
+    waits = standing(proxy, far), why(proxy, far)
+    with proxy.raw() as client:
+        client.set("k", "2")
+        until(lambda: not before & ends(far), "the old connections are gone")
+        assert client.get("k") in (b"2", None)
+        until_current(proxy, *servers)
+        assert client.get("k") is None
+        assert copies_of(servers, "k") == [None, b"2", b"2"]
+    assert waits[0] == "out" and "may still come by" in waits[1]
+    assert proxy.metric("copy_flushes_total") == 0
+
+
+def test_a_copy_keeps_what_it_holds_over_a_crash_that_left_nothing(servers, proxima, tmp_path):
+    made = replicated(servers, state=str(tmp_path / "state.json"))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    with proxy.raw() as client:
+        client.set("k", "v")
+    proxy.kill()
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    assert copies_of(servers, "k") == [b"v"] * 3
+    assert proxy.metric("copy_flushes_total") == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_clean_end_costs_nothing(servers, proxima, tmp_path, how):
+    state = tmp_path / "state.json"
+    made = replicated(servers, state=str(state))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    assert json.loads(state.read_text())["clean"] is False
+    with proxy.raw() as client:
+        client.set("k", "v")
+    proxy.signal(how)
+    assert proxy.wait() == 0
+    text = json.loads(state.read_text())
+    assert text["clean"] is True and {copy["owes"] for copy in text["copies"]} == {"nothing"}
+    # A connection that somebody else has there is nothing to wait for.
+    with servers[0].raw():
+        proxy = proxima(made)
+        with proxy.raw() as client:
+            assert client.get("k") == b"v"
+        assert [standing(proxy, server) for server in servers] == ["current"] * 3
+    assert "copy" not in proxy.log()
+
+
+def test_connections_from_our_address_are_waited_for_after_a_crash(servers, proxima, tmp_path):
+    """Whose they are nobody can tell: here they are another client's."""
+    made = replicated(servers, state=str(tmp_path / "state.json"))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    with proxy.raw() as client:
+        client.set("k", "v")
+        client.set("n", "1")
+    proxy.kill()
+    with servers[0].raw():
+        proxy = proxima(made)
+        until_current(proxy, *servers[1:])
+        until(lambda: "may still come by 1 connection, for up to 1" in why(proxy, servers[0]), "it is told")
+        with proxy.raw() as client:
+            assert client.get("k") == b"v"
+            client.set("k", "w")
+            assert client.ask(b"incr n 1\r\n") == b"2\r\n"
+        assert standing(proxy, servers[0]) == "out"
+        assert copies_of(servers, "k") == [b"v", b"w", b"w"]
+    until_current(proxy, *servers)
+    assert copies_of(servers, "k") == [None, b"w", b"w"]
+    assert proxy.metric("copy_flushes_total") == 0
+
+
+def test_an_end_while_orphans_are_waited_for_is_not_clean(memcached, proxima, tmp_path):
+    servers = memcached.several(3)
+    state = tmp_path / "state.json"
+    made = replicated(servers, state=str(state))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    proxy.kill()
+    with servers[0].raw():
+        proxy = proxima(made)
+        until_current(proxy, *servers[1:])
+        proxy.signal(signal.SIGTERM)
+        assert proxy.wait() == 0
+        assert json.loads(state.read_text())["clean"] is False
+        proxy = proxima(made)
+        until_current(proxy, *servers[1:])
+        until(lambda: "may still come by" in why(proxy, servers[0]), "it is waited for again")
+
+
+def noted(address, owes="nothing", **keys):
+    return {"pool": "cache", "address": address, "pid": None, "uptime_seconds": None, "owes": owes, **keys}
+
+
+def rebooted(state):
+    text = json.loads(state.read_text())
+    state.write_text(json.dumps(text | {"boot_id": "another"}))
+
+
+def test_what_a_kernel_that_is_gone_has_left_is_waited_for_no_longer(memcached, proxima, tmp_path):
+    servers = memcached.several(3)
+    state = tmp_path / "state.json"
+    made = replicated(servers, state=str(state))
+    proxy = proxima(made)
+    until_current(proxy, *servers)
+    with proxy.raw() as client:
+        client.set("k", "v")
+    until(lambda: '"from": "127' in state.read_text() and "everything" not in state.read_text(), "it is noted")
+    proxy.kill()
+    rebooted(state)
+    with servers[0].raw():
+        proxy = proxima(made)
+        until_out(proxy, servers[0])
+        until_current(proxy, *servers)
+
+
+@pytest.mark.parametrize("reboot", [True, pytest.param(False, marks=pytest.mark.skipif(not SOAK, reason="two minutes"))])
+def test_unix_sockets_go_by_the_time_alone(memcached, proxima, folder, reboot):
+    """No server lists them by an address."""
+    paths = [folder / f"{number}.sock" for number in range(3)]
+    for path in paths:
+        memcached(socket=str(path))
+    servers = [f"unix:{path}" for path in paths]
+    state = folder / "state.json"
+    made = config("cache", {"cache": {"servers": servers, "replicated": True}}, state=str(state))
+
+    def standings(proxy):
+        return {proxy.member(server)["copy"]["standing"] for server in servers}
+
+    # So that the first start has nothing to wait for.
+    state.write_text(json.dumps({"clean": True, "copies": [noted(server) for server in servers]}))
+    proxy = proxima(made)
+    assert standings(proxy) == {"current"}
+    proxy.kill()
+    if reboot:
+        rebooted(state)
+    proxy = proxima(made)
+    assert standings(proxy) == {"out"}
+    [told] = {proxy.member(server)["copy"]["why"].split(", for")[0] for server in servers}
+    assert told.endswith("may still come by connections that it cannot list")
+    until(lambda: standings(proxy) == {"current"}, "all are read") if reboot else time.sleep(130)
+    assert standings(proxy) == {"current"}
+
+
+def test_a_state_file_of_old_is_read(memcached, proxima, tmp_path):
+    servers = memcached.several(3)
+    rows = [noted(server.address, owes, uptime_seconds=0) for server, owes in zip(servers, ["timeout", None, None])]
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"copies": rows}))
+    for server in servers:
+        server.set("k", "v")
+    proxy = proxima(replicated(servers, state=str(state)))
+    until_current(proxy, *servers)
+    assert copies_of(servers, "k") == [None, b"v", b"v"]
+
+    def said():
+        return {copy["owes"] for copy in json.loads(state.read_text())["copies"]}
+
+    until(lambda: said() == {"nothing"}, "the file says so in its new words")
