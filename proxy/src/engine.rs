@@ -61,6 +61,8 @@ pub struct Engine {
     pub(crate) client_bytes: usize,
     /// New requests are refused until buffers have shrunk.
     pub over_memory: bool,
+    /// When the control thread was last told that descriptors ran out: microseconds.
+    short_told: Option<u64>,
     /// Draining: clients are closed as soon as nothing is due to them.
     pub draining: bool,
     pub(crate) generation: u32,
@@ -124,6 +126,8 @@ pub enum News {
     Ejected(Arc<Member>, String),
     /// This copy missed a write, for this reason: it is not read here any more.
     Missed(Arc<Member>, String),
+    /// Descriptors ran out, for this reason.
+    Short(String),
     /// Our end of a connection to this copy that broke with requests unanswered.
     Broken(Arc<Member>, Option<SocketAddr>),
     /// This worker follows a proposal; what it saw the copy miss until then.
@@ -133,6 +137,15 @@ pub enum News {
         epoch: u64,
         owed: Owed,
     },
+}
+
+/// What there were no descriptors for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortage {
+    /// A client, who waits.
+    Accept,
+    /// A connection to a server.
+    Connect,
 }
 
 /// Facts about the process.
@@ -181,6 +194,7 @@ impl Engine {
             held_lanes: 0,
             client_bytes: 0,
             over_memory: false,
+            short_told: None,
             draining: false,
             generation: 0,
             scratch: Vec::new(),
@@ -219,6 +233,20 @@ impl Engine {
         self.lanes
             .get_mut(index as usize)
             .filter(|lane| lane.generation == generation)
+    }
+
+    /// There is no descriptor for something: counted, and told once a second at most.
+    #[cold]
+    pub(crate) fn fall_short(&mut self, what: Shortage, why: &str) {
+        const ONCE: u64 = 1_000_000;
+        self.figures.shortages[what as usize] += 1;
+        if self
+            .short_told
+            .is_none_or(|told| self.now.saturating_sub(told) >= ONCE)
+        {
+            self.short_told = Some(self.now);
+            self.wishes.news.push(News::Short(why.to_owned()));
+        }
     }
 
     /// Does anything wait for a server?

@@ -134,6 +134,14 @@ fn render(proxy: &Proxy) -> String {
         "Requests streamed because of their size.",
         figures.clients.uploads,
     );
+    page.family(
+        "descriptor_shortages",
+        "counter",
+        "Times that there was no descriptor for a client, who waits, or for a connection to a server.",
+    );
+    for (what, count) in ["accept", "connect"].into_iter().zip(figures.shortages) {
+        page.row("descriptor_shortages_total", &format!("what=\"{what}\""), count);
+    }
     page.gauge("lanes", "Connections to servers.", figures.open_lanes);
     page.counter(
         "lanes_opened",

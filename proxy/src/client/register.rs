@@ -19,6 +19,8 @@ use crate::near::embedded::{Connection, Connections};
 #[derive(Debug)]
 pub struct Register {
     parts: Vec<Part>,
+    /// Clients for which there are descriptors.
+    room: AtomicU64,
     listening: Mutex<Vec<String>>,
 }
 
@@ -43,8 +45,19 @@ impl Register {
     pub fn new(workers: usize) -> Self {
         Self {
             parts: (0..workers).map(|_| Part::default()).collect(),
+            room: AtomicU64::new(u64::MAX),
             listening: Mutex::default(),
         }
+    }
+
+    /// There are descriptors for so many clients.
+    pub fn set_room(&self, clients: u64) {
+        self.room.store(clients, Relaxed);
+    }
+
+    /// Are there descriptors for one more client?
+    pub fn has_room(&self) -> bool {
+        self.current() < self.room.load(Relaxed)
     }
 
     /// The addresses where clients are accepted.

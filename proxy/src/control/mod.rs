@@ -14,6 +14,7 @@
 )]
 
 mod copies;
+mod descriptors;
 mod dns;
 mod front;
 mod health;
@@ -35,6 +36,7 @@ use std::{
 pub use self::{copies::CopyFigures, health::Ejection};
 use self::{
     copies::{Copies, absent::Absent},
+    descriptors::Descriptors,
     dns::Names,
     front::Lists,
     health::Ejections,
@@ -94,6 +96,7 @@ struct State {
     members: Vec<Arc<Member>>,
     copies: Copies,
     ejections: Ejections,
+    descriptors: Descriptors,
     changed: SystemTime,
     reloads: u64,
     failures: u64,

@@ -12,9 +12,9 @@ use socket2::Socket;
 use super::{
     Proxy, State,
     copies::absent::Absent,
+    descriptors::Need,
     dns::{Failure, Questions},
     front::{self, Lists},
-    host,
 };
 use crate::{
     client::bind,
@@ -344,13 +344,12 @@ impl Proxy {
         }
         let Some(own) = made.trees.pop() else { return };
         let members = own.members();
-        if members.len() > state.members.len() {
-            host::raise_file_limit(
-                made.loaded.config.limits.clients,
-                self.workers.len(),
-                members.len(),
-            );
-        }
+        let room = state.descriptors.provide(Need {
+            clients: made.loaded.config.limits.clients,
+            workers: self.workers.len(),
+            members: members.len(),
+        });
+        self.register.set_room(room);
         self.dismiss_copies(state, &members);
         let before = std::mem::replace(&mut state.members, members);
         state.loaded = made.loaded;

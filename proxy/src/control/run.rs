@@ -16,6 +16,7 @@ use tokio::{
 use super::{
     Front, Proxy, State,
     copies::{Copies, absent::Absent},
+    descriptors::Descriptors,
     dns::{Names, Questions},
     health::Ejections,
     host,
@@ -157,6 +158,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         members: Vec::new(),
         copies,
         ejections: Ejections::default(),
+        descriptors: Descriptors::default(),
         changed: SystemTime::now(),
         reloads: 0,
         failures: 0,

@@ -9,9 +9,9 @@ use proxima_wire::message::Outcome;
 
 use super::{Lane, Phase};
 use crate::{
-    engine::{Engine, News, Peer},
+    engine::{Engine, News, Peer, Shortage},
     members::{Failure, MemberId},
-    reactor::Conn,
+    reactor::{Conn, is_shortage},
 };
 
 /// Idle bulk lanes kept for the next large message.
@@ -96,6 +96,12 @@ impl Engine {
         else {
             return;
         };
+        if let Some(error) = error
+            && matches!(lane.phase, Phase::Connecting)
+            && is_shortage(error)
+        {
+            return self.lane_unmade(index, &reason(error));
+        }
         let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
         if idle {
             // Servers close idle connections; the next request opens a new one.
@@ -112,6 +118,17 @@ impl Engine {
             Failure::Connection
         };
         self.fail_lane(index, failure, Outcome::ConnectError, &text);
+    }
+
+    /// There was no descriptor for the connection. Nothing was sent, and the server is not to blame: it is neither ejected, nor
+    /// has a copy missed anything, as its change is refused.
+    fn lane_unmade(&mut self, index: u32, why: &str) {
+        let Some(lane) = self.lanes.get(index as usize) else {
+            return;
+        };
+        let text = format!("cannot connect to {}: {why} in this proxy", lane.member.address);
+        self.fall_short(Shortage::Connect, &text);
+        self.end_lane(index, Outcome::Overloaded, &text);
     }
 
     /// Ends lanes whose server is late, and what waits too long for an agreement. Called a few times a second.
@@ -310,7 +327,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// The words for a connection error that operators know.
-fn reason(error: &Error) -> String {
+pub fn reason(error: &Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((words, _)) => words.to_owned(),

@@ -11,4 +11,5 @@ mod lane;
 mod open;
 mod receive;
 
+pub use self::fail::reason;
 pub use self::lane::{Download, Lane, Lanes, Phase, Waiter};

@@ -75,6 +75,8 @@ pub struct Worker<R> {
     listeners: Vec<(u16, Conn)>,
     /// Listeners that all workers accept from.
     shared: Vec<u16>,
+    /// The listeners are paused: new clients wait in the kernel's queues until there are descriptors for them.
+    full: bool,
     /// All workers, by number.
     colleagues: Vec<Mailbox>,
     dialect: &'static dyn Dialect,
@@ -112,6 +114,7 @@ impl<R: Reactor> Worker<R> {
             news,
             listeners: Vec::new(),
             shared: Vec::new(),
+            full: false,
             colleagues,
             dialect,
             watched: Vec::new(),
@@ -181,7 +184,7 @@ impl<R: Reactor> Worker<R> {
             return Some(Duration::ZERO);
         }
         // Time-outs are looked at on the control thread's beat: arming a timer for each wait would cost every request.
-        let wants_beat = engine.waits() || !engine.clients.is_empty();
+        let wants_beat = engine.waits() || !engine.clients.is_empty() || self.full;
         if wants_beat != self.beat.load(Relaxed) {
             self.beat.store(wants_beat, Relaxed);
         }
@@ -221,6 +224,7 @@ impl<R: Reactor> Worker<R> {
                 LANE => self
                     .engine
                     .lane_failed(number(tag), generation(tag), Some(&error)),
+                LISTENER => self.cannot_accept(&error),
                 _ => {}
             },
             Event::Sent { tag } => {
@@ -292,6 +296,7 @@ impl<R: Reactor> Worker<R> {
         let now = self.engine.now;
         if now >= self.next_lane_check {
             self.next_lane_check = now + LANE_CHECK;
+            self.accept_again();
             self.engine.check_lanes();
         }
         if now >= self.next_client_check {

@@ -92,7 +92,7 @@ impl Control {
                 epoch,
                 owed,
             }) => self.agreement.acknowledged(worker, member, epoch, owed, now),
-            Some(News::Ejected(..) | News::Broken(..)) | None => Vec::new(),
+            Some(News::Ejected(..) | News::Short(_) | News::Broken(..)) | None => Vec::new(),
         };
         self.perform(acts);
     }

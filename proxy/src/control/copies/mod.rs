@@ -135,7 +135,7 @@ impl Proxy {
                 .copies
                 .agreement
                 .acknowledged(worker, member, epoch, owed, now),
-            News::Ejected(..) => return,
+            News::Ejected(..) | News::Short(_) => return,
         };
         self.perform(state, acts);
     }
