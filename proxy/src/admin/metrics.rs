@@ -91,7 +91,7 @@ fn render(proxy: &Proxy) -> String {
     page.gauge("uptime_seconds", "Since the start.", proxy.uptime().as_secs());
     page.gauge("workers", "Worker threads.", proxy.workers());
 
-    let (reloads, failures, _) = proxy.reloads();
+    let (reloads, failures, refused) = proxy.reloads();
     page.family("config", "info", "The running configuration.");
     page.row(
         "config_info",
@@ -104,6 +104,11 @@ fn render(proxy: &Proxy) -> String {
         reloads,
     );
     page.counter("config_failures", "Configurations that were refused.", failures);
+    page.gauge(
+        "config_last_reload_successful",
+        "Is what the configuration says now what runs?",
+        u8::from(refused.is_none()),
+    );
 
     questions(proxy, &mut page);
     page.gauge("clients", "Connected clients.", figures.open_clients);

@@ -15,7 +15,7 @@ mod upload;
 use std::rc::Rc;
 
 pub use self::{
-    listen::{Bound, bind},
+    listen::{Bound, bind, permit},
     register::{Register, shown},
     session::WHOLE,
     slots::{Slot, Slots},

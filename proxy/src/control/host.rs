@@ -14,3 +14,20 @@ pub(super) fn id() -> u64 {
         .unwrap_or_default();
     xxhash_rust::xxh3::xxh3_64(id.trim().as_bytes())
 }
+
+/// What this host is called: its name, and that name in the domains of its resolver. Read anew: they may change.
+pub(super) fn names() -> Vec<String> {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let name = read("/proc/sys/kernel/hostname").trim().to_owned();
+    let resolver = read("/etc/resolv.conf");
+    let domains = resolver.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        matches!(words.next(), Some("search" | "domain")).then_some(words)
+    });
+    let mut names: Vec<String> = domains
+        .flatten()
+        .map(|domain| format!("{name}.{}", domain.trim_end_matches('.')))
+        .collect();
+    names.push(name);
+    names
+}

@@ -17,7 +17,7 @@ use super::{
     front::{self, Lists},
 };
 use crate::{
-    client::bind,
+    client::{bind, permit},
     config::{
         ConfigError, Loaded,
         schema::{Config, Source},
@@ -129,16 +129,21 @@ pub(super) fn make(
         let wanted = config
             .listeners
             .iter()
-            .any(|listener| listener.address == *address);
+            .find(|listener| listener.address == *address);
         let open = bound.get(number).is_some_and(Option::is_some);
-        if wanted && !open {
-            let new = bind(address, workers).map_err(|source| ReloadError::Bind {
-                address: address.clone(),
-                source,
-            })?;
-            opened.push((number as u16, new.address, new.sockets));
-        } else if open && !wanted {
-            closed.push(number as u16);
+        let refused = |source| ReloadError::Bind {
+            address: address.clone(),
+            source,
+        };
+        match (wanted, address.strip_prefix("unix:")) {
+            (Some(listener), _) if !open => {
+                let new = bind(address, &listener.permissions, workers).map_err(refused)?;
+                opened.push((number as u16, new.address, new.sockets));
+            }
+            (Some(listener), Some(path)) => permit(path, &listener.permissions).map_err(refused)?,
+            (Some(_), None) => {}
+            (None, _) if open => closed.push(number as u16),
+            (None, _) => {}
         }
     }
     Ok(Made {
@@ -206,7 +211,9 @@ impl Proxy {
         }
         match &result {
             Ok(changed) => {
-                state.refused = None;
+                if state.refused.take().is_some() {
+                    tracing::info!(version = %state.tree.version, "the configuration is good again");
+                }
                 state.reloads += u64::from(*changed);
             }
             Err(error) => {

@@ -243,6 +243,8 @@ struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
+    /// Without a meaning here, and deadly unless they are taken: other programs reopen their logs with them.
+    unused: [Signal; 2],
 }
 
 impl Signals {
@@ -251,6 +253,10 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            unused: [
+                signal(SignalKind::user_defined1())?,
+                signal(SignalKind::user_defined2())?,
+            ],
         })
     }
 }
@@ -261,6 +267,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
         mut hangup,
         mut terminate,
         mut interrupt,
+        unused: [mut first, mut second],
     } = signals;
     tokio::spawn(beat(Arc::clone(proxy)));
     let mut look = interval(LOOK);
@@ -288,6 +295,8 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
                 tracing::info!("SIGHUP: reading the configuration again");
                 reload(proxy).await;
             }
+            _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
+            _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
             _ = terminate.recv() => return drain(proxy, &mut interrupt).await,
             _ = interrupt.recv() => {
                 tracing::info!("SIGINT: stopping");

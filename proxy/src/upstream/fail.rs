@@ -20,6 +20,12 @@ const IDLE_BULK: usize = 1;
 impl Engine {
     /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
     pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, text: &str) {
+        self.blame(index, failure, text);
+        self.end_lane(index, outcome, text);
+    }
+
+    /// This lane's member has failed.
+    fn blame(&mut self, index: u32, failure: Failure, text: &str) {
         let Some(lane) = self.lanes.get(index as usize) else {
             return;
         };
@@ -31,7 +37,6 @@ impl Engine {
                 .news
                 .push(News::Ejected(member.clone(), text.to_owned()));
         }
-        self.end_lane(index, outcome, text);
     }
 
     /// The lane is of no more use, through no fault of its server. Who waits on it has left: no copy is said to have missed
@@ -117,7 +122,10 @@ impl Engine {
         } else {
             Failure::Connection
         };
-        self.fail_lane(index, failure, Outcome::ConnectError, &text);
+        // As the errors that follow do.
+        let named = format!("{}: {text}", lane.member.address);
+        self.blame(index, failure, &text);
+        self.end_lane(index, Outcome::ConnectError, &named);
     }
 
     /// There was no descriptor for the connection. Nothing was sent, and the server is not to blame: it is neither ejected, nor

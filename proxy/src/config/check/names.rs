@@ -17,6 +17,34 @@ pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Complaint> {
         .collect()
 }
 
+/// The same where the configuration could not be read as a whole: only names that stand nowhere are told.
+pub(in crate::config) fn unknown_names(index: &Index) -> Vec<Complaint> {
+    let names = |key: &str| {
+        index
+            .names
+            .get(key)
+            .map_or(&[][..], Vec::as_slice)
+            .iter()
+            .map(String::as_str)
+    };
+    let known = || names("pools").chain(names("routes")).chain(["embedded", "null"]);
+    let unknown =
+        |mention: &&Mention| mention.kind != Kind::Member && !known().any(|name| name == mention.name);
+    let complain = |mention: &Mention| {
+        let what = match mention.kind {
+            Kind::Pool => "pool",
+            _ => "route or pool",
+        };
+        Complaint {
+            remedy: suggest::remedy(&mention.name, known()),
+            ..mention
+                .site
+                .refuse(format!("there is no {what} `{}`", shortened(&mention.name)))
+        }
+    };
+    index.mentions.iter().filter(unknown).map(complain).collect()
+}
+
 /// A route and a pool of one name: which one is meant depends on the place, which few expect.
 pub(in crate::config) fn warn_of_both(config: &Config, cx: &mut Reading) {
     let both = cx
