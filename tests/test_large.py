@@ -9,7 +9,8 @@ import pytest
 from harness import until
 from harness.load import Load
 from harness.proxy import config
-from harness.raw import Closed
+from harness.raw import Closed, Raw
+from harness.relay import Relay
 
 MIB = 1 << 20
 LARGE = 64 * MIB
@@ -252,9 +253,9 @@ def test_readers_of_large_values_never_stop_those_of_small_ones(proxy, value):
 def test_nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it(memcached, proxima, value):
     """After a failover the earlier of two requests stands behind the reply to the later one, which waits for its turn."""
     first, second = memcached(), memcached(item="8m", memory=128)
-    pools = {name: {"servers": [server.address], "timeout": "20s"} for name, server in (("p", first), ("q", second))}
+    pools = {name: {"servers": [server.address], "timeout": "8s"} for name, server in (("p", first), ("q", second))}
     route = {"by_prefix": {"prefixes": {"a": {"failover": ["p", "q"]}, "b": "q"}}}
-    limits = {"total_bytes": "4MiB", "write_timeout": "2s"}
+    limits = {"total_bytes": "4MiB"}
     proxy = proxima(config(route, pools, workers=1, limits=limits))
     with proxy.raw() as both, proxy.raw() as other:
         put(both, b"b", value[: 3 * MIB])
@@ -269,6 +270,114 @@ def test_nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it(memca
         second.thaw()
         with pytest.raises(Closed):
             both.line()
-        assert other.line().startswith(b"SERVER_ERROR")
+        assert other.line() == b"END\r\n"
         other.set("b1", "v")
         assert other.get("b1") == b"v"
+
+
+class Trickling:
+    """A client that asks for more than anybody keeps for it, and takes a little of it again and again."""
+
+    def __init__(self, address, request, each=2000, pause=0.3):
+        self.client = Raw(address, receive=4096)
+        self.client.send(request)
+        self._each, self._pause, self._stop = each, pause, threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        while not self._stop.wait(self._pause):
+            try:
+                if not self.client.sock.recv(self._each):
+                    return
+            except OSError:
+                return
+
+    def was_closed(self):
+        return not self._thread.is_alive()
+
+    def stop(self):
+        self._stop.set()
+        self._thread.join()
+        self.client.close()
+
+
+@pytest.mark.parametrize("replicated", [False, True], ids=["one server", "copies"])
+def test_a_trickling_reader_delays_nobody_beyond_the_time_out(memcached, proxima, cleanup, value, replicated):
+    servers = memcached.several(3 if replicated else 1, item="8m", memory=128)
+    pool = {"servers": [server.address for server in servers], "timeout": "2s", "replicated": replicated}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"total_bytes": "16MiB"}))
+    with proxy.raw() as client:
+        put(client, b"b", value[: 4 * MIB])
+        for _ in range(3):
+            reader = Trickling(proxy.address, b"get" + b" b" * 30 + b"\r\n")
+            cleanup.callback(reader.stop)
+            time.sleep(0.1)
+            for number in range(10):
+                client.set(f"small{number}", "v")
+                assert client.get(f"small{number}") == b"v"
+                client.send(b"delete small%d\r\n" % number)
+                assert client.line() == b"DELETED\r\n"
+            until(reader.was_closed, "the reader is given up")
+    assert proxy.metric("clients_closed_total", reason="slow") == 3
+    assert proxy.metric("member_failures_total") == 0, "the servers are asked over the same connections"
+    if replicated:
+        assert all(proxy.member(server.address)["copy"]["standing"] == "current" for server in servers)
+
+
+def test_uploads_that_dawdle_lose_their_place_to_those_who_want_it(server, proxima, value):
+    pool = {"servers": [server.address], "timeout": "2s"}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1))
+    dawdlers = [proxy.raw() for _ in range(4)]
+    for number, client in enumerate(dawdlers):
+        client.send(b"set dawdler%d 0 0 1000000\r\n%b" % (number, value[:1000]))
+    time.sleep(1)
+    with proxy.raw() as client:
+        put(client, b"large", value[: 2 * MIB])
+        assert client.get("large") == value[: 2 * MIB]
+    until(lambda: proxy.metric("clients_closed_total", reason="slow") == 4, "the dawdlers are closed")
+    assert proxy.metric("member_ejections_total") == 0
+
+
+def test_slow_readers_take_only_the_connections_that_are_promised(server, proxima, value):
+    pool = {"servers": [server.address], "timeout": "2s"}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"total_bytes": "256MiB"}))
+    server.set("large", value[: 40 * MIB])
+    readers = []
+    with Load(proxy.address) as load:
+        for _ in range(20):
+            client = proxy.raw()
+            client.send(b"get large\r\n")
+            readers.append(client)
+            load.after(20)
+        load.after(500)
+        with proxy.raw() as client:
+            put(client, b"another", value[: 2 * MIB])
+    assert proxy.member(server.address)["connections"] <= 5
+    for client in readers:
+        client.close()
+
+
+def test_a_flood_over_a_slow_link_takes_no_copy_out_and_loses_nothing(memcached, proxima, cleanup, value):
+    """90 MB of sets by one client, and a copy that takes 4 MB a second."""
+    servers = memcached.several(3, item="8m", memory=256)
+    slow = Relay(servers[2].address)
+    cleanup.callback(slow.stop)
+    slow.rate(4_000_000)
+    addresses = [servers[0].address, servers[1].address, slow.address]
+    pool = {"servers": addresses, "timeout": "1s", "replicated": True}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1))
+    with proxy.raw() as client:
+        client.set("before", "v")
+        piece = value[:60_000]
+        count = 400
+        sender = threading.Thread(
+            target=lambda: [client.send(b"set k%d 0 0 %d\r\n%b\r\n" % (n % 100, len(piece), piece)) for n in range(count)],
+            daemon=True,
+        )
+        sender.start()
+        assert [client.line() for _ in range(count)] == [b"STORED\r\n"] * count
+        sender.join()
+    assert all(proxy.member(address)["copy"]["standing"] == "current" for address in addresses)
+    assert servers[2].get("before") == b"v"
+    assert all(servers[2].get(f"k{n}") == piece for n in range(100))

@@ -57,6 +57,8 @@ pub struct Engine {
     pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(crate) held_lanes: usize,
+    /// Clients whose upload waits for a place.
+    pub(crate) waiting_uploads: usize,
     /// Bytes that one client may be due: its own limit, or its share of all.
     pub(crate) client_bytes: usize,
     /// New requests are refused until buffers have shrunk.
@@ -192,6 +194,7 @@ impl Engine {
             ahead: Vec::with_capacity(TOGETHER),
             in_flight: 0,
             held_lanes: 0,
+            waiting_uploads: 0,
             client_bytes: 0,
             over_memory: false,
             short_told: None,
@@ -328,7 +331,6 @@ impl Engine {
         for index in gone {
             self.close_client(index, true);
         }
-        self.end_forgotten(refused);
         buffered += self
             .lanes
             .iter()

@@ -6,15 +6,20 @@ import struct
 from . import PATIENCE
 
 
-def connect(address):
-    """A connected socket to `host:port`, `[v6]:port` or `unix:/path`."""
+def connect(address, receive=None):
+    """A connected socket to `host:port`, `[v6]:port` or `unix:/path`; `receive`: the size of its kernel's receive buffer."""
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(PATIENCE)
         sock.connect(address.removeprefix("unix:"))
         return sock
     host, port = address.rsplit(":", 1)
-    sock = socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE)
+    host = host.strip("[]")
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    sock.settimeout(PATIENCE)
+    if receive:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    sock.connect((host, int(port)))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
@@ -26,8 +31,8 @@ class Closed(Exception):
 class Raw:
     """One connection. What comes is kept until a test takes it, so that a byte too many is seen by the next step."""
 
-    def __init__(self, address):
-        self.sock = connect(address)
+    def __init__(self, address, receive=None):
+        self.sock = connect(address, receive)
         self.pending = b""
 
     def __enter__(self):

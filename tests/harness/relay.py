@@ -16,7 +16,7 @@ class Relay:
         self._server = server
         self._random = random.Random(1)
         self._writers = set()
-        self._delay, self._garbage, self._swallow = 0.0, False, False
+        self._delay, self._garbage, self._swallow, self._rate = 0.0, False, False, None
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self._host, self._port = host, ports.free(host)
@@ -32,6 +32,10 @@ class Relay:
     def slow(self, most):
         """Holds each answer back for up to so many seconds."""
         self._delay = most
+
+    def rate(self, most):
+        """Passes so many bytes of requests on in a second, and takes no more from who sends them."""
+        self._rate = most
 
     def garbage(self):
         """Passes requests on, and answers nonsense."""
@@ -52,7 +56,7 @@ class Relay:
 
     def heal(self):
         """Is faithful again."""
-        self._delay, self._garbage, self._swallow = 0.0, False, False
+        self._delay, self._garbage, self._swallow, self._rate = 0.0, False, False, None
         if not self._listener.is_serving():
             self._do(self._listen())
 
@@ -98,6 +102,8 @@ class Relay:
             pass
 
     async def _take(self, data):
+        if self._rate:
+            await asyncio.sleep(len(data) / self._rate)
         return b"" if self._swallow else data
 
     async def _mistreat(self, data):

@@ -124,6 +124,7 @@ impl Engine {
             self.wishes.close.push((conn, abort));
         }
         self.figures.clients.closed += 1;
+        self.waiting_uploads -= usize::from(client.place_due.is_some());
         self.share_memory();
         self.register.closed(self.facts.worker, index, client.listed);
         self.release_lanes(index, client.generation);

@@ -52,6 +52,8 @@ pub struct Client {
     pub eof: bool,
     /// The request in this slot changes copies in several steps: not served further before it is answered.
     pub awaits: Option<u32>,
+    /// Microseconds: until when its upload may wait for a place among the large messages to a server; `None`: it does not.
+    pub place_due: Option<u64>,
     /// Not served further until replies have made room.
     pub stalled: bool,
     /// On the list of clients to be served again.

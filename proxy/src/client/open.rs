@@ -32,6 +32,7 @@ impl Engine {
             closing: false,
             eof: false,
             awaits: None,
+            place_due: None,
             stalled: false,
             queued: false,
             active: self.now,

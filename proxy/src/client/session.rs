@@ -177,7 +177,9 @@ impl Engine {
                 client.awaits = None;
             }
             let expected = client.slots.len() * client.reply_size;
+            // Its requests wait in its own socket rather than at a server that is slow to take them.
             let crowded = client.slots.len() >= self.limits.requests_in_flight
+                || client.slots.asked() >= self.client_bytes
                 || client.stream.out.len() + client.slots.held() + expected >= self.client_bytes;
             if budget == 0 || crowded {
                 client.stalled = true;
@@ -284,9 +286,10 @@ impl Engine {
                 let Some(client) = self.clients.get_mut(index as usize) else {
                     return;
                 };
+                let size = tree.cost(usize::from(listener), request.class, message.len());
                 let seq = client
                     .slots
-                    .push(request.command, request.is_quiet, false, self.now);
+                    .push(request.command, request.is_quiet, false, size, self.now);
                 let to = ReplyTo::Client {
                     index,
                     generation,

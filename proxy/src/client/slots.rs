@@ -16,6 +16,8 @@ pub struct Slot {
     pub part: bool,
     /// Closes the parts before it.
     pub end: bool,
+    /// Bytes that may wait for servers because of it.
+    size: u32,
     /// Microseconds of the worker's clock.
     pub started: u64,
     state: State,
@@ -45,6 +47,8 @@ pub struct Slots {
     held: Held,
     /// Parts before the closing slot failed: the line that stands for them.
     failure: Vec<u8>,
+    /// Sum of the sizes of all slots.
+    asked: usize,
 }
 
 impl Slots {
@@ -61,14 +65,22 @@ impl Slots {
         self.held.len()
     }
 
-    /// A new last slot; returns its number.
+    /// Bytes that may wait for servers because of requests without a reply.
     #[inline]
-    pub fn push(&mut self, command: u8, quiet: bool, part: bool, started: u64) -> u32 {
+    pub fn asked(&self) -> usize {
+        self.asked
+    }
+
+    /// A new last slot; returns its number. `size`: bytes that may wait for servers until it is answered.
+    #[inline]
+    pub fn push(&mut self, command: u8, quiet: bool, part: bool, size: u32, started: u64) -> u32 {
+        self.asked += size as usize;
         self.queue.push_back(Slot {
             command,
             quiet,
             part,
             end: false,
+            size,
             started,
             state: State::Waiting,
         });
@@ -89,6 +101,7 @@ impl Slots {
             quiet: false,
             part: false,
             end,
+            size: 0,
             started: 0,
             state,
         });
@@ -270,7 +283,9 @@ impl Slots {
     }
 
     fn pop(&mut self) {
-        self.queue.pop_front();
+        if let Some(slot) = self.queue.pop_front() {
+            self.asked -= slot.size as usize;
+        }
         self.head = self.head.wrapping_add(1);
         if self.queue.is_empty() {
             // The next one stands in the same place, which is in the processor's cache.
@@ -304,7 +319,7 @@ mod tests {
     #[test]
     fn replies_leave_in_the_order_of_the_requests() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, false, 0));
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, false, 0, 0));
         let stored = reply(Outcome::Stored, 0);
         slots.answer(c, &stored, b"C", false, &mut out);
         slots.answer(a, &stored, b"A", false, &mut out);
@@ -318,7 +333,7 @@ mod tests {
     #[test]
     fn parts_are_joined_and_closed_once() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, true, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, true, 0, 0));
         slots.push_answer(b"END\r\n", true, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
@@ -329,7 +344,7 @@ mod tests {
     #[test]
     fn after_a_failed_part_its_error_stands_for_the_rest() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, true, 0));
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, true, 0, 0));
         slots.push_answer(b"END\r\n", true, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(c, &hit, b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
@@ -347,7 +362,7 @@ mod tests {
     #[test]
     fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0, 0));
         assert_eq!(slots.part(b, b"head ", &mut out), 5);
         assert_eq!(slots.more(b, b"one ", &mut out), 9);
         slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
@@ -360,7 +375,7 @@ mod tests {
     #[test]
     fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0, 0));
         slots.part(b, b"half", &mut out);
         assert!(slots.forget(b));
         slots.answer(b, &reply(Outcome::Timeout, 0), b"late", false, &mut out);
@@ -373,14 +388,14 @@ mod tests {
     fn what_waits_is_packed_when_most_of_it_has_left() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let stored = reply(Outcome::Stored, 0);
-        let first = slots.push(1, false, false, 0);
+        let first = slots.push(1, false, false, 0, 0);
         let big = vec![b'x'; 40 * 1024];
         // Answers keep coming early while one always waits: the arena must not grow with time.
         let mut last = first;
         for _ in 0..100 {
-            let next = slots.push(1, false, false, 0);
+            let next = slots.push(1, false, false, 0, 0);
             slots.answer(next, &stored, &big, false, &mut out);
-            let new = slots.push(1, false, false, 0);
+            let new = slots.push(1, false, false, 0, 0);
             slots.answer(last, &stored, b"", false, &mut out);
             last = new;
         }

@@ -35,7 +35,10 @@ impl Engine {
             let Some(client) = self.client(index, generation) else {
                 break;
             };
-            let seq = client.slots.push(request.command, request.is_quiet, true, now);
+            let size = tree.cost(usize::from(listener), request.class, single.len());
+            let seq = client
+                .slots
+                .push(request.command, request.is_quiet, true, size, now);
             let to = ReplyTo::Client {
                 index,
                 generation,

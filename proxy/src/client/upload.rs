@@ -1,17 +1,20 @@
 //! Requests too large for a shared lane: passed on as they come.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Client, Upload, session::REMOVED};
+use super::{Upload, session::REMOVED};
 use crate::{
     engine::{Engine, Peer},
     route::{ReplyTo, Tree, Turn},
+    upstream::Lanes,
 };
 
 /// A server that takes an upload this slowly makes its client wait.
 pub const HIGH_WATER: usize = 256 * 1024;
+/// An upload waits so long for a place, if `limits.write_timeout` is not shorter.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Bulk lanes of one worker to one member.
 pub const BULK_LANES: usize = 4;
 
@@ -34,19 +37,37 @@ impl Engine {
             return true;
         };
         let reach = tree.reach(usize::from(listener));
-        let busy = reach.iter().any(|member| {
+        let Some(head) = rest.get(..request.head as usize) else {
+            return false;
+        };
+        let full = reach.iter().find(|member| {
             self.by_member
                 .get(member.id.0 as usize)
-                .is_some_and(|lanes| lanes.bulk as usize >= BULK_LANES)
+                .is_some_and(Lanes::is_full)
         });
-        let (Some(head), false) = (rest.get(..request.head as usize), busy) else {
+        if let Some(member) = full {
+            let text = format!("too many large values are on their way to {}", member.address);
+            self.by_member[member.id.0 as usize].wanted = Some(self.now);
+            let most = self.limits.write_timeout.min(LONGEST_WAIT).as_micros() as u64;
+            let due = client.place_due.unwrap_or(self.now + most);
+            if self.now < due {
+                self.wait_for_place(index, Some(due));
+                return false;
+            }
+            client.swallow = request.body;
+            self.wait_for_place(index, None);
+            self.refuse(index, request, Outcome::Overloaded, &text);
+            return true;
+        }
+        self.wait_for_place(index, None);
+        let Some(client) = self.clients.get_mut(index as usize) else {
             return false;
         };
         self.figures.requests[usize::from(request.command)] += 1;
         self.figures.clients.uploads += 1;
         let seq = client
             .slots
-            .push(request.command, request.is_quiet, false, self.now);
+            .push(request.command, request.is_quiet, false, 0, self.now);
         self.uploads.clear();
         self.turns.clear();
         self.dispatch(
@@ -63,6 +84,11 @@ impl Engine {
             },
         );
         let (lanes, turns) = (std::mem::take(&mut self.uploads), self.take_turns());
+        for &(lane, lane_generation) in &lanes {
+            if let Some(lane) = self.lane(lane, lane_generation) {
+                lane.uploading = Some((index, generation));
+            }
+        }
         if let Some(client) = self.clients.get_mut(index as usize) {
             client.upload = Some(Box::new(Upload {
                 remaining: request.body,
@@ -116,7 +142,11 @@ impl Engine {
                     target.active = self.now;
                 }
                 target.requests().extend_from_slice(&bytes[..used]);
-                target.uploading = (!done).then_some((index, client_generation(&self.clients, index)));
+                target.given += used as u64;
+                target.pace.moved(used as u64);
+                if done {
+                    target.uploading = None;
+                }
             }
             self.flush_later(Peer::Lane {
                 index: lane,
@@ -167,8 +197,4 @@ impl Engine {
             }
         }
     }
-}
-
-fn client_generation(clients: &slab::Slab<Client>, index: u32) -> u32 {
-    clients.get(index as usize).map_or(0, |client| client.generation)
 }

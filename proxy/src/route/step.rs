@@ -393,9 +393,10 @@ impl Engine {
             return;
         };
         let (listener, dialect, generation) = (found.listener, found.dialect, found.generation);
+        let size = tree.cost(usize::from(listener), request.class, message.len());
         let seq = found
             .slots
-            .push(request.command, request.is_quiet, false, self.now);
+            .push(request.command, request.is_quiet, false, size, self.now);
         let to = ReplyTo::Client {
             index: client,
             generation,

@@ -173,6 +173,8 @@ pub struct Tree {
     pub(super) stores: Vec<bool>,
     /// Does a root choose a member by the key, and nothing else?
     pub(super) plain: Vec<bool>,
+    /// To how many members a root sends one request at once, at most.
+    pub(super) fanouts: Vec<u32>,
     /// The numbers of all its members.
     pub(super) numbers: HashSet<MemberId>,
     /// The protocol that this tree's members speak.
@@ -191,6 +193,7 @@ impl Tree {
             broadcasts: Vec::new(),
             stores: Vec::new(),
             plain: Vec::new(),
+            fanouts: Vec::new(),
             numbers: HashSet::new(),
             dialect,
             version: "none".into(),
@@ -224,6 +227,17 @@ impl Tree {
     /// Does listener number `listener` lead to members by one choice, which can be made for several requests at once?
     pub fn is_plain(&self, listener: usize) -> bool {
         self.plain.get(listener).copied().unwrap_or(false)
+    }
+
+    /// Bytes that may wait for servers because of one request of so many bytes to listener number `listener`. A read is
+    /// counted once: where it goes to several, it is short.
+    #[inline]
+    pub fn cost(&self, listener: usize, class: Class, bytes: usize) -> u32 {
+        let times = match class {
+            Class::Read => 1,
+            _ => self.fanouts.get(listener).copied().unwrap_or(1),
+        };
+        (bytes as u32).saturating_mul(times)
     }
 
     /// Its members, in the order of their numbers.

@@ -2,16 +2,16 @@
 //!
 //! Invariant: the memory that a large reply takes is bounded. With nobody behind it, the server is held back at
 //! [`HIGH_WATER`]. With others behind it, it is collected, up to the configured bytes in all; beyond these the lane waits for the
-//! reader, who is closed when he takes nothing for the member's time-out.
+//! reader, though not for long (`hold.rs`).
 //!
 //! Invariant: a lane is held back only while the reply that its reader is slow to take is under way. What comes next may be
 //! another's, whose progress would free nothing.
 
 use proxima_wire::message::Reply;
 
-use super::Download;
+use super::{Download, Pace};
 use crate::{
-    client::{HIGH_WATER, WHOLE},
+    client::{BULK_LANES, HIGH_WATER, WHOLE},
     engine::{Engine, Peer},
     route::ReplyTo,
 };
@@ -19,6 +19,11 @@ use crate::{
 impl Engine {
     /// The head of a large reply has come. Returns the bytes used.
     pub(super) fn begin_download(&mut self, index: u32, reply: &Reply, bytes: &[u8]) -> usize {
+        let alone = self
+            .lanes
+            .get(index as usize)
+            .is_some_and(|lane| lane.waiters.len() == 1);
+        let collect = !(alone && self.make_bulk(index));
         let Some(lane) = self.lanes.get_mut(index as usize) else {
             return bytes.len();
         };
@@ -26,8 +31,8 @@ impl Engine {
             return bytes.len();
         };
         self.in_flight -= 1;
-        let collect = !lane.waiters.is_empty();
         let (member, generation) = (lane.member.clone(), lane.generation);
+        lane.pace = Pace::since(self.now);
         member.health.succeeded();
         self.figures
             .member(member.id)
@@ -63,21 +68,34 @@ impl Engine {
             trailer,
             collect,
         });
-        if !collect {
-            self.make_bulk(index);
-        }
         reply.head as usize
     }
 
-    /// From now on this lane is its client's; new requests take a fresh one.
-    fn make_bulk(&mut self, index: u32) {
-        let Some(lane) = self.lanes.get_mut(index as usize).filter(|lane| !lane.bulk) else {
-            return;
+    /// From now on this lane is its client's; new requests take a fresh one. False: there are too many such lanes already.
+    fn make_bulk(&mut self, index: u32) -> bool {
+        let Some(lane) = self.lanes.get(index as usize) else {
+            return false;
         };
-        lane.bulk = true;
-        let lanes = &mut self.by_member[lane.member.id.0 as usize];
+        if lane.bulk {
+            return true;
+        }
+        let number = lane.member.id.0 as usize;
+        if self.by_member[number].is_full() {
+            self.by_member[number].wanted = Some(self.now);
+            return false;
+        }
+        if self.by_member[number].bulk as usize >= BULK_LANES
+            && let Some(idle) = self.by_member[number].idle.pop()
+        {
+            self.drop_lane(idle, "");
+        }
+        if let Some(lane) = self.lanes.get_mut(index as usize) {
+            lane.bulk = true;
+        }
+        let lanes = &mut self.by_member[number];
         lanes.shared = None;
         lanes.bulk += 1;
+        true
     }
 
     /// More of a large reply; returns the bytes used.
@@ -89,9 +107,11 @@ impl Engine {
             return 0;
         };
         let used = download.remaining.min(bytes.len() as u64);
+        lane.pace.moved(used);
         let visible = download.remaining.saturating_sub(download.trailer).min(used) as usize;
         download.remaining -= used;
         let (done, to, collect) = (download.remaining == 0, download.to, download.collect);
+        let most = self.most_waiting(collect);
         let mut hold = false;
         match to.and_then(|(client, generation, seq)| {
             let found = self
@@ -106,12 +126,7 @@ impl Engine {
                 if done {
                     client.slots.finish(seq, &mut client.stream.out);
                 }
-                hold = waiting
-                    > if collect {
-                        self.limits.total_bytes / 4
-                    } else {
-                        HIGH_WATER
-                    };
+                hold = waiting > most;
                 let stalled = client.stalled;
                 self.flush_later(Peer::Client {
                     index: client_index,
@@ -140,52 +155,16 @@ impl Engine {
         used as usize
     }
 
-    /// Stops or starts reading from a server.
-    pub(crate) fn hold_lane(&mut self, index: u32, hold: bool) {
-        if let Some(lane) = self.lanes.get_mut(index as usize)
-            && let Some(conn) = lane.stream.conn
-            && lane.stream.paused != hold
-        {
-            lane.stream.paused = hold;
-            self.held_lanes = if hold {
-                self.held_lanes + 1
-            } else {
-                self.held_lanes - 1
-            };
-            lane.active = self.now;
-            self.wishes.pause.push((conn, hold));
-        }
-    }
-
-    /// A client has taken bytes: servers that were held back for it go on.
-    pub fn client_drained(&mut self, client: u32, generation: u32) {
-        self.requeue(client);
-        self.release_lanes(client, generation);
-    }
-
-    /// Servers that were held back for this client go on.
-    pub(crate) fn release_lanes(&mut self, client: u32, generation: u32) {
-        if self.held_lanes == 0 {
-            return;
-        }
-        let held: Vec<u32> = self
-            .lanes
-            .iter()
-            .filter(|(_, lane)| lane.stream.paused)
-            .filter(|(_, lane)| lane.reader().is_none_or(|reader| reader == (client, generation)))
-            .map(|(index, _)| index as u32)
-            .collect();
-        for lane in held {
-            self.hold_lane(lane, false);
-        }
-    }
-
     /// A part of a reply whose end only the codec knows. A client gets it as it comes. A flight gets the whole, as long as
     /// that is small; a larger one is claimed as every large reply is.
     pub(super) fn part(&mut self, index: u32, to: ReplyTo, bytes: &[u8]) {
         let Some(lane) = self.lanes.get_mut(index as usize) else {
             return;
         };
+        if lane.part_bytes == 0 {
+            lane.pace = Pace::since(self.now);
+        }
+        lane.pace.moved(bytes.len() as u64);
         lane.part_bytes += bytes.len() as u64;
         let large = lane.part_bytes > WHOLE;
         if large && lane.waiters.len() == 1 {
@@ -244,14 +223,17 @@ impl Engine {
         };
         let waiting = client.slots.part(seq, bytes, &mut client.stream.out) + client.stream.out.len();
         self.flush_later(peer);
-        if waiting
-            > if alone {
-                HIGH_WATER
-            } else {
-                self.limits.total_bytes / 4
-            }
-        {
+        if waiting > self.most_waiting(!alone) {
             self.hold_lane(lane, true);
+        }
+    }
+
+    /// Bytes of a large reply that may wait for its reader before its server is held back.
+    fn most_waiting(&self, collect: bool) -> usize {
+        if collect {
+            self.limits.total_bytes / self.facts.workers.max(1) / 4
+        } else {
+            HIGH_WATER
         }
     }
 

@@ -7,11 +7,11 @@ use std::{
 
 use proxima_wire::message::Outcome;
 
-use super::{Lane, Phase};
+use super::Phase;
 use crate::{
     engine::{Engine, News, Peer, Shortage},
     members::{Failure, MemberId},
-    reactor::{Conn, is_shortage},
+    reactor::is_shortage,
 };
 
 /// Idle bulk lanes kept for the next large message.
@@ -139,68 +139,6 @@ impl Engine {
         self.end_lane(index, Outcome::Overloaded, &text);
     }
 
-    /// Ends lanes whose server is late, and what waits too long for an agreement. Called a few times a second.
-    pub fn check_lanes(&mut self) {
-        self.look_at_parked();
-        let now = self.now;
-        let late: Vec<(u32, u32, bool)> = self
-            .lanes
-            .iter()
-            .filter_map(|(index, lane)| Some((index as u32, lane.generation, lane.is_late(now)?)))
-            .collect();
-        for (index, generation, connecting) in late {
-            // The end of one can end another, and bring a fresh one in its place.
-            if self
-                .lanes
-                .get(index as usize)
-                .is_none_or(|lane| lane.generation != generation)
-            {
-                continue;
-            }
-            if connecting {
-                self.fail_lane(
-                    index,
-                    Failure::Connection,
-                    Outcome::ConnectTimeout,
-                    "connection timeout",
-                );
-            } else {
-                self.fail_lane(index, Failure::Timeout, Outcome::Timeout, "timeout");
-            }
-        }
-    }
-
-    /// Ends lanes that are held back for a reader who has taken all that was for him, and longer than he may take for it: a
-    /// reply of his that comes first is late, and may stand behind this one (a failed server's requests go to others).
-    pub(crate) fn end_forgotten(&mut self, refused: &dyn Fn(Conn) -> usize) {
-        if self.held_lanes == 0 {
-            return;
-        }
-        let patience = self.limits.write_timeout.as_micros() as u64;
-        let takes = |(client, generation): (u32, u32)| {
-            self.clients
-                .get(client as usize)
-                .filter(|client| client.generation == generation)
-                .is_some_and(|client| {
-                    !client.stream.out.is_empty() || client.stream.conn.map_or(0, refused) > 0
-                })
-        };
-        let forgotten: Vec<(u32, u32)> = self
-            .lanes
-            .iter()
-            .filter(|(_, lane)| lane.stream.paused && self.now.saturating_sub(lane.active) > patience)
-            .filter(|(_, lane)| !lane.reader().is_some_and(takes))
-            .map(|(index, lane)| (index as u32, lane.generation))
-            .collect();
-        for (index, generation) in forgotten {
-            // The end of one can end another.
-            if self.lane(index, generation).is_some() {
-                let text = "the reply before it waits for an earlier one of its client";
-                self.end_lane(index, Outcome::ConnectError, text);
-            }
-        }
-    }
-
     /// Ends the lanes on which this copy may still be given a change: what it owes must not be paid before that is known.
     pub(crate) fn cut_changes(&mut self, member: MemberId) {
         let changing: Vec<(u32, u32)> = self
@@ -271,58 +209,23 @@ impl Engine {
         self.wake_uploads();
     }
 
-    /// Uploads that waited for a bulk lane, or for one that was slow, go on.
-    fn wake_uploads(&mut self) {
-        let stalled: Vec<u32> = self
-            .clients
-            .iter()
-            .filter(|(_, client)| client.stalled)
-            .map(|(index, _)| index as u32)
-            .collect();
-        for client in stalled {
-            self.requeue(client);
-        }
-    }
-
     /// A server has taken what was sent to it: clients that wait to send it more go on.
     pub fn lane_drained(&mut self, index: u32, generation: u32) {
         let now = self.now;
         let Some(lane) = self.lane(index, generation) else {
             return;
         };
-        lane.active = now;
         let more = !lane.stream.out.is_empty() || !lane.stream.wire.is_empty();
         let uploading = lane.uploading;
+        if uploading.is_some() {
+            lane.active = now;
+        }
         if more {
             self.flush_later(Peer::Lane { index, generation });
         }
         if let Some((client, _)) = uploading {
             self.requeue(client);
         }
-    }
-}
-
-impl Lane {
-    /// Is the server late? Some(true): with the connection itself.
-    fn is_late(&self, now: u64) -> Option<bool> {
-        if !matches!(self.phase, Phase::Ready) {
-            let limit = self.member.connect_timeout.as_micros() as u64;
-            return (now.saturating_sub(self.free) > limit).then_some(true);
-        }
-        // Held back for a slow reader, or it has taken all that a slow writer gave.
-        if self.stream.paused || self.uploading.is_some() && self.stream.out.is_empty() {
-            return None;
-        }
-        let since = match self.waiters.front() {
-            // As long as bytes move, a large message is not late.
-            _ if self.is_streaming() || self.uploading.is_some() => self.active,
-            Some(waiter) if self.bulk => waiter.sent.max(self.active),
-            Some(waiter) => waiter.sent.max(self.free),
-            None => return None,
-        };
-        // The member is looked at last: most lanes of many are idle, and theirs is far memory.
-        let limit = self.member.timeout.as_micros() as u64;
-        (now.saturating_sub(since) > limit).then_some(false)
     }
 }
 

@@ -4,7 +4,8 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use crate::{dialect::Conversation, members::Member, route::ReplyTo, stream::Stream};
+use super::{Hold, Pace, Uptake};
+use crate::{client::BULK_LANES, dialect::Conversation, members::Member, route::ReplyTo, stream::Stream};
 
 /// A lane. Its fields stand in the order in which they are written here: first what every request touches, so that with a
 /// thousand members a request fetches half of a lane from far memory and not all of it.
@@ -19,8 +20,13 @@ pub struct Lane {
     pub waiters: VecDeque<Waiter>,
     /// Of the reply under way: bytes that have come in parts.
     pub part_bytes: u64,
-    /// Microseconds: when bytes last came or went.
+    /// Microseconds: when bytes last came, or were taken of a large message.
     pub active: u64,
+    /// Microseconds: since when its server owes its reply (it was opened, the login, the reply before or a large message
+    /// ended).
+    pub free: u64,
+    /// Bytes of all requests that it was given.
+    pub given: u64,
     pub stream: Stream,
     /// The client whose value is on its way through this lane.
     pub uploading: Option<(u32, u32)>,
@@ -28,12 +34,16 @@ pub struct Lane {
     pub download: Option<Download>,
     /// Of a reply that comes in parts: what waits for the whole.
     pub parts: Vec<u8>,
-    /// Microseconds: since when its server could answer (it was opened, the login or a large message ended).
-    pub free: u64,
     /// Requests that wait for the end of the login: what is said until then must not mix with them.
     pub held: Vec<u8>,
     /// Our end, where the server of a copy may have to prove that it is gone.
     pub local: Option<SocketAddr>,
+    /// How far its server takes the request whose reply is awaited; `None`: that request is young.
+    pub uptake: Option<Uptake>,
+    /// How long it was held back for slow readers.
+    pub hold: Hold,
+    /// How fast its large message moves.
+    pub pace: Pace,
 }
 
 /// How far a lane is. Requests may be given to it in every phase; before `Ready` they are held.
@@ -88,6 +98,15 @@ pub struct Lanes {
     pub bulk: u32,
     /// Bulk lanes that wait for work.
     pub idle: Vec<u32>,
+    /// Microseconds: when a large message last found no place.
+    pub wanted: Option<u64>,
+}
+
+impl Lanes {
+    /// Is there no place for one more large message?
+    pub fn is_full(&self) -> bool {
+        self.bulk as usize - self.idle.len() >= BULK_LANES
+    }
 }
 
 impl Lane {
@@ -106,21 +125,26 @@ impl Lane {
         self.stream.out.append(&mut self.held);
     }
 
-    /// The client that takes the reply under way as it comes.
-    pub fn reader(&self) -> Option<(u32, u32)> {
-        match (self.download, self.waiters.front()) {
-            (Some(download), _) => download.to.map(|(client, generation, _)| (client, generation)),
+    /// The client that takes the reply under way as it comes, and the slot that the reply is for.
+    pub fn reading_slot(&self) -> Option<(u32, u32, u32)> {
+        match (self.download, self.waiters.front().map(|waiter| waiter.to)) {
+            (Some(download), _) => download.to,
             (
                 None,
-                Some(&Waiter {
-                    to: ReplyTo::Client {
-                        index, generation, ..
-                    },
-                    ..
+                Some(ReplyTo::Client {
+                    index,
+                    generation,
+                    seq,
                 }),
-            ) => Some((index, generation)),
+            ) => Some((index, generation, seq)),
             _ => None,
         }
+    }
+
+    /// The client that takes the reply under way as it comes.
+    pub fn reader(&self) -> Option<(u32, u32)> {
+        self.reading_slot()
+            .map(|(client, generation, _)| (client, generation))
     }
 
     /// Is the next message a reply like nearly all: to a small request, and from its beginning?
@@ -131,8 +155,9 @@ impl Lane {
 
     /// The first in the queue has its reply. True: the server failed with it.
     #[inline]
-    pub fn answered(&mut self, reply: &Reply) -> bool {
+    pub fn answered(&mut self, reply: &Reply, now: u64) -> bool {
         self.waiters.pop_front();
+        self.free = now;
         if self.waiters.is_empty() {
             // The next one stands in the same place: with many members, a line of far memory less.
             self.waiters.clear();

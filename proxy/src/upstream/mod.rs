@@ -2,14 +2,23 @@
 //!
 //! A *shared* lane carries whole requests of many clients, pipelined: its queue says whom each reply is for. A *bulk* lane
 //! carries one message at a time, as it comes. A lane whose server announces a large reply becomes the bulk lane of the
-//! client that asked, if nobody else waits behind it; else the reply is collected, so that those behind it do not
-//! wait for a slow reader.
+//! client that asked, if nobody else waits behind it and there is a place; else the reply is collected, so that those behind
+//! it do not wait for a slow reader. However slow, he delays them by half the time-out at most (`hold.rs`), and a large message
+//! that hardly moves loses its place when others want it (`pace.rs`).
 
 mod download;
 mod fail;
+mod hold;
 mod lane;
+mod late;
 mod open;
+mod pace;
 mod receive;
 
-pub use self::fail::reason;
-pub use self::lane::{Download, Lane, Lanes, Phase, Waiter};
+pub use self::{
+    fail::reason,
+    hold::Hold,
+    lane::{Download, Lane, Lanes, Phase, Waiter},
+    late::Uptake,
+    pace::Pace,
+};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
-use super::{Lane, Lanes, Phase, Waiter};
+use super::{Hold, Lane, Lanes, Pace, Phase, Waiter};
 use crate::{
     client::WHOLE,
     dialect::{Change, Effect, Login, Message, Side},
@@ -14,7 +14,8 @@ use crate::{
     stream::Stream,
 };
 
-/// Bytes that may wait for a server that takes none; beyond this its requests are refused.
+/// Bytes that may wait for a server that takes none, as far as no client waits for the replies; beyond this such requests
+/// are refused. Those that a client waits for are bounded by the clients' shares of memory.
 const LANE_BYTES: usize = 16 << 20;
 
 /// May this request change what a copy holds?
@@ -51,7 +52,8 @@ impl Engine {
         let Some(lane) = self.lanes.get_mut(index as usize) else {
             return;
         };
-        if lane.requests().len() > LANE_BYTES {
+        // What a copy is refused it misses, and our own overload is not its failure.
+        if lane.requests().len() > LANE_BYTES && !matches!(to, ReplyTo::Client { .. }) && !member.is_copy {
             let text = "too many requests wait for this server";
             return self.not_sent(member, request, message, to, Outcome::Overloaded, text);
         }
@@ -72,6 +74,7 @@ impl Engine {
             let body = message.get(request.head as usize..).unwrap_or_default();
             requests.extend_from_slice(body);
         }
+        lane.given += message.len() as u64;
         // Written in its place: `push_back` is a call, and would copy what has just been written in parts, for which the
         // processor waits until its store buffer is empty.
         lane.waiters.push_back(Waiter::NOBODY);
@@ -91,6 +94,7 @@ impl Engine {
         if streamed {
             lane.uploading = Some((u32::MAX, 0));
             lane.active = now;
+            lane.pace = Pace::since(now);
             self.uploads.push((index, generation));
         }
     }
@@ -161,6 +165,10 @@ impl Engine {
             parts: Vec::new(),
             free: self.now,
             active: self.now,
+            given: 0,
+            uptake: None,
+            hold: Hold::default(),
+            pace: Pace::since(self.now),
         }) as u32;
         self.wishes.connect.push(index);
         self.figures.lanes_opened += 1;

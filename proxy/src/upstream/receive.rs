@@ -77,7 +77,7 @@ impl Engine {
 
     /// Hands out as many replies as there are; returns how many bytes they were.
     fn replies(&mut self, index: u32, bytes: &[u8]) -> usize {
-        let mut at = 0;
+        let (mut at, now) = (0, self.now);
         while let Some(lane) = self.lanes.get_mut(index as usize) {
             let rest = &bytes[at..];
             if lane.is_plain()
@@ -89,7 +89,7 @@ impl Engine {
                 let whole = &rest[..reply.len() as usize];
                 at += whole.len();
                 let member = lane.member.id;
-                let failed = lane.answered(reply);
+                let failed = lane.answered(reply, now);
                 self.in_flight -= 1;
                 self.figures.member(member).replied(self.now - sent, failed);
                 self.deliver(to, reply, whole);
@@ -145,7 +145,7 @@ impl Engine {
                     return Some(rest.len());
                 }
                 let (member, in_parts, bulk) = (lane.member.id, lane.part_bytes > 0, lane.bulk);
-                let failed = lane.answered(&reply);
+                let failed = lane.answered(&reply, self.now);
                 self.in_flight -= 1;
                 self.figures
                     .member(member)

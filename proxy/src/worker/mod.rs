@@ -297,7 +297,10 @@ impl<R: Reactor> Worker<R> {
         if now >= self.next_lane_check {
             self.next_lane_check = now + LANE_CHECK;
             self.accept_again();
-            self.engine.check_lanes();
+            let reactor = &self.reactor;
+            self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
+                reactor.unacknowledged(conn)
+            });
         }
         if now >= self.next_client_check {
             self.next_client_check = now + CLIENT_CHECK;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::client::HIGH_WATER;
+use proxima::client::{BULK_LANES, HIGH_WATER};
 
 use crate::world::{World, world, world_of};
 
@@ -136,14 +136,13 @@ fn nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it() {
     let reply = value("b");
     let rest = say_while_read(&mut world, second, &reply);
     assert!(!rest.is_empty(), "it was not held back");
-    world.pass(Duration::from_secs(15));
-    assert_eq!(world.seats[second].closed, Some(true), "it is held back for ever");
-    assert_eq!(world.seats[other].closed, None);
-    let heard = world.heard(other);
-    assert!(heard.starts_with("SERVER_ERROR"), "{heard:?}");
-    world.say(other, b"get b1\r\n");
-    world.reply("b", "END\r\n");
+    world.pass(Duration::from_millis(400));
+    assert_eq!(world.seats[both].closed, Some(true), "it is held back for ever");
+    assert!(say_while_read(&mut world, second, rest).is_empty());
+    // Its own request behind the reply, which nobody waits for any more, and that of the other.
+    world.reply("b", "END\r\nEND\r\n");
     assert_eq!(world.heard(other), "END\r\n");
+    assert_eq!(world.seats[second].closed, None);
 }
 
 #[test]
@@ -232,5 +231,64 @@ fn what_is_collected_is_bounded() {
     }
     assert!(say_while_read(&mut world, lane, rest).is_empty());
     world.say(lane, b"END\r\n");
+    assert_eq!(world.heard(quick), "END\r\n");
+}
+
+/// A reader that takes a little again and again holds its lane again and again, but not for long in all.
+#[test]
+fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {
+    let mut world = world_of(
+        "pools: {p: [10.0.0.1:1]}\nlimits: {total_bytes: 4MiB}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
+    );
+    let (slow, quick) = (world.client(), world.client());
+    world.seats[slow].frozen = true;
+    world.say(slow, b"get k\r\nget k\r\nget k\r\n");
+    world.say(quick, b"get l\r\n");
+    let (lane, reply) = (world.lane("10.0.0.1:1"), value("k"));
+    let replies = format!("{reply}{reply}{reply}END\r\n");
+    let (sent, mut rest) = (world.engine.now, say_while_read(&mut world, lane, &replies));
+    while world.seats[slow].closed.is_none() {
+        world.thaw(slow);
+        world.seats[slow].frozen = true;
+        rest = say_while_read(&mut world, lane, rest);
+        world.pass(Duration::from_millis(50));
+    }
+    assert_eq!(world.seats[slow].closed, Some(true), "half a reply has left");
+    assert!(say_while_read(&mut world, lane, rest).is_empty());
+    assert_eq!(world.heard(quick), "END\r\n");
+    assert!(world.engine.now - sent <= 500_000, "{}", world.engine.now - sent);
+    assert_eq!(world.seats[lane].closed, None, "the lane lives on");
+}
+
+#[test]
+fn slow_readers_take_no_more_places_than_there_are() {
+    let mut world = world("{member: p/a}");
+    let reply = value("k");
+    let readers: Vec<usize> = (0..BULK_LANES + 3).map(|_| world.client()).collect();
+    for &reader in &readers {
+        world.seats[reader].frozen = true;
+        world.say(reader, b"get k\r\n");
+        let lane = world.lane("a");
+        say_while_read(&mut world, lane, &reply);
+    }
+    let open = |world: &World| {
+        let lanes = world.lanes("a");
+        lanes
+            .into_iter()
+            .filter(|&lane| world.seats[lane].closed.is_none())
+            .count()
+    };
+    assert!(open(&world) <= BULK_LANES + 1, "{} connections", open(&world));
+    // Others want a place: who takes nothing loses his.
+    world.pass(Duration::from_millis(600));
+    let lost = readers
+        .iter()
+        .filter(|&&reader| world.seats[reader].closed.is_some())
+        .count();
+    assert_eq!(lost, BULK_LANES);
+    let quick = world.client();
+    world.say(quick, b"get l\r\n");
+    world.reply("a", "END\r\n");
     assert_eq!(world.heard(quick), "END\r\n");
 }

@@ -8,6 +8,7 @@ mod decisions;
 mod downloads;
 mod flushes;
 mod gathers;
+mod links;
 mod orders;
 mod pipelines;
 mod random;

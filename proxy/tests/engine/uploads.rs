@@ -328,3 +328,73 @@ fn half_a_value_that_waits_for_a_slow_server_ends_with_its_client() {
     assert_eq!(world.seats[lane].closed, Some(true));
     assert!(world.seats[client].closed.is_some());
 }
+
+#[test]
+fn uploads_that_hardly_move_lose_their_place_to_one_who_wants_it() {
+    let mut world = world("{member: p/a}");
+    let request = set();
+    let dawdlers: Vec<usize> = (0..BULK_LANES).map(|_| world.client()).collect();
+    for &client in &dawdlers {
+        world.say(client, &request.as_bytes()[..100_000]);
+    }
+    world.pass(Duration::from_secs(3));
+    for &client in &dawdlers {
+        assert_eq!(world.seats[client].closed, None, "nobody wants its place");
+        world.say(client, b"v");
+    }
+    let last = world.client();
+    say_in_pieces(&mut world, last, &request);
+    world.pass(Duration::from_millis(100));
+    for &client in &dawdlers {
+        assert_eq!(world.seats[client].closed, Some(true));
+    }
+    assert!(world.sent("a").ends_with(&request));
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.heard(last), "STORED\r\n");
+    assert_eq!(world.engine.tree.reach(0)[0].health.failures(), 0);
+}
+
+#[test]
+fn an_upload_that_finds_no_place_in_time_is_refused_and_its_connection_stays() {
+    let mut world = world("{member: p/a}");
+    let request = set();
+    let steady: Vec<usize> = (0..BULK_LANES).map(|_| world.client()).collect();
+    for &client in &steady {
+        world.say(client, &request.as_bytes()[..100_000]);
+    }
+    let last = world.client();
+    say_in_pieces(&mut world, last, &request);
+    for _ in 0..101 {
+        for &client in &steady {
+            world.say(client, &request.as_bytes()[..16 << 10]);
+        }
+        world.pass(Duration::from_millis(100));
+    }
+    assert_eq!(
+        world.heard(last),
+        "SERVER_ERROR too many large values are on their way to 10.0.0.1:1\r\n"
+    );
+    for &client in &steady {
+        assert_eq!(world.seats[client].closed, None);
+    }
+    world.say(last, b"mn\r\n");
+    assert_eq!(world.heard(last), "MN\r\n");
+}
+
+/// The slowest server sets the pace: its client waits for it, and so do the lanes to the others.
+#[test]
+fn a_client_that_waits_for_one_server_keeps_its_places_at_the_others() {
+    let mut world = crate::world::world_of(
+        "pools:\n  p:\n    timeout: 1m\n    servers: [{address: 10.0.0.1:1, name: a}, {address: 10.0.0.2:1, name: b}]\n\
+         limits: {write_timeout: 2s}\nroutes: {main: {all_sync: p}}\nlisteners: [{address: \"127.0.0.1:1\", route: main}]\n",
+    );
+    world.frozen.insert("b".into());
+    let clients: Vec<usize> = (0..=BULK_LANES).map(|_| world.client()).collect();
+    for &client in &clients {
+        say_in_pieces(&mut world, client, &set());
+    }
+    world.pass(Duration::from_secs(40));
+    for &client in &clients[..BULK_LANES] {
+        assert_eq!(world.seats[client].closed, None);
+    }
+}

@@ -229,12 +229,23 @@ impl World {
         while self.engine.now < end {
             self.engine.now = (self.engine.now + 50_000).min(end);
             self.engine.run_timers();
-            self.engine.check_lanes();
             let seats = &self.seats;
-            self.engine.check_clients(
-                &|conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len()),
-                &|_| 0,
-            );
+            let backlog = |conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len());
+            self.engine.check_lanes(&backlog, &|_| 0);
+            self.engine.check_clients(&backlog, &|_| 0);
+            self.turn();
+        }
+    }
+
+    /// A frozen peer takes a little of what was kept for it.
+    pub(crate) fn drip(&mut self, seat: usize, bytes: usize) {
+        let seat = &mut self.seats[seat];
+        let taken: Vec<u8> = seat.backlog.drain(..bytes.min(seat.backlog.len())).collect();
+        seat.heard.extend(taken);
+        if seat.backlog.is_empty() {
+            let peer = seat.peer;
+            self.drained(peer);
+            self.flush(peer);
             self.turn();
         }
     }

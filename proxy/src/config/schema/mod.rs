@@ -87,6 +87,8 @@ pub struct Limits {
     pub idle: Duration,
     /// A client that takes nothing of what it is due for this long is closed.
     pub write_timeout: Duration,
+    /// Bytes a second: a client in the middle of a large value that moves less loses its place to others who want it.
+    pub minimum_rate: usize,
 }
 
 impl Limits {
@@ -99,6 +101,7 @@ impl Limits {
         value_bytes: 64 << 20,
         idle: Duration::ZERO,
         write_timeout: Duration::from_secs(10),
+        minimum_rate: 64 << 10,
     };
 }
 

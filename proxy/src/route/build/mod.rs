@@ -133,11 +133,13 @@ impl<'a> Build<'a> {
         let mut broadcasts = Vec::new();
         let mut stores = Vec::new();
         let mut plain = Vec::new();
+        let mut fanouts = Vec::new();
         for &root in &roots {
             let mut leaves = Vec::new();
             maker.leaves(root, &mut leaves);
             stores.push(leaves.iter().any(|&leaf| maker.member_at(leaf).is_none()));
             plain.push(maker.is_plain(root));
+            fanouts.push(maker.fanout(root));
             reach.push(
                 leaves
                     .iter()
@@ -166,6 +168,7 @@ impl<'a> Build<'a> {
             broadcasts,
             stores,
             plain,
+            fanouts,
             numbers,
             dialect: self.dialect,
             version: Arc::clone(&self.version),

@@ -26,6 +26,21 @@ impl Maker<'_, '_> {
         handle.choose_four([b""; 4]).is_some() && children.iter().all(is_member)
     }
 
+    /// To how many members one request goes at once, at most.
+    pub(super) fn fanout(&self, node: NodeId) -> u32 {
+        let widest = |children: &[NodeId]| children.iter().map(|&child| self.fanout(child)).max();
+        match &self.nodes[node.0 as usize] {
+            Node::Choose { children, .. } | Node::Attempt { children, .. } => widest(children).unwrap_or(1),
+            Node::Gather { children, .. } => children
+                .iter()
+                .fold(0, |sum: u32, &child| sum.saturating_add(self.fanout(child)))
+                .max(1),
+            Node::Copies(copies) => (copies.children.len() as u32).max(1),
+            Node::Wrap { child, .. } => self.fanout(*child),
+            Node::Leaf(_) => 1,
+        }
+    }
+
     pub(super) fn leaves(&self, node: NodeId, found: &mut Vec<NodeId>) {
         let mut pending = vec![node];
         let mut members = Vec::new();

@@ -1,0 +1,172 @@
+//! Lanes that are held back, because the reader of a large reply is slow to take it.
+//!
+//! Invariant: for slow readers a request is delayed by half its pool's time-out at most, however many of them there are before
+//! it. A lane may be held back for a quarter of the time-out while others wait behind the reply; of that it regains one
+//! microsecond in the four that follow, so that within a time-out it is a quarter and a quarter of the rest. After that the
+//! reader is closed with a reset, what is left of the reply is read and thrown away, and the lane lives on.
+
+use super::Lane;
+use crate::{engine::Engine, route::ReplyTo};
+
+/// How long a lane was held back with others behind it, in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hold {
+    spent: u64,
+    /// When it was last held back, or let go.
+    changed: u64,
+}
+
+impl Hold {
+    /// What a quarter of the time-out is reduced by when it ends.
+    const REGAINED: u64 = 4;
+
+    fn begin(&mut self, now: u64) {
+        self.spent = self.spent.saturating_sub((now - self.changed) / Self::REGAINED);
+        self.changed = now;
+    }
+
+    /// `behind`: since when the first of the others waits.
+    fn end(&mut self, now: u64, behind: Option<u64>) {
+        self.spent = self.spent(now, behind);
+        self.changed = now;
+    }
+
+    /// Of a lane that is held back now.
+    fn spent(&self, now: u64, behind: Option<u64>) -> u64 {
+        self.spent + behind.map_or(0, |behind| now.saturating_sub(self.changed.max(behind)))
+    }
+}
+
+impl Engine {
+    /// Stops or starts reading from a server.
+    pub(crate) fn hold_lane(&mut self, index: u32, hold: bool) {
+        let now = self.now;
+        if let Some(lane) = self.lanes.get_mut(index as usize)
+            && let Some(conn) = lane.stream.conn
+            && lane.stream.paused != hold
+        {
+            lane.stream.paused = hold;
+            if hold {
+                self.held_lanes += 1;
+                lane.hold.begin(now);
+            } else {
+                self.held_lanes -= 1;
+                let behind = lane.behind();
+                lane.hold.end(now, behind);
+            }
+            lane.active = now;
+            self.wishes.pause.push((conn, hold));
+        }
+    }
+
+    /// A client has taken bytes: servers that were held back for it go on.
+    pub fn client_drained(&mut self, client: u32, generation: u32) {
+        self.requeue(client);
+        self.release_lanes(client, generation);
+    }
+
+    /// Servers that were held back for this client go on.
+    pub(crate) fn release_lanes(&mut self, client: u32, generation: u32) {
+        if self.held_lanes == 0 {
+            return;
+        }
+        let held: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.stream.paused)
+            .filter(|(_, lane)| lane.reader().is_none_or(|reader| reader == (client, generation)))
+            .map(|(index, _)| index as u32)
+            .collect();
+        for lane in held {
+            self.hold_lane(lane, false);
+        }
+    }
+
+    /// Gives up readers who have held back others for too long.
+    pub(super) fn end_holds(&mut self) {
+        if self.held_lanes == 0 {
+            return;
+        }
+        let now = self.now;
+        let spent: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.stream.paused && lane.has_held_enough(now))
+            .map(|(index, _)| index as u32)
+            .collect();
+        for index in spent {
+            self.give_up_reader(index);
+        }
+    }
+
+    fn give_up_reader(&mut self, index: u32) {
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
+        let reader = lane.reader();
+        match (&mut lane.download, lane.waiters.front_mut()) {
+            (Some(download), _) => {
+                download.to = None;
+                download.collect = true;
+            }
+            (None, Some(waiter)) => waiter.to = ReplyTo::Nobody,
+            (None, None) => {}
+        }
+        self.hold_lane(index, false);
+        if let Some((client, generation)) = reader
+            && self.client(client, generation).is_some()
+        {
+            self.figures.clients.slow += 1;
+            self.close_client(client, true);
+        }
+    }
+}
+
+impl Lane {
+    /// Microseconds: since when anybody waits for the end of the reply under way.
+    fn behind(&self) -> Option<u64> {
+        let first = usize::from(self.download.is_none());
+        self.waiters.get(first).map(|waiter| waiter.sent)
+    }
+
+    fn has_held_enough(&self, now: u64) -> bool {
+        let quarter = self.member.timeout.as_micros() as u64 / 4;
+        let behind = self.behind();
+        behind.is_some() && self.hold.spent(now, behind) > quarter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Hold;
+
+    const TIMEOUT: u64 = 1_000_000;
+
+    #[test]
+    fn slow_readers_one_after_the_other_delay_a_request_by_half_its_time_out_at_most() {
+        for rest in [0, 1_000, 50_000, 200_000] {
+            let (mut hold, mut now, mut delayed) = (Hold::default(), TIMEOUT, 0);
+            let sent = now;
+            while now - sent < TIMEOUT {
+                hold.begin(now);
+                while hold.spent(now, Some(sent)) <= TIMEOUT / 4 {
+                    now += 100;
+                    delayed += 100;
+                }
+                hold.end(now, Some(sent));
+                now += rest.max(100);
+            }
+            assert!(delayed <= TIMEOUT / 2, "{delayed} with {rest} between them");
+        }
+    }
+
+    #[test]
+    fn a_lane_that_nobody_waits_for_is_held_at_no_cost() {
+        let mut hold = Hold::default();
+        hold.begin(0);
+        hold.end(TIMEOUT, None);
+        hold.begin(TIMEOUT);
+        assert_eq!(hold.spent(TIMEOUT, Some(0)), 0);
+        assert_eq!(hold.spent(TIMEOUT + 5, Some(TIMEOUT + 2)), 3);
+    }
+}

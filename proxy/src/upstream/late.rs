@@ -1,0 +1,101 @@
+//! Is a server late?
+//!
+//! A lane is late if for its pool's time-out neither a reply has come nor any of the awaited request's bytes were taken. What
+//! waits here for a slow link is our own load, and no fault of the server. Bytes behind the awaited request do not count:
+//! the kernel of a frozen server goes on taking them.
+
+use super::{Lane, Phase};
+use crate::{engine::Engine, members::Failure, reactor::Conn};
+use proxima_wire::message::Outcome;
+
+/// How far a server takes the request whose reply is awaited.
+#[derive(Clone, Copy, Debug)]
+pub struct Uptake {
+    /// The request ends at most here, in bytes that the lane was given.
+    end: u64,
+    /// Bytes that its server's kernel has acknowledged.
+    taken: u64,
+    /// Microseconds: when that last grew.
+    moved: u64,
+}
+
+/// Lanes that are not what they should be any more.
+#[derive(Clone, Copy)]
+enum Late {
+    Connecting,
+    Answering,
+}
+
+impl Engine {
+    /// Ends lanes whose server is late, and what waits too long for an agreement or a slow client. Called a few times a
+    /// second; `refused` tells what a socket has not taken, `unacknowledged` what it has and its peer has not.
+    pub fn check_lanes(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
+        self.look_at_parked();
+        self.end_holds();
+        self.end_dawdling();
+        let now = self.now;
+        let queued = |conn| refused(conn) + unacknowledged(conn);
+        let late: Vec<(u32, u32, Late)> = self
+            .lanes
+            .iter_mut()
+            .filter_map(|(index, lane)| Some((index as u32, lane.generation, lane.is_late(now, &queued)?)))
+            .collect();
+        for (index, generation, late) in late {
+            // The end of one can end another, and bring a fresh one in its place.
+            if self.lane(index, generation).is_none() {
+                continue;
+            }
+            let (failure, outcome, text) = match late {
+                Late::Connecting => (Failure::Connection, Outcome::ConnectTimeout, "connection timeout"),
+                Late::Answering => (Failure::Timeout, Outcome::Timeout, "timeout"),
+            };
+            self.fail_lane(index, failure, outcome, text);
+        }
+    }
+}
+
+impl Lane {
+    fn is_late(&mut self, now: u64, queued: &dyn Fn(Conn) -> usize) -> Option<Late> {
+        if !matches!(self.phase, Phase::Ready) {
+            let limit = self.member.connect_timeout.as_micros() as u64;
+            return (now.saturating_sub(self.free) > limit).then_some(Late::Connecting);
+        }
+        // Held back for a slow reader, or it has taken all that a slow writer gave.
+        if self.stream.paused || self.uploading.is_some() && self.stream.out.is_empty() {
+            return None;
+        }
+        let since = match self.waiters.front() {
+            // As long as bytes move, a large message is not late.
+            _ if self.is_streaming() || self.uploading.is_some() => self.active,
+            Some(waiter) if self.bulk => waiter.sent.max(self.active),
+            Some(waiter) => waiter.sent.max(self.free),
+            None => return None,
+        };
+        // The member is looked at last: most lanes of many are idle, and theirs is far memory.
+        let limit = self.member.timeout.as_micros() as u64;
+        let age = now.saturating_sub(since);
+        if age <= limit / 2 {
+            self.uptake = None;
+            return None;
+        }
+        let since = since.max(self.take_up(now, queued));
+        (now.saturating_sub(since) > limit).then_some(Late::Answering)
+    }
+
+    /// Microseconds: when its server last took bytes of the awaited request; 0: not since it was first asked.
+    fn take_up(&mut self, now: u64, queued: &dyn Fn(Conn) -> usize) -> u64 {
+        let Some(conn) = self.stream.conn else { return 0 };
+        let left = self.stream.out.len() + queued(conn);
+        let taken = self.given.saturating_sub(left as u64);
+        let uptake = self.uptake.get_or_insert(Uptake {
+            end: self.given,
+            taken,
+            moved: 0,
+        });
+        if taken > uptake.taken && uptake.taken < uptake.end {
+            uptake.moved = now;
+        }
+        uptake.taken = taken;
+        uptake.moved
+    }
+}
