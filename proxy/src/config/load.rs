@@ -88,6 +88,8 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
             mistakes.extend(read.err());
             mistakes.extend(check::unknown_names(&cx.index));
             mistakes.sort_by_key(|complaint| complaint.at);
+            // What is missing at a place follows most often from the mistake there.
+            mistakes.dedup_by(|next, one| next.at.is_some() && next.at == one.at);
             return Err(ConfigError::all(path, mistakes));
         }
     };

@@ -28,8 +28,8 @@ pub(super) struct Index {
     pub(super) listeners: Vec<Site>,
     /// Where the admin port's address stands.
     pub(super) admin: Option<Site>,
-    /// The names of pools and routes, whether what stands behind them is good or not.
-    pub(super) names: BTreeMap<&'static str, Vec<String>>,
+    /// The names of pools and routes, whether what stands behind them is good or not; none: where they are named is no map.
+    pub(super) names: Option<Vec<String>>,
     /// Names that must exist.
     pub(super) mentions: Vec<Mention>,
     /// Lists that must be as long as there are children.

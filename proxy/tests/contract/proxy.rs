@@ -17,7 +17,10 @@ use std::{
 
 use proxima::{
     client::{Register, bind},
-    config::{self, schema::{Permissions, Source}},
+    config::{
+        self,
+        schema::{Permissions, Source},
+    },
     dialect::Dialect,
     engine::{Engine, Facts},
     figures::Figures,

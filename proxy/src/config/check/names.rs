@@ -19,15 +19,10 @@ pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Complaint> {
 
 /// The same where the configuration could not be read as a whole: only names that stand nowhere are told.
 pub(in crate::config) fn unknown_names(index: &Index) -> Vec<Complaint> {
-    let names = |key: &str| {
-        index
-            .names
-            .get(key)
-            .map_or(&[][..], Vec::as_slice)
-            .iter()
-            .map(String::as_str)
+    let Some(names) = &index.names else {
+        return Vec::new();
     };
-    let known = || names("pools").chain(names("routes")).chain(["embedded", "null"]);
+    let known = || names.iter().map(String::as_str).chain(["embedded", "null"]);
     let unknown =
         |mention: &&Mention| mention.kind != Kind::Member && !known().any(|name| name == mention.name);
     let complain = |mention: &Mention| {

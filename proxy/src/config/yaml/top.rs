@@ -161,20 +161,23 @@ impl Form for AdminAddress {
 /// Notes which pools and routes there are, so that mentions of others are told even where some of them are not good.
 pub(super) fn note_names(root: &Node, cx: &mut Reading) {
     let Value::Map(entries) = &root.value else { return };
-    for key in ["pools", "routes"] {
-        let named = entries.iter().find(|(name, _)| name.text == key);
-        if let Some((
-            _,
-            Node {
-                value: Value::Map(named),
-                ..
-            },
-        )) = named
-        {
-            let names = named.iter().map(|(name, _)| name.text.clone()).collect();
-            cx.index.names.insert(key, names);
-        }
+    let Shape::Section(section) = TopKeys::shape() else {
+        return;
+    };
+    let is_known = |name: &Name| section.keys.iter().any(|key| key.name == name.text);
+    if !entries.iter().all(|(name, _)| is_known(name)) {
+        // It may be a misspelt `pools`.
+        return;
     }
+    let mut names = Vec::new();
+    for (_, node) in entries
+        .iter()
+        .filter(|(name, _)| matches!(name.text.as_str(), "pools" | "routes"))
+    {
+        let Value::Map(named) = &node.value else { return };
+        names.extend(named.iter().map(|(name, _)| name.text.clone()));
+    }
+    cx.index.names = Some(names);
 }
 
 /// The configuration that the keys describe.
