@@ -56,11 +56,12 @@ fn serve(run: Run) -> ExitCode {
         // Standard output is often collected together with the log.
         introduce: run.config.is_none() && run.log_format == LogFormat::Text,
     };
+    let format = run.log_format;
     let front: Box<dyn Front> = match run.config.clone() {
         Some(path) => Box::new(Yaml { path, run }),
         None => Box::new(Embedded { run }),
     };
-    end(control::run(front, &options))
+    end(control::run(front, &options), format)
 }
 
 fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
@@ -87,14 +88,18 @@ fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
         dialect,
         ..Options::default()
     };
-    end(control::run(Box::new(Mcrouter(front)), &options))
+    end(control::run(Box::new(Mcrouter(front)), &options), LogFormat::Text)
 }
 
-fn end(result: Result<(), control::StartError>) -> ExitCode {
+fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error}");
+            match format {
+                LogFormat::Json => tracing::error!("{error}"),
+                // For whoever has started it, wherever the log goes.
+                LogFormat::Text => eprintln!("proxima: {error}"),
+            }
             ExitCode::from(2)
         }
     }

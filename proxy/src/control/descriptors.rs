@@ -62,7 +62,7 @@ impl Descriptors {
         let mut limit = getrlimit(Resource::Nofile);
         if let Some(current) = limit.current.filter(|&current| current < needed) {
             limit.current = Some(limit.maximum.map_or(needed, |maximum| maximum.min(needed)));
-            if setrlimit(Resource::Nofile, limit.clone()).is_err() {
+            if setrlimit(Resource::Nofile, limit).is_err() {
                 limit.current = Some(current);
             }
         }
