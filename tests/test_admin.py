@@ -427,3 +427,59 @@ def test_connections_that_ask_nothing_are_few_and_do_not_last(server, proxy):
     until(lambda: proxy.http("/live") == (200, "live\n"), "operators are served again")
     for connection in half:
         connection.close()
+
+
+def test_idle_connections_keep_no_operator_out(proxy):
+    idle = [Raw(proxy.admin) for _ in range(200)]
+    half = [Raw(proxy.admin) for _ in range(100)]
+    for connection in half:
+        connection.send(b"GET /live HTTP/1.1\r\n")
+    for _ in range(20):
+        assert proxy.http("/live") == (200, "live\n")
+    for connection in idle + half:
+        connection.close()
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9150", "127.0.0.1.evil.example"])
+def test_names_that_anybody_may_have_bound_to_its_address_are_refused(proxy, host):
+    for page in ("/config", "/live", "/metrics", "/members"):
+        status, text = proxy.http(page, headers={"Host": host})
+        assert status == 403 and "admin_hosts" in text
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7:9150", "[fd00::7]:9150", "localhost:9150", "proxima:9150", "a.b.svc.cluster.local"])
+def test_probes_scrapers_and_services_are_answered(proxy, host):
+    assert proxy.http("/live", headers={"Host": host}) == (200, "live\n")
+
+
+def test_names_may_be_given_to_the_admin_port(proxima):
+    proxy = proxima(config("embedded", admin_hosts=["cache.example.com"]))
+    assert proxy.http("/live", headers={"Host": "Cache.example.com:9150"})[0] == 200
+    assert proxy.http("/live", headers={"Host": "other.example.com:9150"})[0] == 403
+
+
+def test_only_who_means_it_changes_something(proxy):
+    status, text = proxy.http("/reload", "POST", headers={})
+    assert status == 403 and "X-Proxima" in text
+    own = {"X-Proxima": "yes", "Origin": f"http://{proxy.admin}"}
+    assert proxy.http("/reload", "POST", headers=own)[0] == 200
+    for origin in ("http://evil.example", "null"):
+        assert proxy.http("/reload", "POST", headers={"X-Proxima": "yes", "Origin": origin})[0] == 403
+        assert proxy.http("/config", headers={"Origin": origin})[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("/ready?up=x", "`up=x`: expected a number"),
+        ("/ready?poll=cache", "there is no `poll` here; known are pool, up"),
+        ("/ready?up=1&up=2", "`up` is there twice"),
+        ("/explain", "which key? /explain?key=K"),
+        ("/explain?key=", "which key? /explain?key=K"),
+        ("/explain?key=k&command=gett", "`gett` is no command of memcached"),
+        ("/explain?key=k&listener=9", "there is no such listener"),
+        ("/explain?key=k&listener=first", "`listener=first`: expected a number"),
+    ],
+)
+def test_bad_questions_are_answered_in_words(proxy, page, words):
+    assert proxy.http(page) == (400, f"{words}\n")

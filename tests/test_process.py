@@ -4,6 +4,8 @@ import itertools
 import json
 import os
 import signal
+import socket
+import stat
 
 import pytest
 import yaml
@@ -229,3 +231,126 @@ def test_memory_does_not_grow_with_clients_that_have_left(proxima):
     crowd()
     first = crowd()
     assert all(crowd() - first < 4 << 20 for _ in itertools.repeat(None, 3))
+
+
+def test_signals_without_a_meaning_do_not_kill(proxima):
+    proxy = proxima(config("embedded"))
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        proxy.signal(number)
+        until(lambda: f"{number.name} has no meaning" in proxy.log(), "it is told")
+    assert proxy.is_live()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--config", "/nonexistent.yaml"], ["--nonsense"], ["--workers", "none"]],
+    ids=["a missing file", "an unknown option", "a bad value"],
+)
+def test_what_ends_it_is_json_too(command, io, arguments):
+    for form in (["--log-format", "json"], ["--log-format=json"]):
+        done = command("run", *form, "--io", io, *arguments)
+        assert done.returncode == 2 and done.stdout == ""
+        lines = [json.loads(line) for line in done.stderr.splitlines()]
+        assert lines[-1]["level"] == "ERROR" and lines[-1]["fields"]["message"]
+
+
+def test_an_address_in_use_is_told_in_json(proxima, command, io):
+    first = proxima(config("embedded"))
+    done = command("run", "--config", str(first.file), "--io", io, "--log-format", "json")
+    assert done.returncode == 2
+    last = [json.loads(line) for line in done.stderr.splitlines()][-1]
+    assert first.address in last["fields"]["message"]
+
+
+def test_nothing_but_json_is_said_without_a_configuration_either(embedded):
+    program = embedded("--log-format", "json")
+    program.signal(signal.SIGTERM)
+    assert program.wait() == 0
+    assert all(json.loads(line) for line in program.log().splitlines())
+
+
+def test_values_in_the_log_can_be_told_apart(memcached, proxima):
+    server = memcached()
+    named = {"address": server.address, "name": "a=b"}
+    proxy = proxima(config("cache", {"cache": {"servers": [named]}}))
+    server.kill()
+    with proxy.raw() as client:
+        answer = client.ask(b"get k\r\n")
+    # The first error names the server as all that follow.
+    assert answer == f"SERVER_ERROR {server.address}: Connection refused\r\n".encode()
+    line = until(lambda: [line for line in proxy.log().splitlines() if " ejected " in line], "it is ejected")[0]
+    assert 'reason="Connection refused"' in line and 'member="a=b"' in line and "pool=cache" in line
+
+
+@pytest.mark.parametrize("address", ["", ",", "127.0.0.7,"])
+def test_an_empty_node_address_is_none(memcached, io, tmp_path, cleanup, monkeypatch, address):
+    server = memcached(host="127.0.0.7")
+    made = config({"nearest": "cache"}, {"cache": [server.address]}, admin=ports.address())
+    file = tmp_path / "proxima.yaml"
+    file.write_text(yaml.safe_dump(made))
+    monkeypatch.setattr("harness.proxy.environment", lambda: {**os.environ, "HOST_IP": address})
+    command = [BINARY, "run", "--config", str(file), "--io", io]
+    program = Program(command, tmp_path, [made["listeners"][0]["address"]], made["admin"])
+    cleanup.callback(program.stop)
+    distance = program.wait_ready().member(server.address)["distance"]
+    assert (distance == "host") == ("7" in address)
+
+
+def unix(tmp_path, **keys):
+    made = config("embedded")
+    made["listeners"] = [{"address": f"unix:{tmp_path}/socket", "route": "embedded", **keys}]
+    return made
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_what_is_no_socket_is_never_replaced(tmp_path, command, io, kind):
+    path = tmp_path / "socket"
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    match kind:
+        case "file":
+            path.write_text("mine")
+        case "folder":
+            path.mkdir()
+        case "link":
+            path.symlink_to(precious)
+    file = tmp_path / "proxima.yaml"
+    file.write_text(yaml.safe_dump(unix(tmp_path)))
+    done = command("run", "--config", str(file), "--io", io)
+    assert done.returncode == 2 and "is no socket" in done.stderr
+    assert path.is_dir() if kind == "folder" else path.read_text() == "mine"
+
+
+def test_a_socket_with_a_full_queue_is_alive(tmp_path, command, io):
+    with socket.socket(socket.AF_UNIX) as other, socket.socket(socket.AF_UNIX) as waiting:
+        other.bind(f"{tmp_path}/socket")
+        other.listen(0)
+        waiting.connect(f"{tmp_path}/socket")
+        file = tmp_path / "proxima.yaml"
+        file.write_text(yaml.safe_dump(unix(tmp_path)))
+        done = command("run", "--config", str(file), "--io", io)
+        assert done.returncode == 2 and "in use" in done.stderr
+        assert (tmp_path / "socket").is_socket()
+
+
+def test_a_unix_socket_has_the_mode_and_owner_of_its_listener(proxima, tmp_path):
+    path = tmp_path / "socket"
+    proxy = proxima(unix(tmp_path, mode="0622", owner=f"{os.geteuid()}:{os.getegid()}"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o622
+    assert (path.stat().st_uid, path.stat().st_gid) == (os.geteuid(), os.getegid())
+    proxy.config["listeners"][0]["mode"] = 777
+    proxy.write(proxy.config)
+    until(lambda: stat.S_IMODE(path.stat().st_mode) == 0o777, "a reload changes it")
+    proxy.config["listeners"][0]["owner"] = "nobody-of-this-name"
+    proxy.write(proxy.config)
+    assert proxy.reload()[0] == 422
+    assert "/etc/passwd has no user `nobody-of-this-name`" in proxy.log()
+
+
+def test_localhost_is_an_address_to_listen_on(proxima):
+    made = config("embedded", admin="localhost:%d" % ports.free())
+    made["listeners"][0]["address"] = "localhost:%d" % ports.free()
+    proxy = proxima(made)
+    with proxy.raw() as client:
+        client.set("k", "v")
+    assert made["listeners"][0]["address"].replace("localhost", "127.0.0.1") in proxy.log()

@@ -111,8 +111,12 @@ def test_a_bad_file_is_refused_with_its_place_and_the_running_one_stays(servers,
             assert proxy.metric("config_failures_total") >= number
             assert proxy.version() == version
             assert client.get("k") == b"v"
+        assert proxy.metric("config_last_reload_successful") == 0
+        assert "good again" not in proxy.log()
         proxy.write(made)
         assert proxy.reload()[0] == 200
+        assert proxy.metric("config_last_reload_successful") == 1
+        assert proxy.log().count("the configuration is good again") == 1
     assert proxy.is_live()
 
 

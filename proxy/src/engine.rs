@@ -63,6 +63,8 @@ pub struct Engine {
     pub(crate) client_bytes: usize,
     /// New requests are refused until buffers have shrunk.
     pub over_memory: bool,
+    /// When the control thread was last told that descriptors ran out: microseconds.
+    short_told: Option<u64>,
     /// Draining: clients are closed as soon as nothing is due to them.
     pub draining: bool,
     pub(crate) generation: u32,
@@ -130,6 +132,8 @@ pub enum News {
     Missed(Arc<Member>, String),
     /// A client was closed at once, for this reason: it speaks another protocol.
     Stranger(&'static str),
+    /// Descriptors ran out, for this reason.
+    Short(String),
     /// Our end of a connection to this copy that broke with requests unanswered.
     Broken(Arc<Member>, Option<SocketAddr>),
     /// This worker follows a proposal; what it saw the copy miss until then.
@@ -141,6 +145,15 @@ pub enum News {
     },
     /// A worker has ended. `unanswered`: it has left copies with changes that they have not answered.
     Ended { unanswered: bool },
+}
+
+/// What there were no descriptors for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortage {
+    /// A client, who waits.
+    Accept,
+    /// A connection to a server.
+    Connect,
 }
 
 /// Facts about the process.
@@ -190,6 +203,7 @@ impl Engine {
             waiting_uploads: 0,
             client_bytes: 0,
             over_memory: false,
+            short_told: None,
             draining: false,
             generation: 0,
             scratch: Vec::new(),
@@ -229,6 +243,20 @@ impl Engine {
         self.lanes
             .get_mut(index as usize)
             .filter(|lane| lane.generation == generation)
+    }
+
+    /// There is no descriptor for something: counted, and told once a second at most.
+    #[cold]
+    pub(crate) fn fall_short(&mut self, what: Shortage, why: &str) {
+        const ONCE: u64 = 1_000_000;
+        self.figures.shortages[what as usize] += 1;
+        if self
+            .short_told
+            .is_none_or(|told| self.now.saturating_sub(told) >= ONCE)
+        {
+            self.short_told = Some(self.now);
+            self.wishes.news.push(News::Short(why.to_owned()));
+        }
     }
 
     /// Does anything wait for a server?

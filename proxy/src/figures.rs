@@ -163,6 +163,8 @@ pub struct Figures {
     /// By member number.
     pub members: Vec<MemberFigures>,
     pub lanes_opened: u64,
+    /// Times that there was no descriptor for a client, and for a connection to a server; by `Shortage`.
+    pub shortages: [u64; 2],
     /// Requests that went on to another child after an error or a miss.
     pub failovers: u64,
     /// Messages of servers that nobody had asked for.
@@ -185,6 +187,7 @@ impl Default for Figures {
             pools: Vec::new(),
             members: Vec::new(),
             lanes_opened: 0,
+            shortages: [0; 2],
             failovers: 0,
             pushes: 0,
             open_clients: 0,
@@ -249,6 +252,7 @@ impl Figures {
             at(&mut self.members, number).add(theirs);
         }
         self.lanes_opened += other.lanes_opened;
+        (self.shortages.iter_mut().zip(other.shortages)).for_each(|(mine, theirs)| *mine += theirs);
         self.failovers += other.failovers;
         self.pushes += other.pushes;
         self.open_clients += other.open_clients;

@@ -10,7 +10,7 @@ use proxima::{
     dialect::Memcache,
 };
 use tracing::Level;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, field::MakeExt, fmt::format::debug_fn};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -30,6 +30,11 @@ fn main() -> ExitCode {
                 ..Answer::default()
             }),
         },
+        Task::Say(answer) if answer.code != 0 && cli::logs_json(std::env::args_os()) => {
+            log(LogFormat::Json, Level::INFO, None);
+            tracing::error!("{}", answer.err.trim_end());
+            ExitCode::from(answer.code)
+        }
         Task::Say(answer) => say(&answer),
     }
 }
@@ -45,16 +50,18 @@ fn serve(run: Run) -> ExitCode {
     log(run.log_format, run.log_level.into(), None);
     let options = Options {
         io: run.io,
-        node_addresses: run.here.node_address.clone(),
+        node_addresses: run.here.node_addresses(),
         zone: run.here.zone.clone(),
         dialect: &Memcache::PLAIN,
-        introduce: run.config.is_none(),
+        // Standard output is often collected together with the log.
+        introduce: run.config.is_none() && run.log_format == LogFormat::Text,
     };
+    let format = run.log_format;
     let front: Box<dyn Front> = match run.config.clone() {
         Some(path) => Box::new(Yaml { path, run }),
         None => Box::new(Embedded { run }),
     };
-    end(control::run(front, &options))
+    end(control::run(front, &options), format)
 }
 
 fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
@@ -81,14 +88,18 @@ fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
         dialect,
         ..Options::default()
     };
-    end(control::run(Box::new(Mcrouter(front)), &options))
+    end(control::run(Box::new(Mcrouter(front)), &options), LogFormat::Text)
 }
 
-fn end(result: Result<(), control::StartError>) -> ExitCode {
+fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("proxima: {error}");
+            match format {
+                LogFormat::Json => tracing::error!("{error}"),
+                // For whoever has started it, wherever the log goes.
+                LogFormat::Text => eprintln!("proxima: {error}"),
+            }
             ExitCode::from(2)
         }
     }
@@ -102,7 +113,7 @@ fn explain(asked: &Explain) -> Result<String, String> {
     .map_err(|error| error.to_string())?;
     control::explain(
         &loaded,
-        &asked.here.node_address,
+        &asked.here.node_addresses(),
         asked.here.zone.clone(),
         asked.command.name(),
         &asked.key,
@@ -122,6 +133,12 @@ fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false);
+    // Fields of text lines: a value with blanks in it is quoted, so that a line can be taken apart.
+    let fields = debug_fn(|writer, field, value| match field.name() {
+        "message" => write!(writer, "{value:?}"),
+        name => write!(writer, "{name}={}", quoted(format!("{value:?}"))),
+    })
+    .delimited(" ");
     let file = file.and_then(
         |path| match File::options().create(true).append(true).open(&path) {
             Ok(file) => Some(file),
@@ -136,10 +153,34 @@ fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
     );
     match (format, file) {
         (LogFormat::Json, _) => builder.json().with_writer(std::io::stderr).init(),
-        (LogFormat::Text, Some(file)) => builder.with_ansi(false).with_writer(Mutex::new(file)).init(),
+        (LogFormat::Text, Some(file)) => builder
+            .fmt_fields(fields)
+            .with_ansi(false)
+            .with_writer(Mutex::new(file))
+            .init(),
         (LogFormat::Text, None) => {
             let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            builder.with_ansi(colours).with_writer(std::io::stderr).init();
+            builder
+                .fmt_fields(fields)
+                .with_ansi(colours)
+                .with_writer(std::io::stderr)
+                .init();
         }
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        let at = panic.location().map(ToString::to_string);
+        let why = panic.payload_as_str().unwrap_or("?");
+        let thread = std::thread::current();
+        tracing::error!(at, thread = thread.name(), "panicked: {why}");
+    }));
+}
+
+/// A value of a field: quoted where it is not one plain word. Texts that were given as such are quoted already.
+fn quoted(value: String) -> String {
+    let is_quoted = value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
+    let is_plain = |c: char| !(c.is_whitespace() || c.is_control() || matches!(c, '"' | '='));
+    match is_quoted || !value.is_empty() && value.chars().all(is_plain) {
+        true => value,
+        false => format!("{value:?}"),
     }
 }

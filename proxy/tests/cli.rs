@@ -51,7 +51,7 @@ fn run_takes_what_replaces_the_configuration() {
         "--log-level=debug",
     ]);
     assert_eq!(full.config, Some(PathBuf::from("p.yaml")));
-    assert_eq!(full.here.node_address.len(), 2);
+    assert_eq!(full.here.node_addresses().len(), 2);
     assert_eq!(full.here.zone.as_deref(), Some("eu-1a"));
 
     let text = "listeners: [{address: 127.0.0.1:1, route: embedded}]\nworkers: 2\n";
@@ -154,6 +154,111 @@ fn check_says_all_there_is_to_say() {
         lines[1].starts_with(&format!("{name}:2:23: routes.m.nearest: ")),
         "{}",
         lines[1]
+    );
+}
+
+/// What `check` says of these files, the first of which is the configuration; its lines without the folder.
+fn checked(files: &[(&str, &str)]) -> (u8, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let file = folder.path().join(files[0].0);
+    let answer = said(&["proxima", "check", file.to_str().unwrap()]);
+    let prefix = format!("{}/", folder.path().display());
+    let lines = answer.err.lines().map(|line| line.replace(&prefix, ""));
+    (answer.code, lines.collect())
+}
+
+#[test]
+fn check_tells_every_mistake() {
+    let text = "listeners:\n  - {address: nowhere, route: a}\n  - {address: 127.0.0.1:1, rout: a, route: b}\n\
+                pools:\n  a: {servers: [h:1, \"h\", h:0], timeout: soon, hash: ketame}\n  c: {servers: [h:1], tymeout: 1s}\n\
+                limits: {clients: many, idle: never}\nroutes: {r: {all_sync: [a, d]}}\n";
+    let (code, lines) = checked(&[("F", text)]);
+    let places: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(code, 1);
+    let expected = [
+        "F:2:15", "F:3:28", "F:3:44", "F:5:22", "F:5:27", "F:5:42", "F:5:54", "F:6:23", "F:7:19", "F:7:31",
+        "F:8:28",
+    ];
+    assert_eq!(places, expected, "{lines:#?}");
+}
+
+#[test]
+fn check_tells_every_mistake_in_files_of_servers() {
+    let text = "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: {file: one}, b: {file: two}, c: {file: one}, d: {file: good}}\n\
+                routes: {r: {all_sync: [b, c, d]}}\n";
+    let files = [
+        ("F", text),
+        ("one", "h:1\nh\nh:1 0\n"),
+        ("two", "# none\n"),
+        ("good", "127.0.0.1:1\n"),
+    ];
+    let (code, lines) = checked(&files);
+    assert_eq!((code, lines.len()), (1, 3), "{lines:#?}");
+    for (line, start) in lines.iter().zip([
+        "one:2:1: `h` is no address",
+        "one:3:1: the weight",
+        "two: names no server",
+    ]) {
+        assert!(line.starts_with(start), "{line}");
+    }
+}
+
+#[test]
+fn check_refuses_a_state_file_that_cannot_be_written() {
+    let text = "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: {servers: [\"127.0.0.1:1\"], replicated: true}}\n";
+    for state in ["absent/state", "F/state", "."] {
+        let (code, lines) = checked(&[("F", &format!("{text}state: {state}\n"))]);
+        assert_eq!((code, lines.len()), (1, 1), "{lines:#?}");
+        assert!(
+            lines[0].starts_with("F: state: ") && lines[0].contains("cannot be written here"),
+            "{}",
+            lines[0]
+        );
+    }
+    let (code, lines) = checked(&[("F", &format!("{text}state: new\n"))]);
+    assert_eq!((code, lines), (0, Vec::new()));
+}
+
+#[test]
+fn check_knows_the_files_of_others() {
+    for (text, whose) in [
+        (
+            "{\"pools\": {\"A\": {\"servers\": [\"h:1\"]}}, \"route\": \"PoolRoute|A\"}",
+            "mcrouter",
+        ),
+        ("// a comment\n{\"route\": \"NullRoute\", }\n", "mcrouter"),
+        (
+            "alpha:\n  listen: 127.0.0.1:22121\n  servers:\n   - 127.0.0.1:11211:1\n",
+            "twemproxy",
+        ),
+    ] {
+        let (code, lines) = checked(&[("F", text)]);
+        assert_eq!((code, lines.len()), (1, 1), "{lines:#?}");
+        assert!(
+            lines[0].starts_with(&format!("F: this is a configuration of {whose}; ")),
+            "{}",
+            lines[0]
+        );
+    }
+}
+
+#[test]
+fn check_and_explain_tell_of_pools_that_dns_has_not_named_servers_for() {
+    let text =
+        "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: {dns: \"nowhere.invalid:11211\"}}\n";
+    let (code, lines) = checked(&[("F", text)]);
+    assert_eq!((code, lines.len()), (0, 1), "{lines:#?}");
+    let start = "F: pool a has no servers: DNS has named none for nowhere.invalid (";
+    assert!(
+        lines[0].starts_with(start) && lines[0].ends_with("(warning)"),
+        "{}",
+        lines[0]
     );
 }
 

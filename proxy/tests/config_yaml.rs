@@ -12,6 +12,59 @@ fn parse(text: &str) -> Config {
         .config
 }
 
+#[test]
+fn sockets_of_one_machine_have_an_owner_and_a_mode() {
+    let listener = |text: &str| {
+        let text = format!("listeners: [{{route: embedded, {text}}}]\n");
+        config::parse(&text, Path::new("F")).map(|loaded| loaded.config.listeners[0].permissions.clone())
+    };
+    let number = |id| Some(Id::Number(id));
+    let name = |name: &str| Some(Id::Name(name.to_owned()));
+    for (text, mode, user, group) in [
+        ("mode: 660", Some(0o660), None, None),
+        ("mode: \"0777\"", Some(0o777), None, None),
+        ("owner: memcache", None, name("memcache"), None),
+        ("owner: \"11:web\"", None, number(11), name("web")),
+        ("owner: \":20\"", None, None, number(20)),
+    ] {
+        let owner = (user.is_some() || group.is_some()).then_some(Ownership { user, group });
+        let found = listener(&format!("address: unix:/x, {text}")).unwrap();
+        assert_eq!(found, Permissions { mode, owner }, "{text}");
+    }
+    for text in [
+        "address: unix:/x, mode: 66",
+        "address: unix:/x, mode: 668",
+        "address: unix:/x, mode: 1777",
+        "address: unix:/x, mode: rw",
+        "address: unix:/x, owner: \"a:\"",
+        "address: unix:/x, owner: \"a b\"",
+        "address: unix:/x, owner: \"\"",
+        "address: \"127.0.0.1:1\", mode: 660",
+    ] {
+        assert!(listener(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn one_listens_on_addresses_and_on_localhost() {
+    for (address, good) in [
+        ("localhost:0", true),
+        ("LOCALHOST:11211", true),
+        ("0.0.0.0:1", true),
+        ("node1:11211", false),
+    ] {
+        for key in [
+            "listeners: [{route: embedded, address: A}]",
+            "listeners: [{route: embedded, address: \"[::1]:9\"}]\nadmin: A",
+        ] {
+            let text = key.replace('A', &format!("\"{address}\""));
+            assert_eq!(config::parse(&text, Path::new("F")).is_ok(), good, "{text}");
+        }
+    }
+    let taken = "listeners: [{route: embedded, address: \"localhost:5\"}]\nadmin: 127.0.0.1:5\n";
+    assert!(config::parse(taken, Path::new("F")).is_err());
+}
+
 /// The route named `main`, among pools `a` and `b` and a route `r`.
 fn route(text: &str) -> Route {
     let around = "listeners: [{address: 127.0.0.1:0, route: main}]\npools: {a: [h:1], b: [h:2]}\n";
@@ -141,13 +194,16 @@ workers: 4
             Listener {
                 address: "127.0.0.1:11211".into(),
                 route: named("main"),
+                permissions: Permissions::default(),
             },
             Listener {
                 address: "unix:/run/proxima.sock".into(),
                 route: Route::Nearest(pool("cache")),
+                permissions: Permissions::default(),
             },
         ],
         admin: Some("127.0.0.1:9150".into()),
+        admin_hosts: Vec::new(),
         pools: BTreeMap::from([
             ("cache".to_owned(), cache),
             (

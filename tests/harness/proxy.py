@@ -65,9 +65,11 @@ class Program:
         except OSError:
             return False
 
-    def http(self, path, method="GET"):
-        """Status and text of a page of the admin port."""
-        request = urllib.request.Request(f"http://{self.admin}{path}", method=method)
+    def http(self, path, method="GET", headers=None):
+        """Status and text of a page of the admin port. What changes something has the header for that."""
+        if headers is None:
+            headers = {} if method == "GET" else {"X-Proxima": "yes"}
+        request = urllib.request.Request(f"http://{self.admin}{path}", method=method, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()

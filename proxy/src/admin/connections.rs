@@ -1,18 +1,32 @@
-//! Connections of operators, bounded: they take descriptors of the same process as clients do.
+//! Connections of operators, bounded: they take descriptors of the same process as clients do. One that asks nothing, or does
+//! not take its answer, gives way to a new one, so that nobody keeps the others out. Some descriptors are kept for them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    fs::File,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
-use axum::{Router, serve::Listener};
-use hyper::server::conn::http1;
+use axum::Router;
+use hyper::{
+    server::conn::http1,
+    service::{Service, service_fn},
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    time::timeout,
+    task::{AbortHandle, JoinSet},
+    time::{sleep, timeout},
 };
+
+use crate::reactor::is_shortage;
 
 /// At a time: every tool of an operator needs one, for as long as an answer takes.
 const MOST: usize = 64;
@@ -20,33 +34,118 @@ const MOST: usize = 64;
 const HEAD: Duration = Duration::from_secs(10);
 /// Its answer must have been taken after this long; a reload may wait for names.
 const ALL: Duration = Duration::from_secs(60);
+/// What one connection takes: itself, and a file that its answer reads.
+const EACH: usize = 2;
+/// Descriptors that are kept: for two connections at a time.
+const RESERVE: usize = 2 * EACH;
+/// Until it is tried again to accept.
+const AGAIN: Duration = Duration::from_millis(50);
 
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Answers one request on each connection, for ever.
-pub(super) async fn answer(mut listener: TcpListener, router: Router) {
-    let free = Arc::new(Semaphore::new(MOST));
+pub(super) async fn answer(listener: TcpListener, router: Router) {
+    let mut crowd = Crowd::default();
+    let mut reserve = Reserve::default();
+    reserve.fill();
     loop {
-        let (stream, _) = Listener::accept(&mut listener).await;
-        let Ok(permit) = Arc::clone(&free).try_acquire_owned() else {
-            // Best effort: what matters is that it is closed.
-            let _ = stream.try_write(BUSY);
-            continue;
-        };
-        let router = router.clone();
-        tokio::spawn(async move {
-            // A connection that broke is nobody's loss but its own.
-            let _ = timeout(ALL, one(stream, router)).await;
-            drop(permit);
-        });
+        tokio::select! {
+            Some(_) = crowd.tasks.join_next() => {
+                crowd.seats.retain(|seat| !seat.task.is_finished());
+                // At once, or somebody else takes what the connection has left.
+                reserve.fill();
+            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => crowd.seat(stream, &router),
+                Err(error) if is_shortage(&error) => {
+                    if !reserve.spend() && !crowd.make_room() {
+                        sleep(AGAIN).await;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(_) => sleep(AGAIN).await,
+            },
+        }
     }
 }
 
-async fn one(stream: TcpStream, router: Router) -> hyper::Result<()> {
+/// Descriptors that are given back to the system when it has none left for an operator, and taken again after him.
+#[derive(Default)]
+struct Reserve(Vec<File>);
+
+impl Reserve {
+    fn fill(&mut self) {
+        while self.0.len() < RESERVE
+            && let Ok(file) = File::open("/dev/null")
+        {
+            self.0.push(file);
+        }
+    }
+
+    /// Gives back what a connection takes; false: there is nothing left to give.
+    fn spend(&mut self) -> bool {
+        let some = !self.0.is_empty();
+        self.0.truncate(self.0.len().saturating_sub(EACH));
+        some
+    }
+}
+
+/// The connections there are.
+#[derive(Default)]
+struct Crowd {
+    tasks: JoinSet<()>,
+    /// In the order in which they came.
+    seats: Vec<Seat>,
+}
+
+struct Seat {
+    task: AbortHandle,
+    /// Its request has come and is being answered.
+    works: Arc<AtomicBool>,
+}
+
+impl Crowd {
+    fn seat(&mut self, stream: TcpStream, router: &Router) {
+        if self.seats.len() >= MOST && !self.make_room() {
+            // Best effort: what matters is that it is closed.
+            let _ = stream.try_write(BUSY);
+            return;
+        }
+        let works = Arc::new(AtomicBool::new(false));
+        let (router, flag) = (router.clone(), Arc::clone(&works));
+        let task = self.tasks.spawn(async move {
+            // A connection that broke is nobody's loss but its own.
+            let _ = timeout(ALL, one(stream, router, flag)).await;
+        });
+        self.seats.push(Seat { task, works });
+    }
+
+    /// Closes the oldest connection that has asked nothing yet, or has its answer; false: all are being answered.
+    fn make_room(&mut self) -> bool {
+        let waits = |seat: &Seat| !seat.works.load(Relaxed) && !seat.task.is_finished();
+        let Some(oldest) = self.seats.iter().position(waits) else {
+            return false;
+        };
+        self.seats.remove(oldest).task.abort();
+        true
+    }
+}
+
+async fn one(stream: TcpStream, router: Router, works: Arc<AtomicBool>) -> hyper::Result<()> {
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |request| {
+        let (answer, works) = (router.call(request), Arc::clone(&works));
+        works.store(true, Relaxed);
+        async move {
+            let answer = answer.await;
+            works.store(false, Relaxed);
+            answer
+        }
+    });
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), service)
         .await
 }

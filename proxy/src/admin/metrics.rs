@@ -51,7 +51,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     page.gauge("uptime_seconds", "Since the start.", proxy.uptime().as_secs());
     page.gauge("workers", "Worker threads.", proxy.workers());
 
-    let (reloads, failures, _) = proxy.reloads();
+    let (reloads, failures, refused) = proxy.reloads();
     page.family("config", "info", "The running configuration.");
     page.row(
         "config_info",
@@ -64,6 +64,11 @@ fn render(proxy: &Proxy, format: Format) -> String {
         reloads,
     );
     page.counter("config_failures", "Configurations that were refused.", failures);
+    page.gauge(
+        "config_last_reload_successful",
+        "Is what the configuration says now what runs?",
+        u8::from(refused.is_none()),
+    );
 
     questions(proxy, &mut page);
     page.gauge("clients", "Connected clients.", figures.open_clients);
@@ -94,6 +99,14 @@ fn render(proxy: &Proxy, format: Format) -> String {
         "Requests streamed because of their size.",
         figures.clients.uploads,
     );
+    page.family(
+        "descriptor_shortages",
+        "counter",
+        "Times that there was no descriptor for a client, who waits, or for a connection to a server.",
+    );
+    for (what, count) in ["accept", "connect"].into_iter().zip(figures.shortages) {
+        page.row("descriptor_shortages_total", &format!("what=\"{what}\""), count);
+    }
     page.gauge("lanes", "Connections to servers.", figures.open_lanes);
     page.counter(
         "lanes_opened",

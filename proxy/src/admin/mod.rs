@@ -3,10 +3,12 @@
 mod connections;
 mod explain;
 mod format;
+mod guard;
 mod members;
 mod metrics;
 mod page;
 mod process;
+mod query;
 mod ready;
 
 use std::{io, sync::Arc};
@@ -15,6 +17,7 @@ use axum::{
     Router,
     extract::State,
     http::{StatusCode, header},
+    middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -32,7 +35,7 @@ proxima
   /config                        the running configuration
   /members                       every server, its state and distance (JSON)
   /explain?key=K&command=get     where a request would go, and why (&listener=N)
-  POST /reload                   read the configuration again
+  POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
 /// Serves `address`; returns the one that was bound.
@@ -51,6 +54,7 @@ pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
         .route("/members", get(members::members))
         .route("/explain", get(explain::explain))
         .route("/reload", post(reload))
+        .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
         .with_state(proxy);
     tokio::spawn(connections::answer(listener, router));
     Ok(bound)

@@ -1,43 +1,44 @@
 //! `/ready`: may clients be sent here? Not while draining, and not while a pool has nobody left to ask.
 
 use axum::{
-    extract::{Query, State},
+    extract::{RawQuery, State},
     http::StatusCode,
 };
-use serde::Deserialize;
 
-use super::Shared;
+use super::{Shared, query::Query};
+use crate::control::Proxy;
 
-#[derive(Debug, Deserialize)]
-pub(super) struct Asked {
-    /// Only this pool counts.
-    pool: Option<String>,
-    /// At least so many members up. Default 1.
-    up: Option<usize>,
+pub(super) async fn ready(State(proxy): Shared, RawQuery(query): RawQuery) -> (StatusCode, String) {
+    answer(&proxy, query.as_deref()).unwrap_or_else(|error| (StatusCode::BAD_REQUEST, format!("{error}\n")))
 }
 
-pub(super) async fn ready(State(proxy): Shared, Query(asked): Query<Asked>) -> (StatusCode, String) {
+/// `pool`: only this pool counts. `up`: at least so many members up, by default 1.
+fn answer(proxy: &Proxy, query: Option<&str>) -> Result<(StatusCode, String), String> {
+    let query = Query::parse(query, &["pool", "up"])?;
+    let (only, up) = (query.text("pool"), query.number("up")?);
     if proxy.is_draining() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".into());
+        return Ok((StatusCode::SERVICE_UNAVAILABLE, "draining\n".into()));
     }
-    let wanted = asked.up.unwrap_or(1);
     let mut found = false;
     let mut text = String::new();
     let mut ready = true;
     for pool in proxy.pools() {
-        if asked.pool.as_ref().is_some_and(|name| *name != pool.name) {
+        if only.as_ref().is_some_and(|name| *name != pool.name) {
             continue;
         }
         found = true;
-        ready &= pool.up >= wanted.min(pool.members).max(asked.up.unwrap_or(1));
+        ready &= pool.up >= up.unwrap_or(1);
         text.push_str(&format!(
             "pool {}: {} of {} members up\n",
             pool.name, pool.up, pool.members
         ));
     }
-    match asked.pool {
-        Some(name) if !found => (StatusCode::NOT_FOUND, format!("there is no pool `{name}`\n")),
+    Ok(match only {
+        Some(name) if !found => (
+            StatusCode::NOT_FOUND,
+            format!("there is no pool `{}`\n", name.escape_debug()),
+        ),
         _ if ready => (StatusCode::OK, format!("ready\n{text}")),
         _ => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready\n{text}")),
-    }
+    })
 }

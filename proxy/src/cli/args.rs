@@ -141,11 +141,29 @@ impl Run {
 #[derive(Clone, Debug, Default, Args)]
 pub struct Here {
     /// An address of this node, where those of its interfaces do not tell (in a container); may be repeated
-    #[arg(long, value_name = "IP", env = "HOST_IP", value_delimiter = ',')]
-    pub node_address: Vec<IpAddr>,
+    #[arg(long, value_name = "IP", env = "HOST_IP", value_delimiter = ',', value_parser = node_address)]
+    node_address: Vec<Option<IpAddr>>,
     /// This node's zone; servers of the same zone are nearer than others
     #[arg(long, value_name = "ZONE")]
     pub zone: Option<String>,
+}
+
+impl Here {
+    /// The addresses that were given.
+    pub fn node_addresses(&self) -> Vec<IpAddr> {
+        self.node_address.iter().copied().flatten().collect()
+    }
+}
+
+/// An empty one is none: a manifest may set the variable from what is not there.
+fn node_address(text: &str) -> Result<Option<IpAddr>, String> {
+    match text.trim() {
+        "" => Ok(None),
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|_| "expected an IP address".to_owned()),
+    }
 }
 
 /// How to write the log.

@@ -84,6 +84,15 @@ pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
     }
 }
 
+/// Do these arguments ask for a log in JSON, good or bad as they are otherwise?
+pub fn logs_json(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let separate = arguments
+        .windows(2)
+        .any(|pair| pair[0] == "--log-format" && pair[1] == "json");
+    separate || arguments.iter().any(|argument| argument == "--log-format=json")
+}
+
 fn of(command: Command) -> Task {
     Task::Say(match command {
         Command::Run(run) => return Task::Run(run),
@@ -114,22 +123,22 @@ fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
 fn check(file: &Path) -> Answer {
     match config::load(file) {
         Ok(loaded) => {
-            let unresolved = match control::unresolved(&loaded.config) {
-                Ok(unresolved) => unresolved,
-                Err(error) => return Answer::bad(1, error),
-            };
-            let unresolved = unresolved.into_iter().map(|(pool, name, why)| {
-                let file = file.display();
-                format!(
-                    "{file}: pool {pool}: `{name}` does not resolve here ({why}); its server is ejected until it does"
-                )
-            });
-            Answer {
-                out: format!("{}: good, version {}\n", file.display(), loaded.version_hash),
-                err: (loaded.warnings.into_iter().chain(unresolved))
-                    .map(|warning| format!("{warning} (warning)\n"))
-                    .collect(),
-                code: 0,
+            let place = file.display();
+            match control::check(&loaded) {
+                Ok(warnings) => {
+                    let warnings = warnings.into_iter().map(|warning| format!("{place}: {warning}"));
+                    Answer {
+                        out: format!("{place}: good, version {}\n", loaded.version_hash),
+                        err: (loaded.warnings.into_iter().chain(warnings))
+                            .map(|warning| format!("{warning} (warning)\n"))
+                            .collect(),
+                        code: 0,
+                    }
+                }
+                Err(refused) => {
+                    let refused = refused.iter().map(|why| format!("{place}: {why}\n"));
+                    Answer::bad(1, refused.collect::<String>())
+                }
             }
         }
         Err(error) => Answer::bad(1, error.to_string()),

@@ -4,9 +4,20 @@
     reason = "waits for an address, or looks whether a socket file is alive, before it is served"
 )]
 
-use std::{io, net::SocketAddr, os::unix::net::UnixStream, path::Path, thread, time::Duration};
+use std::{
+    fs, io,
+    net::SocketAddr,
+    os::unix::fs::{FileTypeExt, PermissionsExt, chown},
+    thread,
+    time::Duration,
+};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::config::{
+    listen_socket,
+    schema::{Id, Permissions},
+};
 
 /// The kernel shortens it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;
@@ -18,21 +29,21 @@ pub struct Bound {
     pub sockets: Vec<Socket>,
 }
 
-/// Binds `address` (`host:port`, `[v6]:port`, `unix:/path`) for so many workers.
+/// Binds `address` (`IP:port`, `[v6]:port`, `localhost:port`, `unix:/path`) for so many workers.
 ///
 /// `SO_REUSEPORT` would let a second instance bind in silence and take half of the clients, so the first bind is
 /// made without it: that one the kernel refuses.
 ///
 /// # Errors
 /// The address is none, or is in use.
-pub fn bind(address: &str, workers: usize) -> io::Result<Bound> {
+pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Result<Bound> {
     if let Some(path) = address.strip_prefix("unix:") {
-        return bind_unix(path, workers);
+        return bind_unix(path, permissions, workers);
     }
-    let wanted: SocketAddr = address.parse().map_err(|_| {
+    let wanted = listen_socket(address).ok_or_else(|| {
         io::Error::new(
             io::ErrorKind::InvalidInput,
-            "expected ADDRESS:PORT, [ADDRESS]:PORT or unix:/PATH",
+            "expected IP:PORT, [IP]:PORT, localhost:PORT or unix:/PATH",
         )
     })?;
     let guard = guard(wanted)?;
@@ -91,16 +102,14 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn bind_unix(path: &str, workers: usize) -> io::Result<Bound> {
-    if Path::new(path).exists() {
-        if UnixStream::connect(path).is_ok() {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        // Left behind by one that was killed.
-        std::fs::remove_file(path)?;
-    }
+fn bind_unix(path: &str, permissions: &Permissions, workers: usize) -> io::Result<Bound> {
+    clear(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
+    // Before anybody can connect.
+    permit(path, permissions).inspect_err(|_| {
+        let _ = fs::remove_file(path);
+    })?;
     socket.listen(BACKLOG)?;
     // Unix sockets cannot share a path: all workers accept from the same one.
     let sockets = (0..workers)
@@ -112,9 +121,74 @@ fn bind_unix(path: &str, workers: usize) -> io::Result<Bound> {
     })
 }
 
+/// Removes a socket that one who was killed has left behind; nothing else is ever removed.
+fn clear(path: &str) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "what is there is no socket, and is not replaced; choose another path",
+            ));
+        }
+        Ok(_) => {}
+    }
+    // One whose queue is full is alive, too: it must not be waited for.
+    let visitor = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
+    match visitor.connect(&SockAddr::unix(path)?) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        _ => Err(io::ErrorKind::AddrInUse.into()),
+    }
+}
+
+/// Gives a Unix socket its owner and mode.
+///
+/// # Errors
+/// There is no such user or group, or it may not be given to them.
+pub fn permit(path: &str, permissions: &Permissions) -> io::Result<()> {
+    if let Some(owner) = &permissions.owner {
+        let user = owner
+            .user
+            .as_ref()
+            .map(|user| number(user, "/etc/passwd", "user"));
+        let group = owner
+            .group
+            .as_ref()
+            .map(|group| number(group, "/etc/group", "group"));
+        chown(path, user.transpose()?, group.transpose()?)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot give it its owner: {error}")))?;
+    }
+    match permissions.mode {
+        Some(mode) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
+        None => Ok(()),
+    }
+}
+
+/// The number of a user or group: `NAME:…:NUMBER:…` in this file.
+fn number(id: &Id, file: &str, what: &str) -> io::Result<u32> {
+    let name = match id {
+        Id::Number(number) => return Ok(*number),
+        Id::Name(name) => name,
+    };
+    let lines = fs::read_to_string(file)?;
+    let found = lines.lines().find_map(|line| {
+        let mut columns = line.split(':');
+        let is_it = columns.next() == Some(name);
+        columns.nth(1)?.parse().ok().filter(|_| is_it)
+    });
+    let nobody = || io::Error::new(io::ErrorKind::NotFound, format!("{file} has no {what} `{name}`"));
+    found.ok_or_else(nobody)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bind;
+    use super::{Permissions, io};
+
+    fn bind(address: &str, workers: usize) -> io::Result<super::Bound> {
+        super::bind(address, &Permissions::default(), workers)
+    }
 
     #[test]
     fn a_second_instance_is_refused() {
@@ -132,5 +206,19 @@ mod tests {
         assert!(bind(&address, 1).is_err());
         drop(first);
         assert!(bind(&address, 1).is_ok());
+    }
+
+    #[test]
+    fn files_that_are_no_sockets_are_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "precious").unwrap();
+        std::fs::create_dir(path("folder")).unwrap();
+        std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
+        for name in ["file", "folder", "link"] {
+            let error = bind(&format!("unix:{}", path(name).display()), 1).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{name}");
+        }
+        assert_eq!(std::fs::read_to_string(path("link")).unwrap(), "precious");
     }
 }

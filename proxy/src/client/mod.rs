@@ -16,7 +16,7 @@ mod upload;
 use std::rc::Rc;
 
 pub use self::{
-    listen::{Bound, bind},
+    listen::{Bound, bind, permit},
     register::Register,
     session::WHOLE,
     slots::{Slot, Slots},

@@ -21,6 +21,8 @@ use crate::near::embedded::{Connection, Connections};
 #[derive(Debug)]
 pub struct Register {
     parts: Vec<Part>,
+    /// Clients for which there are descriptors.
+    room: AtomicU64,
     /// Where clients are accepted, by listener number; none: removed.
     listening: Mutex<Vec<Option<Arc<str>>>>,
     pub(super) tally: Tally,
@@ -53,9 +55,20 @@ impl Register {
     pub fn new(workers: usize) -> Self {
         Self {
             parts: (0..workers).map(|_| Part::default()).collect(),
+            room: AtomicU64::new(u64::MAX),
             listening: Mutex::default(),
             tally: Tally::new(workers),
         }
+    }
+
+    /// There are descriptors for so many clients.
+    pub fn set_room(&self, clients: u64) {
+        self.room.store(clients, Relaxed);
+    }
+
+    /// Are there descriptors for one more client?
+    pub fn has_room(&self) -> bool {
+        self.current() < self.room.load(Relaxed)
     }
 
     /// The addresses where clients are accepted, by listener number.

@@ -70,13 +70,20 @@ pub struct ConfigError {
     pub file: PathBuf,
     /// What is wrong; at least one.
     pub complaints: Vec<Complaint>,
+    /// What is wrong with other files that it names.
+    pub others: Vec<ConfigError>,
 }
 
 impl ConfigError {
     pub(crate) fn one(file: impl Into<PathBuf>, complaint: Complaint) -> Self {
+        Self::all(file, vec![complaint])
+    }
+
+    pub(crate) fn all(file: impl Into<PathBuf>, complaints: Vec<Complaint>) -> Self {
         Self {
             file: file.into(),
-            complaints: vec![complaint],
+            complaints,
+            others: Vec::new(),
         }
     }
 }
@@ -87,6 +94,9 @@ impl fmt::Display for ConfigError {
             let newline = if i == 0 { "" } else { "\n" };
             let blank = if complaint.at.is_some() { "" } else { " " };
             write!(f, "{newline}{}:{blank}{complaint}", self.file.display())?;
+        }
+        for other in &self.others {
+            write!(f, "\n{other}")?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
-    Complaint, ConfigError, check, file,
+    Complaint, ConfigError, check, file, foreign,
     reading::{Kind, Reading},
     schema::{Config, Source},
     servers, yaml,
@@ -36,14 +36,27 @@ pub struct Loaded {
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let text = file::read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
     let loaded = parse(&text, path)?;
+    let mut refused: Vec<ConfigError> = Vec::new();
     for pool in loaded.config.pools.values() {
         if let Source::File(file) = &pool.source {
-            let servers = servers::load(file)?;
             let unusable = |problem| ConfigError::one(file, Complaint::whole(problem));
-            check::shared_out(&pool.hash, &servers).map_err(unusable)?;
+            let usable = |servers: Vec<_>| check::shared_out(&pool.hash, &servers).map_err(unusable);
+            // Two pools may have the same file.
+            if let Err(mistake) = servers::load(file).and_then(usable)
+                && !refused.contains(&mistake)
+            {
+                refused.push(mistake);
+            }
         }
     }
-    Ok(loaded)
+    let mut refused = refused.into_iter();
+    match refused.next() {
+        None => Ok(loaded),
+        Some(first) => Err(ConfigError {
+            others: refused.collect(),
+            ..first
+        }),
+    }
 }
 
 /// What runs when nothing is configured: the store inside this process.
@@ -64,13 +77,25 @@ pub fn built_in() -> Result<Loaded, ConfigError> {
 /// The configuration is refused.
 pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
     let mut cx = Reading::default();
-    let mut config = yaml::parse(text, &mut cx).map_err(|complaint| ConfigError::one(path, complaint))?;
+    let read = yaml::parse(text, &mut cx);
+    let mut mistakes = std::mem::take(&mut cx.mistakes);
+    let mut config = match read {
+        Ok(config) if mistakes.is_empty() => config,
+        read => {
+            if let Some(complaint) = foreign::recognized(text) {
+                return Err(ConfigError::one(path, complaint));
+            }
+            mistakes.extend(read.err());
+            mistakes.extend(check::unknown_names(&cx.index));
+            mistakes.sort_by_key(|complaint| complaint.at);
+            // What is missing at a place follows most often from the mistake there.
+            mistakes.dedup_by(|next, one| next.at.is_some() && next.at == one.at);
+            return Err(ConfigError::all(path, mistakes));
+        }
+    };
     let complaints = check::check(&config, &cx.index);
     if !complaints.is_empty() {
-        return Err(ConfigError {
-            file: path.to_owned(),
-            complaints,
-        });
+        return Err(ConfigError::all(path, complaints));
     }
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);

@@ -13,6 +13,8 @@ pub(super) struct Reading {
     path: Vec<String>,
     pub(super) index: Index,
     pub(super) warnings: Vec<Complaint>,
+    /// Mistakes beside the one with which the reading ends: whoever reads several things reads them all.
+    pub(super) mistakes: Vec<Complaint>,
 }
 
 /// Where the text says what the checks need to know.
@@ -26,6 +28,8 @@ pub(super) struct Index {
     pub(super) listeners: Vec<Site>,
     /// Where the admin port's address stands.
     pub(super) admin: Option<Site>,
+    /// The names of pools and routes, whether what stands behind them is good or not; none: where they are named is no map.
+    pub(super) names: Option<Vec<String>>,
     /// Names that must exist.
     pub(super) mentions: Vec<Mention>,
     /// Lists that must be as long as there are children.
@@ -109,6 +113,26 @@ impl Reading {
     /// A complaint that `node` is not what was expected.
     pub(super) fn expected(&self, node: &Node, what: &str) -> Complaint {
         self.refuse(node.at, format!("expected {what}, found {}", node.describe()))
+    }
+
+    /// All of several things, or the first mistake among them; the others are kept, to be told with it.
+    pub(super) fn all<T>(&mut self, read: Vec<Result<T, Complaint>>) -> Result<Vec<T>, Complaint> {
+        let mut values = Vec::with_capacity(read.len());
+        let mut mistakes = Vec::new();
+        for result in read {
+            match result {
+                Ok(value) => values.push(value),
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
+        let mut mistakes = mistakes.into_iter();
+        match mistakes.next() {
+            None => Ok(values),
+            Some(first) => {
+                self.mistakes.extend(mistakes);
+                Err(first)
+            }
+        }
     }
 
     /// Something worth saying that is no reason to refuse.

@@ -54,12 +54,12 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Opens a map, or a short form where there is one; refuses unknown keys.
+    /// Opens a map, or a short form where there is one; unknown keys are noted as mistakes.
     pub(super) fn open(
         node: &'a Node,
         known: &[&'static str],
         short: Option<&'static str>,
-        cx: &Reading,
+        cx: &mut Reading,
     ) -> Result<Self, Complaint> {
         let Value::Map(entries) = &node.value else {
             return match short {
@@ -71,23 +71,24 @@ impl<'a> Fields<'a> {
                 _ => Err(cx.expected(node, &format!("a map with the keys {}", known.join(", ")))),
             };
         };
-        match entries
+        let strangers = entries
             .iter()
-            .find(|(name, _)| !known.contains(&name.text.as_str()))
-        {
-            Some((name, _)) => Err(Complaint {
+            .filter(|(name, _)| !known.contains(&name.text.as_str()));
+        for (name, _) in strangers {
+            let mistake = Complaint {
                 remedy: suggest::remedy(&name.text, known.iter().copied()),
                 ..cx.refuse(
                     name.at,
                     format!("unknown key `{}`", super::document::shortened(&name.text)),
                 )
-            }),
-            None => Ok(Self {
-                at: node.at,
-                entries,
-                short: None,
-            }),
+            };
+            cx.mistakes.push(mistake);
         }
+        Ok(Self {
+            at: node.at,
+            entries,
+            short: None,
+        })
     }
 
     /// Reads one key; `absent` holds without it.
@@ -149,13 +150,21 @@ macro_rules! section {
             ) -> Result<Self, $crate::config::Complaint> {
                 let short = $crate::config::section::section!(@short $($short)?);
                 let fields = $crate::config::section::Fields::open(node, &[$(stringify!($key)),+], short, cx)?;
-                Ok(Self { $(
-                    $key: fields.take::<$form>(
+                // All keys are read, whatever is wrong with one of them.
+                $(
+                    let $key = fields.take::<$form>(
                         stringify!($key),
                         $crate::config::section::section!(@absent $form $(, $default)?),
                         cx,
-                    )?,
-                )+ })
+                    );
+                )+
+                match ($($key,)+) {
+                    ($(Ok($key),)+) => Ok(Self { $($key,)+ }),
+                    ($($key,)+) => {
+                        let mistakes = [$($key.err(),)+].into_iter().flatten().map(Err::<Self, _>).collect();
+                        cx.all(mistakes).and_then(|mut read| read.pop().ok_or_else(|| cx.refuse(node.at, "refused")))
+                    }
+                }
             }
 
             fn absent() -> Option<Self> {

@@ -18,16 +18,17 @@ pub(super) const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and a
 /// file is more likely half written than meant).
 pub fn load(path: &Path) -> Result<Vec<Server>, ConfigError> {
     read(path)
+        .map_err(|complaint| vec![complaint])
         .and_then(|text| parse(&text))
-        .map_err(|complaint| ConfigError::one(path, complaint))
+        .map_err(|complaints| ConfigError::all(path, complaints))
 }
 
 /// Reads a file's text.
 ///
 /// # Errors
 /// As for [`load`].
-pub fn parse(text: &str) -> Result<Vec<Server>, Complaint> {
-    let mut servers = Vec::new();
+pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
+    let (mut servers, mut mistakes) = (Vec::new(), Vec::new());
     for (i, line) in text.lines().enumerate() {
         let content = line.split_once('#').map_or(line, |(before, _)| before);
         if content.trim().is_empty() {
@@ -38,19 +39,25 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Complaint> {
             line: i as u32 + 1,
             column,
         };
-        servers.push((
-            at,
-            server(content).map_err(|problem| Complaint::at(at, problem).with_remedy(LINE_REMEDY))?,
-        ));
-        if servers.len() > LIMIT {
-            return Err(Complaint::at(at, format!("more than {LIMIT} servers")));
+        match server(content) {
+            Ok(server) => servers.push((at, server)),
+            Err(problem) => mistakes.push(Complaint::at(at, problem).with_remedy(LINE_REMEDY)),
+        }
+        if servers.len() + mistakes.len() > LIMIT {
+            return Err(vec![Complaint::at(at, format!("more than {LIMIT} servers"))]);
         }
     }
     if let Some((at, problem)) = repeated(&servers) {
-        return Err(Complaint::at(at, problem).with_remedy("give each a name of its own"));
+        mistakes.push(Complaint::at(at, problem).with_remedy("give each a name of its own"));
+    }
+    if !mistakes.is_empty() {
+        mistakes.sort_by_key(|mistake| mistake.at);
+        return Err(mistakes);
     }
     if servers.is_empty() {
-        return Err(Complaint::whole("names no server").with_remedy("write at least one `address`"));
+        return Err(vec![
+            Complaint::whole("names no server").with_remedy("write at least one `address`"),
+        ]);
     }
     Ok(servers.into_iter().map(|(_, server)| server).collect())
 }
@@ -149,7 +156,7 @@ mod tests {
             ("# nothing\n", "names no server"),
         ];
         for (text, message) in bad {
-            let complaint = parse(text).unwrap_err().to_string();
+            let complaint = parse(text).unwrap_err()[0].to_string();
             assert!(complaint.starts_with(message), "{text:?}: {complaint}");
         }
     }

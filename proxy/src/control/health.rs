@@ -48,9 +48,16 @@ impl Proxy {
     pub(super) async fn look_after(self: Arc<Self>, mut news: UnboundedReceiver<News>) {
         let mut seed = u64::from(std::process::id());
         while let Some(news) = news.recv().await {
-            let News::Ejected(member, reason) = news else {
-                self.hear(news);
-                continue;
+            let (member, reason) = match news {
+                News::Ejected(member, reason) => (member, reason),
+                News::Short(why) => {
+                    self.tell_shortage(&why);
+                    continue;
+                }
+                news => {
+                    self.hear(news);
+                    continue;
+                }
             };
             tracing::warn!(pool = %member.pool, member = %member.name, address = %member.address, %reason, "ejected");
             {

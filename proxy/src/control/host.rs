@@ -15,24 +15,19 @@ pub(super) fn id() -> u64 {
     xxhash_rust::xxh3::xxh3_64(id.trim().as_bytes())
 }
 
-/// Clients and lanes need a descriptor each.
-pub(super) fn raise_file_limit(clients: usize, workers: usize, members: usize) {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    // Without a limit for clients there is none to keep to: as many files as there may be.
-    let unlimited = clients >= 1 << 20;
-    let clients = clients.min(1 << 20);
-    let needed = (clients + workers * (members * (1 + crate::client::BULK_LANES) + 16) + 256) as u64;
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return;
-    }
-    limit.current = Some(limit.maximum.map_or(needed, |maximum| maximum.min(needed)));
-    let allowed = limit.current.unwrap_or(needed);
-    if setrlimit(Resource::Nofile, limit).is_err() || (allowed < needed && !unlimited) {
-        tracing::warn!(
-            needed,
-            allowed,
-            "fewer open files are allowed than clients and servers may need: raise `ulimit -n` or lower limits.clients"
-        );
-    }
+/// What this host is called: its name, and that name in the domains of its resolver. Read anew: they may change.
+pub(super) fn names() -> Vec<String> {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let name = read("/proc/sys/kernel/hostname").trim().to_owned();
+    let resolver = read("/etc/resolv.conf");
+    let domains = resolver.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        matches!(words.next(), Some("search" | "domain")).then_some(words)
+    });
+    let mut names: Vec<String> = domains
+        .flatten()
+        .map(|domain| format!("{name}.{}", domain.trim_end_matches('.')))
+        .collect();
+    names.push(name);
+    names
 }

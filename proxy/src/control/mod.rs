@@ -14,6 +14,7 @@
 )]
 
 mod copies;
+mod descriptors;
 mod dns;
 mod front;
 mod health;
@@ -35,6 +36,7 @@ use std::{
 pub use self::{copies::CopyFigures, health::Ejection};
 use self::{
     copies::{Copies, absent::Absent},
+    descriptors::Descriptors,
     dns::Names,
     front::Lists,
     health::Ejections,
@@ -43,7 +45,7 @@ use self::{
 pub use self::{
     dns::{Asked, Failure},
     front::{Embedded, Front, Mcrouter, Yaml},
-    offline::{explain, unresolved},
+    offline::{check, explain},
     run::{Options, StartError, run},
 };
 use crate::{
@@ -96,6 +98,7 @@ struct State {
     members: Vec<Arc<Member>>,
     copies: Copies,
     ejections: Ejections,
+    descriptors: Descriptors,
     changed: SystemTime,
     reloads: u64,
     failures: u64,
@@ -229,6 +232,13 @@ impl Proxy {
         self.state().changed
     }
 
+    /// Is this a name of this machine, or one that the configuration gives the admin port?
+    pub fn is_called(&self, name: &str) -> bool {
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let is = |other: &String| other.eq_ignore_ascii_case(name);
+        self.state().loaded.config.admin_hosts.iter().any(is) || host::names().iter().any(is)
+    }
+
     pub fn is_draining(&self) -> bool {
         self.state().draining
     }
@@ -240,7 +250,9 @@ impl Proxy {
     pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, String> {
         let state = &mut *self.state();
         let views = state.copies.views(&state.members);
-        route::explain(&state.tree, &views, listener, request, &mut state.random)
+        let mut text = route::explain(&state.tree, &views, listener, request, &mut state.random)?;
+        text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
+        Ok(text)
     }
 
     /// How many members of each pool may be asked. A pool that waits for DNS to name its first has none.

@@ -1,6 +1,6 @@
 //! What a configuration would do, without a running proxy.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 
 use super::{
     dns::{self, Names, Questions},
@@ -28,21 +28,78 @@ fn ask(config: &Config) -> Result<(Arc<Names>, Lists), String> {
     Ok((names, servers))
 }
 
-/// The names of servers that do not resolve here: pool, name, and why.
+/// What `run` would say of a configuration that was read without a mistake, but for addresses that are in use: warnings.
 ///
 /// # Errors
-/// A list of servers cannot be read.
-pub fn unresolved(config: &Config) -> Result<Vec<(String, String, String)>, String> {
-    let (names, servers) = ask(config)?;
+/// Why it would not start, each in words.
+pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<String>> {
+    let config = &loaded.config;
+    let (names, servers) = ask(config).map_err(|error| vec![error])?;
     let known = names.addresses(&Questions::of(config, &servers));
-    let mut found = Vec::new();
+    let mut refused: Vec<String> = config.state.as_deref().and_then(unwritable).into_iter().collect();
+    let mut registry = Registry::new(Here::new(&[], None));
+    registry.set_hosts(known.clone());
+    let version = &loaded.version_hash;
+    let build = Build::new(
+        config,
+        &servers,
+        &mut registry,
+        &Memcache::PLAIN,
+        version,
+        host::id(),
+    );
+    let listeners: Vec<String> = config
+        .listeners
+        .iter()
+        .map(|listener| listener.address.clone())
+        .collect();
+    if let Err(error) = build.and_then(|mut build| build.tree(&mut registry, &listeners)) {
+        refused.push(ReloadError::from(error).to_string());
+    }
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let mut warnings = Vec::new();
     for (pool, hosts) in dns::hosts(config, &servers) {
         for host in hosts.into_iter().filter(|host| !known.contains_key(host)) {
-            let why = names.why_not(&host).to_string();
-            found.push((pool.clone(), host, why));
+            let why = names.why_not(&host);
+            warnings.push(format!(
+                "pool {pool}: `{host}` does not resolve here ({why}); its server is ejected until it does"
+            ));
         }
     }
-    Ok(found)
+    let waiting = names.explain(config, &servers);
+    warnings.extend(
+        waiting
+            .lines()
+            .map(|line| format!("{line}; its requests get errors until it does")),
+    );
+    Ok(warnings)
+}
+
+/// Why the state file could not be written here; none: it can. Nothing of it is changed.
+fn unwritable(path: &Path) -> Option<String> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let trial = folder.join(format!(".proxima-check.{}", std::process::id()));
+    let readable = match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map(drop),
+    };
+    let writable = || {
+        File::options()
+            .write(true)
+            .create_new(true)
+            .open(&trial)
+            .and_then(|_| std::fs::remove_file(&trial))
+    };
+    let error = readable.and_then(|()| writable()).err()?;
+    Some(format!(
+        "state: {} cannot be written here: {error}; name a file in a folder that exists and that the proxy may write to",
+        path.display()
+    ))
 }
 
 /// Where a request for `key` would go, for each listener, with every server taken to be up that has an address.
@@ -88,6 +145,7 @@ pub fn explain(
             &mut Random(0),
         )?);
     }
+    text.push_str(&names.explain(config, &servers));
     for warning in built.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }

@@ -12,12 +12,12 @@ use socket2::Socket;
 use super::{
     Proxy, State,
     copies::absent::Absent,
+    descriptors::Need,
     dns::{Failure, Questions},
     front::{self, Lists},
-    host,
 };
 use crate::{
-    client::bind,
+    client::{bind, permit},
     config::{
         ConfigError, Loaded,
         schema::{Config, Source},
@@ -129,16 +129,21 @@ pub(super) fn make(
         let wanted = config
             .listeners
             .iter()
-            .any(|listener| listener.address == *address);
+            .find(|listener| listener.address == *address);
         let open = bound.get(number).is_some_and(Option::is_some);
-        if wanted && !open {
-            let new = bind(address, workers).map_err(|source| ReloadError::Bind {
-                address: address.clone(),
-                source,
-            })?;
-            opened.push((number as u16, new.address, new.sockets));
-        } else if open && !wanted {
-            closed.push(number as u16);
+        let refused = |source| ReloadError::Bind {
+            address: address.clone(),
+            source,
+        };
+        match (wanted, address.strip_prefix("unix:")) {
+            (Some(listener), _) if !open => {
+                let new = bind(address, &listener.permissions, workers).map_err(refused)?;
+                opened.push((number as u16, new.address, new.sockets));
+            }
+            (Some(listener), Some(path)) => permit(path, &listener.permissions).map_err(refused)?,
+            (Some(_), None) => {}
+            (None, _) if open => closed.push(number as u16),
+            (None, _) => {}
         }
     }
     Ok(Made {
@@ -206,7 +211,9 @@ impl Proxy {
         }
         match &result {
             Ok(changed) => {
-                state.refused = None;
+                if state.refused.take().is_some() {
+                    tracing::info!(version = %state.tree.version, "the configuration is good again");
+                }
                 state.reloads += u64::from(*changed);
             }
             Err(error) => {
@@ -344,13 +351,12 @@ impl Proxy {
         }
         let Some(own) = made.trees.pop() else { return };
         let members = own.members();
-        if members.len() > state.members.len() {
-            host::raise_file_limit(
-                made.loaded.config.limits.clients,
-                self.workers.len(),
-                members.len(),
-            );
-        }
+        let room = state.descriptors.provide(Need {
+            clients: made.loaded.config.limits.clients,
+            workers: self.workers.len(),
+            members: members.len(),
+        });
+        self.register.set_room(room);
         self.dismiss_copies(state, &members);
         let before = std::mem::replace(&mut state.members, members);
         state.loaded = made.loaded;

@@ -16,6 +16,7 @@ use tokio::{
 use super::{
     Front, Proxy, State,
     copies::{Copies, absent::Absent},
+    descriptors::Descriptors,
     dns::{Names, Questions},
     health::Ejections,
     host,
@@ -160,6 +161,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         members: Vec::new(),
         copies,
         ejections: Ejections::default(),
+        descriptors: Descriptors::default(),
         changed: SystemTime::now(),
         reloads: 0,
         failures: 0,
@@ -246,6 +248,8 @@ struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
+    /// Without a meaning here, and deadly unless they are taken: other programs reopen their logs with them.
+    unused: [Signal; 2],
 }
 
 impl Signals {
@@ -254,6 +258,10 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            unused: [
+                signal(SignalKind::user_defined1())?,
+                signal(SignalKind::user_defined2())?,
+            ],
         })
     }
 }
@@ -264,6 +272,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
         mut hangup,
         mut terminate,
         mut interrupt,
+        unused: [mut first, mut second],
     } = signals;
     tokio::spawn(beat(Arc::clone(proxy)));
     let mut look = interval(LOOK);
@@ -291,6 +300,8 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
                 tracing::info!("SIGHUP: reading the configuration again");
                 reload(proxy).await;
             }
+            _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
+            _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
             _ = terminate.recv() => return drain(proxy, &mut interrupt).await,
             _ = interrupt.recv() => {
                 tracing::info!("SIGINT: stopping");

@@ -1,17 +1,20 @@
 //! Asks an ejected member whether it is well, on a connection of its own: as a lane would, from the transform and the login
 //! to a question that changes nothing.
 
-use std::io;
+use std::{io, time::Duration};
 
 use proxima_wire::message::Parsed;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, UnixStream},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use super::Member;
-use crate::dialect::{Conversation, Login, Message, Side, Transform};
+use crate::{
+    dialect::{Conversation, Login, Message, Side, Transform},
+    reactor::is_shortage,
+};
 
 /// Answers within the member's time-outs?
 ///
@@ -21,16 +24,28 @@ pub async fn probe(member: &Member) -> io::Result<()> {
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
     let socket = member.socket.as_ref().ok_or(io::ErrorKind::AddrNotAvailable)?;
     if let Some(address) = socket.as_socket() {
-        let stream = timeout(member.connect_timeout, TcpStream::connect(address))
-            .await
-            .map_err(late)??;
+        let stream = connect(member, || TcpStream::connect(address)).await?;
         return timeout(member.timeout, ask(stream, member)).await.map_err(late)?;
     }
     let path = socket.as_pathname().ok_or(io::ErrorKind::InvalidInput)?;
-    let stream = timeout(member.connect_timeout, UnixStream::connect(path))
-        .await
-        .map_err(late)??;
+    let stream = connect(member, || UnixStream::connect(path)).await?;
     timeout(member.timeout, ask(stream, member)).await.map_err(late)?
+}
+
+/// Connects within the member's time-out. Where there is no descriptor for that, it is tried again and again: whether the member
+/// is well is as unknown as before.
+pub(super) async fn connect<S, F>(member: &Member, open: impl Fn() -> F) -> io::Result<S>
+where
+    F: Future<Output = io::Result<S>>,
+{
+    const AGAIN: Duration = Duration::from_millis(100);
+    loop {
+        match timeout(member.connect_timeout, open()).await {
+            Ok(Err(error)) if is_shortage(&error) => sleep(AGAIN).await,
+            Ok(result) => return result,
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
 }
 
 /// A plain conversation through whatever transform the dialect asks for.

@@ -19,7 +19,7 @@ use std::{fmt, io, net::SocketAddr, ops::Range, str::FromStr, time::Duration};
 
 use socket2::{SockAddr, Socket};
 
-pub use self::{buffer::Buffer, epoll::Epoll, prefetch::prefetch, uring::Uring};
+pub use self::{buffer::Buffer, epoll::Epoll, prefetch::prefetch, socket::is_shortage, uring::Uring};
 
 /// A connection or listener of one reactor. Stale handles are harmless: the generation tells them from their successors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum Event {
     Data { tag: u64, buffer: Buffer },
     /// The peer will send no more.
     Eof { tag: u64 },
-    /// The connection is broken, or was never made.
+    /// The connection is broken, or was never made. Of a listener: it cannot accept now, and is paused.
     Failed { tag: u64, error: io::Error },
     /// All that `send` was given, and could not be sent at once, has been sent.
     Sent { tag: u64 },
@@ -84,9 +84,9 @@ pub trait Reactor: Sized {
     }
     /// Bytes that the kernel has taken and the peer has not acknowledged. A system call.
     fn unacknowledged(&self, conn: Conn) -> usize;
-    /// Stops receiving. Data that is already on its way may still be delivered.
+    /// Stops receiving; of a listener: stops accepting. What is already on its way may still be delivered.
     fn pause(&mut self, conn: Conn);
-    /// Receives again.
+    /// Receives or accepts again.
     fn resume(&mut self, conn: Conn);
     /// Closes; what was sent is still delivered by the kernel. A listener's accept queue is answered first, by `Accepted`.
     fn close(&mut self, conn: Conn);

@@ -9,8 +9,9 @@ use proxima_wire::message::Outcome;
 
 use super::Phase;
 use crate::{
-    engine::{Engine, News, Peer},
+    engine::{Engine, News, Peer, Shortage},
     members::{Failure, MemberId},
+    reactor::is_shortage,
 };
 
 /// Idle bulk lanes kept for the next large message.
@@ -19,6 +20,12 @@ const IDLE_BULK: usize = 1;
 impl Engine {
     /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
     pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, text: &str) {
+        self.blame(index, failure, text);
+        self.end_lane(index, outcome, text);
+    }
+
+    /// This lane's member has failed.
+    fn blame(&mut self, index: u32, failure: Failure, text: &str) {
         let Some(lane) = self.lanes.get(index as usize) else {
             return;
         };
@@ -30,7 +37,6 @@ impl Engine {
                 .news
                 .push(News::Ejected(member.clone(), text.to_owned()));
         }
-        self.end_lane(index, outcome, text);
     }
 
     /// The lane is of no more use, through no fault of its server. Who waits on it has left: no copy is said to have missed
@@ -95,6 +101,12 @@ impl Engine {
         else {
             return;
         };
+        if let Some(error) = error
+            && matches!(lane.phase, Phase::Connecting)
+            && is_shortage(error)
+        {
+            return self.lane_unmade(index, &reason(error));
+        }
         let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
         if idle {
             // Servers close idle connections; the next request opens a new one.
@@ -110,7 +122,21 @@ impl Engine {
         } else {
             Failure::Connection
         };
-        self.fail_lane(index, failure, Outcome::ConnectError, &text);
+        // As the errors that follow do.
+        let named = format!("{}: {text}", lane.member.address);
+        self.blame(index, failure, &text);
+        self.end_lane(index, Outcome::ConnectError, &named);
+    }
+
+    /// There was no descriptor for the connection. Nothing was sent, and the server is not to blame: it is neither ejected, nor
+    /// has a copy missed anything, as its change is refused.
+    fn lane_unmade(&mut self, index: u32, why: &str) {
+        let Some(lane) = self.lanes.get(index as usize) else {
+            return;
+        };
+        let text = format!("cannot connect to {}: {why} in this proxy", lane.member.address);
+        self.fall_short(Shortage::Connect, &text);
+        self.end_lane(index, Outcome::Overloaded, &text);
     }
 
     /// Ends the lanes on which this copy may still be given a change: what it owes must not be paid before that is known.
@@ -212,7 +238,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// The words for a connection error that operators know.
-fn reason(error: &Error) -> String {
+pub fn reason(error: &Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
         Some((words, _)) => words.to_owned(),

@@ -17,6 +17,7 @@ mod pace;
 mod receive;
 
 pub use self::{
+    fail::reason,
     hold::Hold,
     lane::{Download, Lane, Lanes, Phase, Waiter},
     late::Uptake,

@@ -1,31 +1,63 @@
 //! New clients.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use proxima_wire::message::Outcome;
 use socket2::Socket;
 
 use super::{Order, Worker, tag};
 use crate::{
-    engine::Peer,
+    engine::{Peer, Shortage},
     near::embedded::Connections,
     reactor::{Expect, Reactor},
+    upstream::reason,
 };
 
 impl<R: Reactor> Worker<R> {
     /// A client has come. On a Unix socket all workers accept, and the first to wake would take them all: it goes to the one
     /// with the fewest.
     pub(super) fn accept(&mut self, listener: u16, socket: Socket) {
-        if self.shared.contains(&listener) {
-            let least = self.engine.register.least_busy();
-            if least != self.engine.facts.worker
-                && let Some(colleague) = self.colleagues.get(least)
-            {
+        let least = match self.shared.contains(&listener) {
+            true => self.engine.register.least_busy(),
+            false => self.engine.facts.worker,
+        };
+        match self.colleagues.get(least) {
+            Some(colleague) if least != self.engine.facts.worker => {
                 self.engine.register.expect(least);
-                return colleague.order(Order::Adopt { listener, socket });
+                colleague.order(Order::Adopt { listener, socket });
+            }
+            _ => self.adopt(listener, socket),
+        }
+        if !self.engine.register.has_room() {
+            self.engine.fall_short(
+                Shortage::Accept,
+                "as many clients as the limit on open files has room for",
+            );
+            self.pause_listeners();
+        }
+    }
+
+    /// A listener could not accept: what waits for it is tried again with the next beat.
+    pub(super) fn cannot_accept(&mut self, error: &io::Error) {
+        self.engine.fall_short(Shortage::Accept, &reason(error));
+        self.pause_listeners();
+    }
+
+    fn pause_listeners(&mut self) {
+        self.full = true;
+        for &(_, listener) in &self.listeners {
+            self.reactor.pause(listener);
+        }
+    }
+
+    /// Clients that wait are accepted as soon as there is room for them; called with every beat.
+    pub(super) fn accept_again(&mut self) {
+        if self.full && self.engine.register.has_room() {
+            self.full = false;
+            for &(_, listener) in &self.listeners {
+                self.reactor.resume(listener);
             }
         }
-        self.adopt(listener, socket);
     }
 
     pub(super) fn adopt(&mut self, listener: u16, socket: Socket) {

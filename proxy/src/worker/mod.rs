@@ -75,6 +75,8 @@ pub struct Worker<R> {
     listeners: Vec<(u16, Conn)>,
     /// Listeners that all workers accept from.
     shared: Vec<u16>,
+    /// The listeners are paused: new clients wait in the kernel's queues until there are descriptors for them.
+    full: bool,
     /// All workers, by number.
     colleagues: Vec<Mailbox>,
     dialect: &'static dyn Dialect,
@@ -112,6 +114,7 @@ impl<R: Reactor> Worker<R> {
             news,
             listeners: Vec::new(),
             shared: Vec::new(),
+            full: false,
             colleagues,
             dialect,
             watched: Vec::new(),
@@ -192,7 +195,7 @@ impl<R: Reactor> Worker<R> {
             return Some(Duration::ZERO);
         }
         // Time-outs are looked at on the control thread's beat: arming a timer for each wait would cost every request.
-        let wants_beat = engine.waits() || !engine.clients.is_empty();
+        let wants_beat = engine.waits() || !engine.clients.is_empty() || self.full;
         if wants_beat != self.beat.load(Relaxed) {
             self.beat.store(wants_beat, Relaxed);
             // Nothing will make it look at the time before the next client comes.
@@ -234,6 +237,7 @@ impl<R: Reactor> Worker<R> {
                 LANE => self
                     .engine
                     .lane_failed(number(tag), generation(tag), Some(&error)),
+                LISTENER => self.cannot_accept(&error),
                 _ => {}
             },
             Event::Sent { tag } => {
@@ -311,6 +315,7 @@ impl<R: Reactor> Worker<R> {
         if now >= self.next_lane_check {
             self.next_lane_check = now + LANE_CHECK;
             self.engine.tell_counts();
+            self.accept_again();
             let reactor = &self.reactor;
             self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
                 reactor.unacknowledged(conn)

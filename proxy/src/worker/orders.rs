@@ -100,6 +100,9 @@ impl<R: Reactor> Worker<R> {
                         }
                         if let Ok(conn) = self.reactor.listen(LISTENER << 62 | u64::from(number), socket) {
                             self.listeners.push((number, conn));
+                            if self.full {
+                                self.reactor.pause(conn);
+                            }
                         }
                     }
                     for number in close {

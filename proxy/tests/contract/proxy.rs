@@ -17,7 +17,10 @@ use std::{
 
 use proxima::{
     client::{Register, bind},
-    config::{self, schema::Source},
+    config::{
+        self,
+        schema::{Permissions, Source},
+    },
     dialect::Dialect,
     engine::{Engine, Facts},
     figures::Figures,
@@ -58,7 +61,7 @@ impl Proxy {
         dialect: &'static dyn Dialect,
     ) -> Self {
         let servers: Vec<String> = servers.iter().map(|address| format!("\"{address}\"")).collect();
-        let listener = bind("127.0.0.1:0", 1).unwrap();
+        let listener = bind("127.0.0.1:0", &Permissions::default(), 1).unwrap();
         let text = format!(
             "pools: {{p: {{servers: [{}], timeout: 1m, connect_timeout: 1m, eject: {{failures: 0}}}}}}\nroutes: {{main: {route}}}\nlisteners: [{{address: \"{}\", route: main}}]\n",
             servers.join(", "),

@@ -92,9 +92,14 @@ impl Control {
                 epoch,
                 owed,
             }) => self.agreement.acknowledged(worker, member, epoch, owed, now),
-            Some(News::Ejected(..) | News::Broken(..) | News::Stranger(..) | News::Ended { .. }) | None => {
-                Vec::new()
-            }
+            Some(
+                News::Ejected(..)
+                | News::Short(_)
+                | News::Broken(..)
+                | News::Stranger(..)
+                | News::Ended { .. },
+            )
+            | None => Vec::new(),
         };
         self.perform(acts);
     }

@@ -81,6 +81,37 @@ fn a_missed_write_is_answered_when_the_copy_is_out() {
 }
 
 #[test]
+fn write_that_cannot_be_sent_for_want_of_descriptors_is_refused_and_missed_by_nobody() {
+    let mut world = copies();
+    world.short.insert("c".to_owned());
+    let client = world.client();
+    world.say(client, SET);
+    greet(&mut world, &["a", "b"]);
+    for name in ["a", "b"] {
+        world.reply(name, "STORED\r\n");
+    }
+    let refused = "SERVER_ERROR cannot connect to 10.0.0.3:1: Too many open files in this proxy\r\n";
+    assert_eq!(world.heard(client), refused);
+    let mut news = world.engine.wishes.news.iter();
+    assert!(news.all(|news| matches!(news, News::Short(_))));
+    assert!(
+        world
+            .engine
+            .tree
+            .members()
+            .iter()
+            .all(|member| member.health.failures() == 0)
+    );
+    world.short.clear();
+    world.say(client, SET);
+    greet(&mut world, &["c"]);
+    for name in ["a", "b", "c"] {
+        world.reply(name, "STORED\r\n");
+    }
+    assert_eq!(world.heard(client), "STORED\r\n");
+}
+
+#[test]
 fn before_it_follows_a_copy_out_it_gives_up_what_may_still_change_it() {
     let mut world = copies();
     let client = world.client();

@@ -63,7 +63,7 @@ const TABLE: &[Case] = &[
         request: SET,
         fates: &[("b", Leaves), ("c", STORED), ("a", STORED)],
         after: 3,
-        answer: "SERVER_ERROR Connection closed by the server\r\n",
+        answer: "SERVER_ERROR 10.0.0.2:1: Connection closed by the server\r\n",
     },
     Case {
         route: "{all_sync: p}",
@@ -99,7 +99,7 @@ const TABLE: &[Case] = &[
         request: SET,
         fates: &[("a", Leaves), ("b", Leaves), ("c", STORED)],
         after: 2,
-        answer: "SERVER_ERROR Connection closed by the server\r\n",
+        answer: "SERVER_ERROR 10.0.0.1:1: Connection closed by the server\r\n",
     },
     Case {
         route: "{all_majority: p}",
@@ -128,7 +128,7 @@ const TABLE: &[Case] = &[
         request: GET,
         fates: &[("a", BROKEN), ("c", BROKEN), ("b", Leaves)],
         after: 3,
-        answer: "SERVER_ERROR Connection closed by the server\r\n",
+        answer: "SERVER_ERROR 10.0.0.2:1: Connection closed by the server\r\n",
     },
     // initial: the first child's, whatever the others say
     Case {

@@ -259,16 +259,20 @@ fn head(text: &str) -> &str {
 
 /// What follows the reply for these keys (none: a store).
 fn expect<'a>(heard: &'a str, keys: &[String]) -> Result<&'a str, String> {
-    let error = "SERVER_ERROR Connection closed by the server\r\n";
+    let after_error = |text: &'a str| {
+        let (line, rest) = text.strip_prefix("SERVER_ERROR ")?.split_once("\r\n")?;
+        line.ends_with(": Connection closed by the server")
+            .then_some(rest)
+    };
     if keys.is_empty() {
-        let found = heard.strip_prefix("STORED\r\n").or(heard.strip_prefix(error));
+        let found = heard.strip_prefix("STORED\r\n").or_else(|| after_error(heard));
         return found.ok_or_else(|| "no reply to a store".into());
     }
     let mut rest = heard;
     for key in keys {
         let value = value(key);
         let block = format!("VALUE {key} 0 {}\r\n{value}\r\n", value.len());
-        if let Some(after) = rest.strip_prefix(error) {
+        if let Some(after) = after_error(rest) {
             return Ok(after);
         } else if key.ends_with('5') {
             continue;
@@ -282,7 +286,7 @@ fn expect<'a>(heard: &'a str, keys: &[String]) -> Result<&'a str, String> {
         }
     }
     rest.strip_prefix("END\r\n")
-        .or(rest.strip_prefix(error))
+        .or_else(|| after_error(rest))
         .ok_or_else(|| "no end".into())
 }
 

@@ -147,7 +147,7 @@ fn uploads_beyond_the_bulk_lanes_wait_and_go_on_even_when_those_lanes_die() {
     for client in first {
         assert_eq!(
             world.heard(client),
-            "SERVER_ERROR Connection closed by the server\r\n"
+            "SERVER_ERROR 10.0.0.1:1: Connection closed by the server\r\n"
         );
         say_in_pieces(&mut world, client, &request[100_000..]);
         world.say(client, b"version\r\n");

@@ -53,6 +53,8 @@ pub(crate) struct World {
     pub(crate) seats: Vec<Seat>,
     /// Members that refuse connections.
     pub(crate) down: HashSet<String>,
+    /// Members for whose lanes there are no descriptors.
+    pub(crate) short: HashSet<String>,
     /// Members that take nothing, from their next lane on.
     pub(crate) frozen: HashSet<String>,
     /// What members that are no memcached 1.6.18 answer to `version`.
@@ -109,6 +111,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, claims: Arc<Claims>) -> 
         rival,
         seats: Vec::new(),
         down: HashSet::new(),
+        short: HashSet::new(),
         frozen: HashSet::new(),
         versions: HashMap::new(),
         watched: Vec::new(),
@@ -299,7 +302,10 @@ impl World {
             };
             let (generation, member) = (lane.generation, lane.member.name.clone());
             self.seat(Peer::Lane { index, generation }, &member);
-            if self.down.contains(&member) {
+            if self.short.contains(&member) {
+                let error = std::io::Error::from_raw_os_error(libc::EMFILE);
+                self.engine.lane_failed(index, generation, Some(&error));
+            } else if self.down.contains(&member) {
                 let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
                 self.engine.lane_failed(index, generation, Some(&refused));
             } else {

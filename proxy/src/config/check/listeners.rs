@@ -1,9 +1,7 @@
 //! Addresses that cannot both be listened on.
 
-use std::net::SocketAddr;
-
 use crate::config::{
-    Complaint,
+    Complaint, listen_socket,
     reading::{Index, Site},
     schema::Config,
 };
@@ -26,8 +24,8 @@ pub(super) fn taken(config: &Config, index: &Index) -> Vec<Complaint> {
 }
 
 fn collide(one: &str, other: &str) -> bool {
-    match (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) {
-        (Ok(one), Ok(other)) => {
+    match (listen_socket(one), listen_socket(other)) {
+        (Some(one), Some(other)) => {
             let wildcard = one.ip().is_unspecified() || other.ip().is_unspecified();
             let dual = [one, other]
                 .iter()

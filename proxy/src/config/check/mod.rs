@@ -10,7 +10,7 @@ mod nesting;
 pub(super) use copies::warn_of_two;
 pub(super) use detours::detours;
 pub(super) use hashes::shared_out;
-pub(super) use names::warn_of_both;
+pub(super) use names::{unknown_names, warn_of_both};
 
 use super::{Complaint, reading::Index, schema::Config};
 

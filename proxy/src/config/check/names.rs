@@ -17,6 +17,29 @@ pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Complaint> {
         .collect()
 }
 
+/// The same where the configuration could not be read as a whole: only names that stand nowhere are told.
+pub(in crate::config) fn unknown_names(index: &Index) -> Vec<Complaint> {
+    let Some(names) = &index.names else {
+        return Vec::new();
+    };
+    let known = || names.iter().map(String::as_str).chain(["embedded", "null"]);
+    let unknown =
+        |mention: &&Mention| mention.kind != Kind::Member && !known().any(|name| name == mention.name);
+    let complain = |mention: &Mention| {
+        let what = match mention.kind {
+            Kind::Pool => "pool",
+            _ => "route or pool",
+        };
+        Complaint {
+            remedy: suggest::remedy(&mention.name, known()),
+            ..mention
+                .site
+                .refuse(format!("there is no {what} `{}`", shortened(&mention.name)))
+        }
+    };
+    index.mentions.iter().filter(unknown).map(complain).collect()
+}
+
 /// A route and a pool of one name: which one is meant depends on the place, which few expect.
 pub(in crate::config) fn warn_of_both(config: &Config, cx: &mut Reading) {
     let both = cx

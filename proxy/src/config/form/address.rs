@@ -1,5 +1,7 @@
 //! Where a server or a listener is.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use super::{Form, Shape};
 use crate::config::{Complaint, document::Node, reading::Reading};
 
@@ -24,7 +26,7 @@ impl Form for ServerAddress {
     }
 
     fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
-        read(node, cx, false)
+        read(node, cx, |text| check(text, false))
     }
 }
 
@@ -36,7 +38,33 @@ impl Form for ListenAddress {
     }
 
     fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
-        read(node, cx, true)
+        read(node, cx, |text| check(text, true).and_then(|()| listens(text)))
+    }
+}
+
+/// The name of a host, without a port.
+#[derive(Debug)]
+pub(in crate::config) struct HostName;
+
+impl Form for HostName {
+    type Value = String;
+
+    fn shape() -> Shape {
+        Shape::Text {
+            what: "name of a host",
+            pattern: Some(r"^[A-Za-z0-9._-]+$"),
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+        let text = node.scalar().unwrap_or_default();
+        let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+        match !text.is_empty() && text.len() <= 253 && text.bytes().all(good) {
+            true => Ok(text.to_owned()),
+            false => Err(cx
+                .expected(node, "the name of a host")
+                .with_remedy("write it without a port")),
+        }
     }
 }
 
@@ -46,13 +74,36 @@ impl Form for ListenAddress {
 /// Why it is no address.
 pub fn listen_address(text: &str) -> Result<String, String> {
     check(text, true)
+        .and_then(|()| listens(text))
         .map(|()| text.to_owned())
         .map_err(|why| format!("{why}; {REMEDY}"))
 }
 
-fn read(node: &Node, cx: &Reading, listens: bool) -> Result<String, Complaint> {
+/// Where to listen: an IP address and its port. `localhost` is 127.0.0.1. None: a Unix socket, or a name, which may lead
+/// anywhere.
+pub fn listen_socket(text: &str) -> Option<SocketAddr> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if host.eq_ignore_ascii_case("localhost") => {
+            Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into())
+        }
+        _ => text.parse().ok(),
+    }
+}
+
+fn listens(text: &str) -> Result<(), &'static str> {
+    match text.starts_with("unix:") || listen_socket(text).is_some() {
+        true => Ok(()),
+        false => Err("one listens on an IP address or on localhost"),
+    }
+}
+
+fn read(
+    node: &Node,
+    cx: &Reading,
+    check: impl Fn(&str) -> Result<(), &'static str>,
+) -> Result<String, Complaint> {
     let text = node.scalar().unwrap_or_default();
-    match check(text, listens) {
+    match check(text) {
         Ok(()) => Ok(text.to_owned()),
         Err(why) => Err(cx
             .expected(node, &format!("an address ({why})"))

@@ -24,11 +24,9 @@ impl<F: Form> Form for List<F> {
         let Value::List(nodes) = &node.value else {
             return Err(cx.expected(node, "a list"));
         };
-        nodes
-            .iter()
-            .enumerate()
-            .map(|(i, node)| cx.within(format!("[{i}]"), |cx| F::read(node, cx)))
-            .collect()
+        let read = |(i, node)| cx.within(format!("[{i}]"), |cx| F::read(node, cx));
+        let read = nodes.iter().enumerate().map(read).collect();
+        cx.all(read)
     }
 }
 
@@ -83,7 +81,8 @@ impl<F: Form, W: Named> Form for ByName<F, W> {
             cx.within(&*name.text, |cx| F::read(node, cx))
                 .map(|value| (name.clone(), value))
         };
-        entries.iter().map(read).collect()
+        let read = entries.iter().map(read).collect();
+        cx.all(read)
     }
 
     fn absent() -> Option<Self::Value> {

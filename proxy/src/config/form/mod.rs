@@ -6,21 +6,23 @@
 mod address;
 mod collection;
 mod number;
+mod permission;
 mod size;
 mod text;
 mod time;
 mod word;
 
-pub(super) use address::{ListenAddress, ServerAddress};
+pub(super) use address::{HostName, ListenAddress, ServerAddress};
 pub(super) use collection::{ByName, List, Named, Optional};
 pub(super) use number::{Amount, Count, Seconds, Share, Weight};
+pub(super) use permission::{Mode, Owner};
 pub(super) use size::Size;
 pub(super) use text::{PathText, Tag, Text};
 pub(super) use time::{PositiveTime, Time};
 pub(super) use word::{Choice, Flag, Word};
 
 pub(super) use address::check as check_address;
-pub use address::listen_address;
+pub use address::{listen_address, listen_socket};
 
 use super::{Complaint, document::Node, reading::Reading, section::Section};
 

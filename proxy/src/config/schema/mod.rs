@@ -21,6 +21,8 @@ pub struct Config {
     pub listeners: Vec<Listener>,
     /// Where operators look; none = no admin port.
     pub admin: Option<String>,
+    /// Names by which operators ask it, beside those that are safe anyway.
+    pub admin_hosts: Vec<String>,
     /// Named sets of servers.
     pub pools: BTreeMap<String, Pool>,
     /// Named routes; a listener names the one it enters.
@@ -40,6 +42,32 @@ pub struct Listener {
     pub address: String,
     /// Where its requests enter.
     pub route: Route,
+    /// Of a Unix socket.
+    pub permissions: Permissions,
+}
+
+/// Who may connect to a Unix socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// As `chmod` takes it; none = what the umask leaves.
+    pub mode: Option<u32>,
+    /// None = the process' own.
+    pub owner: Option<Ownership>,
+}
+
+/// Whose a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ownership {
+    pub user: Option<Id>,
+    pub group: Option<Id>,
+}
+
+/// A user or a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Id {
+    Number(u32),
+    /// Looked up in `/etc/passwd` or `/etc/group`.
+    Name(String),
 }
 
 /// Bounds on what clients may take.
@@ -97,8 +125,10 @@ impl Default for Config {
             listeners: vec![Listener {
                 address: "127.0.0.1:11211".to_owned(),
                 route: Route::Embedded,
+                permissions: Permissions::default(),
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
+            admin_hosts: Vec::new(),
             pools: BTreeMap::new(),
             routes: BTreeMap::new(),
             limits: Limits::DEFAULT,

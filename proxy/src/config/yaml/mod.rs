@@ -23,5 +23,6 @@ use super::{Complaint, form::Form, reading::Reading, schema::Config};
 /// Reads a whole configuration. What only the whole can tell is checked elsewhere.
 pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Config, Complaint> {
     let root = events::parse(text)?;
+    top::note_names(&root, cx);
     top::build(TopKeys::read(&root, cx)?, root.at, cx)
 }

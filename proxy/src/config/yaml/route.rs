@@ -78,9 +78,8 @@ impl Form for ChildrenForm {
             Value::List(nodes) if nodes.is_empty() => Err(cx.refuse(node.at, "there are no children")),
             Value::List(nodes) => {
                 let read = |(i, node)| cx.within(format!("[{i}]"), |cx| RouteForm::read(node, cx));
-                Ok(Children::List(
-                    nodes.iter().enumerate().map(read).collect::<Result<_, _>>()?,
-                ))
+                let read = nodes.iter().enumerate().map(read).collect();
+                Ok(Children::List(cx.all(read)?))
             }
             _ => Err(cx.expected(node, "the name of a pool or a list of routes")),
         }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::{pool::PoolForm, route::RouteForm};
 use crate::config::{
     Complaint, Place,
-    document::{Name, Node},
+    document::{Name, Node, Value},
     form::{
-        ByName, Count, Form, List, ListenAddress, Named, Optional, PathText, PositiveTime, Shape, Size, Time,
+        ByName, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner, PathText,
+        PositiveTime, Shape, Size, Time,
     },
     reading::Reading,
-    schema::{Config, Embedded, Limits, Listener},
+    schema::{Config, Embedded, Limits, Listener, Permissions},
     section::section,
 };
 
@@ -21,6 +22,10 @@ section! {
         listeners: List<ListenerForm>,
         /// Where operators look: `/live`, `/ready`, `/metrics`, `/config`, `/explain`. Without it there is no admin port.
         admin: Optional<AdminAddress>,
+        /// Names by which operators ask the admin port, beside IP addresses, names without a dot, this machine's own name and those below
+        /// `localhost`, `local`, `svc`, `internal`, `home.arpa` and `test`. Requests for other names are refused: a web page from
+        /// elsewhere could be behind them.
+        admin_hosts: List<HostName> = Vec::new(),
         /// Sets of servers, by name.
         pools: ByName<PoolForm, PoolName>,
         /// Routes, by name.
@@ -40,10 +45,14 @@ section! {
 section! {
     /// An address where clients connect.
     pub(super) struct ListenerKeys {
-        /// `host:port`, `[v6]:port` or `unix:/path`; port 0 = any free one, told at start.
+        /// `IP:port`, `[v6]:port`, `localhost:port` (127.0.0.1) or `unix:/path`; port 0 = any free one, told at start.
         address: ListenAddress,
         /// Where its requests enter.
         route: RouteForm,
+        /// Who may connect to a Unix socket, as `chmod` takes it: three octal digits. Without it the umask of the process decides.
+        mode: Optional<Mode>,
+        /// Whose a Unix socket is, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or numbers. Without it the process'.
+        owner: Optional<Owner>,
     }
 }
 
@@ -108,10 +117,20 @@ impl Form for ListenerForm {
     fn read(node: &Node, cx: &mut Reading) -> Result<Listener, Complaint> {
         let keys = ListenerKeys::read(node, cx)?;
         let site = cx.site(node.at);
+        let permissions = Permissions {
+            mode: keys.mode,
+            owner: keys.owner,
+        };
+        if !keys.address.starts_with("unix:") && permissions != Permissions::default() {
+            return Err(site
+                .refuse("`mode` and `owner` are those of a Unix socket")
+                .with_remedy("leave them out, or write `address: unix:/PATH`"));
+        }
         cx.index.listeners.push(site);
         Ok(Listener {
             address: keys.address,
             route: keys.route,
+            permissions,
         })
     }
 }
@@ -129,8 +148,36 @@ impl Form for AdminAddress {
 
     fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
         cx.index.admin = Some(cx.site(node.at));
-        ListenAddress::read(node, cx)
+        let address = ListenAddress::read(node, cx)?;
+        match address.starts_with("unix:") {
+            true => Err(cx
+                .refuse(node.at, "operators ask by TCP")
+                .with_remedy("write `host:port` or `[v6]:port`")),
+            false => Ok(address),
+        }
     }
+}
+
+/// Notes which pools and routes there are, so that mentions of others are told even where some of them are not good.
+pub(super) fn note_names(root: &Node, cx: &mut Reading) {
+    let Value::Map(entries) = &root.value else { return };
+    let Shape::Section(section) = TopKeys::shape() else {
+        return;
+    };
+    let is_known = |name: &Name| section.keys.iter().any(|key| key.name == name.text);
+    if !entries.iter().all(|(name, _)| is_known(name)) {
+        // It may be a misspelt `pools`.
+        return;
+    }
+    let mut names = Vec::new();
+    for (_, node) in entries
+        .iter()
+        .filter(|(name, _)| matches!(name.text.as_str(), "pools" | "routes"))
+    {
+        let Value::Map(named) = &node.value else { return };
+        names.extend(named.iter().map(|(name, _)| name.text.clone()));
+    }
+    cx.index.names = Some(names);
 }
 
 /// The configuration that the keys describe.
@@ -157,6 +204,7 @@ pub(super) fn build(keys: TopKeys, at: Place, cx: &mut Reading) -> Result<Config
         workers: keys.workers.map(|n| n as usize),
         listeners: keys.listeners,
         admin: keys.admin,
+        admin_hosts: keys.admin_hosts,
         pools,
         routes,
         limits: Limits {

@@ -245,7 +245,7 @@ impl Proxy {
                 tracing::warn!(%reason, "closed a client");
                 return;
             }
-            News::Ejected(..) => return,
+            News::Ejected(..) | News::Short(_) => return,
             News::Ended { unanswered } => {
                 state.copies.ended += 1;
                 state.copies.left_unanswered |= unanswered;

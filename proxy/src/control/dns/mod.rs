@@ -148,6 +148,22 @@ impl Names {
         }
     }
 
+    /// Which pools have no servers, as DNS has named none: a line for each, with what it says.
+    pub(super) fn explain(&self, config: &Config, servers: &Lists) -> String {
+        let waits = config.pools.iter().filter_map(|(pool, spec)| match &spec.source {
+            Source::Dns(question) if servers.get(pool).is_none_or(Vec::is_empty) => {
+                let failure = self.standing(question).and_then(|asked| asked.failure);
+                let failure = failure.unwrap_or(Failure::Late);
+                let name = &question.name;
+                Some(format!(
+                    "pool {pool} has no servers: DNS has named none for {name} ({failure})\n"
+                ))
+            }
+            _ => None,
+        });
+        waits.collect()
+    }
+
     /// The newest good answer; none: there never was one.
     pub(super) fn servers(&self, question: &Dns) -> Option<Vec<Server>> {
         self.known().get(question)?.standing.newest.clone()

@@ -11,6 +11,7 @@
 
 use std::{
     collections::HashSet,
+    io,
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
@@ -22,10 +23,11 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use proxima_wire::memcache;
-
 use super::{Debt, Incarnation, Payment};
-use crate::{config::schema::Rejoin, members::Member};
+use crate::{
+    config::schema::Rejoin,
+    members::{Member, probe::connect},
+};
 
 /// Where addresses prove nothing: so long after a server answers again, what its other connections held is executed, or
 /// never will be.
@@ -141,23 +143,21 @@ struct Visit {
 
 impl Visit {
     async fn begin(member: &Member) -> Result<Self, String> {
-        let words = |error: std::io::Error| error.to_string();
-        let late = |_| "it does not accept connections".to_owned();
+        let words = |error: io::Error| match error.kind() {
+            io::ErrorKind::TimedOut => "it does not accept connections".to_owned(),
+            _ => error.to_string(),
+        };
         let socket = member.socket.as_ref().ok_or("its name does not resolve")?;
         let (wire, own): (Box<dyn Wire>, _) = match (socket.as_socket(), socket.as_pathname()) {
             (Some(address), _) => {
-                let stream = timeout(member.connect_timeout, TcpStream::connect(address))
-                    .await
-                    .map_err(late)?
-                    .map_err(words)?;
+                let open = || TcpStream::connect(address);
+                let stream = connect(member, open).await.map_err(words)?;
                 let own = stream.local_addr().ok().map(canonical);
                 (Box::new(BufStream::new(stream)), own)
             }
             (None, Some(path)) => {
-                let stream = timeout(member.connect_timeout, UnixStream::connect(path))
-                    .await
-                    .map_err(late)?
-                    .map_err(words)?;
+                let open = || UnixStream::connect(path);
+                let stream = connect(member, open).await.map_err(words)?;
                 (Box::new(BufStream::new(stream)), None)
             }
             _ => return Err("it has no address".into()),

@@ -65,15 +65,17 @@ impl Epoll {
                 continue;
             };
             if source.state == State::Listening {
-                if source.accepted < ACCEPTS {
-                    if let Some(event) = self.accept(conn) {
-                        return Some(event);
-                    }
-                } else {
+                if source.accepted >= ACCEPTS {
                     self.again.push(conn);
+                } else if !source.paused
+                    && let Some(event) = self.accept(conn)
+                {
+                    return Some(event);
                 }
                 if let Some(source) = self.source(conn) {
                     source.accepted = 0;
+                    // No further edge tells of the clients that wait already.
+                    source.readable |= source.paused;
                 }
                 self.cursor += 1;
                 continue;

@@ -44,8 +44,6 @@ pub struct Epoll {
     fetches: usize,
     /// Readable without a new edge.
     again: Vec<Conn>,
-    /// Listeners that had no descriptor for the next client.
-    starved: Vec<Conn>,
     /// Clients left in the queues of closed listeners.
     drained: Vec<Event>,
     /// Buffers to receive into; as many as events are taken before they are handled.
@@ -64,7 +62,6 @@ impl Epoll {
             cursor: 0,
             fetches: 0,
             again: Vec::new(),
-            starved: Vec::new(),
             drained: Vec::new(),
             scratch: Vec::new(),
         })
@@ -125,10 +122,13 @@ impl Epoll {
                 // A client that gave up before we came: not our failure.
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::AGAIN) => None,
-                // Out of files or memory: the clients stay in the queue until something else has happened.
-                Err(_) => {
-                    self.starved.push(conn);
-                    None
+                // Most often out of descriptors: the clients stay in the queue until the listener is resumed.
+                Err(error) => {
+                    (source.paused, source.readable) = (true, true);
+                    Some(Event::Failed {
+                        tag: source.tag,
+                        error: error.into(),
+                    })
                 }
             };
         }
@@ -284,7 +284,7 @@ impl Reactor for Epoll {
             .source(conn)
             .is_some_and(|source| source.state == State::Listening)
         {
-            while let Some(event) = self.accept(conn) {
+            while let Some(event @ Event::Accepted { .. }) = self.accept(conn) {
                 self.drained.push(event);
             }
         }
@@ -318,13 +318,6 @@ impl Reactor for Epoll {
                 read: true,
                 write: false,
             });
-        }
-        if !self.events.is_empty() {
-            self.ready.extend(self.starved.drain(..).map(|conn| Ready {
-                conn,
-                read: true,
-                write: false,
-            }));
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ impl Uring {
         let (op, conn) = (op(data)?, conn(data));
         match op {
             Op::Cancel | Op::Quick => None,
-            Op::Accept => self.accepted(conn, result, flags),
+            Op::Accept => self.accepted(conn, result),
             Op::Receive => self.received(conn, result, flags),
             Op::Connect => {
                 let link = self.link(conn)?;
@@ -85,23 +85,28 @@ impl Uring {
         }
     }
 
-    pub(super) fn accepted(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
+    pub(super) fn accepted(&mut self, conn: Conn, result: i32) -> Option<Event> {
         // SAFETY: the kernel made this descriptor for us and nobody else knows it.
         let fd = (result >= 0).then(|| unsafe { OwnedFd::from_raw_fd(result) });
         let link = self.link(conn)?;
         let tag = link.tag;
-        if !cqueue::more(flags) {
-            link.receiving = false;
-            link.operations -= 1;
-            if link.closed {
-                self.drain(conn);
-                self.finish(conn);
-            } else if result < 0 {
-                // Out of files or memory: the clients stay in the queue until something else has happened.
-                self.starved.push(conn);
-            } else {
-                self.receive(conn);
-            }
+        link.receiving = false;
+        link.operations -= 1;
+        if link.closed {
+            self.drain(conn);
+            self.finish(conn);
+        } else if [0, libc::ECANCELED, libc::EINTR, libc::EAGAIN, libc::ECONNABORTED]
+            .contains(&-result.min(0))
+        {
+            // Paused, it accepts again when it is resumed.
+            self.receive(conn);
+        } else {
+            // Most often out of descriptors: the clients stay in the queue until the listener is resumed.
+            link.paused = true;
+            return Some(Event::Failed {
+                tag,
+                error: io::Error::from_raw_os_error(-result),
+            });
         }
         fd.map(|fd| Event::Accepted {
             tag,
@@ -123,9 +128,6 @@ impl Uring {
     }
 
     pub(super) fn received(&mut self, conn: Conn, result: i32, flags: u32) -> Option<Event> {
-        while let Some(listener) = self.starved.pop() {
-            self.receive(listener);
-        }
         let link = self
             .links
             .get_mut(conn.index as usize)

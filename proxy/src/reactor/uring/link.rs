@@ -28,6 +28,16 @@ pub(super) struct Link {
     pub(super) address: Option<Box<SockAddr>>,
 }
 
+impl Link {
+    /// The operation that is armed as long as the link is not paused.
+    pub(super) fn incoming(&self) -> Op {
+        match self.kind {
+            Kind::Listener => Op::Accept,
+            Kind::Stream => Op::Receive,
+        }
+    }
+}
+
 /// A piece of a pool's buffer on its way out; the piece holds its buffer.
 #[derive(Debug)]
 pub(super) struct Passed {

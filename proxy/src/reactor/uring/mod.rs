@@ -1,5 +1,6 @@
-//! The fast back end: completions by io_uring. Multishot accept and receive with provided buffers; sends are submitted
-//! together, once per turn, with the wait in the same system call.
+//! The fast back end: completions by io_uring. Multishot receive with provided buffers; sends are submitted together, once
+//! per turn, with the wait in the same system call. Clients are accepted one a turn from each listener: a multishot accept
+//! would take all that wait at once, and with them the descriptors that are kept for servers.
 //!
 //! A send is first tried *quick*: it must not block and posts no completion when it sent everything. So after the call
 //! that submitted it, a quick send without a completion is done, and the common turn costs one system call and no
@@ -53,8 +54,6 @@ pub struct Uring {
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     spare: Vec<Vec<u8>>,
-    /// Listeners that had no descriptor for the next client.
-    starved: Vec<Conn>,
 }
 
 impl Uring {
@@ -88,7 +87,6 @@ impl Uring {
             passed: Vec::new(),
             closing: Vec::new(),
             spare: Vec::new(),
-            starved: Vec::new(),
         })
     }
 
@@ -248,7 +246,8 @@ impl Reactor for Uring {
         if mem::replace(&mut link.paused, true) || !link.receiving {
             return;
         }
-        let entry = opcode::AsyncCancel::new(user_data(Op::Receive, conn))
+        let op = link.incoming();
+        let entry = opcode::AsyncCancel::new(user_data(op, conn))
             .build()
             .flags(squeue::Flags::SKIP_SUCCESS)
             .user_data(user_data(Op::Cancel, conn));

@@ -1,6 +1,6 @@
 //! From wishes to submissions.
 
-use std::os::fd::AsRawFd;
+use std::{os::fd::AsRawFd, ptr};
 
 use io_uring::{opcode, squeue, types};
 
@@ -27,7 +27,7 @@ impl Uring {
         }
     }
 
-    /// Asks for what the peer sends, or for the next clients, from now on.
+    /// Asks for what the peer sends, or for the next client.
     pub(super) fn receive(&mut self, conn: Conn) {
         let Some(link) = self.open(conn) else { return };
         if link.receiving || link.paused || link.connecting {
@@ -37,7 +37,7 @@ impl Uring {
         link.operations += 1;
         let fd = types::Fd(link.socket.as_raw_fd());
         let entry = match link.kind {
-            Kind::Listener => opcode::AcceptMulti::new(fd)
+            Kind::Listener => opcode::Accept::new(fd, ptr::null_mut(), ptr::null_mut())
                 .flags(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
                 .build()
                 .user_data(user_data(Op::Accept, conn)),

@@ -11,7 +11,8 @@ use crate::{
     route::{Node, Tree, flight::Stage, step::Origin, tree::Copies},
 };
 
-/// No answer of the server: whether it did what it was asked is not known.
+/// No answer of the server: whether it did what it was asked is not known. What we did not send for want of our own means
+/// (`Overloaded`) is no miss: the change is refused, and then both its old and its new value may be read.
 pub(super) fn is_missed(outcome: Outcome) -> bool {
     matches!(
         outcome,
@@ -20,7 +21,6 @@ pub(super) fn is_missed(outcome: Outcome) -> bool {
             | Outcome::ConnectError
             | Outcome::Ejected
             | Outcome::Deadline
-            | Outcome::Overloaded
     )
 }
 
@@ -169,7 +169,7 @@ impl Engine {
                 self.miss(member, index, generation, &why);
             }
         } else if let Some(flight) = self.flights.get(index, generation) {
-            flight.landed += 1;
+            flight.landed += u32::from(reply.outcome != Outcome::Overloaded);
             // Of the others' replies only errors matter to what the home has answered.
             if !matches!(flight.stage, Stage::Elsewhere(_)) || reply.outcome.is_error() {
                 flight.keep(reply, bytes);
@@ -208,7 +208,9 @@ impl Engine {
             let text = "a copy missed this write and it could not be settled who still reads it";
             return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
         }
-        if (flight.landed as usize) < copies.min_acks {
+        // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
+        let unsent = (flight.replies.iter()).any(|kept| kept.reply.outcome == Outcome::Overloaded);
+        if (flight.landed as usize) < copies.min_acks && !unsent {
             return self.refuse_lost(&tree, copies, index, generation, true);
         }
         let refused = flight.replies.iter().any(|kept| kept.reply.outcome.is_error());

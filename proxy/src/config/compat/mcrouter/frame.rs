@@ -10,7 +10,7 @@ use super::{flags::Flags, settings::NEVER};
 use crate::config::{
     form::check_address,
     listen_address,
-    schema::{Config, Embedded, Limits, Listener, Route},
+    schema::{Config, Embedded, Limits, Listener, Permissions, Route},
 };
 
 /// The configuration without its pools and routes: what the command line alone says.
@@ -79,6 +79,7 @@ pub(super) fn path(flags: &Flags, option: &str) -> Option<PathBuf> {
 /// The addresses to listen on; their route is the root of the tree.
 fn listeners(flags: &Flags) -> Result<Vec<Listener>, String> {
     let listener = |address| Listener {
+        permissions: Permissions::default(),
         address,
         route: Route::Null,
     };

@@ -201,10 +201,7 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
     };
     let complaints = check::check(&config, &cx.index);
     if !complaints.is_empty() {
-        return Err(ConfigError {
-            file: path.to_owned(),
-            complaints,
-        });
+        return Err(ConfigError::all(path, complaints));
     }
     if let Some(how) = settings.keep_writing {
         let warnings =

@@ -1,0 +1,157 @@
+//! Whom the admin port answers. It has no password, but a browser of somebody who may reach it must not be made to ask it by a
+//! page from elsewhere: neither by a name that was bound to our address (DNS rebinding) nor by a form or script (cross-site
+//! requests). Browsers say in `Host` and `Origin` which site they believe to ask, and whose page does.
+
+use std::net::IpAddr;
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use super::Shared;
+
+/// A request that changes something must have this header: a form cannot send it, and a script of another site must first ask
+/// whether it may, which nobody here allows.
+pub(super) const HEADER: &str = "x-proxima";
+
+/// Domains that public DNS does not serve, so that nobody can bind a name in them to our address: those of clusters, of machines
+/// and of private networks.
+const PRIVATE: [&str; 6] = ["localhost", "local", "svc", "internal", "home.arpa", "test"];
+
+pub(super) async fn guard(State(proxy): Shared, request: Request, next: Next) -> Response {
+    let own = |name: &str| proxy.is_called(name);
+    let host = request.uri().authority().map(|authority| authority.as_str());
+    match check(request.method(), host, request.headers(), &own) {
+        Ok(()) => next.run(request).await,
+        Err(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
+    }
+}
+
+/// May this be answered? `authority` stands in the request line if anything does; `own` knows this machine's names.
+fn check(
+    method: &Method,
+    authority: Option<&str>,
+    headers: &HeaderMap,
+    own: &dyn Fn(&str) -> bool,
+) -> Result<(), String> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let host = text(header::HOST);
+    // Requests without a host (HTTP/1.0) come from no browser.
+    for host in authority.into_iter().chain(host).filter(|host| !host.is_empty()) {
+        let name = without_port(host);
+        if !is_private(name) && !own(name) {
+            return Err(format!(
+                "the admin port is not known as `{}`: ask it by IP address, or name it in `admin_hosts` of the configuration",
+                name.escape_debug()
+            ));
+        }
+    }
+    let foreign = |origin: &str| {
+        let (_, site) = origin.split_once("://").unwrap_or(("", ""));
+        !host.is_some_and(|host| host.eq_ignore_ascii_case(site))
+    };
+    if let Some(origin) = text(header::ORIGIN).filter(|origin| foreign(origin)) {
+        return Err(format!(
+            "pages of `{}` may not ask the admin port",
+            origin.escape_debug()
+        ));
+    }
+    if method != Method::GET && method != Method::HEAD && !headers.contains_key(HEADER) {
+        return Err(format!(
+            "what changes something needs the header X-Proxima, which no web page can send: curl -X {method} -H 'X-Proxima: yes' …"
+        ));
+    }
+    Ok(())
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+/// Is this an address, or a name that nobody on the internet can have bound to ours?
+fn is_private(name: &str) -> bool {
+    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if bare.unwrap_or(name).parse::<IpAddr>().is_ok() {
+        return true;
+    }
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let below = |domain: &str| {
+        let rest = name.strip_suffix(domain);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    // Of a single label nobody owns the domain: a service in the same namespace, a container, a machine of this network.
+    !name.contains('.') || PRIVATE.iter().any(|domain| below(domain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(method: &str, pairs: &[(&str, &str)]) -> Result<(), String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: header::HeaderName = name.parse().unwrap();
+            headers.insert(name, value.parse().unwrap());
+        }
+        let own = |name: &str| name == "node1.example.com";
+        check(&method.parse().unwrap(), None, &headers, &own)
+    }
+
+    #[test]
+    fn whoever_names_an_address_or_a_private_name_is_answered() {
+        for host in [
+            "10.0.0.7:9150", // Prometheus and kubelet, by a pod's address
+            "10.0.0.7",
+            "[fd00::7]:9150",
+            "localhost:9150", // kubectl port-forward
+            "LocalHost",
+            "proxima:9150", // a Service of the same namespace, a container
+            "proxima.cache.svc",
+            "proxima.cache.svc.cluster.local:9150",
+            "ip-10-0-0-7.eu-central-1.compute.internal:9150",
+            "node1.example.com:9150",
+            "",
+        ] {
+            let result = ask("GET", &[("host", host)]);
+            assert!(result.is_ok(), "{host}: {result:?}");
+        }
+        assert!(ask("GET", &[]).is_ok());
+    }
+
+    #[test]
+    fn names_that_anybody_may_bind_are_not_answered() {
+        for host in [
+            "evil.example",
+            "evil.example:9150",
+            "127.0.0.1.evil.example",
+            "local.evil.example",
+            "xlocalhost.com",
+            "a.xsvc",
+        ] {
+            assert!(ask("GET", &[("host", host)]).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn pages_from_elsewhere_and_forms_change_nothing() {
+        let host = ("host", "localhost:9150");
+        assert!(ask("GET", &[host, ("origin", "http://localhost:9150")]).is_ok());
+        for origin in [
+            "http://evil.example",
+            "http://localhost:9151",
+            "null",
+            "localhost:9150",
+        ] {
+            assert!(ask("GET", &[host, ("origin", origin)]).is_err(), "{origin}");
+            assert!(ask("POST", &[host, ("x-proxima", "yes"), ("origin", origin)]).is_err());
+        }
+        assert!(ask("POST", &[host]).is_err());
+        assert!(ask("POST", &[host, ("x-proxima", "yes")]).is_ok());
+    }
+}

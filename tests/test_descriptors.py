@@ -1,0 +1,115 @@
+"""The limit on open files: raised where it may be, kept to where not, and nobody else's fault."""
+
+import contextlib
+import pathlib
+import re
+import resource
+
+import pytest
+
+from harness import until
+from harness.copies import replicated
+from harness.proxy import config
+
+FEW = ("prlimit", "--nofile=64:64")
+
+
+def allowed(proxy):
+    """The soft limit of the process."""
+    text = pathlib.Path(f"/proc/{proxy.process.pid}/limits").read_text()
+    return int(re.search(r"^Max open files\s+(\d+)", text, re.M)[1])
+
+
+NONE = 3
+"""A limit below which nothing is free: standard input, output and error."""
+
+
+def allow(proxy, files):
+    """Sets its soft limit; what is open stays open."""
+    _, hard = resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE, (files, hard))
+
+
+def idle(stack, proxy, count):
+    return [stack.enter_context(proxy.raw()) for _ in range(count)]
+
+
+def test_the_limit_is_raised_without_servers_and_by_a_reload(proxima):
+    proxy = proxima(config("embedded", limits={"clients": 300}), before=("prlimit", "--nofile=128:4096"))
+    first = allowed(proxy)
+    assert 300 < first < 4096
+    proxy.config["limits"]["clients"] = 1300
+    proxy.write(proxy.config)
+    until(lambda: allowed(proxy) == first + 1000, "a thousand more for a thousand clients more")
+    proxy.config["limits"]["clients"] = 100_000
+    proxy.write(proxy.config)
+    until(lambda: allowed(proxy) == 4096, "as many as may be")
+    assert "fewer open files are allowed" in proxy.log()
+
+
+def test_idle_clients_at_the_limit_blame_no_server_and_keep_no_operator_out(memcached, proxima):
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers, timeout="20s"), before=FEW)
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(proxy.raw())
+        assert client.ask(b"") == b""
+        crowd = idle(stack, proxy, 80)
+        until(lambda: "descriptors run out" in proxy.log(), "it is told")
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+        assert [server.get("k") for server in servers] == [b"v"] * 3
+        assert all(proxy.member(server.address)["state"] == "up" for server in servers)
+        assert all(proxy.member(server.address)["copy"]["standing"] == "current" for server in servers)
+        assert proxy.metric("descriptor_shortages_total", what="accept") > 0
+        assert proxy.metric("copy_debts_total") == 0
+        assert proxy.http("/ready")[0] == 200
+        late = stack.enter_context(proxy.raw())
+        late.send(b"get k\r\n")
+        for other in crowd:
+            other.close()
+        # It has waited in the queue.
+        assert late.until(b"END\r\n") == b"VALUE k 0 1\r\nv\r\nEND\r\n"
+    assert proxy.log().count("descriptors run out") == 1
+
+
+def test_clients_wait_until_there_are_descriptors_again(proxima):
+    proxy = proxima(config("embedded"), before=("prlimit", "--nofile=512:512"))
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(proxy.raw())
+        first.set("k", "v")
+        allow(proxy, NONE)
+        waiting = idle(stack, proxy, 20)
+        for client in waiting:
+            client.send(b"get k\r\n")
+        until(lambda: "Too many open files" in proxy.log(), "it is told")
+        assert first.get("k") == b"v"
+        allow(proxy, 512)
+        for client in waiting:
+            assert client.until(b"END\r\n") == b"VALUE k 0 1\r\nv\r\nEND\r\n"
+    assert proxy.metric("descriptor_shortages_total", what="accept") > 0
+
+
+@pytest.mark.parametrize("route", ["copies", "hashed"])
+def test_a_server_that_cannot_be_connected_to_for_want_of_descriptors_is_not_blamed(memcached, proxima, route):
+    servers = memcached.several(3)
+    made = replicated(servers, timeout="20s", workers=1) if route == "copies" else config(
+        "cache", {"cache": [server.address for server in servers]}, workers=1
+    )
+    proxy = proxima(made, before=("prlimit", "--nofile=512:512"))
+    with proxy.raw() as client:
+        assert client.ask(b"") == b""
+        allow(proxy, NONE)
+        for key in (b"a", b"b", b"c", b"d"):
+            answer = client.ask(b"set %b 0 0 1\r\nv\r\n" % key)
+            assert re.fullmatch(rb"SERVER_ERROR cannot connect to \S+: Too many open files in this proxy\r\n", answer)
+        allow(proxy, 512)
+        client.set("k", "v")
+        assert client.get("k") == b"v"
+        rows = [proxy.member(server.address) for server in servers]
+        assert [row["state"] for row in rows] == ["up"] * 3
+        assert all(row["ejections"] == row["failures_in_a_row"] == 0 for row in rows)
+        if route == "copies":
+            assert [row["copy"]["standing"] for row in rows] == ["current"] * 3
+            assert [server.get("k") for server in servers] == [b"v"] * 3
+            assert proxy.metric("copy_debts_total") == 0
+    assert proxy.metric("descriptor_shortages_total", what="connect") >= 4
