@@ -8,6 +8,7 @@ mod decisions;
 mod downloads;
 mod flushes;
 mod gathers;
+mod keys;
 mod links;
 mod orders;
 mod pipelines;

@@ -28,5 +28,5 @@ pub const BAD_BASE64: &[u8] = b"CLIENT_ERROR error decoding key\r\n";
 pub const TOO_MANY_FLAGS: &[u8] = b"CLIENT_ERROR options flags too long\r\n";
 /// The same for `mg`, which says it differently.
 pub const TOO_MANY_FLAGS_MG: &[u8] = b"CLIENT_ERROR options flags are too long\r\n";
-/// A line over [`MULTIGET_LINE`](super::MULTIGET_LINE) bytes. memcached has no such limit and no such text.
+/// A retrieval command that has no key within [`LINE`](super::LINE) bytes. memcached has no such limit and no such text.
 pub const LINE_TOO_LONG: &[u8] = b"CLIENT_ERROR line too long\r\n";

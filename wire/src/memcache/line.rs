@@ -8,12 +8,9 @@ use crate::{
 use memchr::{memchr, memchr2, memchr3};
 
 /// Bytes in which a line must end, the retrieval commands' excepted. memcached closes the connection without a word
-/// when it holds more than this without a line end.
+/// when it holds more than this without a line end. Those of `get`, `gets`, `gat` and `gats` have no limit, as memcached's:
+/// what holds more of one without a line end takes its keys [one by one](super::take_key).
 pub const LINE: usize = 2048;
-
-/// The same for `get`, `gets`, `gat` and `gats` with many keys. memcached sets no limit to `get` and `gets`; this one
-/// bounds memory and still takes more than 4,000 keys of the largest size.
-pub const MULTIGET_LINE: usize = 1 << 20;
 
 /// A line without its line end.
 #[derive(Clone, Copy)]
@@ -22,6 +19,8 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a [u8],
     /// Bytes of text and line end.
     pub(super) head: usize,
+    /// Has it ended? Only a retrieval command's line may be read before that.
+    pub(super) is_ended: bool,
 }
 
 /// The first line of `bytes`. It ends with LF or CR LF, and has neither CR nor NUL before that.
@@ -32,15 +31,12 @@ pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
     let (end, head) = match &within[end..] {
         [b'\r', b'\n', ..] => (end, end + 2),
         [b'\n', ..] => (end, end + 1),
-        _ => match unusual(bytes) {
-            Parsed::Head(head) => (text(&bytes[..head]).len(), head),
-            Parsed::More => return Parsed::More,
-            Parsed::Bad(bad) => return Parsed::Bad(bad),
-        },
+        _ => return unusual(bytes),
     };
     Parsed::Head(Line {
         text: &bytes[..end],
         head,
+        is_ended: true,
     })
 }
 
@@ -51,22 +47,36 @@ pub(super) fn text(head: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Bytes of the first line when that is not known yet, or far away, or the line must be refused.
+/// The first line when its end is not known yet, or far away, or the line must be refused.
 #[cold]
-fn unusual(bytes: &[u8]) -> Parsed<usize> {
-    let may_be_long = matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats");
-    let limit = if may_be_long { MULTIGET_LINE } else { LINE };
-    match memchr(b'\n', &bytes[..bytes.len().min(limit + 1)]) {
-        Some(end) if memchr2(b'\r', 0, text(&bytes[..=end])).is_some() => {
-            Parsed::Bad(Bad::refused(end + 1, error::BAD_FORMAT))
+fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
+    let may_be_long = may_be_long(bytes);
+    let within = match may_be_long {
+        true => bytes,
+        false => &bytes[..bytes.len().min(LINE + 1)],
+    };
+    let ended = memchr(b'\n', within).map(|end| (text(&bytes[..=end]), end + 1));
+    match ended {
+        Some((text, head)) if memchr2(b'\r', 0, text).is_some() => {
+            Parsed::Bad(Bad::refused(head, error::BAD_FORMAT))
         }
-        Some(end) => Parsed::Head(end + 1),
-        None if bytes.len() <= limit => Parsed::More,
-        None => {
-            let reply = if may_be_long { error::LINE_TOO_LONG } else { b"" };
-            Parsed::Bad(Bad::fatal(reply))
-        }
+        Some((text, head)) => Parsed::Head(Line {
+            text,
+            head,
+            is_ended: true,
+        }),
+        None if bytes.len() <= LINE => Parsed::More,
+        None if may_be_long => Parsed::Head(Line {
+            text: &bytes[..memchr2(b'\r', 0, bytes).unwrap_or(bytes.len())],
+            head: bytes.len(),
+            is_ended: false,
+        }),
+        None => Parsed::Bad(Bad::fatal(b"")),
     }
+}
+
+fn may_be_long(bytes: &[u8]) -> bool {
+    matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats")
 }
 
 fn first_word(bytes: &[u8]) -> &[u8] {

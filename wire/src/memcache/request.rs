@@ -26,6 +26,9 @@ fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
             return Parsed::Bad(Bad::refused(line.head, error::ERROR));
         };
         let mut request = blank(command, line.head);
+        if !line.is_ended {
+            return text::begun_get(line, Words::from(line.text, end), request);
+        }
         match parse(command, line, Words::from(line.text, end), limits, &mut request) {
             Ok(()) => {
                 request.is_quiet = !request.quiet.is_empty();

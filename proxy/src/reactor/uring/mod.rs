@@ -53,6 +53,8 @@ pub struct Uring {
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     spare: Vec<Vec<u8>>,
+    /// The room in all of them.
+    spare_bytes: usize,
     /// Listeners that had no descriptor for the next client.
     starved: Vec<Conn>,
 }
@@ -88,6 +90,7 @@ impl Uring {
             passed: Vec::new(),
             closing: Vec::new(),
             spare: Vec::new(),
+            spare_bytes: 0,
             starved: Vec::new(),
         })
     }
@@ -180,7 +183,7 @@ impl Reactor for Uring {
     }
 
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>) {
-        let empty = self.spare.pop().unwrap_or_default();
+        let empty = self.lend();
         let Some(link) = self.open(conn) else {
             self.keep(empty);
             return bytes.clear();
