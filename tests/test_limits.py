@@ -93,8 +93,8 @@ def test_a_line_that_never_ends_cannot_grow_memory(memcached, proxima, begin):
             # It is closed.
             pass
         load.after(100)
-        # A get of many keys may be long, as memcached's; this is its bound with the room that buffers grow into.
-        assert proxy.memory("VmHWM") - before < 16 * MIB
+        # Keys of a get are served as they come, as memcached does; this is what a reactor's own buffers take.
+        assert proxy.memory("VmHWM") - before < 32 * MIB
 
 
 def test_a_pipeline_of_10000_is_answered_in_order_and_holds_up_nobody(memcached, proxima):
@@ -140,25 +140,22 @@ def test_what_was_asked_is_answered_once_the_client_reads(memcached, proxima):
             assert client.exactly(len(reply)) == reply
 
 
-def test_when_all_together_is_too_much_requests_are_refused_not_memory_taken(memcached, proxima):
+def test_when_all_together_is_too_much_who_holds_the_most_goes_and_others_are_served(memcached, proxima):
     server = memcached()
-    proxy = proxima(limited([server], total_bytes="256KiB", connection_bytes="2MiB"))
+    proxy = proxima(limited([server], total_bytes="512KiB", connection_bytes="2MiB"))
     server.set("k", "v" * 60_000)
     before = proxy.memory()
-    greedy = [proxy.raw() for _ in range(20)]
-    for client in greedy:
-        client.send(b"get k\r\n" * 500)
     with proxy.raw() as client:
-
-        def answer():
-            client.send(b"get absent\r\n")
-            return client.line()
-
-        until(lambda: answer() == b"SERVER_ERROR out of memory for requests in flight\r\n", "it is refused")
-        assert proxy.metric("requests_refused_total") > 0
+        assert client.get("absent") is None
+        greedy = [proxy.raw() for _ in range(20)]
+        for other in greedy:
+            other.send(b"get k\r\n" * 500)
+        until(lambda: proxy.metric("clients_closed_total", reason="memory") > 0, "who holds the most goes")
+        for _ in range(20):
+            assert client.get("absent") is None
         for other in greedy:
             other.abort()
-        until(lambda: answer() == b"END\r\n", "and served again when there is room")
+        assert client.get("absent") is None
     assert proxy.memory("VmHWM") - before < 64 * MIB
 
 

@@ -6,7 +6,7 @@ use std::{collections::BinaryHeap, net::SocketAddr, ops::Range, rc::Rc, sync::Ar
 use slab::Slab;
 
 use crate::{
-    client::{Client, Register},
+    client::{Client, Register, Room},
     config::schema::Limits,
     dialect::Dialect,
     figures::Figures,
@@ -61,6 +61,8 @@ pub struct Engine {
     pub(crate) waiting_uploads: usize,
     /// Bytes that one client may be due: its own limit, or its share of all.
     pub(crate) client_bytes: usize,
+    /// Memory that clients take.
+    pub room: Room,
     /// New requests are refused until buffers have shrunk.
     pub over_memory: bool,
     /// When the control thread was last told that descriptors ran out: microseconds.
@@ -202,6 +204,7 @@ impl Engine {
             held_lanes: 0,
             waiting_uploads: 0,
             client_bytes: 0,
+            room: Room::default(),
             over_memory: false,
             short_told: None,
             draining: false,
@@ -283,6 +286,7 @@ impl Engine {
         let all = self.limits.total_bytes / self.facts.workers.max(1);
         let share = (all / self.clients.len().max(1)).max(LEAST);
         self.client_bytes = self.limits.connection_bytes.min(share);
+        self.room.limit(all);
     }
 
     /// Is there a copy with a change that it has not answered?
@@ -319,11 +323,11 @@ impl Engine {
         let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
         let patience = self.limits.write_timeout.as_micros() as u64;
         let mut gone = Vec::new();
-        let mut buffered = 0;
+        let unfinished = self.limits.request_timeout.as_micros() as u64;
         for (index, client) in &mut self.clients {
             let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
-            buffered += due + client.stream.stash.len() + client.slots.held();
+            self.room.charge(client, client.unsent.max(waiting));
             // A socket makes room in steps of megabytes: a slow reader's progress shows in what his kernel acknowledges.
             let ahead = match client.stream.conn {
                 Some(conn) if waiting > 0 => waiting + unacknowledged(conn),
@@ -337,6 +341,9 @@ impl Engine {
             if silent || waiting > 0 && now - client.stuck > patience {
                 self.figures.clients.slow += 1;
                 gone.push(index as u32);
+            } else if client.half > 0 && now - client.half > unfinished {
+                self.figures.clients.unfinished += 1;
+                gone.push(index as u32);
             } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {
                 self.figures.clients.idle += 1;
                 gone.push(index as u32);
@@ -345,11 +352,13 @@ impl Engine {
         for index in gone {
             self.close_client(index, true);
         }
-        buffered += self
+        let lanes = self
             .lanes
             .iter()
             .map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len())
             .sum::<usize>();
-        self.over_memory = buffered > self.limits.total_bytes / self.facts.workers.max(1);
+        self.over_memory = self
+            .room
+            .lend(lanes, self.limits.total_bytes / self.facts.workers.max(1));
     }
 }

@@ -53,6 +53,10 @@ pub struct Clients {
     pub idle: u64,
     /// Closed because they took nothing of what they were due.
     pub slow: u64,
+    /// Closed because the rest of a request did not come.
+    pub unfinished: u64,
+    /// Closed because they held the most when there was no memory.
+    pub greedy: u64,
 }
 
 /// Counts about one member. How long its replies took is counted by pool: a histogram for each of a hundred members is more
@@ -235,6 +239,8 @@ impl Figures {
         mine.over_limit += theirs.over_limit;
         mine.idle += theirs.idle;
         mine.slow += theirs.slow;
+        mine.unfinished += theirs.unfinished;
+        mine.greedy += theirs.greedy;
         self.requests
             .iter_mut()
             .zip(other.requests.iter())

@@ -69,8 +69,15 @@ impl Stream {
         !std::mem::replace(&mut self.dirty, true)
     }
 
-    /// Keeps bytes that were not understood yet.
-    pub fn keep(&mut self, rest: &[u8]) {
+    /// Keeps bytes that were not understood yet, at first in a spare buffer.
+    #[inline]
+    pub fn keep(&mut self, rest: &[u8], spare: &mut Spare) {
+        if rest.is_empty() {
+            return;
+        }
+        if self.stash.capacity() == 0 {
+            self.stash = spare.lend();
+        }
         self.stash.extend_from_slice(rest);
     }
 }

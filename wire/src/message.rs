@@ -67,7 +67,8 @@ pub struct Request {
     pub command: u8,
     /// What it does to the data.
     pub class: Class,
-    /// Bytes of the head: the command line with its line end.
+    /// Bytes of the head: the command line with its line end. A request for many keys may begin before its end has come:
+    /// then these are all bytes that there are.
     pub head: u32,
     /// Bytes that follow the head: the value with its line end; 0 = none.
     pub body: u64,
@@ -260,6 +261,19 @@ impl<T> Parsed<T> {
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Parsed<U> {
         self.and_then(|head| Parsed::Head(make(head)))
     }
+}
+
+/// What comes next in a request for many keys, whose end may not have come yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextKey {
+    /// A key. The next one begins behind it.
+    Key(Span),
+    /// The end of the request, with so many bytes.
+    End(usize),
+    /// More bytes are needed. So many of these mean nothing and need not be kept.
+    More(usize),
+    /// No key. What is behind its head still belongs to the request.
+    Bad(Bad),
 }
 
 /// What to do about bytes that are not a message.

@@ -42,7 +42,7 @@ fn no_message_allocates() {
         if let Parsed::Head(request) = black_box(request(bytes, &limits)) {
             black_box(key(&request, bytes, &mut [0; 250]));
             for key in keys(&request, bytes) {
-                single(&request, bytes, key, &mut out);
+                single(&request, bytes, key.of(bytes), &mut out);
             }
             let change = Rewrite {
                 key: Some(b"other"),

@@ -86,6 +86,8 @@ fn render(proxy: &Proxy, format: Format) -> String {
         ("limit", figures.clients.over_limit),
         ("idle", figures.clients.idle),
         ("slow", figures.clients.slow),
+        ("request_timeout", figures.clients.unfinished),
+        ("memory", figures.clients.greedy),
     ] {
         page.row("clients_closed_total", &format!("reason=\"{reason}\""), count);
     }

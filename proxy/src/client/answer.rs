@@ -138,6 +138,7 @@ impl Engine {
             self.wishes.close.push((conn, abort));
         }
         self.figures.clients.closed += 1;
+        self.discharge(client.charged);
         self.waiting_uploads -= usize::from(client.place_due.is_some());
         self.share_memory();
         self.register.closed(self.facts.worker, index);
@@ -153,9 +154,8 @@ impl Engine {
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
         let idle = client.slots.is_empty() && sent && client.dump.is_none() && !client.is_uploading();
         // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
-        leaves
-            && idle
-            && (client.closing || !client.stalled && (client.stream.stash.is_empty() || client.eof))
+        let between = client.stream.stash.is_empty() && client.keys.is_none();
+        leaves && idle && (client.closing || !client.stalled && (between || client.eof))
     }
 
     /// The client has closed its side: what is due is still delivered.

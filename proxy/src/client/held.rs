@@ -19,6 +19,11 @@ impl Held {
         self.bytes.len()
     }
 
+    /// Bytes of memory, used or not.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Keeps a reply; returns where.
     #[inline]
     pub(super) fn keep(&mut self, reply: &[u8]) -> Range<usize> {

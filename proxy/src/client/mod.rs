@@ -6,6 +6,7 @@ mod held;
 mod listen;
 mod open;
 mod register;
+mod room;
 mod session;
 mod slots;
 mod split;
@@ -18,8 +19,10 @@ use std::rc::Rc;
 pub use self::{
     listen::{Bound, bind, permit},
     register::Register,
+    room::{LARGE, Room},
     session::WHOLE,
     slots::{Slot, Slots},
+    split::Keys,
     upload::{BULK_LANES, HIGH_WATER},
 };
 use crate::{
@@ -43,6 +46,8 @@ pub struct Client {
     pub upload: Option<Box<Upload>>,
     /// A dump of the embedded store that is being sent.
     pub dump: Option<Box<Dump>>,
+    /// A request for many keys of which only some are served.
+    pub keys: Option<Box<Keys>>,
     /// Bytes of a reply to this client, as far as is known: rises at once, falls slowly. What it may have in flight
     /// follows from it, so that replies that nobody has seen yet cannot outgrow the client's share of memory.
     pub reply_size: usize,
@@ -60,6 +65,14 @@ pub struct Client {
     pub stalled: bool,
     /// On the list of clients to be served again.
     pub queued: bool,
+    /// On the list of clients that wait for room.
+    pub waits: bool,
+    /// Bytes that its socket was given and has not taken.
+    pub unsent: usize,
+    /// Bytes of its buffers, as they are charged to it.
+    pub charged: usize,
+    /// Microseconds: since when it has sent a part of a request and not the rest; 0 = it has not.
+    pub half: u64,
     /// Microseconds: the last time it sent anything or was answered, and since when it takes nothing of what it is due (0 = it does).
     pub active: u64,
     pub stuck: u64,
@@ -76,6 +89,18 @@ impl Client {
     /// Will the rest of its value never come? What has come may still wait here, all of it even.
     fn left_midway(&self) -> bool {
         self.eof && self.is_uploading() && !self.stalled
+    }
+
+    /// Bytes that its buffers take, used or not.
+    fn holds(&self) -> usize {
+        let Stream { stash, out, wire, .. } = &self.stream;
+        self.unsent + stash.capacity() + out.capacity() + wire.capacity() + self.slots.memory()
+    }
+
+    /// Has it sent the beginning of a request and not yet the rest? (Of a value that is passed on as it comes nothing is kept.)
+    fn is_midway(&self) -> bool {
+        let begun = self.keys.is_some() || !self.stream.stash.is_empty();
+        begun && !self.stalled && self.upload.is_none()
     }
 
     /// May a reply leave without waiting for the end of the turn? Nothing is before it, and nothing is to be done after it.

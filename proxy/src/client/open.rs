@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// What a reply is taken for before the first has come: 64 requests for the default share of memory.
-const UNKNOWN_REPLY: usize = 16 * 1024;
+pub(super) const UNKNOWN_REPLY: usize = 16 * 1024;
 
 impl Engine {
     /// A client has connected.
@@ -27,6 +27,7 @@ impl Engine {
             slots: Slots::default(),
             upload: None,
             dump: None,
+            keys: None,
             reply_size: UNKNOWN_REPLY,
             swallow: 0,
             closing: false,
@@ -35,6 +36,10 @@ impl Engine {
             place_due: None,
             stalled: false,
             queued: false,
+            waits: false,
+            unsent: 0,
+            charged: 0,
+            half: 0,
             active: self.now,
             stuck: 0,
             stuck_backlog: 0,

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
+use super::split::OUT_OF_MEMORY;
 use crate::{
     dialect::Plan,
     engine::{Engine, Peer},
@@ -44,15 +45,15 @@ impl Engine {
         if client.stream.stash.is_empty() && !client.stalled {
             let used = self.serve(index, bytes);
             if let Some(client) = self.clients.get_mut(index as usize) {
-                client.stream.keep(&bytes[used..]);
+                client.stream.keep(&bytes[used..], &mut self.spare);
             }
         } else {
-            client.stream.keep(bytes);
+            client.stream.keep(bytes, &mut self.spare);
             if !client.stalled {
                 self.serve_stash(index);
             }
         }
-        self.control_reading(index);
+        self.after_serving(index);
     }
 
     /// Serves a client from what it has already sent; replies have made room, or its turn's budget was used up.
@@ -69,7 +70,7 @@ impl Engine {
         {
             return self.close_client(index, false);
         }
-        self.control_reading(index);
+        self.after_serving(index);
     }
 
     fn serve_stash(&mut self, index: u32) {
@@ -78,29 +79,51 @@ impl Engine {
         };
         let mut stash = std::mem::take(&mut client.stream.stash);
         let used = self.serve(index, &stash);
-        if used == stash.len() {
-            stash.clear();
-            if stash.capacity() > WHOLE as usize {
-                stash = Vec::new();
+        stash.drain(..used);
+        match self.clients.get_mut(index as usize) {
+            Some(client) if !stash.is_empty() => {
+                // Of a line that is served as it comes the beginning counts, not the last key.
+                if used > 0 && client.keys.is_none() {
+                    client.half = 0;
+                }
+                client.stream.stash = stash;
             }
-        } else {
-            stash.drain(..used);
-        }
-        if let Some(client) = self.clients.get_mut(index as usize) {
-            client.stream.stash = stash;
+            // Whoever has sent half a request next gets it: what clients keep is only what they have sent.
+            _ => {
+                stash.clear();
+                self.spare.give(stash);
+            }
         }
     }
 
-    /// A stalled client is not read from, so that what it sends next stays in its own socket.
-    fn control_reading(&mut self, index: u32) {
+    /// Notes what a client holds now and what it waits for. One that is stalled is not read from, so that what it sends next stays
+    /// in its own socket.
+    fn after_serving(&mut self, index: u32) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
+        if !client.is_midway() {
+            client.half = 0;
+        } else if client.half == 0 {
+            client.half = self.now.max(1);
+        }
         if let Some(conn) = client.stream.conn
             && client.stalled != client.stream.paused
         {
             client.stream.paused = client.stalled;
             self.wishes.pause.push((conn, client.stalled));
+        }
+        let unsent = client.unsent;
+        self.charge(index, unsent);
+    }
+
+    /// Not served further for now; `again`: in the next turn, else when there is room.
+    pub(super) fn stall(&mut self, index: u32, again: bool) {
+        if let Some(client) = self.clients.get_mut(index as usize) {
+            client.stalled = true;
+        }
+        if again {
+            self.requeue(index);
         }
     }
 
@@ -187,19 +210,21 @@ impl Engine {
                 }
                 client.awaits = None;
             }
-            let expected = client.slots.len() * client.reply_size;
-            // Its requests wait in its own socket rather than at a server that is slow to take them.
-            let crowded = client.slots.len() >= self.limits.requests_in_flight
-                || client.slots.asked() >= self.client_bytes
-                || client.stream.out.len() + client.slots.held() + expected >= self.client_bytes;
-            if budget == 0 || crowded {
-                client.stalled = true;
-                if !crowded {
-                    self.requeue(index);
+            if client.keys.is_some() {
+                at += self.go_on_splitting(index, tree, rest, &mut budget);
+                match self.clients.get(index as usize) {
+                    Some(client) if client.keys.is_some() => return at,
+                    _ => continue,
                 }
+            }
+            if budget == 0 || !self.admits(index) {
+                self.stall(index, budget == 0);
                 return at;
             }
             budget -= 1;
+            let Some(client) = self.clients.get_mut(index as usize) else {
+                return bytes.len();
+            };
             match &client.dialect.request(rest, self.limits.value_bytes as u64) {
                 Parsed::More => return at,
                 Parsed::Bad(bad) => {
@@ -218,6 +243,16 @@ impl Engine {
                     }
                 }
                 Parsed::Head(request) => {
+                    if !request.more_keys.is_empty()
+                        && let Plan::Split { end } = client.dialect.plan(request, rest)
+                    {
+                        self.dispatch_ahead(index, tree, bytes);
+                        at += self.split(index, tree, request, rest, end, &mut budget);
+                        match self.clients.get(index as usize) {
+                            Some(client) if client.keys.is_some() => return at,
+                            _ => continue,
+                        }
+                    }
                     let len = request.len();
                     if len > WHOLE && len > self.whole_limit(index) {
                         // Alone: nothing of this client may overtake it, nor be overtaken by it.
@@ -289,9 +324,8 @@ impl Engine {
             self.dispatch_ahead(index, tree, bytes);
         }
         match plan {
-            Plan::Route | Plan::Split { .. } | Plan::Broadcast if self.over_memory => {
-                let text = "out of memory for requests in flight";
-                self.refuse(index, request, Outcome::Overloaded, text);
+            Plan::Route | Plan::Broadcast if self.over_memory => {
+                self.refuse(index, request, Outcome::Overloaded, OUT_OF_MEMORY);
             }
             Plan::Route => {
                 let Some(root) = tree.root(usize::from(listener)) else {
@@ -323,7 +357,10 @@ impl Engine {
                     self.dispatch_ahead(index, tree, bytes);
                 }
             }
-            Plan::Split { end } => self.split(index, tree, request, message, end),
+            Plan::Split { .. } => {
+                let text = "only a request for several keys can be split";
+                self.refuse(index, request, Outcome::LocalError, text);
+            }
             Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
             Plan::Refuse(text) => self.refuse(index, request, Outcome::LocalError, text),
             Plan::Broadcast => self.broadcast(index, tree, request, message),

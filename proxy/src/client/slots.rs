@@ -6,6 +6,11 @@ use proxima_wire::message::Reply;
 
 use super::held::Held;
 
+/// Room for so many slots costs a client nothing.
+const USUAL: usize = 64;
+/// Room for more slots than this is given back when it is empty.
+const KEPT: usize = 2048;
+
 /// What one request of a client waits for.
 #[derive(Debug)]
 pub struct Slot {
@@ -45,6 +50,8 @@ pub struct Slots {
     head: u32,
     /// Replies that wait for their turn.
     held: Held,
+    /// Bytes of large replies that are collected for their turn.
+    collected: usize,
     /// Parts before the closing slot failed: the line that stands for them.
     failure: Vec<u8>,
     /// Sum of the sizes of all slots.
@@ -62,7 +69,13 @@ impl Slots {
 
     /// Bytes that wait for their turn.
     pub fn held(&self) -> usize {
-        self.held.len()
+        self.held.len() + self.collected
+    }
+
+    /// Bytes of memory, used or not, beyond what every client has.
+    pub fn memory(&self) -> usize {
+        let slots = self.queue.capacity().saturating_sub(USUAL);
+        slots * size_of::<Slot>() + self.held.memory() + self.collected
     }
 
     /// Bytes that may wait for servers because of requests without a reply.
@@ -184,6 +197,7 @@ impl Slots {
             out.extend_from_slice(head);
         } else {
             slot.state = State::Large(head.to_vec());
+            self.collected += head.len();
         }
     }
 
@@ -200,6 +214,7 @@ impl Slots {
             }
             Some(State::Large(collected)) => {
                 collected.extend_from_slice(bytes);
+                self.collected += bytes.len();
                 collected.len()
             }
             _ => 0,
@@ -218,6 +233,7 @@ impl Slots {
                 self.release(out);
             }
             State::Large(collected) => {
+                self.collected -= collected.len();
                 slot.state = State::Held {
                     place: self.held.keep(collected),
                     failed: false,
@@ -246,8 +262,11 @@ impl Slots {
             .map(|slot| &mut slot.state)
         {
             Some(State::Streaming) => false,
-            Some(state @ State::Large(_)) => {
-                *state = State::Waiting;
+            Some(State::Large(collected)) => {
+                self.collected -= collected.len();
+                if let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) {
+                    slot.state = State::Waiting;
+                }
                 true
             }
             _ => true,
@@ -261,6 +280,7 @@ impl Slots {
                 State::Waiting | State::Streaming => return,
                 // Its beginning may leave now; the rest as it comes.
                 State::Large(collected) => {
+                    self.collected -= collected.len();
                     out.append(collected);
                     slot.state = State::Streaming;
                     return;
@@ -290,6 +310,9 @@ impl Slots {
         if self.queue.is_empty() {
             // The next one stands in the same place, which is in the processor's cache.
             self.queue.clear();
+            if self.queue.capacity() > KEPT {
+                self.queue = VecDeque::new();
+            }
         }
         self.held.settle();
     }

@@ -1,8 +1,11 @@
-//! Requests for several keys.
+//! Requests for several keys: each key is a request of its own.
+//!
+//! They are served as there is room, a portion at a time, and from a line whose end has not come. What is left of such a
+//! request waits where all of the client's bytes do, so that it takes no memory of its own however many keys it has.
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{NextKey, Outcome, Parsed, Reply, Request};
 
 use super::session::REMOVED;
 use crate::{
@@ -10,60 +13,235 @@ use crate::{
     route::{ReplyTo, Tree},
 };
 
+/// A request for many keys that is served further when there is room, or when more of it has come.
+pub struct Keys {
+    request: Request,
+    /// The request up to its first key.
+    head: Vec<u8>,
+    /// Closes the replies.
+    end: &'static [u8],
+    /// An error has been its answer: what still comes of it is skipped.
+    failed: bool,
+}
+
+/// The keys of one request, of which so many bytes are served.
+struct Portion<'a> {
+    request: &'a Request,
+    head: &'a [u8],
+    failed: bool,
+    used: usize,
+}
+
+/// Why a portion ends.
+#[derive(PartialEq, Eq)]
+enum Stop {
+    /// It was the last one.
+    End,
+    /// The next key has not come.
+    More,
+    /// There is no room for another reply, or others are to be served first.
+    Full,
+}
+
 impl Engine {
-    /// Several keys: each a request of its own.
+    /// Begins to serve a request for several keys, with which `bytes` begin; returns how many of them are served.
     pub(super) fn split(
         &mut self,
         index: u32,
         tree: &Rc<Tree>,
         request: &Request,
-        message: &[u8],
-        end: &[u8],
+        bytes: &[u8],
+        end: &'static [u8],
+        budget: &mut usize,
+    ) -> usize {
+        self.figures.requests[usize::from(request.command)] += 1;
+        let (head, keys) = bytes.split_at(request.key.start as usize);
+        let mut portion = Portion {
+            request,
+            head,
+            failed: false,
+            used: 0,
+        };
+        if self.over_memory {
+            self.fail_keys(index, &mut portion, Outcome::Overloaded, OUT_OF_MEMORY);
+        }
+        let stop = self.serve_keys(index, tree, &mut portion, keys, budget);
+        let (used, failed) = (portion.used, portion.failed);
+        if stop == Stop::End {
+            self.close_keys(index, end);
+        } else if let Some(client) = self.clients.get_mut(index as usize) {
+            client.keys = Some(Box::new(Keys {
+                request: *request,
+                head: head.to_vec(),
+                end,
+                failed,
+            }));
+        }
+        head.len() + used
+    }
+
+    /// Serves more of it; returns how many of `bytes` are served.
+    pub(super) fn go_on_splitting(
+        &mut self,
+        index: u32,
+        tree: &Rc<Tree>,
+        bytes: &[u8],
+        budget: &mut usize,
+    ) -> usize {
+        let keys = self
+            .clients
+            .get_mut(index as usize)
+            .and_then(|client| client.keys.take());
+        let Some(mut keys) = keys else { return 0 };
+        let mut portion = Portion {
+            request: &keys.request,
+            head: &keys.head,
+            failed: keys.failed,
+            used: 0,
+        };
+        let stop = self.serve_keys(index, tree, &mut portion, bytes, budget);
+        let (used, failed) = (portion.used, portion.failed);
+        if stop == Stop::End {
+            self.close_keys(index, keys.end);
+        } else if let Some(client) = self.clients.get_mut(index as usize) {
+            keys.failed = failed;
+            client.keys = Some(keys);
+        }
+        used
+    }
+
+    fn serve_keys(
+        &mut self,
+        index: u32,
+        tree: &Rc<Tree>,
+        portion: &mut Portion<'_>,
+        bytes: &[u8],
+        budget: &mut usize,
+    ) -> Stop {
+        let mut single = std::mem::take(&mut self.scratch);
+        let stop = loop {
+            let Some(client) = self.clients.get(index as usize) else {
+                // Closed by what one of its keys has led to.
+                portion.used = bytes.len();
+                break Stop::End;
+            };
+            let rest = &bytes[portion.used..];
+            let key = match client.dialect.next_key(rest) {
+                NextKey::Key(key) => key,
+                NextKey::End(used) => {
+                    portion.used += used;
+                    break Stop::End;
+                }
+                NextKey::More(used) => {
+                    portion.used += used;
+                    break Stop::More;
+                }
+                NextKey::Bad(bad) if bad.close => {
+                    let text = "the proxy cannot ask for these keys one by one";
+                    self.fail_keys(index, portion, Outcome::LocalError, text);
+                    if let Some(client) = self.clients.get_mut(index as usize) {
+                        client.closing = true;
+                    }
+                    break Stop::End;
+                }
+                NextKey::Bad(bad) => {
+                    portion.used += bad.head as usize;
+                    let reply = Reply::new(Outcome::ClientError, bad.reply.len());
+                    self.answer_keys(index, portion, &reply, bad.reply);
+                    continue;
+                }
+            };
+            if !portion.failed {
+                if *budget == 0 || !self.admits(index) {
+                    self.stall(index, *budget == 0);
+                    break Stop::Full;
+                }
+                *budget -= 1;
+                self.serve_key(index, tree, portion, key.of(rest), &mut single);
+                single.clear();
+            }
+            portion.used += key.end();
+        };
+        self.scratch = single;
+        stop
+    }
+
+    /// One of the keys, by a request that `single` has the room for.
+    fn serve_key(
+        &mut self,
+        index: u32,
+        tree: &Rc<Tree>,
+        portion: &mut Portion<'_>,
+        key: &[u8],
+        single: &mut Vec<u8>,
     ) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
-            return self.refuse(index, request, Outcome::LocalError, REMOVED);
+            return self.fail_keys(index, portion, Outcome::LocalError, REMOVED);
         };
-        let mut single = std::mem::take(&mut self.scratch);
-        let mut at = 0;
-        while let Some(behind) = dialect.single(request, message, at, &mut single) {
-            at = behind;
-            let now = self.now;
-            let Some(client) = self.client(index, generation) else {
-                break;
-            };
-            let size = tree.cost(usize::from(listener), request.class, single.len());
-            let seq = client
-                .slots
-                .push(request.command, request.is_quiet, true, size, now);
-            let to = ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            };
-            match dialect.request(&single, self.limits.value_bytes as u64) {
-                Parsed::Head(request) => self.dispatch(tree, root, listener, dialect, &request, &single, to),
-                _ => self.deliver_error(
-                    to,
-                    dialect,
-                    Outcome::LocalError,
-                    "a key of this request cannot be asked for alone",
-                ),
-            }
-            single.clear();
+        dialect.single(portion.request, portion.head, key, single);
+        let Parsed::Head(request) = dialect.request(single, self.limits.value_bytes as u64) else {
+            let text = "a key of this request cannot be asked for alone";
+            return self.fail_keys(index, portion, Outcome::LocalError, text);
+        };
+        let size = tree.cost(usize::from(listener), request.class, single.len());
+        let seq = client
+            .slots
+            .push(request.command, portion.request.is_quiet, true, size, self.now);
+        let to = ReplyTo::Client {
+            index,
+            generation,
+            seq,
+        };
+        self.dispatch(tree, root, listener, dialect, &request, single, to);
+    }
+
+    /// The proxy's own error for all keys that are not served yet.
+    fn fail_keys(&mut self, index: u32, portion: &mut Portion<'_>, outcome: Outcome, text: &str) {
+        let Some(client) = self.clients.get(index as usize) else {
+            return;
+        };
+        let mut line = Vec::new();
+        client.dialect.error(outcome, text, &mut line);
+        self.answer_keys(index, portion, &Reply::new(outcome, line.len()), &line);
+    }
+
+    fn answer_keys(&mut self, index: u32, portion: &mut Portion<'_>, reply: &Reply, line: &[u8]) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        if std::mem::replace(&mut portion.failed, true) {
+            return;
         }
-        single.clear();
-        self.scratch = single;
-        if at == 0 {
-            let text = "the proxy cannot ask for these keys one by one";
-            return self.refuse(index, request, Outcome::LocalError, text);
-        }
-        if let Some(client) = self.client(index, generation) {
-            client.slots.push_answer(end, true, &mut client.stream.out);
-            self.flush_later(Peer::Client { index, generation });
-        }
+        self.figures.clients.refused += 1;
+        let seq = client
+            .slots
+            .push(portion.request.command, false, true, 0, self.now);
+        let to = ReplyTo::Client {
+            index,
+            generation: client.generation,
+            seq,
+        };
+        self.deliver(to, reply, line);
+    }
+
+    /// The last of its replies are on their way.
+    fn close_keys(&mut self, index: u32, end: &[u8]) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        client.half = 0;
+        client.slots.push_answer(end, true, &mut client.stream.out);
+        let peer = Peer::Client {
+            index,
+            generation: client.generation,
+        };
+        self.flush_later(peer);
     }
 }
+
+/// Said where buffers are full.
+pub(super) const OUT_OF_MEMORY: &str = "out of memory for requests in flight";

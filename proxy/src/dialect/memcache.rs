@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Bad, Class, Outcome, Parsed, Reply, Request},
+    message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request},
 };
 
 use super::{Change, Conversation, Dialect, Effect, Login, Message, Plan};
@@ -130,10 +130,13 @@ impl Dialect for Memcache {
         memcache::key(request, message, scratch)
     }
 
-    fn single(&self, request: &Request, message: &[u8], from: usize, out: &mut Vec<u8>) -> Option<usize> {
-        let key = memcache::next_key(request, message, from)?;
-        memcache::single(request, message, key, out);
-        Some(key.end())
+    #[inline]
+    fn next_key(&self, bytes: &[u8]) -> NextKey {
+        memcache::take_key(bytes)
+    }
+
+    fn single(&self, request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {
+        memcache::single(request, head, key, out);
     }
 
     fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {

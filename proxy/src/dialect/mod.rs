@@ -5,7 +5,7 @@
 mod memcache;
 mod transform;
 
-use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request};
 
 pub use self::{memcache::Memcache, transform::Transform};
 pub use proxima_wire::memcache::Effect;
@@ -188,11 +188,14 @@ pub trait Dialect: Send + Sync {
         }
     }
 
-    /// Appends the request for one key of those that are to be split: the first at byte `from` or later. Returns the byte
-    /// behind it; none when there are no more. By default there are none, and the proxy answers that it cannot split.
-    fn single(&self, _: &Request, _message: &[u8], _from: usize, _out: &mut Vec<u8>) -> Option<usize> {
-        None
+    /// What comes next in a request that is to be split: `bytes` begin at its first key, or behind any of its keys, and may
+    /// end before it does. By default that cannot be told: the proxy says so and closes the connection.
+    fn next_key(&self, _bytes: &[u8]) -> NextKey {
+        NextKey::Bad(Bad::fatal(b""))
     }
+
+    /// Appends the request for one key of those that are to be split; `head` is what stands before the first.
+    fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
 
     /// The key that routes hash, as the server will see it. By default it stands in the request as it is.
     #[inline]

@@ -167,6 +167,13 @@ fn refuse(out: &mut Vec<u8>, line: &[u8]) -> Outcome {
     say(out, line, Outcome::ClientError)
 }
 
+/// Appends what memcached answers when it has no memory for a reply.
+#[cold]
+pub fn out_of_memory(out: &mut Vec<u8>) -> Outcome {
+    let line = b"SERVER_ERROR out of memory writing get response\r\n";
+    say(out, line, Outcome::RemoteError)
+}
+
 /// Appends what a value gets that is larger than the store takes.
 #[cold]
 fn too_large(out: &mut Vec<u8>) -> Outcome {

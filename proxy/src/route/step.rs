@@ -121,7 +121,11 @@ impl Engine {
                 }
                 let mut out = std::mem::take(&mut self.scratch_reply);
                 let context = self.store_context();
-                let outcome = embedded::answer(&self.store, &context, request, message, &mut out);
+                let mut outcome = embedded::answer(&self.store, &context, request, message, &mut out);
+                if !self.takes_reply(out.len()) {
+                    out.clear();
+                    outcome = embedded::out_of_memory(&mut out);
+                }
                 let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
                 let reply = Reply {
                     trailer,

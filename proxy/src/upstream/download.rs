@@ -50,6 +50,7 @@ impl Engine {
             trailer = if slot.part { u64::from(reply.trailer) } else { 0 };
             let listener = target.listener;
             let (command, started) = (slot.command, slot.started);
+            target.reply_size = target.reply_size.max(reply.len() as usize);
             target.slots.part(seq, &head, &mut target.stream.out);
             self.figures
                 .replied(command, reply.outcome, self.now - started, listener);
@@ -231,7 +232,7 @@ impl Engine {
     /// Bytes of a large reply that may wait for its reader before its server is held back.
     fn most_waiting(&self, collect: bool) -> usize {
         if collect {
-            self.limits.total_bytes / self.facts.workers.max(1) / 4
+            self.room.collected()
         } else {
             HIGH_WATER
         }

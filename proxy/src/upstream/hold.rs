@@ -61,6 +61,9 @@ impl Engine {
 
     /// A client has taken bytes: servers that were held back for it go on.
     pub fn client_drained(&mut self, client: u32, generation: u32) {
+        if self.client(client, generation).is_some() {
+            self.charge(client, 0);
+        }
         self.requeue(client);
         self.release_lanes(client, generation);
     }

@@ -21,7 +21,7 @@ impl Engine {
         if lane.stream.stash.is_empty() {
             let used = self.replies(index, bytes);
             if let Some(lane) = self.lane(index, generation) {
-                lane.stream.keep(&bytes[used..]);
+                lane.stream.stash.extend_from_slice(&bytes[used..]);
             }
             return;
         }

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::{
+    client::LARGE,
     engine::{Passed, Peer},
     reactor::{Buffer, Conn, Reactor},
 };
@@ -58,7 +59,9 @@ impl<R: Reactor> Worker<R> {
         let Some(stream) = self.engine.stream(peer) else {
             return;
         };
-        if self.reactor.backlog(conn) > 0 {
+        let backlog = self.reactor.backlog(conn);
+        if backlog > 0 {
+            self.charge(peer, backlog);
             // Most often a piece that was passed in this turn: the next one looks again.
             return self.watched.push(peer);
         }
@@ -80,34 +83,47 @@ impl<R: Reactor> Worker<R> {
         } else {
             &mut stream.out
         };
-        let size = bytes.len();
-        if size > 0 {
+        let (sent, size) = (bytes.len(), bytes.capacity());
+        if sent > 0 {
             self.reactor.send(conn, bytes);
         }
         let emptied = std::mem::take(bytes);
         self.engine.spare.give(emptied);
         let figures = &mut self.engine.figures;
         match peer {
-            Peer::Client { .. } => figures.client_traffic.sent += size as u64,
-            Peer::Lane { .. } => figures.server_traffic.sent += size as u64,
+            Peer::Client { .. } => figures.client_traffic.sent += sent as u64,
+            Peer::Lane { .. } => figures.server_traffic.sent += sent as u64,
         }
-        let sent = size > 0;
-        self.after_flush(peer, conn, sent);
+        self.after_flush(peer, conn, sent > 0, size);
+    }
+
+    /// What a client's socket was given and has not taken is held until then.
+    fn charge(&mut self, peer: Peer, unsent: usize) {
+        if let Peer::Client { index, .. } = peer
+            && let Some(client) = self.engine.clients.get(index as usize)
+        {
+            let unsent = unsent.max(client.unsent);
+            self.engine.charge(index, unsent);
+        }
     }
 
     /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
     /// after them would never end.
-    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool) {
+    fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool, size: usize) {
         let backlog = self.reactor.backlog(conn);
         match peer {
             Peer::Client { index, .. } => {
+                // Small ones are taken at once as a rule, though io_uring tells so only in the next turn: those that are not
+                // are charged when the client is sent more, or looked at.
+                let is_large = backlog > 0 && size > LARGE;
+                self.engine.charge(index, if is_large { size } else { 0 });
                 let Some(client) = self.engine.clients.get(index as usize) else {
                     return;
                 };
                 let finished = self.engine.is_finished(client);
                 if finished && backlog == 0 {
                     self.engine.close_client(index, false);
-                } else if finished || sent && (client.stalled || self.engine.holds_lanes()) {
+                } else if finished || sent && (is_large || client.stalled || self.engine.holds_lanes()) {
                     self.watched.push(peer);
                 }
             }

@@ -320,6 +320,7 @@ impl<R: Reactor> Worker<R> {
             self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
                 reactor.unacknowledged(conn)
             });
+            self.engine.check_room();
         }
         if now >= self.next_client_check {
             self.next_client_check = now + CLIENT_CHECK;
@@ -374,6 +375,7 @@ impl<R: Reactor> Worker<R> {
             std::mem::swap(&mut flush, &mut self.engine.wishes.flush);
         }
         self.engine.wishes.flush = flush;
+        self.engine.settle_room();
         for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {
             if pause {
                 self.reactor.pause(conn)

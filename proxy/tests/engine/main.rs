@@ -9,6 +9,7 @@ mod decisions;
 mod downloads;
 mod flushes;
 mod gathers;
+mod keys;
 mod links;
 mod orders;
 mod pipelines;

@@ -233,6 +233,7 @@ impl World {
         while self.engine.now < end {
             self.engine.now = (self.engine.now + 50_000).min(end);
             self.engine.run_timers();
+            self.engine.check_room();
             let seats = &self.seats;
             let backlog = |conn| find(seats, conn).map_or(0, |seat| seats[seat].backlog.len());
             self.engine.check_lanes(&backlog, &|_| 0);
@@ -315,6 +316,7 @@ impl World {
         for peer in std::mem::take(&mut self.engine.wishes.flush) {
             self.flush(peer);
         }
+        self.engine.settle_room();
         for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {
             let seat = find(&self.seats, conn).unwrap();
             self.seats[seat].paused = pause;
@@ -355,7 +357,11 @@ impl World {
         let seat = &mut self.seats[number];
         if !seat.backlog.is_empty() {
             // The socket takes nothing more: the bytes stay with the engine.
+            let unsent = seat.backlog.len();
             self.engine.stream(peer).unwrap().out = out;
+            if let Peer::Client { index, .. } = peer {
+                self.engine.charge(index, unsent);
+            }
             return;
         }
         if seat.frozen {
@@ -365,8 +371,10 @@ impl World {
         }
         let blocked = !seat.backlog.is_empty();
         self.log_in(number);
+        let unsent = seat.backlog.len();
         match peer {
             Peer::Client { index, generation } => {
+                self.engine.charge(index, unsent);
                 let client = &self.engine.clients[index as usize];
                 let finished = self.engine.is_finished(client);
                 if finished && !blocked {

@@ -1,8 +1,8 @@
 //! Keys: which are possible, which one routes a request, and one request for each of many.
 
-use super::line::Words;
-use super::{Command, base64};
-use crate::message::{Request, Span};
+use super::line::{Words, plain_end};
+use super::{Command, base64, error};
+use crate::message::{Bad, NextKey, Request, Span};
 use std::iter::successors;
 
 /// Bytes that a key may have, in the form in which it stands on the line.
@@ -49,15 +49,40 @@ pub fn next_key(request: &Request, bytes: &[u8], from: usize) -> Option<Span> {
     }
 }
 
-/// Appends to `out` what `request` (one of get, gets, gat, gats) asks for `key` alone. A key costs the same bytes again:
-/// `gat TTL KEY\r\n`.
-pub fn single(request: &Request, bytes: &[u8], key: Span, out: &mut Vec<u8>) {
+/// What `bytes` begin with, a retrieval command's line from its first key on, or from behind any of its keys.
+///
+/// A line may be as long as it likes, as for memcached: its keys are taken one by one as they come, so that neither the
+/// line nor any part of it is ever looked at twice.
+pub fn take_key(bytes: &[u8]) -> NextKey {
+    let bad = |head| NextKey::Bad(Bad::refused(head, error::BAD_FORMAT));
+    let start = bytes.iter().position(|&byte| byte != b' ').unwrap_or(bytes.len());
+    // The longest key and what ends it.
+    let within = &bytes[..bytes.len().min(start + KEY + 1)];
+    let mut end = plain_end(within, start);
+    // Other control characters are a part of the key.
+    while end < within.len() && !matches!(within[end], b' ' | b'\r' | b'\n' | 0) {
+        end = plain_end(within, end + 1);
+    }
+    match bytes[end..] {
+        _ if end > start + KEY => bad(end),
+        [] => NextKey::More(start),
+        [b'\n', ..] if end == start => NextKey::End(end + 1),
+        [b'\r', b'\n', ..] if end == start => NextKey::End(end + 2),
+        [b' ' | b'\n', ..] | [b'\r', b'\n', ..] => NextKey::Key(Span::new(start, end)),
+        [b'\r'] => NextKey::More(start),
+        _ => bad(end + 1),
+    }
+}
+
+/// Appends to `out` what `request` (one of get, gets, gat, gats) asks for `key` alone; `head` is the request up to its first
+/// key, or more of it. A key costs the same bytes again: `gat TTL KEY\r\n`.
+pub fn single(request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {
     let name = Command::from_u8(request.command).map_or("", Command::name);
     out.extend_from_slice(name.as_bytes());
-    for word in [request.ttl, key] {
+    for word in [request.ttl.of(head), key] {
         if !word.is_empty() {
             out.push(b' ');
-            out.extend_from_slice(word.of(bytes));
+            out.extend_from_slice(word);
         }
     }
     out.extend_from_slice(b"\r\n");

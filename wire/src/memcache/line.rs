@@ -1,6 +1,5 @@
 //! A line and its words.
 
-use super::error;
 use crate::{
     eight,
     message::{Bad, Parsed, Span},
@@ -8,12 +7,9 @@ use crate::{
 use memchr::{memchr, memchr2, memchr3};
 
 /// Bytes in which a line must end, the retrieval commands' excepted. memcached closes the connection without a word
-/// when it holds more than this without a line end.
+/// when it holds more than this without a line end. Those of `get`, `gets`, `gat` and `gats` have no limit, as memcached's:
+/// what holds more of one without a line end takes its keys [one by one](super::take_key).
 pub const LINE: usize = 2048;
-
-/// The same for `get`, `gets`, `gat` and `gats` with many keys. memcached sets no limit to `get` and `gets`; this one
-/// bounds memory and still takes more than 4,000 keys of the largest size.
-pub const MULTIGET_LINE: usize = 1 << 20;
 
 /// A line without its line end.
 #[derive(Clone, Copy)]
@@ -24,6 +20,8 @@ pub(super) struct Line<'a> {
     pub(super) head: usize,
     /// It has neither CR nor NUL before its end. Servers differ in what they make of those.
     pub(super) is_clean: bool,
+    /// Has it ended? Only a retrieval command's line may be read before that.
+    pub(super) is_ended: bool,
 }
 
 impl<'a> Line<'a> {
@@ -49,6 +47,7 @@ pub(super) fn first(bytes: &[u8]) -> Parsed<Line<'_>> {
         text: &bytes[..end],
         head,
         is_clean: true,
+        is_ended: true,
     })
 }
 
@@ -62,23 +61,34 @@ pub(super) fn text(head: &[u8]) -> &[u8] {
 /// The first line when its end is not known yet, or far away, or stands behind a CR or NUL.
 #[cold]
 fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
-    let may_be_long = matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats");
-    let limit = if may_be_long { MULTIGET_LINE } else { LINE };
-    match memchr(b'\n', &bytes[..bytes.len().min(limit + 1)]) {
+    let may_be_long = may_be_long(bytes);
+    let within = match may_be_long {
+        true => bytes,
+        false => &bytes[..bytes.len().min(LINE + 1)],
+    };
+    match memchr(b'\n', within) {
         Some(end) => {
             let text = text(&bytes[..=end]);
             Parsed::Head(Line {
                 text,
                 head: end + 1,
                 is_clean: memchr2(b'\r', 0, text).is_none(),
+                is_ended: true,
             })
         }
-        None if bytes.len() <= limit => Parsed::More,
-        None => {
-            let reply = if may_be_long { error::LINE_TOO_LONG } else { b"" };
-            Parsed::Bad(Bad::fatal(reply))
-        }
+        None if bytes.len() <= LINE => Parsed::More,
+        None if may_be_long => Parsed::Head(Line {
+            text: &bytes[..memchr2(b'\r', 0, bytes).unwrap_or(bytes.len())],
+            head: bytes.len(),
+            is_clean: true,
+            is_ended: false,
+        }),
+        None => Parsed::Bad(Bad::fatal(b"")),
     }
+}
+
+fn may_be_long(bytes: &[u8]) -> bool {
+    matches!(first_word(bytes), b"get" | b"gets" | b"gat" | b"gats")
 }
 
 fn first_word(bytes: &[u8]) -> &[u8] {

@@ -25,10 +25,25 @@ fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
         Some(0x16) => return Parsed::Bad(Bad::stranger(TLS)),
         _ => {}
     }
-    line::first(bytes).and_then(|line| match on(line, limits) {
-        Ok(request) => Parsed::Head(request),
-        Err(bad) => Parsed::Bad(bad),
+    line::first(bytes).and_then(|line| {
+        if !line.is_ended {
+            return begun(line);
+        }
+        match on(line, limits) {
+            Ok(request) => Parsed::Head(request),
+            Err(bad) => Parsed::Bad(bad),
+        }
     })
+}
+
+/// A retrieval command of many keys whose line has not ended.
+#[cold]
+fn begun(line: Line<'_>) -> Parsed<Request> {
+    let end = word_end(line.text, 0);
+    match Command::by_word(&line.text[..end]) {
+        Some(command) => text::begun_get(line, Words::from(line.text, end), blank(command, line.head)),
+        None => Parsed::Bad(unknown(line)),
+    }
 }
 
 const BINARY: &str = "the client speaks memcached's binary protocol, which is not served here";

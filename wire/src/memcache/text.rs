@@ -7,7 +7,7 @@ use super::key::KEY;
 use super::line::{Line, Words};
 use super::number::{self, number, seconds, time};
 use super::{Limits, error};
-use crate::message::{Bad, Request, Span};
+use crate::message::{Bad, Class, Parsed, Request, Span};
 
 /// `get KEY…`, `gets KEY…`, and with an expiry time before the keys `gat TTL KEY…`, `gats TTL KEY…`
 #[inline]
@@ -38,6 +38,27 @@ pub(super) fn get(
         Err(Bad::refused(line.head, error::BAD_FORMAT))
     } else {
         Ok(())
+    }
+}
+
+/// The same where the line has not ended: the first key is where keys are to be taken from, one by one. What can be known of
+/// the others is found then.
+#[cold]
+pub(super) fn begun_get(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Parsed<Request> {
+    if matches!(request.class, Class::Touch) {
+        request.ttl = words.next().unwrap_or_default();
+        if time(request.ttl.of(line.text)).is_none() {
+            return Parsed::Bad(Bad::fatal(error::BAD_TTL));
+        }
+    }
+    let more = |first: &Span| Span::new(first.start as usize + 1, line.head);
+    match words.next() {
+        Some(first) if !more(&first).is_empty() => {
+            // Where the first key ends may still be unknown.
+            (request.key, request.more_keys) = (Span { len: 1, ..first }, more(&first));
+            Parsed::Head(request)
+        }
+        _ => Parsed::Bad(Bad::fatal(error::LINE_TOO_LONG)),
     }
 }
 

@@ -180,7 +180,7 @@ fn check_accepted(server: &mut UnixStream, request: &Request, bytes: &[u8]) {
     let mut heads = Vec::new();
     for key in keys(request, bytes).filter(|_| !request.more_keys.is_empty()) {
         let mut head = Vec::new();
-        single(request, bytes, key, &mut head);
+        single(request, bytes, key.of(bytes), &mut head);
         heads.push(head);
     }
     for change in [Rewrite::default(), other]

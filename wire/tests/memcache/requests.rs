@@ -1,9 +1,9 @@
 //! Request lines and what is read from them.
 
 use proxima_wire::memcache::{
-    Command, LINE, Limits, MULTIGET_LINE, is_valid_key, is_value_end, key, keys, request, single,
+    Command, KEY, LINE, Limits, is_valid_key, is_value_end, key, keys, request, single, take_key,
 };
-use proxima_wire::message::{Bad, Parsed, Request};
+use proxima_wire::message::{Bad, NextKey, Parsed, Request};
 
 /// What was read from a line, in one line: all that is not absent.
 fn show(line: &[u8]) -> String {
@@ -177,11 +177,87 @@ fn a_line_that_never_ends_is_bounded() {
         let mut line = word.as_bytes().to_vec();
         line.resize(LINE + 1, b'k');
         assert_eq!(closes(&line), !is_long, "{word}");
-        line.resize(MULTIGET_LINE, b'k');
+        line.resize(1 << 20, b'k');
         assert_eq!(closes(&line), !is_long, "{word}");
-        line.push(b'k');
-        assert!(closes(&line), "{word}");
     }
+    let blanks = [b"get".to_vec(), vec![b' '; LINE]].concat();
+    assert!(closes(&blanks), "no key in sight");
+    let no_time = [b"gat x".to_vec(), b" k".repeat(LINE)].concat();
+    assert!(closes(&no_time), "nor a time");
+}
+
+/// All keys of a line that comes in such pieces, as far as it is good, and whether it was.
+fn taken(line: &[u8], sizes: impl IntoIterator<Item = usize>) -> (Vec<String>, bool) {
+    let (mut found, mut held, mut good) = (Vec::new(), Vec::new(), true);
+    let (mut rest, mut sizes) = (line, sizes.into_iter());
+    loop {
+        let (used, more) = match take_key(&held) {
+            NextKey::Key(key) => {
+                found.push(String::from_utf8_lossy(key.of(&held)).into_owned());
+                (key.end(), false)
+            }
+            NextKey::Bad(bad) => {
+                good = false;
+                (bad.head as usize, false)
+            }
+            NextKey::End(used) => {
+                assert_eq!((used, rest.len()), (held.len(), 0), "the line ends where it ends");
+                return (found, good);
+            }
+            NextKey::More(used) => (used, true),
+        };
+        assert!(more || used > 0, "no progress");
+        held.drain(..used);
+        assert!(!more || held.len() <= KEY + 1, "{} bytes are kept", held.len());
+        if more {
+            let size = sizes.next().unwrap_or(1).min(rest.len());
+            assert!(size > 0, "it never ends");
+            held.extend_from_slice(&rest[..size]);
+            rest = &rest[size..];
+        }
+    }
+}
+
+#[test]
+fn keys_are_taken_as_they_come_in_whatever_pieces() {
+    let longest = "k".repeat(KEY);
+    let too_long = "k".repeat(KEY + 1);
+    for (line, expected, good) in [
+        ("a\r\n".to_owned(), vec!["a"], true),
+        (" a  bb c \n".to_owned(), vec!["a", "bb", "c"], true),
+        ("a\tb \u{1}c\r\n".to_owned(), vec!["a\tb", "\u{1}c"], true),
+        (format!("a {longest} b\r\n"), vec!["a", &longest, "b"], true),
+        (format!("{}\r\n", " ".repeat(5000)), vec![], true),
+        ("a\rb c\r\n".to_owned(), vec!["b", "c"], false),
+        ("a\0b c\r\n".to_owned(), vec!["b", "c"], false),
+    ] {
+        for size in [1, 2, 3, 7, 100, 10_000] {
+            let found = taken(line.as_bytes(), std::iter::repeat(size));
+            assert_eq!(
+                found,
+                (expected.iter().map(|&key| key.to_owned()).collect(), good),
+                "{line:?} by {size}"
+            );
+        }
+    }
+    for size in [1, 2, 3, 7, 100, 10_000] {
+        let line = format!("a {too_long} b\r\n");
+        assert!(!taken(line.as_bytes(), std::iter::repeat(size)).1, "by {size}");
+    }
+}
+
+#[test]
+fn a_long_line_begins_before_its_end_has_come() {
+    let line = [b"gat 100 first".to_vec(), b" k".repeat(LINE)].concat();
+    let Parsed::Head(begun) = request(&line, &Limits::default()) else {
+        panic!("it has begun")
+    };
+    assert_eq!(begun.head as usize, line.len());
+    assert!(line[begun.key.start as usize..].starts_with(b"first "));
+    assert!(!begun.more_keys.is_empty());
+    let mut out = Vec::new();
+    single(&begun, &line[..begun.key.start as usize], b"first", &mut out);
+    assert_eq!(out, b"gat 100 first\r\n");
 }
 
 #[test]
@@ -199,7 +275,7 @@ fn many_keys_are_one_request_each() {
         let singles: Vec<_> = keys(&request, line.as_bytes())
             .map(|key| {
                 let mut out = Vec::new();
-                single(&request, line.as_bytes(), key, &mut out);
+                single(&request, line.as_bytes(), key.of(line.as_bytes()), &mut out);
                 String::from_utf8(out).unwrap()
             })
             .collect();

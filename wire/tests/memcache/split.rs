@@ -77,7 +77,7 @@ fn try_everything(bytes: &[u8]) {
         );
         key(&request, bytes, &mut [0; 250]);
         for key in keys(&request, bytes) {
-            single(&request, bytes, key, &mut out);
+            single(&request, bytes, key.of(bytes), &mut out);
         }
         let _ = rewrite(&request, bytes, &change, &mut out);
         default_reply(&request, bytes, &mut out);

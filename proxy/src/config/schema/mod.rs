@@ -87,6 +87,8 @@ pub struct Limits {
     pub idle: Duration,
     /// A client that takes nothing of what it is due for this long is closed.
     pub write_timeout: Duration,
+    /// A client that has begun a request and not sent the rest after this long is closed.
+    pub request_timeout: Duration,
     /// Bytes a second: a client in the middle of a large value that moves less loses its place to others who want it.
     pub minimum_rate: usize,
 }
@@ -101,6 +103,7 @@ impl Limits {
         value_bytes: 64 << 20,
         idle: Duration::ZERO,
         write_timeout: Duration::from_secs(10),
+        request_timeout: Duration::from_secs(30),
         minimum_rate: 64 << 10,
     };
 }

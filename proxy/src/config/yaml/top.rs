@@ -73,6 +73,9 @@ section! {
         idle: Time = Limits::DEFAULT.idle,
         /// A client that takes nothing of what it is due for this long is closed.
         write_timeout: PositiveTime = Limits::DEFAULT.write_timeout,
+        /// A client that has begun a request and not sent the rest after this long is closed. A value above 64 KiB that is
+        /// passed on to servers as it comes may take longer.
+        request_timeout: PositiveTime = Limits::DEFAULT.request_timeout,
         /// Bytes a second that a client in the middle of a value of more than 64 KiB must move while others want its place; one
         /// that moves less is closed. A server takes or gives four such values at once for each worker.
         minimum_rate: Size = Limits::DEFAULT.minimum_rate,
@@ -197,6 +200,7 @@ pub(super) fn build(keys: TopKeys, at: Place, cx: &mut Reading) -> Result<Config
         value_size,
         idle,
         write_timeout,
+        request_timeout,
         minimum_rate,
     } = keys.limits;
     let (clients, requests_in_flight) = (clients as usize, requests_in_flight as usize);
@@ -215,6 +219,7 @@ pub(super) fn build(keys: TopKeys, at: Place, cx: &mut Reading) -> Result<Config
             value_bytes: value_size,
             idle,
             write_timeout,
+            request_timeout,
             minimum_rate,
         },
         embedded: Embedded {

@@ -5,12 +5,10 @@ use proxima_wire::{
     message::Outcome,
 };
 
-use super::{call::Call, line::push, say};
+use super::{call::Call, line::push, out_of_memory, say};
 use crate::near::store::{Counter, Entry, Item, Miss};
 
 const END: &[u8] = b"END\r\n";
-/// The reply would be too large to be held.
-const OUT_OF_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
 
 /// `get KEY…`
 #[inline]
@@ -105,7 +103,7 @@ fn each(
         }
         if out.len() - start > call.largest_reply {
             out.truncate(start);
-            return say(out, OUT_OF_MEMORY, Outcome::RemoteError);
+            return out_of_memory(out);
         }
     }
     say(out, END, outcome)

@@ -54,6 +54,8 @@ pub struct Uring {
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     spare: Vec<Vec<u8>>,
+    /// The room in all of them.
+    spare_bytes: usize,
 }
 
 impl Uring {
@@ -87,6 +89,7 @@ impl Uring {
             passed: Vec::new(),
             closing: Vec::new(),
             spare: Vec::new(),
+            spare_bytes: 0,
         })
     }
 
@@ -178,7 +181,7 @@ impl Reactor for Uring {
     }
 
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>) {
-        let empty = self.spare.pop().unwrap_or_default();
+        let empty = self.lend();
         let Some(link) = self.open(conn) else {
             self.keep(empty);
             return bytes.clear();

@@ -12,8 +12,8 @@ use crate::reactor::{Conn, Expect};
 
 /// A slow send takes this much at a time, so that progress can be seen.
 const SLOW: usize = 256 * 1024;
-/// Empty send buffers kept, and the largest that is worth keeping.
-const SPARE: (usize, usize) = (1024, 256 * 1024);
+/// Empty send buffers kept, the largest that is worth keeping, and the room that all of them may have.
+const SPARE: (usize, usize, usize) = (1024, 256 * 1024, 16 << 20);
 
 impl Uring {
     pub(super) fn push(&mut self, entry: &squeue::Entry) {
@@ -67,9 +67,19 @@ impl Uring {
 
     /// Keeps an emptied send buffer for the next send.
     pub(super) fn keep(&mut self, mut bytes: Vec<u8>) {
-        if bytes.capacity() <= SPARE.1 && bytes.capacity() > 0 && self.spare.len() < SPARE.0 {
+        let size = bytes.capacity();
+        let fits = self.spare.len() < SPARE.0 && self.spare_bytes + size <= SPARE.2;
+        if fits && (1..=SPARE.1).contains(&size) {
             bytes.clear();
+            self.spare_bytes += size;
             self.spare.push(bytes);
         }
+    }
+
+    /// A buffer that was kept, or none.
+    pub(super) fn lend(&mut self) -> Vec<u8> {
+        let bytes = self.spare.pop().unwrap_or_default();
+        self.spare_bytes -= bytes.capacity();
+        bytes
     }
 }

@@ -1,0 +1,184 @@
+//! Room for what clients are due and for what they have half sent: whom it is given, and who makes room for others.
+//!
+//! Invariant: what the buffers of this worker's clients take is known at the end of each turn, by what they have allocated,
+//! and does not exceed the worker's part of `limits.total_bytes` for longer than that turn.
+//!
+//! A client that asks for large replies, or whose replies are not known yet, waits for room before the last of it is taken;
+//! small replies have that. If somebody waits and no room comes, or if what clients send fills it, those who hold the most
+//! are closed. A client that sends its requests and takes its replies holds nothing, and never is.
+
+use super::{Client, open::UNKNOWN_REPLY};
+use crate::engine::Engine;
+
+/// Larger replies than this are looked at before a client gets them.
+pub const LARGE: usize = 64 * 1024;
+/// Microseconds that a client waits for room before others have to make some.
+const WAIT: u64 = 100_000;
+
+/// Memory of the buffers of this worker's clients.
+#[derive(Debug, Default)]
+pub struct Room {
+    /// What they may take together.
+    limit: usize,
+    /// What requests to servers and half replies of servers take instead.
+    lent: usize,
+    /// What they take, as far as it is charged to one of them.
+    used: usize,
+    /// Bytes of replies made in this turn, charged when they are sent.
+    fresh: usize,
+    /// Clients that wait for room: index and generation.
+    waiting: Vec<(u32, u32)>,
+    /// Microseconds: since when nobody of them was served.
+    since: u64,
+}
+
+impl Room {
+    /// Of `all` bytes, clients may take what lanes do not.
+    pub(crate) fn limit(&mut self, all: usize) {
+        self.limit = all - self.lent.min(all / 2);
+    }
+
+    /// Lanes take so many. True: more than a half of all, which nothing but fewer requests can mend.
+    pub(crate) fn lend(&mut self, lanes: usize, all: usize) -> bool {
+        self.lent = lanes;
+        self.limit(all);
+        lanes > all / 2
+    }
+
+    /// Bytes that only small replies may take.
+    fn reserve(&self) -> usize {
+        self.limit / 8
+    }
+
+    /// Bytes that may be collected for one client while others wait behind its reply. As many may be on their way to it, and
+    /// buffers may have grown to twice their bytes: together half of the room.
+    pub(crate) fn collected(&self) -> usize {
+        self.limit / 8
+    }
+
+    /// Is there room for so many bytes, but for a reserve?
+    fn has(&self, bytes: usize, reserve: usize) -> bool {
+        self.used + self.fresh + bytes <= self.limit - reserve
+    }
+
+    /// See [`Engine::charge`].
+    #[inline]
+    pub(crate) fn charge(&mut self, client: &mut Client, unsent: usize) {
+        client.unsent = unsent;
+        let holds = client.holds();
+        self.used = self.used - client.charged + holds;
+        client.charged = holds;
+    }
+
+    /// What is charged.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+}
+
+impl Engine {
+    /// May this client be served one request more? If not, it is to be stalled.
+    #[inline]
+    pub(super) fn admits(&mut self, index: u32) -> bool {
+        let Some(client) = self.clients.get(index as usize) else {
+            return false;
+        };
+        let requests = client.slots.len();
+        let due = client.stream.out.len() + client.unsent + client.slots.held();
+        // Its requests wait in its own socket rather than at a server that is slow to take them.
+        if requests >= self.limits.requests_in_flight
+            || client.slots.asked() >= self.client_bytes
+            || due + requests * client.reply_size >= self.client_bytes
+        {
+            return false;
+        }
+        self.room.has(0, self.room.reserve()) || self.waits_for_room(index)
+    }
+
+    /// There is only the reserve. True: this client may use it.
+    #[cold]
+    fn waits_for_room(&mut self, index: u32) -> bool {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
+        let modest = client.reply_size < UNKNOWN_REPLY && client.charged < LARGE;
+        if modest && self.room.has(0, 0) {
+            return true;
+        }
+        if !std::mem::replace(&mut client.waits, true) {
+            if self.room.waiting.is_empty() {
+                self.room.since = self.now;
+            }
+            self.room.waiting.push((index, client.generation));
+        }
+        false
+    }
+
+    /// Notes that a reply was made here; false: it is large, and there is no room for it.
+    #[inline]
+    pub(crate) fn takes_reply(&mut self, bytes: usize) -> bool {
+        if bytes > LARGE && !self.room.has(bytes, 0) {
+            return false;
+        }
+        self.room.fresh += bytes;
+        true
+    }
+
+    /// A client's buffers have changed. `unsent` is what its socket was given and has not taken.
+    #[inline]
+    pub fn charge(&mut self, index: u32, unsent: usize) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        self.room.charge(client, unsent);
+    }
+
+    /// It has gone.
+    pub(super) fn discharge(&mut self, charged: usize) {
+        self.room.used -= charged;
+    }
+
+    /// All that could be sent in this turn was sent: clients that wait are served when there is room, and what exceeds the limit
+    /// goes.
+    pub fn settle_room(&mut self) {
+        self.room.fresh = 0;
+        if !self.room.has(0, 0) {
+            self.make_room(self.room.reserve());
+        }
+        if self.room.waiting.is_empty() || !self.room.has(0, self.room.reserve()) {
+            return;
+        }
+        for (index, generation) in std::mem::take(&mut self.room.waiting) {
+            if let Some(client) = self.client(index, generation) {
+                client.waits = false;
+                self.requeue(index);
+            }
+        }
+    }
+
+    /// Makes room if somebody has waited long enough for it. Called a few times a second.
+    pub fn check_room(&mut self) {
+        if !self.room.waiting.is_empty() && self.now.saturating_sub(self.room.since) >= WAIT {
+            self.make_room(self.room.limit / 4);
+            self.settle_room();
+        }
+    }
+
+    /// Closes the clients that hold the most until so much is free.
+    #[cold]
+    fn make_room(&mut self, free: usize) {
+        let mut holders: Vec<(usize, u32)> = self
+            .clients
+            .iter()
+            .map(|(index, client)| (client.charged, index as u32))
+            .collect();
+        holders.sort_unstable();
+        while self.room.used + free > self.room.limit
+            && let Some((charged, index)) = holders.pop()
+            && charged > 0
+        {
+            self.figures.clients.greedy += 1;
+            self.close_client(index, true);
+        }
+    }
+}

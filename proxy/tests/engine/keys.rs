@@ -1,0 +1,185 @@
+//! Requests for many keys: in portions, as there is room, and before their end has come.
+
+use crate::world::{world, world_of};
+
+const KEYS: usize = 3000;
+
+fn line(keys: usize) -> String {
+    format!("get{}\r\n", " k".repeat(keys))
+}
+
+#[test]
+fn no_turn_serves_more_keys_than_its_budget() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    world.say(client, b"get k\r\n");
+    world.reply("a", "END\r\n");
+    assert_eq!(
+        (world.heard(client).as_str(), world.sent("a").as_str()),
+        ("END\r\n", "get k\r\n")
+    );
+    // From here on a reply is known to be small.
+    for _ in 0..100 {
+        world.say(client, b"get k\r\n");
+        world.reply("a", "END\r\n");
+    }
+    world.sent("a");
+    let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else {
+        unreachable!()
+    };
+    world
+        .engine
+        .client_bytes(index, generation, line(KEYS).as_bytes());
+    assert_eq!(world.engine.in_flight(), 1023, "the request and its first keys");
+    world.turn();
+    assert_eq!(world.engine.in_flight(), KEYS);
+    assert_eq!(world.sent("a"), "get k\r\n".repeat(KEYS));
+    world.heard(client);
+    world.reply("a", &"VALUE k 0 1\r\nx\r\nEND\r\n".repeat(KEYS));
+    assert_eq!(
+        world.heard(client),
+        "VALUE k 0 1\r\nx\r\n".repeat(KEYS) + "END\r\n"
+    );
+}
+
+#[test]
+fn keys_whose_replies_are_unknown_are_asked_for_as_there_is_room() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    world.say(client, line(KEYS).as_bytes());
+    let first = world.engine.in_flight();
+    assert!((1..100).contains(&first), "{first}");
+    let mut answered = 0;
+    while answered < KEYS {
+        let due = world.engine.in_flight();
+        assert!(due > 0, "after {answered}");
+        world.reply("a", &"END\r\n".repeat(due));
+        answered += due;
+    }
+    assert_eq!((answered, world.heard(client).as_str()), (KEYS, "END\r\n"));
+}
+
+#[test]
+fn a_line_is_served_before_its_end_has_come() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    world.say(client, format!("gat 7{}", " k".repeat(2000)).as_bytes());
+    let mut answered = 0;
+    while world.engine.in_flight() > 0 {
+        let due = world.engine.in_flight();
+        world.reply("a", &"END\r\n".repeat(due));
+        answered += due;
+    }
+    assert_eq!(answered, 1999, "the last key may go on");
+    assert_eq!(world.sent("a"), "gat 7 k\r\n".repeat(1999));
+    world.say(client, b"ey last\r\nversion\r\n");
+    assert_eq!(world.sent("a"), "gat 7 key\r\ngat 7 last\r\n");
+    world.reply("a", "END\r\nVALUE last 0 1\r\nx\r\nEND\r\n");
+    let heard = world.heard(client);
+    assert!(
+        heard.starts_with("VALUE last 0 1\r\nx\r\nEND\r\nVERSION "),
+        "{heard}"
+    );
+}
+
+#[test]
+fn after_a_bad_key_nothing_of_the_line_is_done() {
+    let mut world = world("{member: p/a}");
+    let client = world.client();
+    let long = "x".repeat(251);
+    world.say(client, format!("get {long}{}", " k".repeat(2000)).as_bytes());
+    world.say(client, b" flush_all\r\nget k\r\n");
+    assert_eq!(world.sent("a"), "get k\r\n");
+    world.reply("a", "END\r\n");
+    assert_eq!(
+        world.heard(client),
+        "CLIENT_ERROR bad command line format\r\nEND\r\n"
+    );
+}
+
+#[test]
+fn what_the_store_appends_waits_until_the_reader_has_taken_it() {
+    let mut world = world("embedded");
+    let client = world.client();
+    let value = "v".repeat(100_000);
+    world.say(client, format!("set b 0 0 100000\r\n{value}\r\n").as_bytes());
+    assert_eq!(world.heard(client), "STORED\r\n");
+    world.seats[client].frozen = true;
+    world.say(client, format!("get{}\r\n", " b".repeat(1000)).as_bytes());
+    let held = world.seats[client].backlog.len();
+    let share = world.engine.limits.connection_bytes;
+    assert!(
+        held > 0 && world.engine.room.used() < 4 * share,
+        "{}",
+        world.engine.room.used()
+    );
+    let mut heard = String::new();
+    for _ in 0..2000 {
+        world.thaw(client);
+        heard += &world.heard(client);
+        if heard.ends_with("END\r\n") {
+            break;
+        }
+    }
+    let reply = format!("VALUE b 0 100000\r\n{value}\r\n");
+    assert!(heard == reply.repeat(1000) + "END\r\n", "{} bytes", heard.len());
+}
+
+#[test]
+fn who_holds_the_most_makes_room_for_who_waits() {
+    let mut world = world_of(
+        "limits: {total_bytes: 16MiB}\nroutes: {main: embedded}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: main}]\n",
+    );
+    let modest = world.client();
+    let value = "v".repeat(500_000);
+    world.say(
+        modest,
+        format!("set b 0 0 500000\r\n{value}\r\nset s 0 0 1\r\nx\r\n").as_bytes(),
+    );
+    let greedy: Vec<usize> = (0..40)
+        .map(|_| {
+            let client = world.client();
+            world.seats[client].frozen = true;
+            world.say(client, b"get b b b b\r\n");
+            assert!(
+                world.engine.room.used() <= 8 << 20,
+                "a half for each of two workers"
+            );
+            client
+        })
+        .collect();
+    world.heard(modest);
+    world.say(modest, b"get s\r\n");
+    assert_eq!(
+        world.heard(modest),
+        "VALUE s 0 1\r\nx\r\nEND\r\n",
+        "small replies have a reserve"
+    );
+    world.pass(std::time::Duration::from_millis(300));
+    assert!(
+        greedy
+            .iter()
+            .any(|&client| world.seats[client].closed == Some(true))
+    );
+    assert_eq!(world.seats[modest].closed, None);
+}
+
+#[test]
+fn half_a_request_ends_with_its_time() {
+    let mut world = world_of(
+        "limits: {request_timeout: 5s}\nroutes: {main: embedded}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: main}]\n",
+    );
+    let (begun, busy, idle) = (world.client(), world.client(), world.client());
+    world.say(begun, b"set k 0 0 100\r\nhalf");
+    for _ in 0..4 {
+        // Always in the middle of one, and never long of the same.
+        world.say(busy, b"get k\r\nget");
+        world.pass(std::time::Duration::from_secs(2));
+        world.say(busy, b" k\r\nget ");
+        world.say(busy, b"k\r\n");
+    }
+    assert_eq!(world.seats[begun].closed, Some(true));
+    assert_eq!((world.seats[busy].closed, world.seats[idle].closed), (None, None));
+}
