@@ -92,8 +92,9 @@ impl Conversation {
             }
             b"stats" => {
                 let (pid, uptime) = (process::id(), STARTED.elapsed().as_secs());
-                let stats =
-                    format!("STAT pid {pid}\r\nSTAT uptime {uptime}\r\nSTAT total_items 0\r\nEND\r\n");
+                let stats = format!(
+                    "STAT pid {pid}\r\nSTAT uptime {uptime}\r\nSTAT version 1.6.18\r\nSTAT total_items 0\r\nEND\r\n"
+                );
                 out.extend_from_slice(stats.as_bytes());
                 Ok(0)
             }

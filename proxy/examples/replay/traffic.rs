@@ -114,7 +114,7 @@ impl Traffic {
 
     /// Replies that clients have got.
     pub(crate) fn replies(&self) -> u64 {
-        self.engine.figures.replies.iter().sum()
+        self.engine.figures.replies.all()
     }
 
     fn say(&mut self) {

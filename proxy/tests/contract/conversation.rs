@@ -131,10 +131,9 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
     // A route that waits for the whole can still say so.
     each("{all_sync: p}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
-        assert_eq!(
-            client.ask("MANY broken 2").unwrap(),
-            "? proxy: Connection closed by the server"
-        );
+        let answer = client.ask("MANY broken 2").unwrap();
+        assert!(answer.starts_with("? proxy: 127.0.0.1:"), "{answer}");
+        assert!(answer.ends_with(": Connection closed by the server"), "{answer}");
         assert_eq!(client.ask("PUT k v").unwrap(), "+");
     });
 }

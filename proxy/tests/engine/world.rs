@@ -370,8 +370,8 @@ impl World {
             seat.heard.extend_from_slice(&out);
         }
         let blocked = !seat.backlog.is_empty();
-        self.log_in(number);
         let unsent = seat.backlog.len();
+        self.log_in(number);
         match peer {
             Peer::Client { index, generation } => {
                 self.engine.charge(index, unsent);

@@ -245,6 +245,7 @@ mod tests {
             ("ma k", Effect::Decide),
             ("mn", Effect::Look),
             ("me k", Effect::Look),
+            ("lru_crawler metadump all", Effect::Look),
         ];
         for (&command, (line, expected)) in Command::ALL.iter().zip(table) {
             let line = format!("{line}\r\n");

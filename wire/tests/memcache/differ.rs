@@ -83,7 +83,7 @@ fn spoken(request: &Request, line: &[u8]) -> Vec<Vec<u8>> {
     keys(request, line)
         .map(|key| {
             let mut head = Vec::new();
-            single(request, line, key, &mut head);
+            single(request, line, key.of(line), &mut head);
             head
         })
         .collect()
