@@ -12,6 +12,8 @@ from harness.hostile import EACH, ONCE, Connections, Halting, Live
 from harness.newest import newest
 from harness.proxy import config
 
+pytestmark = pytest.mark.alone
+
 TIMEOUT = 1.0
 """Seconds: the pool's `timeout`, within which every well-behaved client is answered."""
 WORKERS = 2

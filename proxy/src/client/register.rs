@@ -175,7 +175,7 @@ impl Connections for Register {
                 let peer = client.peer.map(|peer| shown(&peer.to_string()));
                 show(&Connection {
                     id,
-                    address: peer.as_deref().or(listener).unwrap_or("unix:"),
+                    address: peer.as_deref().unwrap_or("unix:"),
                     listener,
                     state: "conn_read",
                     idle: 0,
