@@ -141,9 +141,7 @@ def test_metrics_tell_hits_and_misses_by_command(proxy):
         large = b"x" * 200_000
         client.set("large", large)
         assert client.get("large") == large
-    seen = {
-        (labels["command"], labels["result"]): value for labels, value in proxy.metrics()["proxima_lookups_total"]
-    }
+    seen = {(labels["command"], labels["result"]): value for labels, value in proxy.metrics()["proxima_lookups_total"]}
     assert seen == {
         ("get", "hit"): 2,
         ("get", "miss"): 2,
@@ -219,7 +217,7 @@ def test_metrics_tell_what_the_embedded_store_holds(embedded):
             client.set(key, "1")
         client.get("a")
         client.get("absent")
-        client.ask(b"incr a 1\r\n" b"delete absent\r\n")
+        client.ask(b"incr a 1\r\ndelete absent\r\n")
     assert program.metric("embedded_items") == 3 == program.metric("embedded_stored_total") - 1
     assert 0 < program.metric("embedded_bytes") < program.metric("embedded_limit_bytes") == 64 << 20
     assert program.metric("embedded_evictions_total") == 0

@@ -4,9 +4,8 @@ import json
 import os
 import signal
 
-import yaml
-
 import pytest
+import yaml
 
 from harness import TRIES, until
 from harness.copies import copies_of, replicated, standing, until_current, until_out
@@ -17,6 +16,7 @@ def until_noted(state):
     """Until the file says that no copy owes anything, which nobody waits for."""
     new = state.with_name(state.name + ".new")
     until(lambda: "everything" not in state.read_text() and not new.exists(), "it is noted")
+
 
 pytestmark = pytest.mark.either_io
 

@@ -92,8 +92,10 @@ def test_clients_wait_until_there_are_descriptors_again(proxima):
 @pytest.mark.parametrize("route", ["copies", "hashed"])
 def test_a_server_that_cannot_be_connected_to_for_want_of_descriptors_is_not_blamed(memcached, proxima, route):
     servers = memcached.several(3)
-    made = replicated(servers, timeout="20s", workers=1) if route == "copies" else config(
-        "cache", {"cache": [server.address for server in servers]}, workers=1
+    made = (
+        replicated(servers, timeout="20s", workers=1)
+        if route == "copies"
+        else config("cache", {"cache": [server.address for server in servers]}, workers=1)
     )
     proxy = proxima(made, before=("prlimit", "--nofile=512:512"))
     with proxy.raw() as client:

@@ -119,9 +119,7 @@ def test_clients_get_their_dictionaries(program):
 
 @pytest.mark.skipif(not shutil.which("memcstat"), reason="libmemcached's tools are not installed")
 def test_libmemcached_gets_its_statistics(program):
-    ran = subprocess.run(
-        ["memcstat", f"--servers={program.address}"], capture_output=True, text=True, timeout=PATIENCE
-    )
+    ran = subprocess.run(["memcstat", f"--servers={program.address}"], capture_output=True, text=True, timeout=PATIENCE)
     assert ran.returncode == 0 and "get_hits" in ran.stdout, ran.stdout + ran.stderr
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from harness import until
 from harness.proxy import config
 from harness.raw import Raw
@@ -88,7 +89,9 @@ def test_a_value_behind_an_odd_flag_is_no_command_of_others(newer, proxima):
                 assert owner.ask(b"get own\r\n") == b"VALUE own 0 4\r\nmine\r\nEND\r\n", flag
 
 
-@pytest.mark.parametrize(("version", "words"), [(OLD, b"is memcached 1.5.22"), (b"ERROR\r\n", b"does not say its version (`ERROR`)")])
+@pytest.mark.parametrize(
+    ("version", "words"), [(OLD, b"is memcached 1.5.22"), (b"ERROR\r\n", b"does not say its version (`ERROR`)")]
+)
 def test_an_old_server_gets_text_commands_only(scripted, proxima, version, words):
     heard = []
 
@@ -138,7 +141,9 @@ def test_an_old_server_is_no_copy(memcached, scripted, proxima):
     assert not writes
 
 
-@pytest.mark.parametrize("first", [b"\x80\x0a\0\0\0\0\0\0", b"\x16\x03\x01\x02\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nflush_all\r\n"])
+@pytest.mark.parametrize(
+    "first", [b"\x80\x0a\0\0\0\0\0\0", b"\x16\x03\x01\x02\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nflush_all\r\n"]
+)
 @pytest.mark.parametrize("kind", ["proxied", "embedded"])
 def test_who_speaks_another_protocol_is_closed_at_once(memcached, proxima, first, kind):
     server = memcached()

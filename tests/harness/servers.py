@@ -18,7 +18,18 @@ class Memcached:
     """A memcached of its own on a free port of `host`, or on this one. `before` is a command that runs it; `socket` is the
     path of a Unix socket in the place of a port."""
 
-    def __init__(self, host="127.0.0.1", port=None, threads=1, memory=64, item=None, options=(), program=(MEMCACHED,), before=(), socket=None):
+    def __init__(
+        self,
+        host="127.0.0.1",
+        port=None,
+        threads=1,
+        memory=64,
+        item=None,
+        options=(),
+        program=(MEMCACHED,),
+        before=(),
+        socket=None,
+    ):
         self.address = f"unix:{socket}" if socket else ports.address(host, port)
         place = ["-s", socket, "-a", "777"] if socket else ["-l", host, "-p", self.address.rsplit(":", 1)[1]]
         self._command = [*before, *program, *place, "-U", "0", "-t", str(threads), "-m", str(memory)]

@@ -10,8 +10,8 @@ import subprocess
 import threading
 import time
 
-from .servers import Memcached
 from . import ports
+from .servers import Memcached
 
 _NEW_NETWORK = 0x40000000
 _SET_INTERFACE = 0x400454CA

@@ -71,7 +71,24 @@ ODD_FLAGS = [
     b"k k", b"v v", b"q q", b"T1 T2", b"O" + b"o" * 31, b"O" + b"o" * 32, b"O\xff", b"O\t", b"noreply", b"v\0", b"v\r", b"b b",
 ]  # fmt: skip
 STORES = [b"set", b"add", b"replace", b"append", b"prepend", b"cas"]
-UNKNOWN = [b"x", b"xx", b"GET", b"Get", b"mx", b"mgg", b"m", b"bget", b"gett", b"sets", b"deletes", b"\xff\xff", b"ge", b"POST", b"PUT", b"OPTIONS"]
+UNKNOWN = [
+    b"x",
+    b"xx",
+    b"GET",
+    b"Get",
+    b"mx",
+    b"mgg",
+    b"m",
+    b"bget",
+    b"gett",
+    b"sets",
+    b"deletes",
+    b"\xff\xff",
+    b"ge",
+    b"POST",
+    b"PUT",
+    b"OPTIONS",
+]
 #: A set, an add and so on of several words; each as it must be, and wrong in one place or two.
 ENDS = [b"\r\n"] * 6 + [b"\n", b" \r\n", b"  \r\n", b"\r\r\n"]
 
@@ -100,21 +117,31 @@ class Maker:
             ["store", "get", "gat", "delete", "arithmetic", "touch", "admin", "ms", "meta", "me", "unknown"],
             [14, 6, 5, 7, 8, 6, 6, 24, 20, 4, 6],
         )[0]
-        more = self.chance.choices([[], [b"noreply"], [b"x"], [b"0"], [b"x", b"y"], [b"0", b"noreply"], [b"noreply", b"x"]], [10, 6, 1, 1, 1, 1, 1])[0]
+        more = self.chance.choices(
+            [[], [b"noreply"], [b"x"], [b"0"], [b"x", b"y"], [b"0", b"noreply"], [b"noreply", b"x"]], [10, 6, 1, 1, 1, 1, 1]
+        )[0]
         match kind:
             case "store":
                 name = self.chance.choice(STORES)
                 version = [self.number(0.3)] if name == b"cas" else []
                 return [name, self.key(), self.number(), self.number(), self.some(LENGTHS, NO_LENGTHS, 0.3), *version, *more]
             case "get":
-                return [self.chance.choice([b"get", b"gets"]), *[self.key() for _ in range(self.chance.choice([0, 1, 1, 1, 2, 3]))]]
+                return [
+                    self.chance.choice([b"get", b"gets"]),
+                    *[self.key() for _ in range(self.chance.choice([0, 1, 1, 1, 2, 3]))],
+                ]
             case "gat":
                 keys = [self.key() for _ in range(self.chance.choice([0, 1, 1, 1, 2]))]
                 return [self.chance.choice([b"gat", b"gats"]), self.number(0.3), *keys]
             case "delete":
                 return [b"delete", self.key(), *self.chance.choice([[], [b"0"], [b"1"], [b"x"]]), *more]
             case "arithmetic":
-                return [self.chance.choice([b"incr", b"decr"]), self.some([b"n", b"n", b"a"], KEYS + OTHER_KEYS, 0.4), self.number(0.4), *more]
+                return [
+                    self.chance.choice([b"incr", b"decr"]),
+                    self.some([b"n", b"n", b"a"], KEYS + OTHER_KEYS, 0.4),
+                    self.number(0.4),
+                    *more,
+                ]
             case "touch":
                 return [b"touch", self.key(), self.number(0.4), *more]
             case "admin":
@@ -126,13 +153,20 @@ class Maker:
                     [b"quit", *more],
                 ])  # fmt: skip
             case "ms":
-                return [b"ms", self.key(), self.some(LENGTHS, NO_LENGTHS, 0.12), *self.flags([15, 16, 17, 18, 19, 20, 21, 22, 25])]
+                return [
+                    b"ms",
+                    self.key(),
+                    self.some(LENGTHS, NO_LENGTHS, 0.12),
+                    *self.flags([15, 16, 17, 18, 19, 20, 21, 22, 25]),
+                ]
             case "meta":
                 return [self.chance.choice([b"mg", b"md", b"ma"]), self.key(), *self.flags([16, 17, 18, 19, 20, 21, 22, 25])]
             case "me":
                 return [b"me", self.key(), *self.flags([])]
             case _:
-                tail = self.chance.choice([[], [b"a"], [b"/"], [b"/", b"HTTP/1.1"], [b"noreply"], [b"a", b"noreply"], [b"HTTP/"], [b"HTTP/1.1", b"x"]])
+                tail = self.chance.choice(
+                    [[], [b"a"], [b"/"], [b"/", b"HTTP/1.1"], [b"noreply"], [b"a", b"noreply"], [b"HTTP/"], [b"HTTP/1.1", b"x"]]
+                )
                 return [self.chance.choice(UNKNOWN + [b""]), *tail]
 
     def line(self):

@@ -13,6 +13,10 @@ use crate::{
     route::{ReplyTo, Tree},
 };
 
+/// Keys of one client that servers are asked for at a time. A request of theirs is short to send and costs a server as much
+/// as any: many clients with many more would be a queue before everybody else's.
+const KEYS_AT_ONCE: usize = 256;
+
 /// A request for many keys that is served further when there is room, or when more of it has come.
 pub struct Keys {
     request: Request,
@@ -152,7 +156,7 @@ impl Engine {
                 }
             };
             if !portion.failed {
-                if *budget == 0 || !self.admits(index) {
+                if *budget == 0 || !self.admits_key(index) {
                     self.stall(index, *budget == 0);
                     break Stop::Full;
                 }
@@ -164,6 +168,14 @@ impl Engine {
         };
         self.scratch = single;
         stop
+    }
+
+    fn admits_key(&mut self, index: u32) -> bool {
+        let asked = self
+            .clients
+            .get(index as usize)
+            .map_or(0, |client| client.slots.len());
+        asked < KEYS_AT_ONCE && self.admits(index)
     }
 
     /// One of the keys, by a request that `single` has the room for.
