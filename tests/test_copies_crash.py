@@ -42,7 +42,7 @@ def why(proxy, server):
 def ends(server):
     """The other ends of the connections that a server has, but for the one that asks; its own socket is listed, too."""
     with server.raw() as direct:
-        own = {"tcp:%s:%d" % direct.sock.getsockname(), f"tcp:{server.address}"}
+        own = {"tcp:{}:{}".format(*direct.sock.getsockname()), f"tcp:{server.address}"}
         return {value for name, value in direct.stats("conns").items() if name.endswith(":addr")} - own
 
 

@@ -348,8 +348,8 @@ def test_a_unix_socket_has_the_mode_and_owner_of_its_listener(proxima, tmp_path)
 
 
 def test_localhost_is_an_address_to_listen_on(proxima):
-    made = config("embedded", admin="localhost:%d" % ports.free())
-    made["listeners"][0]["address"] = "localhost:%d" % ports.free()
+    made = config("embedded", admin=f"localhost:{ports.free()}")
+    made["listeners"][0]["address"] = f"localhost:{ports.free()}"
     proxy = proxima(made)
     with proxy.raw() as client:
         client.set("k", "v")

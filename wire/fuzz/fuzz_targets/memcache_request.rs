@@ -18,7 +18,9 @@ fuzz_target!(|bytes: &[u8]| {
     if matches!(request(bytes, &limits), Parsed::Head(_)) && !bytes[..head].ends_with(b"\n") {
         // A line of many keys that has not ended: its keys are taken as they come.
         let mut at = 0;
-        while let NextKey::Key(Span { start: _, len }) | NextKey::Bad(Bad { head: len, .. }) = take_key(&bytes[at..]) {
+        while let NextKey::Key(Span { start: _, len }) | NextKey::Bad(Bad { head: len, .. }) =
+            take_key(&bytes[at..])
+        {
             assert!(len > 0);
             at += len as usize;
         }
