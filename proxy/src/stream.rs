@@ -15,7 +15,7 @@ impl Spare {
     /// How many are kept, the largest that is worth keeping, and the room that all of them may have.
     const COUNT: usize = 1024;
     const SIZE: usize = 64 * 1024;
-    const BYTES: usize = 16 << 20;
+    const BYTES: usize = 4 << 20;
 
     fn lend(&mut self) -> Vec<u8> {
         let buffer = self.buffers.pop().unwrap_or_default();

@@ -139,7 +139,7 @@ pub struct Flights {
 }
 
 /// Buffers beyond this are not worth keeping.
-const SPARE_BYTES: usize = 64 * 1024;
+const SPARE_BYTES: usize = 4 * 1024;
 const SPARE_COUNT: usize = 1024;
 
 impl Flights {

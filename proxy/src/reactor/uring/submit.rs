@@ -13,7 +13,7 @@ use crate::reactor::{Conn, Expect};
 /// A slow send takes this much at a time, so that progress can be seen.
 const SLOW: usize = 256 * 1024;
 /// Empty send buffers kept, the largest that is worth keeping, and the room that all of them may have.
-const SPARE: (usize, usize, usize) = (1024, 256 * 1024, 16 << 20);
+const SPARE: (usize, usize, usize) = (1024, 256 * 1024, 4 << 20);
 
 impl Uring {
     pub(super) fn push(&mut self, entry: &squeue::Entry) {
