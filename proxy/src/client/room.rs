@@ -8,10 +8,12 @@
 //! are closed. A client that sends its requests and takes its replies holds nothing, and never is.
 
 use super::{Client, open::UNKNOWN_REPLY};
-use crate::engine::Engine;
+use crate::{engine::Engine, route::ReplyTo};
 
 /// Larger replies than this are looked at before a client gets them.
 pub const LARGE: usize = 64 * 1024;
+/// Replies up to this size may exceed the room, if their client holds hardly anything.
+const MODEST: usize = 256 * 1024;
 /// Microseconds that a client waits for room before others have to make some.
 const WAIT: u64 = 100_000;
 
@@ -116,12 +118,26 @@ impl Engine {
 
     /// Notes that a reply was made here; false: it is large, and there is no room for it.
     #[inline]
-    pub(crate) fn takes_reply(&mut self, bytes: usize) -> bool {
-        if bytes > LARGE && !self.room.has(bytes, 0) {
+    pub(crate) fn takes_reply(&mut self, to: ReplyTo, bytes: usize) -> bool {
+        if bytes > LARGE && !self.room.has(bytes, 0) && !self.may_exceed(to, bytes) {
             return false;
         }
         self.room.fresh += bytes;
         true
+    }
+
+    /// May a reply for which there is no room be made all the same? A client that holds hardly anything gets one that is not
+    /// huge: those who hold the most make room at the end of the turn, not those who come while they do.
+    #[cold]
+    fn may_exceed(&self, to: ReplyTo, bytes: usize) -> bool {
+        let ReplyTo::Client { index, .. } = to else {
+            return false;
+        };
+        let room = &self.room;
+        let modest = |client: &Client| client.charged < LARGE;
+        bytes <= MODEST
+            && room.used + room.fresh + bytes <= room.limit + room.reserve()
+            && self.clients.get(index as usize).is_some_and(modest)
     }
 
     /// A client's buffers have changed. `unsent` is what its socket was given and has not taken.

@@ -122,7 +122,7 @@ impl Engine {
                 let mut out = std::mem::take(&mut self.scratch_reply);
                 let context = self.store_context();
                 let mut outcome = embedded::answer(&self.store, &context, request, message, &mut out);
-                if !self.takes_reply(out.len()) {
+                if !self.takes_reply(to, out.len()) {
                     out.clear();
                     outcome = embedded::out_of_memory(&mut out);
                 }
