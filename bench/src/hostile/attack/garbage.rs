@@ -1,4 +1,4 @@
-//! Who came to the wrong port, and who means ill.
+//! Clients of other protocols, and bytes that are meant to confuse.
 
 use std::time::{Duration, Instant};
 

@@ -7,7 +7,7 @@ use super::ground::Ground;
 /// Nearly what a line of memcached may have.
 const LONG: usize = 1_000_000;
 
-/// Who is closed comes again after this time.
+/// A connection that was closed is made again after this time.
 const RETURN: Duration = Duration::from_millis(200);
 
 pub(super) fn run(ground: &Ground<'_>, number: u32) {

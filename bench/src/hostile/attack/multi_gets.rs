@@ -83,7 +83,7 @@ fn ask(ground: &Ground<'_>, line: &[u8], pause: Duration) {
             }
             ground.pause(BETWEEN);
         }
-        // Who is refused at once does not come again at once.
+        // A client that is refused at once does not come again at once.
         ground.pause(BETWEEN);
     }
 }

@@ -1,4 +1,4 @@
-//! Who may use a file: as `chmod` and `chown` take it.
+//! Permissions of a file, as `chmod` and `chown` take them.
 
 use super::{Form, Shape};
 use crate::config::{
