@@ -301,7 +301,7 @@ def test_metrics_tell_who_is_suspected(server, proxima):
     server.freeze()
     with proxy.raw() as client:
         for seen in ((1, 1), (0, 0)):
-            assert client.ask(b"get k\r\n") == b"SERVER_ERROR timeout\r\n"
+            assert client.ask(b"get k\r\n") == f"SERVER_ERROR {server.address}: timeout\r\n".encode()
             assert state() == seen
 
 

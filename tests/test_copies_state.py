@@ -238,7 +238,7 @@ def test_a_disk_that_hangs_holds_up_only_what_must_be_noted(memcached, proxima, 
         assert b"could not be settled" in client.ask(b"set k 0 0 3\r\nnew\r\n")
         assert standing(proxy, servers[0]) == "leaving"
         other.freeze()
-        assert stranger.ask(b"get k\r\n") == b"SERVER_ERROR timeout\r\n"
+        assert stranger.ask(b"get k\r\n") == f"SERVER_ERROR {other.address}: timeout\r\n".encode()
         assert proxy.is_live()
         until(lambda: "disk of the state file does not answer" in proxy.log(), "it is told")
         assert proxy.metric("copy_note_failures_total") > 0

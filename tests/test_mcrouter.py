@@ -112,9 +112,13 @@ def test_a_lost_node_fails_the_writes_and_no_read(servers, mcrouter, loss):
     with router.raw() as client:
         client.set("k", "v")
         lost.freeze() if loss == "frozen" else lost.kill()
+        answers = set()
         for _ in range(5):
-            assert client.ask(b"set k 0 0 1\r\nw\r\n").startswith(b"SERVER_ERROR ")
+            answers.add(client.ask(b"set k 0 0 1\r\nw\r\n").partition(lost.address.encode())[0])
             assert client.get("k") == b"w"
+        # What users of mcrouter look for.
+        broken = b"SERVER_ERROR Reply timeout\r\n" if loss == "frozen" else b"SERVER_ERROR AsyncSocketException: "
+        assert answers == {broken, b"SERVER_ERROR Server unavailable. Reason: "}
         if loss == "frozen":
             lost.thaw()
         else:

@@ -203,7 +203,7 @@ def test_a_server_that_does_not_answer_is_said_so(memcached, proxima):
     with proxy.raw() as client:
         client.set("k", "v")
         server.freeze()
-        assert client.ask(b"stats items\r\n") == b"SERVER_ERROR timeout\r\n"
+        assert client.ask(b"stats items\r\n") == f"SERVER_ERROR {server.address}: timeout\r\n".encode()
         assert client.stats()["pid"] == str(proxy.process.pid)
 
 

@@ -6,6 +6,7 @@ use super::Client;
 use crate::{
     dialect::Dialect,
     engine::{Engine, News, Passed, Peer},
+    members::Member,
     route::ReplyTo,
 };
 
@@ -72,6 +73,20 @@ impl Engine {
 
     /// The proxy's own error for whoever waits.
     pub(crate) fn deliver_error(&mut self, to: ReplyTo, dialect: &dyn Dialect, outcome: Outcome, text: &str) {
+        let mut line = Vec::with_capacity(64);
+        dialect.error(outcome, text, &mut line);
+        self.deliver_line(to, outcome, &line);
+    }
+
+    /// The error for whoever waits for what this server has failed to do.
+    pub(crate) fn deliver_failure(&mut self, to: ReplyTo, member: &Member, outcome: Outcome, what: &str) {
+        let mut line = Vec::with_capacity(64);
+        member.dialect.failure(outcome, &member.address, what, &mut line);
+        self.deliver_line(to, outcome, &line);
+    }
+
+    /// A whole error for whoever waits.
+    pub(crate) fn deliver_line(&mut self, to: ReplyTo, outcome: Outcome, line: &[u8]) {
         if let ReplyTo::Client {
             index,
             generation,
@@ -83,9 +98,7 @@ impl Engine {
             // A reply that had begun to leave broke off: the client must not take the error for its rest.
             return self.close_client(index, true);
         }
-        let mut line = Vec::with_capacity(64);
-        dialect.error(outcome, text, &mut line);
-        self.deliver(to, &Reply::new(outcome, line.len()), &line);
+        self.deliver(to, &Reply::new(outcome, line.len()), line);
     }
 
     /// An answer that the session knows by itself, in its turn.
@@ -105,11 +118,21 @@ impl Engine {
     }
 
     pub(super) fn refuse(&mut self, index: u32, request: &Request, outcome: Outcome, text: &str) {
+        self.refuse_as(index, request, |dialect, out| dialect.error(outcome, text, out));
+    }
+
+    /// Answers a request with the error that `write` appends.
+    pub(super) fn refuse_as(
+        &mut self,
+        index: u32,
+        request: &Request,
+        write: impl FnOnce(&dyn Dialect, &mut Vec<u8>),
+    ) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(outcome, text, &mut out);
+        write(client.dialect, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();

@@ -46,7 +46,6 @@ impl Engine {
                 .is_some_and(Lanes::is_full)
         });
         if let Some(member) = full {
-            let text = format!("too many large values are on their way to {}", member.address);
             self.by_member[member.id.0 as usize].wanted = Some(self.now);
             let most = self.limits.write_timeout.min(LONGEST_WAIT).as_micros() as u64;
             let due = client.place_due.unwrap_or(self.now + most);
@@ -56,7 +55,10 @@ impl Engine {
             }
             client.swallow = request.body;
             self.wait_for_place(index, None);
-            self.refuse(index, request, Outcome::Overloaded, &text);
+            self.refuse_as(index, request, |dialect, out| {
+                let what = "too many large values are on their way to it";
+                dialect.failure(Outcome::Overloaded, &member.address, what, out);
+            });
             return true;
         }
         self.wait_for_place(index, None);

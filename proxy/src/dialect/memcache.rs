@@ -5,13 +5,15 @@ use proxima_wire::{
     message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request},
 };
 
-use super::{Change, Conversation, Dialect, Effect, Login, Message, Plan};
+use super::{Change, Conversation, Dialect, Effect, Login, MALFORMED, Message, Plan};
 
 /// The memcached dialect, as ourselves or in mcrouter's place.
 #[derive(Debug)]
 pub struct Memcache {
     version: &'static [u8],
     flush: bool,
+    /// Errors begin as mcrouter's do.
+    as_mcrouter: bool,
 }
 
 impl Memcache {
@@ -19,11 +21,13 @@ impl Memcache {
     pub const PLAIN: Self = Self {
         version: VERSION,
         flush: true,
+        as_mcrouter: false,
     };
     /// In mcrouter's place.
     pub const MCROUTER: Self = Self {
         version: b"VERSION 1.0.0 mcrouter\r\n",
         flush: false,
+        as_mcrouter: true,
     };
     /// In mcrouter's place, with `--enable-flush-cmd`.
     pub const MCROUTER_FLUSH: Self = Self {
@@ -213,6 +217,17 @@ impl Dialect for Memcache {
         out.extend_from_slice(b"\r\n");
     }
 
+    /// In mcrouter's place an error begins with the words that its users look for; of a late reply they are all of it.
+    fn failure(&self, outcome: Outcome, server: &str, what: &str, out: &mut Vec<u8>) {
+        let before = match outcome {
+            Outcome::Timeout if self.as_mcrouter => return self.error(outcome, "Reply timeout", out),
+            Outcome::ConnectError | Outcome::ConnectTimeout if self.as_mcrouter => "AsyncSocketException: ",
+            Outcome::Ejected if self.as_mcrouter => "Server unavailable. Reason: ",
+            _ => "",
+        };
+        self.error(outcome, &format!("{before}{server}: {what}"), out);
+    }
+
     /// Asks which version it is: a server that reads meta commands in another way must not be given any.
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
         if conversation.step == 0 {
@@ -223,7 +238,7 @@ impl Dialect for Memcache {
         let (reply, line) = match memcache::reply(Command::Version, bytes) {
             Parsed::Head(reply) => (reply, &bytes[..reply.head as usize]),
             Parsed::More => return Login::More { used: 0 },
-            Parsed::Bad(_) => return Login::Refused("the server answered what is no reply".into()),
+            Parsed::Bad(_) => return Login::Refused(MALFORMED.into()),
         };
         let said = String::from_utf8_lossy(line.trim_ascii());
         let why = match memcache::meta_commands(line) {
@@ -231,8 +246,8 @@ impl Dialect for Memcache {
                 return Login::Refused(said.into_owned());
             }
             Some(true) => return Login::Ready { used: line.len() },
-            Some(false) => format!("is memcached {}", said.trim_start_matches("VERSION ")),
-            None => format!("does not say its version (`{}`)", said.escape_debug()),
+            Some(false) => format!("memcached {}", said.trim_start_matches("VERSION ")),
+            None => format!("it does not say its version (`{}`)", said.escape_debug()),
         };
         Login::Limited {
             used: line.len(),
@@ -246,5 +261,47 @@ impl Dialect for Memcache {
 
     fn probe(&self) -> (u8, &'static [u8]) {
         (Command::Version as u8, b"version\r\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::message::Outcome;
+
+    use super::Memcache;
+    use crate::dialect::Dialect;
+
+    #[test]
+    fn failures_name_the_server_except_where_users_of_mcrouter_look_for_the_whole_text() {
+        for (outcome, plain, mcrouter) in [
+            (Outcome::Timeout, "m:1: why", "Reply timeout"),
+            (
+                Outcome::ConnectTimeout,
+                "m:1: why",
+                "AsyncSocketException: m:1: why",
+            ),
+            (
+                Outcome::ConnectError,
+                "m:1: why",
+                "AsyncSocketException: m:1: why",
+            ),
+            (
+                Outcome::Ejected,
+                "m:1: why",
+                "Server unavailable. Reason: m:1: why",
+            ),
+            (Outcome::Overloaded, "m:1: why", "m:1: why"),
+            (Outcome::LocalError, "m:1: why", "m:1: why"),
+        ] {
+            for (dialect, expected) in [(Memcache::PLAIN, plain), (Memcache::MCROUTER_FLUSH, mcrouter)] {
+                let mut line = Vec::new();
+                dialect.failure(outcome, "m:1", "why", &mut line);
+                assert_eq!(
+                    line,
+                    format!("SERVER_ERROR {expected}\r\n").as_bytes(),
+                    "{outcome:?}"
+                );
+            }
+        }
     }
 }

@@ -26,8 +26,8 @@ pub enum Login {
     More { used: usize },
     /// The login is over after `used` bytes; what follows are requests or replies.
     Ready { used: usize },
-    /// The login is over after `used` bytes, but this server is to be given only [common](Dialect::is_common) commands. `why`
-    /// goes on after its name: `is memcached 1.5.22, …`.
+    /// The login is over after `used` bytes, but this server is to be given only [common](Dialect::is_common) commands, for
+    /// the reason `why`.
     Limited { used: usize, why: String },
     /// It failed; the connection is closed after what was said.
     Refused(String),
@@ -69,6 +69,9 @@ pub enum Side {
     Client,
     Server,
 }
+
+/// What is wrong with bytes of a server that are no reply.
+pub const MALFORMED: &str = "malformed reply";
 
 /// In place of a command: nobody waits, so only a [`Message::Push`] can be meant.
 pub const UNASKED: u8 = u8::MAX;
@@ -211,6 +214,12 @@ pub trait Dialect: Send + Sync {
     }
 
     // Provided: replies.
+
+    /// Appends the error for a request that this server has failed, for the reason `what`. By default every such error begins
+    /// with the server's address, whatever the reason is.
+    fn failure(&self, outcome: Outcome, server: &str, what: &str, out: &mut Vec<u8>) {
+        self.error(outcome, &format!("{server}: {what}"), out);
+    }
 
     /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted. By default it
     /// may end in any way: its length says all.

@@ -61,11 +61,11 @@ impl Member {
         self.fail_open.load(Ordering::Relaxed) && !self.health.is_gone()
     }
 
-    /// What is answered while it may not be asked.
-    pub fn refusal(&self) -> String {
+    /// Why it may not be asked.
+    pub fn refusal(&self) -> &'static str {
         match self.socket {
-            Some(_) => format!("{} is ejected", self.address),
-            None => format!("{} is ejected: its name does not resolve", self.address),
+            Some(_) => "ejected",
+            None => "ejected: its name does not resolve",
         }
     }
 

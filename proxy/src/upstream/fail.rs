@@ -14,18 +14,21 @@ use crate::{
     reactor::is_shortage,
 };
 
+/// Why a copy is not asked that has to be repaired first.
+pub(super) const UNREPAIRED: &str = "it missed writes and is not asked before it is repaired";
+
 /// Idle bulk lanes kept for the next large message.
 const IDLE_BULK: usize = 1;
 
 impl Engine {
     /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
-    pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, text: &str) {
-        self.blame(index, failure, text);
-        self.end_lane(index, outcome, text);
+    pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, what: &str) {
+        self.blame(index, failure, what);
+        self.end_lane(index, outcome, what);
     }
 
     /// This lane's member has failed.
-    fn blame(&mut self, index: u32, failure: Failure, text: &str) {
+    fn blame(&mut self, index: u32, failure: Failure, what: &str) {
         let Some(lane) = self.lanes.get(index as usize) else {
             return;
         };
@@ -35,7 +38,7 @@ impl Engine {
         if ejected {
             self.wishes
                 .news
-                .push(News::Ejected(member.clone(), text.to_owned()));
+                .push(News::Ejected(member.clone(), what.to_owned()));
         }
     }
 
@@ -45,7 +48,8 @@ impl Engine {
         self.end_lane(index, Outcome::ClientError, text);
     }
 
-    pub(super) fn end_lane(&mut self, index: u32, outcome: Outcome, text: &str) {
+    /// Who waits on the lane gets an error, which names the server unless the lane was dropped.
+    pub(super) fn end_lane(&mut self, index: u32, outcome: Outcome, what: &str) {
         let Some(lane) = self.lanes.try_remove(index as usize) else {
             return;
         };
@@ -82,11 +86,16 @@ impl Engine {
         if unanswered && outcome != Outcome::ClientError {
             let mut changes = lane.waiters.iter().filter(|waiter| waiter.changes);
             if changes.any(|waiter| !self.notes_misses(waiter.to)) {
-                self.miss_aside(&lane.member, b"", text);
+                self.miss_aside(&lane.member, b"", what);
             }
         }
+        let (dialect, mut error) = (lane.member.dialect, Vec::new());
+        match outcome {
+            Outcome::ClientError => dialect.error(outcome, what, &mut error),
+            _ => dialect.failure(outcome, &lane.member.address, what, &mut error),
+        }
         for waiter in lane.waiters {
-            self.deliver_error(waiter.to, lane.member.dialect, outcome, text);
+            self.deliver_line(waiter.to, outcome, &error);
         }
         // Behind the news of what was missed, as only the connections of who owes are noted.
         self.wishes.news.extend(broken);
@@ -112,7 +121,7 @@ impl Engine {
             // Servers close idle connections; the next request opens a new one.
             return self.drop_lane(index, "");
         }
-        let text = match error {
+        let what = match error {
             Some(error) => reason(error),
             None => "Connection closed by the server".into(),
         };
@@ -122,10 +131,7 @@ impl Engine {
         } else {
             Failure::Connection
         };
-        // As the errors that follow do.
-        let named = format!("{}: {text}", lane.member.address);
-        self.blame(index, failure, &text);
-        self.end_lane(index, Outcome::ConnectError, &named);
+        self.fail_lane(index, failure, Outcome::ConnectError, &what);
     }
 
     /// There was no descriptor for the connection. Nothing was sent, and the server is not to blame: it is neither ejected, nor
@@ -134,9 +140,13 @@ impl Engine {
         let Some(lane) = self.lanes.get(index as usize) else {
             return;
         };
-        let text = format!("cannot connect to {}: {why} in this proxy", lane.member.address);
-        self.fall_short(Shortage::Connect, &text);
-        self.end_lane(index, Outcome::Overloaded, &text);
+        let told = format!("cannot connect to {}: {why} in this proxy", lane.member.address);
+        self.fall_short(Shortage::Connect, &told);
+        self.end_lane(
+            index,
+            Outcome::Overloaded,
+            &format!("cannot connect: {why} in this proxy"),
+        );
     }
 
     /// Ends the lanes on which this copy may still be given a change: what it owes must not be paid before that is known.
@@ -150,11 +160,7 @@ impl Engine {
         for (index, generation) in changing {
             // The end of one can end another.
             if self.lane(index, generation).is_some() {
-                self.end_lane(
-                    index,
-                    Outcome::ConnectError,
-                    "the server missed a write and is not asked before it was repaired",
-                );
+                self.end_lane(index, Outcome::ConnectError, UNREPAIRED);
             }
         }
     }

@@ -38,7 +38,7 @@ pub struct Lane {
     pub parts: Vec<u8>,
     /// Requests that wait for the end of the login: what is said until then must not mix with them.
     pub held: Vec<u8>,
-    /// Names the server, and says why it takes only some commands.
+    /// Why its server takes only some commands.
     pub limit: String,
     /// Our end, where the server of a copy may have to prove that it is gone.
     pub local: Option<SocketAddr>,

@@ -14,10 +14,9 @@ impl Engine {
             return;
         };
         let member = lane.member.clone();
-        let why = format!("{} {why}", member.address);
         if member.is_copy {
-            self.miss_aside(&member, b"", &why);
-            return self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &why);
+            self.miss_aside(&member, b"", why);
+            return self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, why);
         }
         let is_upload = lane.uploading.is_some();
         if is_upload
@@ -26,10 +25,10 @@ impl Engine {
                 .iter()
                 .any(|waiter| !member.dialect.is_common(waiter.command))
         {
-            return self.end_lane(index, Outcome::LocalError, &why);
+            return self.end_lane(index, Outcome::LocalError, why);
         }
         lane.limited = true;
-        lane.limit.clone_from(&why);
+        why.clone_into(&mut lane.limit);
         let refused = if is_upload {
             Vec::new()
         } else {
@@ -38,7 +37,7 @@ impl Engine {
         lane.ready(self.now);
         self.in_flight -= refused.len();
         for waiter in refused {
-            self.deliver_error(waiter.to, member.dialect, Outcome::LocalError, &why);
+            self.deliver_failure(waiter.to, &member, Outcome::LocalError, why);
         }
         // A bulk lane whose value had come whole has nothing more to do.
         self.settle_lane(index);

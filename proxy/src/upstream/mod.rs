@@ -16,6 +16,7 @@ mod open;
 mod pace;
 mod receive;
 
+use self::fail::UNREPAIRED;
 pub use self::{
     fail::reason,
     hold::Hold,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
-use super::{Hold, Lane, Lanes, Pace, Phase, Waiter};
+use super::{Hold, Lane, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
     client::WHOLE,
     dialect::{Change, Effect, Login, Message, Side},
@@ -33,14 +33,10 @@ impl Engine {
     #[inline]
     pub(crate) fn send(&mut self, member: &Arc<Member>, request: &Request, message: &[u8], to: ReplyTo) {
         if !member.is_up() {
-            return self.not_sent(member, request, message, to, Outcome::Ejected, &member.refusal());
+            return self.not_sent(member, request, message, to, Outcome::Ejected, member.refusal());
         }
         if member.is_copy && !self.may_ask(member, request) {
-            let text = format!(
-                "{} has missed writes and is not asked before it was repaired",
-                member.address
-            );
-            return self.not_sent(member, request, message, to, Outcome::Ejected, &text);
+            return self.not_sent(member, request, message, to, Outcome::Ejected, UNREPAIRED);
         }
         let streamed = (message.len() as u64) < request.len();
         let index = if streamed {
@@ -53,14 +49,14 @@ impl Engine {
             return;
         };
         if lane.limited && !member.dialect.is_common(request.command) {
-            let text = lane.limit.clone();
+            let what = lane.limit.clone();
             self.settle_lane(index);
-            return self.not_sent(member, request, message, to, Outcome::LocalError, &text);
+            return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
         }
         // What a copy is refused it misses, and our own overload is not its failure.
         if lane.requests().len() > LANE_BYTES && !matches!(to, ReplyTo::Client { .. }) && !member.is_copy {
-            let text = "too many requests wait for this server";
-            return self.not_sent(member, request, message, to, Outcome::Overloaded, text);
+            let what = "too many requests wait for it";
+            return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }
         let requests = match lane.phase {
             Phase::Ready => lane.stream.filling(&mut self.spare),
@@ -113,14 +109,14 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
         outcome: Outcome,
-        text: &str,
+        what: &str,
     ) {
         if changes_copy(member, request, message) && !self.notes_misses(to) {
             let mut scratch = [0; 250];
             let key = member.dialect.key(request, message, &mut scratch);
-            self.miss_aside(member, key, text);
+            self.miss_aside(member, key, what);
         }
-        self.deliver_error(to, member.dialect, outcome, text);
+        self.deliver_failure(to, member, outcome, what);
     }
 
     fn lanes_of(&mut self, member: &Member) -> &mut Lanes {
@@ -209,8 +205,8 @@ impl Engine {
         let used = match step {
             // What cannot be understood within the size of a reply never will be.
             Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
-                let text = "the server's greeting has no end";
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                let what = "greeting without an end";
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, what);
                 return None;
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
@@ -228,8 +224,8 @@ impl Engine {
                 self.limit_lane(index, &why);
                 Some(used)
             }
-            Login::Refused(text) => {
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &text);
+            Login::Refused(what) => {
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &what);
                 return None;
             }
         };
@@ -251,8 +247,8 @@ impl Engine {
             }
             Parsed::More => None,
             _ => {
-                let text = "the server does not answer the first question";
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                let what = "no answer to the first question";
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, what);
                 None
             }
         }

@@ -5,7 +5,7 @@ use proxima_wire::message::{Outcome, Parsed};
 use super::{Phase, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{Message, UNASKED},
+    dialect::{MALFORMED, Message, UNASKED},
     engine::Engine,
     members::Failure,
 };
@@ -140,8 +140,8 @@ impl Engine {
             (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
                 let whole = rest.get(..reply.len() as usize)?;
                 if !lane.member.dialect.is_whole(&reply, whole) {
-                    let text = "the server's reply has no end";
-                    self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                    let what = "reply without an end";
+                    self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, what);
                     return Some(rest.len());
                 }
                 let (pool, member) = (lane.member.pool_id, lane.member.id);
@@ -160,8 +160,7 @@ impl Engine {
                 Some(whole.len())
             }
             _ => {
-                let text = "the server answered what is no reply";
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, text);
+                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, MALFORMED);
                 Some(rest.len())
             }
         }

@@ -90,7 +90,7 @@ fn write_that_cannot_be_sent_for_want_of_descriptors_is_refused_and_missed_by_no
     for name in ["a", "b"] {
         world.reply(name, "STORED\r\n");
     }
-    let refused = "SERVER_ERROR cannot connect to 10.0.0.3:1: Too many open files in this proxy\r\n";
+    let refused = "SERVER_ERROR 10.0.0.3:1: cannot connect: Too many open files in this proxy\r\n";
     assert_eq!(world.heard(client), refused);
     let mut news = world.engine.wishes.news.iter();
     assert!(news.all(|news| matches!(news, News::Short(_))));

@@ -161,7 +161,7 @@ fn those_behind_a_long_reply_are_given_their_own_time() {
     assert_eq!(world.heard(second), "END\r\n");
     world.say(second, b"get l\r\n");
     world.pass(Duration::from_millis(1200));
-    assert_eq!(world.heard(second), "SERVER_ERROR timeout\r\n");
+    assert_eq!(world.heard(second), "SERVER_ERROR 10.0.0.1:1: timeout\r\n");
 }
 
 #[test]

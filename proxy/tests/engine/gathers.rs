@@ -70,7 +70,7 @@ const TABLE: &[Case] = &[
         request: SET,
         fates: &[("b", STORED), ("c", STORED), ("a", Silent)],
         after: 3,
-        answer: "SERVER_ERROR timeout\r\n",
+        answer: "SERVER_ERROR 10.0.0.1:1: timeout\r\n",
     },
     Case {
         route: "{all_sync: p}",

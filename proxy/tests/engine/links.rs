@@ -122,7 +122,7 @@ fn a_frozen_server_is_late_however_many_requests_its_kernel_takes() {
         world.pass(Duration::from_millis(100));
     }
     assert_eq!(world.seats[lane].closed, Some(true));
-    assert_eq!(world.heard(first), "SERVER_ERROR timeout\r\n");
+    assert_eq!(world.heard(first), "SERVER_ERROR 10.0.0.1:1: timeout\r\n");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod control;
 mod copies;
 mod decisions;
 mod downloads;
+mod failures;
 mod flushes;
 mod gathers;
 mod keys;

@@ -55,7 +55,7 @@ fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
         assert!(world.sent(member) == request, "{member}");
         world.reply(member, "STORED\r\n");
     }
-    assert_eq!(world.heard(client), "SERVER_ERROR timeout\r\n");
+    assert_eq!(world.heard(client), "SERVER_ERROR 10.0.0.3:1: timeout\r\n");
     assert!(world.engine.flights.is_empty());
 }
 
@@ -372,7 +372,7 @@ fn an_upload_that_finds_no_place_in_time_is_refused_and_its_connection_stays() {
     }
     assert_eq!(
         world.heard(last),
-        "SERVER_ERROR too many large values are on their way to 10.0.0.1:1\r\n"
+        "SERVER_ERROR 10.0.0.1:1: too many large values are on their way to it\r\n"
     );
     for &client in &steady {
         assert_eq!(world.seats[client].closed, None);

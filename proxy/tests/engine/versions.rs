@@ -9,7 +9,7 @@ use crate::{
     world::{World, world},
 };
 
-const OLD: &str = "SERVER_ERROR 10.0.0.4:1 is memcached 1.5.22: meta commands need 1.6.10 or later\r\n";
+const OLD: &str = "SERVER_ERROR 10.0.0.4:1: memcached 1.5.22: meta commands need 1.6.10 or later\r\n";
 
 fn old(route: &str, version: &str) -> World {
     let mut world = world(route);
@@ -41,8 +41,7 @@ fn a_server_that_does_not_say_its_version_gets_text_commands() {
     world.say(client, b"mg k v\r\nget k\r\n");
     assert_eq!(world.sent("d"), "get k\r\n");
     world.reply("d", "END\r\n");
-    let text =
-        "SERVER_ERROR 10.0.0.4:1 does not say its version (`ERROR`): meta commands need 1.6.10 or later\r\n";
+    let text = "SERVER_ERROR 10.0.0.4:1: it does not say its version (`ERROR`): meta commands need 1.6.10 or later\r\n";
     assert_eq!(world.heard(client), format!("{text}END\r\n"));
 }
 
@@ -53,7 +52,7 @@ fn a_server_that_is_full_is_not_used() {
     world.say(client, b"get k\r\n");
     assert_eq!(
         world.heard(client),
-        "SERVER_ERROR ERROR Too many open connections\r\n"
+        "SERVER_ERROR 10.0.0.4:1: ERROR Too many open connections\r\n"
     );
     assert!(world.engine.lanes.is_empty());
 }
@@ -115,7 +114,7 @@ fn an_old_server_is_no_copy() {
     assert_eq!(world.sent("c"), "", "it is given nothing");
     let c = id(&world, "c");
     let told = world.engine.wishes.news.iter().any(|news| {
-        matches!(news, News::Missed(member, why) if member.id == c && why.contains("is memcached 1.5.22"))
+        matches!(news, News::Missed(member, why) if member.id == c && why.contains("memcached 1.5.22"))
     });
     assert!(told, "{:?}", world.engine.wishes.news);
     world.pass(Duration::from_millis(100));

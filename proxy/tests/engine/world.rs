@@ -53,6 +53,8 @@ pub(crate) struct World {
     pub(crate) seats: Vec<Seat>,
     /// Members that refuse connections.
     pub(crate) down: HashSet<String>,
+    /// Members from which no answer to a connection comes.
+    pub(crate) absent: HashSet<String>,
     /// Members for whose lanes there are no descriptors.
     pub(crate) short: HashSet<String>,
     /// Members that take nothing, from their next lane on.
@@ -111,6 +113,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, claims: Arc<Claims>) -> 
         rival,
         seats: Vec::new(),
         down: HashSet::new(),
+        absent: HashSet::new(),
         short: HashSet::new(),
         frozen: HashSet::new(),
         versions: HashMap::new(),
@@ -309,7 +312,7 @@ impl World {
             } else if self.down.contains(&member) {
                 let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
                 self.engine.lane_failed(index, generation, Some(&refused));
-            } else {
+            } else if !self.absent.contains(&member) {
                 self.engine.lane_connected(index, generation);
             }
         }

@@ -164,9 +164,13 @@ impl Engine {
         let missed = is_missed(reply.outcome);
         if missed {
             if let Some(member) = member(tree, copies, child) {
-                let why = String::from_utf8_lossy(bytes);
-                let why = why.trim_end().trim_start_matches("SERVER_ERROR ").to_owned();
-                self.miss(member, index, generation, &why);
+                let error = String::from_utf8_lossy(bytes);
+                // Whoever is told of it is told the member's name anyway.
+                let why = match error.split_once(&format!("{}: ", member.address)) {
+                    Some((_, what)) => what,
+                    None => error.trim_start_matches("SERVER_ERROR "),
+                };
+                self.miss(member, index, generation, why.trim_end());
             }
         } else if let Some(flight) = self.flights.get(index, generation) {
             flight.landed += u32::from(reply.outcome != Outcome::Overloaded);
