@@ -8,7 +8,7 @@ import resource
 import pytest
 
 from harness import until
-from harness.copies import replicated
+from harness.copies import copies_of, replicated
 from harness.proxy import config
 
 FEW = ("prlimit", "--nofile=64:64")
@@ -115,3 +115,24 @@ def test_a_server_that_cannot_be_connected_to_for_want_of_descriptors_is_not_bla
             assert [server.get("k") for server in servers] == [b"v"] * 3
             assert proxy.metric("copy_debts_total") == 0
     assert proxy.metric("descriptor_shortages_total", what="connect") >= 4
+
+
+@pytest.mark.parametrize("request_", [b"set k 0 0 3\r\nnew\r\n", b"incr k 1\r\n"], ids=["set", "incr"])
+def test_a_change_that_one_copy_could_not_be_sent_is_kept_by_none(memcached, proxima, request_):
+    servers = memcached.several(3)
+    proxy = proxima(replicated(servers, timeout="20s", workers=1), before=("prlimit", "--nofile=512:512"))
+    with proxy.raw() as client:
+        for lost in servers:
+            client.set("k", "1")
+            lanes = proxy.metric("lanes")
+            lost.kill()
+            until(lambda: proxy.metric("lanes") < lanes, "its connection is closed")
+            lost.start()
+            lost.set("k", "1")
+            allow(proxy, NONE)
+            answer = client.ask(request_)
+            assert answer == f"SERVER_ERROR {lost.address}: cannot connect: Too many open files in this proxy\r\n".encode()
+            assert set(copies_of(servers, "k")) <= {b"1", None}
+            allow(proxy, 512)
+            assert client.get("k") in (b"1", None)
+    assert proxy.metric("copy_debts_total") == 0

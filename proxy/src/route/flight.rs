@@ -36,6 +36,8 @@ pub struct Flight {
     pub pending: u32,
     /// Copies that do not have the change, and how often they had been out by then.
     pub missed: Vec<(MemberId, Option<u32>)>,
+    /// Copies that the change could not be sent to for want of our own means.
+    pub unsent: Vec<MemberId>,
     /// Of a change of all copies: how far it is.
     pub stage: Stage,
     /// The key of such a change; given back with the flight.
@@ -65,6 +67,8 @@ pub enum Stage {
     Home(u32),
     /// Decided at this child, being passed on to the others.
     Elsewhere(u32),
+    /// Refused, being removed where it landed.
+    Undoing,
 }
 
 /// A reply that a gather or an attempt may still need.
@@ -165,6 +169,7 @@ impl Flights {
             message,
             pending,
             missed: Vec::new(),
+            unsent: Vec::new(),
             stage: Stage::Everywhere,
             claim: None,
             landed: 0,

@@ -87,8 +87,10 @@ fn write_that_cannot_be_sent_for_want_of_descriptors_is_refused_and_missed_by_no
     let client = world.client();
     world.say(client, SET);
     greet(&mut world, &["a", "b"]);
-    for name in ["a", "b"] {
-        world.reply(name, "STORED\r\n");
+    for reply in ["STORED\r\n", "HD\r\n"] {
+        for name in ["a", "b"] {
+            world.reply(name, reply);
+        }
     }
     let refused = "SERVER_ERROR 10.0.0.3:1: cannot connect: Too many open files in this proxy\r\n";
     assert_eq!(world.heard(client), refused);

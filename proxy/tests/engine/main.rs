@@ -15,6 +15,7 @@ mod links;
 mod orders;
 mod pipelines;
 mod random;
+mod undo;
 mod uploads;
 mod versions;
 mod world;

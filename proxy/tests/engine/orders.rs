@@ -1,6 +1,6 @@
 //! Two workers change copies on three servers, and whatever they do reaches each server in an order of its own; connections
-//! break, and what they carried is executed later, or never. At rest the copies agree, no swap is lost, and nobody reads what
-//! was older than the last answer.
+//! break, and what they carried is executed later, or never; descriptors run out. At rest the copies agree, no swap is lost,
+//! and nobody reads what was older than the last answer.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
@@ -63,6 +63,11 @@ enum Step {
         lane: prop::sample::Index,
         lost: bool,
     },
+    /// There are no descriptors for a worker's new connections to a server, or there are again.
+    Shortage {
+        worker: usize,
+        server: usize,
+    },
     /// A worker hears what was agreed; the control thread hears a worker; it looks at a copy; it pays a debt.
     Order {
         worker: usize,
@@ -76,6 +81,7 @@ fn failing_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         30 => step(),
         1 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(lane, lost)| Step::Break { lane, lost }),
+        1 => (0..2_usize, 0..3_usize).prop_map(|(worker, server)| Step::Shortage { worker, server }),
         6 => (0..2_usize).prop_map(|worker| Step::Order { worker }),
         6 => Just(Step::News),
         3 => Just(Step::Look),
@@ -211,6 +217,12 @@ impl Play {
                 self.find_lanes();
                 if !self.lanes.is_empty() {
                     self.break_off(lane.index(self.lanes.len()), *lost);
+                }
+            }
+            Step::Shortage { worker, server } => {
+                let (short, name) = (&mut self.workers[*worker].short, SERVERS[*server]);
+                if !short.remove(name) {
+                    short.insert(name.to_owned());
                 }
             }
             Step::Order { worker } => self.control.order(*worker, &mut self.workers[*worker]),
@@ -376,6 +388,9 @@ impl Play {
 
     /// All say, take and answer what there is.
     fn settle(&mut self) {
+        for worker in &mut self.workers {
+            worker.short.clear();
+        }
         for _ in 0..1000 {
             for client in 0..CLIENTS {
                 self.step(&Step::Finish { client });

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Outcome, Parsed, Reply};
 
 use super::{
-    PATIENCE, member,
+    PATIENCE, is_done, member,
     read_back::Aftermath,
     version::{mark, shown},
 };
@@ -49,6 +49,8 @@ impl Engine {
                 if let Some(flight) = self.flights.get(index, generation) {
                     flight.stage = Stage::Home(child as u32);
                     flight.pending = 1;
+                    // A home that was lost has been out since. It may be back, and this very one.
+                    flight.missed.clear();
                 }
                 let to = self.flights.child(index, child);
                 let origin = Origin {
@@ -179,10 +181,7 @@ impl Engine {
             return;
         };
         let parent = flight.parent;
-        let decided = matches!(
-            reply.outcome,
-            Outcome::Ok | Outcome::Stored | Outcome::Found | Outcome::Touched | Outcome::Deleted
-        );
+        let decided = is_done(reply.outcome);
         if missed && flight.message.len() as u64 >= flight.request.len() {
             // Whatever it did is undone with what it owes: as soon as it is out, the next one decides.
             flight.stage = Stage::Waiting;

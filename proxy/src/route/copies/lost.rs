@@ -4,7 +4,7 @@ use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::member;
+use super::{key_of, member};
 use crate::{
     engine::Engine,
     members::{Member, copies::Standing},
@@ -30,16 +30,7 @@ impl Engine {
             Stage::Elsewhere(home) => Some(home as usize),
             _ => None,
         };
-        let key = match flight.stage {
-            // Only the key was kept; of a flush none.
-            Stage::Everywhere => std::mem::take(&mut flight.message),
-            _ => {
-                let mut scratch = [0; 250];
-                tree.dialect
-                    .key(&flight.request, &flight.message, &mut scratch)
-                    .to_vec()
-            }
-        };
+        let key = key_of(flight).into_owned();
         let mut told = Vec::new();
         // A flush is not undone: where it landed nothing is left.
         if !key.is_empty() {

@@ -8,6 +8,9 @@
 //!  count ──▶ the same; what the home has computed is read back there first
 //! ```
 //!
+//! A change that some copies took and that could not be sent to others is refused, and removed where it landed before that is
+//! answered (`undo.rs`).
+//!
 //! What a copy missed is noted *before* the answer leaves, and the answer waits until nobody reads that copy any more.
 
 mod aside;
@@ -18,15 +21,17 @@ mod opening;
 mod read_back;
 mod spread;
 mod turn;
+mod undo;
 mod version;
 
-use std::{rc::Rc, sync::Arc};
+use std::{borrow::Cow, rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
 pub(crate) use self::{opening::Opening, turn::Turn};
 use super::{
     Node, NodeId, ReplyTo, Tree,
+    flight::{Flight, Stage},
     step::Origin,
     tree::{Copies, Leaf},
 };
@@ -41,6 +46,31 @@ fn member<'a>(tree: &'a Tree, copies: &Copies, child: usize) -> Option<&'a Arc<M
         Node::Leaf(Leaf::Member(member)) => Some(member),
         _ => None,
     }
+}
+
+/// The key of a change; of a flush it is empty.
+fn key_of(flight: &Flight) -> Cow<'_, [u8]> {
+    match flight.stage {
+        // Only the key was kept.
+        Stage::Everywhere | Stage::Undoing => Cow::Borrowed(&flight.message),
+        _ => {
+            let mut scratch = [0; 250];
+            let dialect = flight.tree.dialect;
+            Cow::Owned(
+                dialect
+                    .key(&flight.request, &flight.message, &mut scratch)
+                    .to_vec(),
+            )
+        }
+    }
+}
+
+/// Does a copy that answers so hold the change?
+const fn is_done(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Ok | Outcome::Stored | Outcome::Found | Outcome::Touched | Outcome::Deleted
+    )
 }
 
 impl Engine {

@@ -1,10 +1,10 @@
 //! A change goes to every copy, and is answered when each has it or is out.
 
-use std::{borrow::Cow, rc::Rc, sync::Arc};
+use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::{PATIENCE, member, read_back::Aftermath, version::shown};
+use super::{PATIENCE, key_of, member, read_back::Aftermath, undo, version::shown};
 use crate::{
     engine::Engine,
     members::{Member, MemberId, copies::Standing},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// No answer of the server: whether it did what it was asked is not known. What we did not send for want of our own means
-/// (`Overloaded`) is no miss: the change is refused, and then both its old and its new value may be read.
+/// (`Overloaded`) is no miss: the change is refused, and removed where it landed.
 pub(super) fn is_missed(outcome: Outcome) -> bool {
     matches!(
         outcome,
@@ -95,19 +95,7 @@ impl Engine {
         }
         // However long this copy was waited for: that it is out is settled soon.
         flight.since = self.now;
-        let key = match flight.stage {
-            // Only the key was kept.
-            Stage::Everywhere => Cow::Borrowed(&flight.message[..]),
-            _ => {
-                let mut scratch = [0; 250];
-                let key = flight
-                    .tree
-                    .dialect
-                    .key(&flight.request, &flight.message, &mut scratch);
-                Cow::Owned(key.to_vec())
-            }
-        };
-        let outs = self.views.owe(member.id, &key);
+        let outs = self.views.owe(member.id, &key_of(flight));
         flight.missed.push((member.id, Some(outs)));
         self.fall(member, why);
     }
@@ -161,7 +149,12 @@ impl Engine {
         reply: &Reply,
         bytes: &[u8],
     ) -> bool {
-        let missed = is_missed(reply.outcome);
+        let Some(flight) = self.flights.get(index, generation) else {
+            return false;
+        };
+        let is_undoing = flight.stage == Stage::Undoing;
+        // A removal that is refused leaves what it was to remove.
+        let missed = is_missed(reply.outcome) || is_undoing && reply.outcome.is_error();
         if missed {
             if let Some(member) = member(tree, copies, child) {
                 let error = String::from_utf8_lossy(bytes);
@@ -172,8 +165,14 @@ impl Engine {
                 };
                 self.miss(member, index, generation, why.trim_end());
             }
-        } else if let Some(flight) = self.flights.get(index, generation) {
-            flight.landed += u32::from(reply.outcome != Outcome::Overloaded);
+        } else if !is_undoing {
+            if reply.outcome == Outcome::Overloaded {
+                flight
+                    .unsent
+                    .extend(member(tree, copies, child).map(|member| member.id));
+            } else {
+                flight.landed += 1;
+            }
             // Of the others' replies only errors matter to what the home has answered.
             if !matches!(flight.stage, Stage::Elsewhere(_)) || reply.outcome.is_error() {
                 flight.keep(reply, bytes);
@@ -199,6 +198,9 @@ impl Engine {
         let Node::Copies(copies) = tree.node(node) else {
             return;
         };
+        if undo::is_due(flight) {
+            return self.undo(&tree, copies, index, generation);
+        }
         let views = &self.views;
         let awaited = flight
             .missed
@@ -213,15 +215,14 @@ impl Engine {
             return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
         }
         // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
-        let unsent = (flight.replies.iter()).any(|kept| kept.reply.outcome == Outcome::Overloaded);
-        if (flight.landed as usize) < copies.min_acks && !unsent {
+        if (flight.landed as usize) < copies.min_acks && flight.unsent.is_empty() {
             return self.refuse_lost(&tree, copies, index, generation, true);
         }
         let refused = flight.replies.iter().any(|kept| kept.reply.outcome.is_error());
         let chosen = match flight.stage {
             // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says the worst.
             Stage::Everywhere if copies.home.is_some() && !refused => flight.best(),
-            Stage::Everywhere => flight.worst(),
+            Stage::Everywhere if flight.unsent.is_empty() => flight.worst(),
             // What the home has answered, unless another copy has refused it.
             _ => flight.pick(|a, b| a.reply.outcome.is_error() && !b.reply.outcome.is_error()),
         };

@@ -1,0 +1,74 @@
+//! A change that some copies took, and that could not be sent to others for want of our own means, is refused. Where it landed
+//! its key is removed before the refusal is answered: no two copies keep different values, and nobody reads what was refused.
+
+use std::{rc::Rc, sync::Arc};
+
+use proxima_wire::message::Parsed;
+
+use super::{is_done, key_of, member};
+use crate::{
+    engine::Engine,
+    members::Member,
+    route::{
+        Tree,
+        flight::{Flight, Stage},
+        step::Origin,
+        tree::Copies,
+    },
+};
+
+/// Has this change to be taken back?
+pub(super) fn is_due(flight: &Flight) -> bool {
+    let has_landed = || match flight.stage {
+        Stage::Everywhere => flight.replies.iter().any(|kept| is_done(kept.reply.outcome)),
+        Stage::Elsewhere(_) => true,
+        _ => false,
+    };
+    !flight.unsent.is_empty() && has_landed()
+}
+
+impl Engine {
+    /// Removes the key of a change that is refused from every copy that may have taken it. The change keeps its key until all
+    /// have answered; a copy that fails to has missed a write.
+    pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, index: u32, generation: u32) {
+        let Some(flight) = self.flights.get(index, generation) else {
+            return;
+        };
+        let key = key_of(flight).into_owned();
+        let mut told = Vec::with_capacity(key.len() + 16);
+        // A flush is not undone: where it landed nothing is left.
+        if !key.is_empty() {
+            tree.dialect.removal(&key, &mut told);
+        }
+        let origin = Origin {
+            listener: flight.listener,
+            dialect: tree.dialect,
+        };
+        let landed: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
+            .filter_map(|child| Some((child, member(tree, copies, child)?)))
+            .filter(|(_, member)| !flight.missed.iter().any(|&(other, _)| other == member.id))
+            .filter(|(_, member)| !flight.unsent.contains(&member.id))
+            .collect();
+        flight.stage = Stage::Undoing;
+        flight.message = key;
+        // One more than there are, so that replies that come within the walk do not end the flight.
+        flight.pending = 1;
+        if let Parsed::Head(removal) = tree.dialect.request(&told, u64::MAX) {
+            for (child, member) in landed {
+                if !self.views.standing(member.id).is_written() {
+                    self.miss(member, index, generation, "");
+                    continue;
+                }
+                if let Some(flight) = self.flights.get(index, generation) {
+                    flight.pending += 1;
+                }
+                let to = self.flights.child(index, child);
+                self.walk(tree, copies.children[child], origin, &removal, &told, to);
+            }
+        }
+        if let Some(flight) = self.flights.get(index, generation) {
+            flight.pending -= 1;
+        }
+        self.conclude(index, generation);
+    }
+}

@@ -1,0 +1,221 @@
+//! A change that some copies took and one could not be sent: no two copies keep different values.
+
+use std::time::Duration;
+
+use proxima::{
+    engine::News,
+    members::copies::{Owed, Standing, Way},
+};
+
+use crate::{
+    copies::{copies, greet, id, owed},
+    world::World,
+};
+
+const SET: &str = "set k 0 0 1\r\nx\r\n";
+const REFUSED: &str = "SERVER_ERROR 10.0.0.3:1: cannot connect: Too many open files in this proxy\r\n";
+const REMOVAL: &str = "md k\r\n";
+
+/// A set that `a` and `b` have stored and `c` could not be sent; the client's seat.
+fn unsent_at_c() -> (World, usize) {
+    let mut world = copies();
+    world.short.insert("c".to_owned());
+    let client = world.client();
+    world.say(client, SET.as_bytes());
+    greet(&mut world, &["a", "b"]);
+    for name in ["a", "b"] {
+        assert_eq!(world.sent(name), SET);
+        world.reply(name, "STORED\r\n");
+    }
+    (world, client)
+}
+
+fn is_missed(world: &World, name: &str) -> bool {
+    let copy = id(world, name);
+    let missed = |news: &News| matches!(news, News::Missed(member, _) if member.id == copy);
+    world.engine.wishes.news.iter().any(missed)
+}
+
+#[test]
+fn refused_change_is_removed_where_it_landed_before_it_is_answered() {
+    let (mut world, client) = unsent_at_c();
+    for name in ["a", "b"] {
+        assert_eq!(world.sent(name), REMOVAL);
+    }
+    assert_eq!(world.heard(client), "", "two copies may still hold it");
+    world.reply("a", "HD\r\n");
+    assert_eq!(world.heard(client), "");
+    assert!(
+        !world.rival.claim(b"k", Way::AtOnce).ask(),
+        "no other worker changes the key meanwhile"
+    );
+    world.reply("b", "HD\r\n");
+    assert_eq!(world.heard(client), REFUSED);
+    assert!(world.rival.claim(b"k", Way::AtOnce).ask());
+    assert!(world.engine.flights.is_empty());
+    for name in ["a", "b", "c"] {
+        assert!(!is_missed(&world, name), "{name}");
+    }
+}
+
+#[test]
+fn copy_that_fails_to_remove_it_has_missed_a_write() {
+    type Failure = fn(&mut World);
+    let failures: [Failure; 3] = [
+        |world| world.leave(world.lane("b")),
+        |world| world.pass(Duration::from_millis(1_200)),
+        |world| world.reply("b", "SERVER_ERROR out of memory\r\n"),
+    ];
+    for fail in failures {
+        let (mut world, client) = unsent_at_c();
+        world.reply("a", "HD\r\n");
+        fail(&mut world);
+        assert!(is_missed(&world, "b"));
+        assert_eq!(world.heard(client), "", "somebody may still read it there");
+        let mut key = Owed::default();
+        key.add(b"k");
+        assert_eq!(owed(&mut world, "b", Standing::Leaving), key);
+        assert!(!world.rival.claim(b"k", Way::AtOnce).ask());
+        world.engine.follow(id(&world, "b"), 2, Standing::Out);
+        world.turn();
+        assert_eq!(world.heard(client), REFUSED);
+    }
+}
+
+#[test]
+fn copy_that_cannot_be_sent_the_removal_has_missed_a_write() {
+    let mut world = copies();
+    world.short.insert("c".to_owned());
+    let client = world.client();
+    world.say(client, SET.as_bytes());
+    greet(&mut world, &["a", "b"]);
+    world.reply("a", "STORED\r\n");
+    let lane = world.lane("a");
+    world.short.insert("a".to_owned());
+    world.leave(lane);
+    world.sent("a");
+    world.reply("b", "STORED\r\n");
+    assert_eq!(world.sent("b"), [SET, REMOVAL].concat());
+    world.reply("b", "HD\r\n");
+    assert!(is_missed(&world, "a"));
+    assert_eq!(world.heard(client), "");
+    for standing in [Standing::Leaving, Standing::Out] {
+        world.engine.follow(id(&world, "a"), 1, standing);
+    }
+    world.turn();
+    assert_eq!(world.heard(client), REFUSED);
+}
+
+#[test]
+fn what_a_home_has_decided_is_removed_there_too() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"incr k 1\r\n");
+    let all = ["a", "b", "c"];
+    let home = all
+        .into_iter()
+        .find(|name| !world.lanes(name).is_empty())
+        .unwrap();
+    let others: Vec<&str> = all.into_iter().filter(|name| *name != home).collect();
+    greet(&mut world, &[home]);
+    world.sent(home);
+    world.short.insert(others[1].to_owned());
+    world.reply(home, "5\r\nVA 1 f0 t-1\r\n5\r\n");
+    greet(&mut world, &[others[0]]);
+    assert_eq!(world.sent(others[0]), "ms k 1 F0\r\n5\r\n");
+    world.reply(others[0], "HD\r\n");
+    for name in [home, others[0]] {
+        assert_eq!(world.sent(name), REMOVAL, "{name}");
+        assert_eq!(world.heard(client), "");
+        world.reply(name, "HD\r\n");
+    }
+    let answer = world.heard(client);
+    assert!(
+        answer.ends_with("cannot connect: Too many open files in this proxy\r\n"),
+        "{answer:?}"
+    );
+}
+
+/// It missed the command at first, was repaired, and was asked again.
+#[test]
+fn home_that_came_back_to_decide_is_given_the_removal() {
+    let mut world = copies();
+    let client = world.client();
+    world.say(client, b"incr k 1\r\n");
+    let all = ["a", "b", "c"];
+    let home = all
+        .into_iter()
+        .find(|name| !world.lanes(name).is_empty())
+        .unwrap();
+    let others: Vec<&str> = all.into_iter().filter(|name| *name != home).collect();
+    greet(&mut world, &[home]);
+    world.sent(home);
+    world.leave(world.lane(home));
+    for standing in [
+        Standing::Leaving,
+        Standing::Out,
+        Standing::Joining,
+        Standing::Opening,
+        Standing::Current,
+    ] {
+        world.engine.follow(id(&world, home), 1, standing);
+    }
+    world.pass(Duration::from_millis(1));
+    greet(&mut world, &[home]);
+    world.sent(home);
+    world.short.insert(others[1].to_owned());
+    world.reply(home, "5\r\nVA 1 f0 t-1\r\n5\r\n");
+    greet(&mut world, &[others[0]]);
+    world.reply(others[0], "HD\r\n");
+    assert_eq!(world.sent(home), REMOVAL);
+}
+
+#[test]
+fn streamed_value_is_removed_likewise() {
+    const SIZE: usize = 100_000;
+    let mut world = copies();
+    world.short.insert("c".to_owned());
+    let client = world.client();
+    world.say(client, format!("set k 0 0 {SIZE}\r\n").as_bytes());
+    greet(&mut world, &["a", "b"]);
+    for piece in [&[b'x'; SIZE][..], b"\r\n"].concat().chunks(16 << 10) {
+        world.say(client, piece);
+    }
+    for name in ["a", "b"] {
+        assert!(world.sent(name).ends_with("xx\r\n"));
+        world.reply(name, "STORED\r\n");
+    }
+    // The reply of the last one was passed on before its lane was free for other requests.
+    greet(&mut world, &["b"]);
+    for name in ["a", "b"] {
+        assert_eq!(world.sent(name), REMOVAL, "{name}");
+        assert_eq!(world.heard(client), "");
+        world.reply(name, "HD\r\n");
+    }
+    assert_eq!(world.heard(client), REFUSED);
+}
+
+#[test]
+fn nothing_is_removed_where_nothing_landed() {
+    for (request, reply) in [
+        ("flush_all\r\n", "OK\r\n"),
+        (
+            "set k 0 0 1\r\nx\r\n",
+            "SERVER_ERROR out of memory storing object\r\n",
+        ),
+    ] {
+        let mut world = copies();
+        world.short.insert("c".to_owned());
+        let client = world.client();
+        world.say(client, request.as_bytes());
+        greet(&mut world, &["a", "b"]);
+        for name in ["a", "b"] {
+            assert_eq!(world.sent(name), request);
+            world.reply(name, reply);
+        }
+        assert!(world.heard(client).starts_with("SERVER_ERROR "), "{request:?}");
+        for name in ["a", "b"] {
+            assert_eq!(world.sent(name), "", "{request:?}");
+        }
+    }
+}
