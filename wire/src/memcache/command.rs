@@ -1,9 +1,47 @@
-//! The commands of the dialect: number, name and class.
+//! The commands of the dialect, a row for each: number, word, class, form, and what it does where a value has copies.
 
 use crate::message::Class;
 
+/// How the lines of a command are read, its own and the replies to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Keys; the reply is values behind `VALUE`, and `END`.
+    Retrieval,
+    /// Words that have their places; the reply is a line.
+    Text,
+    /// A meta command with flags behind its key; so has the reply behind its code.
+    Flags,
+    /// A meta command without flags.
+    Meta,
+}
+
+/// What a command does where a value has copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copied {
+    /// It looks at any of them.
+    Look,
+    /// It looks at the one that decides.
+    LookAtHome,
+    /// It does the same to all.
+    Everywhere,
+    /// One decides, and the others get the value that it names.
+    Value,
+    /// One decides, and the others get the expiry that it names.
+    Expiry,
+    /// One decides, and nobody else can tell what has become of the value.
+    Gone,
+}
+
+/// For the table only: the words in it are text.
+const fn text(word: &'static [u8]) -> &'static str {
+    match std::str::from_utf8(word) {
+        Ok(text) => text,
+        Err(_) => panic!("no text"),
+    }
+}
+
 macro_rules! commands {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $class:ident;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $word:literal, $class:ident, $form:ident, $copied:ident;)*) => {
         /// A command of the memcached text protocol.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -14,7 +52,7 @@ macro_rules! commands {
             pub const ALL: &[Command] = &[$(Command::$variant,)*];
 
             /// The words that begin their command lines, in the same order.
-            pub const NAMES: &[&str] = &[$($name,)*];
+            pub const NAMES: &[&str] = &[$(text($word),)*];
 
             /// The word that begins the command line.
             pub const fn name(self) -> &'static str {
@@ -27,67 +65,88 @@ macro_rules! commands {
             pub const fn class(self) -> Class {
                 match self { $(Self::$variant => Class::$class,)* }
             }
+
+            /// How its lines are read.
+            #[inline]
+            pub(super) const fn form(self) -> Form {
+                match self { $(Self::$variant => Form::$form,)* }
+            }
+
+            /// What it does where a value has copies, if its flags say nothing else.
+            #[inline]
+            pub(super) const fn copied(self) -> Copied {
+                match self { $(Self::$variant => Copied::$copied,)* }
+            }
+
+            /// The command whose line begins with this word: a comparison tree instead of a search.
+            #[inline]
+            pub(super) fn by_word(word: &[u8]) -> Option<Self> {
+                Some(match word {
+                    $($word => Self::$variant,)*
+                    _ => return None,
+                })
+            }
         }
     };
 }
 
 commands! {
     /// `get KEY…`
-    Get = "get", Read;
+    Get = b"get", Read, Retrieval, Look;
     /// `gets KEY…`: with the cas id.
-    Gets = "gets", Read;
+    Gets = b"gets", Read, Retrieval, LookAtHome;
     /// `gat TTL KEY…`: get and touch.
-    Gat = "gat", Touch;
+    Gat = b"gat", Touch, Retrieval, Expiry;
     /// `gats TTL KEY…`: get with the cas id, and touch.
-    Gats = "gats", Touch;
+    Gats = b"gats", Touch, Retrieval, Expiry;
     /// `set KEY FLAGS TTL LENGTH`
-    Set = "set", Write;
+    Set = b"set", Write, Text, Everywhere;
     /// `add KEY FLAGS TTL LENGTH`: only where there is none.
-    Add = "add", Write;
+    Add = b"add", Write, Text, Value;
     /// `replace KEY FLAGS TTL LENGTH`: only where there is one.
-    Replace = "replace", Write;
+    Replace = b"replace", Write, Text, Value;
     /// `append KEY FLAGS TTL LENGTH`: flags and expiry are not used.
-    Append = "append", Write;
+    Append = b"append", Write, Text, Gone;
     /// `prepend KEY FLAGS TTL LENGTH`: flags and expiry are not used.
-    Prepend = "prepend", Write;
+    Prepend = b"prepend", Write, Text, Gone;
     /// `cas KEY FLAGS TTL LENGTH ID`: only over that version.
-    Cas = "cas", Write;
+    Cas = b"cas", Write, Text, Value;
     /// `delete KEY`
-    Delete = "delete", Delete;
+    Delete = b"delete", Delete, Text, Everywhere;
     /// `incr KEY DELTA`
-    Incr = "incr", Arithmetic;
+    Incr = b"incr", Arithmetic, Text, Gone;
     /// `decr KEY DELTA`
-    Decr = "decr", Arithmetic;
+    Decr = b"decr", Arithmetic, Text, Gone;
     /// `touch KEY TTL`
-    Touch = "touch", Touch;
+    Touch = b"touch", Touch, Text, Expiry;
     /// `flush_all [DELAY]`
-    FlushAll = "flush_all", Admin;
+    FlushAll = b"flush_all", Admin, Text, Everywhere;
     /// `version`
-    Version = "version", Admin;
+    Version = b"version", Admin, Text, Look;
     /// `verbosity LEVEL`
-    Verbosity = "verbosity", Admin;
+    Verbosity = b"verbosity", Admin, Text, Look;
     /// `stats [SUBJECT …]`
-    Stats = "stats", Admin;
+    Stats = b"stats", Admin, Text, Look;
     /// `config get cluster`: ElastiCache's discovery.
-    Config = "config", Admin;
+    Config = b"config", Admin, Text, Look;
     /// `quit`
-    Quit = "quit", Session;
+    Quit = b"quit", Session, Text, Look;
     /// `shutdown [graceful]`
-    Shutdown = "shutdown", Admin;
+    Shutdown = b"shutdown", Admin, Text, Look;
     /// `mg KEY FLAG…`
-    MetaGet = "mg", Read;
+    MetaGet = b"mg", Read, Flags, Look;
     /// `ms KEY LENGTH FLAG…`
-    MetaSet = "ms", Write;
+    MetaSet = b"ms", Write, Flags, Everywhere;
     /// `md KEY FLAG…`
-    MetaDelete = "md", Delete;
+    MetaDelete = b"md", Delete, Flags, Everywhere;
     /// `ma KEY FLAG…`
-    MetaArithmetic = "ma", Arithmetic;
+    MetaArithmetic = b"ma", Arithmetic, Flags, Gone;
     /// `mn`: answered when everything before it was.
-    MetaNoop = "mn", Session;
+    MetaNoop = b"mn", Session, Meta, Look;
     /// `me KEY`: what the server knows about an item.
-    MetaDebug = "me", Admin;
+    MetaDebug = b"me", Admin, Meta, Look;
     /// `lru_crawler metadump CLASSES`: every key of a store.
-    LruCrawler = "lru_crawler", Admin;
+    LruCrawler = b"lru_crawler", Admin, Text, Look;
 }
 
 impl Command {
@@ -103,77 +162,12 @@ impl Command {
 
     /// Is it one of the meta commands, which servers before 1.6 do not know?
     pub const fn is_meta(self) -> bool {
-        match self {
-            Self::MetaGet
-            | Self::MetaSet
-            | Self::MetaDelete
-            | Self::MetaArithmetic
-            | Self::MetaNoop
-            | Self::MetaDebug => true,
-            Self::Get
-            | Self::Gets
-            | Self::Gat
-            | Self::Gats
-            | Self::Set
-            | Self::Add
-            | Self::Replace
-            | Self::Append
-            | Self::Prepend
-            | Self::Cas
-            | Self::Delete
-            | Self::Incr
-            | Self::Decr
-            | Self::Touch
-            | Self::FlushAll
-            | Self::Version
-            | Self::Verbosity
-            | Self::Stats
-            | Self::LruCrawler
-            | Self::Config
-            | Self::Quit
-            | Self::Shutdown => false,
-        }
+        matches!(self.form(), Form::Flags | Form::Meta)
     }
 
     /// The command with this name; names are case-sensitive, as they are for memcached.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|command| command.name() == name)
-    }
-
-    /// The same for the word that begins a line: a comparison tree instead of a search.
-    #[inline]
-    pub(super) fn by_word(word: &[u8]) -> Option<Self> {
-        Some(match word {
-            b"get" => Self::Get,
-            b"set" => Self::Set,
-            b"mg" => Self::MetaGet,
-            b"ms" => Self::MetaSet,
-            b"md" => Self::MetaDelete,
-            b"ma" => Self::MetaArithmetic,
-            b"mn" => Self::MetaNoop,
-            b"me" => Self::MetaDebug,
-            b"gets" => Self::Gets,
-            b"gat" => Self::Gat,
-            b"gats" => Self::Gats,
-            b"add" => Self::Add,
-            b"cas" => Self::Cas,
-            b"incr" => Self::Incr,
-            b"decr" => Self::Decr,
-            b"touch" => Self::Touch,
-            b"delete" => Self::Delete,
-            b"append" => Self::Append,
-            b"replace" => Self::Replace,
-            b"prepend" => Self::Prepend,
-            b"version" => Self::Version,
-            b"stats" => Self::Stats,
-            b"quit" => Self::Quit,
-            b"flush_all" => Self::FlushAll,
-            b"verbosity" => Self::Verbosity,
-            b"config" => Self::Config,
-            b"shutdown" => Self::Shutdown,
-            b"lru_crawler" => Self::LruCrawler,
-            _ => return None,
-        })
     }
 }
 

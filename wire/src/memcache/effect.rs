@@ -1,5 +1,6 @@
 //! What a request means where a value has several copies.
 
+use super::command::Copied;
 use super::key::{KEY, is_word};
 use super::{Command, base64, line};
 use crate::message::Request;
@@ -20,27 +21,22 @@ pub enum Effect {
 /// The effect of the request that begins `bytes`.
 #[must_use]
 pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
-    use Command::*;
     let flag = |wanted: &[u8]| flags(request, bytes).any(|word| wanted.contains(&word[0]));
     let Some(command) = Command::from_u8(request.command) else {
         // Nothing that is not known may be read from one copy or differ on two.
         return Effect::Decide;
     };
     match command {
-        Get | MetaDebug => Effect::Look,
-        Gets => Effect::LookAtHome,
-        Set | Delete | FlushAll => Effect::Everywhere,
-        Add | Replace | Append | Prepend | Cas | Incr | Decr | Touch | Gat | Gats | MetaArithmetic => {
-            Effect::Decide
-        }
-        MetaGet if flag(b"NTER") => Effect::Decide,
-        MetaGet if flag(b"cC") => Effect::LookAtHome,
-        MetaGet => Effect::Look,
-        MetaSet if decided_set(request, bytes) => Effect::Decide,
-        MetaDelete if flag(b"CITx") => Effect::Decide,
-        MetaSet | MetaDelete => Effect::Everywhere,
-        // About a server or a connection: they are answered before a copy is chosen.
-        Version | Verbosity | Stats | Config | Quit | Shutdown | MetaNoop | LruCrawler => Effect::Look,
+        Command::MetaGet if flag(b"NTER") => Effect::Decide,
+        Command::MetaGet if flag(b"cC") => Effect::LookAtHome,
+        Command::MetaSet if decided_set(request, bytes) => Effect::Decide,
+        Command::MetaDelete if flag(b"CITx") => Effect::Decide,
+        _ => match command.copied() {
+            Copied::Look => Effect::Look,
+            Copied::LookAtHome => Effect::LookAtHome,
+            Copied::Everywhere => Effect::Everywhere,
+            Copied::Value | Copied::Expiry | Copied::Gone => Effect::Decide,
+        },
     }
 }
 
@@ -52,17 +48,14 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
         .split(|&byte| byte == b' ')
         .filter(|word| !word.is_empty());
     let body = bytes.get(request.head as usize..).unwrap_or_default();
-    match Command::from_u8(request.command) {
-        Some(Command::Add | Command::Replace | Command::Cas) => {
-            // command key flags exptime bytes [cas] [noreply]
-            out.extend_from_slice(b"set");
-            for word in words.by_ref().skip(1).take(4) {
-                put(out, word);
-            }
-            out.extend_from_slice(b"\r\n");
-            out.extend_from_slice(body);
-        }
-        Some(Command::MetaSet) if stores_as_named(request, bytes) => {
+    let copied = match Command::from_u8(request.command) {
+        Some(Command::MetaSet) if stores_as_named(request, bytes) => Copied::Value,
+        Some(Command::MetaGet) if only_touches(request, bytes) => Copied::Expiry,
+        Some(command) => command.copied(),
+        None => Copied::Gone,
+    };
+    match copied {
+        Copied::Value if request.command == Command::MetaSet as u8 => {
             // ms key bytes flags*
             out.extend_from_slice(b"ms");
             for word in words.by_ref().skip(1).take(2) {
@@ -74,51 +67,30 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(b"\r\n");
             out.extend_from_slice(body);
         }
-        Some(Command::Touch | Command::Gat | Command::Gats) => {
-            out.extend_from_slice(b"touch");
-            put(out, key);
-            put(out, request.ttl.of(bytes));
+        Copied::Value => {
+            // command key flags exptime bytes [cas] [noreply]
+            out.extend_from_slice(b"set");
+            for word in words.by_ref().skip(1).take(4) {
+                put(out, word);
+            }
             out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(body);
         }
         // A base64 key has no place in `touch`.
-        Some(Command::MetaGet) if only_touches(request, bytes) && request.base64_key => {
+        Copied::Expiry if request.base64_key => {
             out.extend_from_slice(b"mg");
             put(out, key);
             out.extend_from_slice(b" b T");
             out.extend_from_slice(request.ttl.of(bytes));
             out.extend_from_slice(b"\r\n");
         }
-        Some(Command::MetaGet) if only_touches(request, bytes) => {
+        Copied::Expiry => {
             out.extend_from_slice(b"touch");
             put(out, key);
             put(out, request.ttl.of(bytes));
             out.extend_from_slice(b"\r\n");
         }
-        Some(
-            Command::Get
-            | Command::Gets
-            | Command::Set
-            | Command::Append
-            | Command::Prepend
-            | Command::Delete
-            | Command::Incr
-            | Command::Decr
-            | Command::FlushAll
-            | Command::Version
-            | Command::Verbosity
-            | Command::Stats
-            | Command::LruCrawler
-            | Command::Config
-            | Command::Quit
-            | Command::Shutdown
-            | Command::MetaGet
-            | Command::MetaSet
-            | Command::MetaDelete
-            | Command::MetaArithmetic
-            | Command::MetaNoop
-            | Command::MetaDebug,
-        )
-        | None => remove(request, bytes, out),
+        Copied::Look | Copied::LookAtHome | Copied::Everywhere | Copied::Gone => remove(request, bytes, out),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The head of a reply.
 
 use super::Command;
+use super::command::Form;
 use super::key::KEY;
 use super::line::{LINE, plain_end, word_end};
 use super::number::{self, LENGTH};
@@ -54,10 +55,7 @@ fn any(command: Command, bytes: &[u8]) -> Parsed<Reply> {
 /// None: look closer.
 #[inline]
 fn plain_hit(command: Command, bytes: &[u8]) -> Option<Reply> {
-    if !matches!(
-        command,
-        Command::Get | Command::Gets | Command::Gat | Command::Gats
-    ) {
+    if command.form() != Form::Retrieval {
         return None;
     }
     let within = &bytes[..bytes.len().min(LINE)];
@@ -81,31 +79,11 @@ type Read = Option<(Outcome, u64, u32)>;
 
 #[inline]
 fn read(command: Command, line: &[u8]) -> Read {
-    match command {
-        Command::Get | Command::Gets | Command::Gat | Command::Gats => retrieval(line, VALUE),
-        Command::Config => retrieval(line, b"CONFIG "),
-        Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => {
-            meta(command, line)
-        }
-        Command::Set
-        | Command::Add
-        | Command::Replace
-        | Command::Append
-        | Command::Prepend
-        | Command::Cas
-        | Command::Delete
-        | Command::Incr
-        | Command::Decr
-        | Command::Touch
-        | Command::FlushAll
-        | Command::Version
-        | Command::Verbosity
-        | Command::Stats
-        | Command::LruCrawler
-        | Command::Quit
-        | Command::Shutdown
-        | Command::MetaNoop
-        | Command::MetaDebug => status(command, line).map(|outcome| (outcome, 0, 0)),
+    match command.form() {
+        Form::Retrieval => retrieval(line, VALUE),
+        Form::Flags => meta(command, line),
+        Form::Text if command == Command::Config => retrieval(line, b"CONFIG "),
+        Form::Text | Form::Meta => status(command, line).map(|outcome| (outcome, 0, 0)),
     }
 }
 

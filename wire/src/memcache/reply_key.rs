@@ -1,6 +1,7 @@
 //! The key that a reply names.
 
 use super::Command;
+use super::command::Form;
 use super::line::{self, Words};
 use crate::message::Span;
 use memchr::{memchr, memchr2};
@@ -9,29 +10,11 @@ use memchr::{memchr, memchr2};
 /// `ME` or as the meta flag `k`. None where it names no key.
 #[inline]
 pub fn reply_key(command: Command, reply: &[u8]) -> Option<Span> {
-    match command {
-        Command::Get | Command::Gets | Command::Gat | Command::Gats => after(b"VALUE ", reply),
-        Command::MetaDebug => after(b"ME ", reply),
-        Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => flag(reply),
-        Command::Set
-        | Command::Add
-        | Command::Replace
-        | Command::Append
-        | Command::Prepend
-        | Command::Cas
-        | Command::Delete
-        | Command::Incr
-        | Command::Decr
-        | Command::Touch
-        | Command::FlushAll
-        | Command::Version
-        | Command::Verbosity
-        | Command::Stats
-        | Command::LruCrawler
-        | Command::Config
-        | Command::Quit
-        | Command::Shutdown
-        | Command::MetaNoop => None,
+    match command.form() {
+        Form::Retrieval => after(b"VALUE ", reply),
+        Form::Flags => flag(reply),
+        Form::Meta => after(b"ME ", reply),
+        Form::Text => None,
     }
 }
 

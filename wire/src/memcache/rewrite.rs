@@ -1,5 +1,6 @@
 //! A request's head with changes.
 
+use super::command::Form;
 use super::key::{KEY, is_word};
 use super::line::{self, Words};
 use super::{Command, base64, meta};
@@ -33,43 +34,14 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
     let Some(key) = key else { return false };
     let head = &bytes[..request.head as usize];
     let mut edit = Edit { head, at: 0, out };
-    let is_flags = match Command::from_u8(request.command) {
-        Some(Command::MetaGet | Command::MetaSet | Command::MetaArithmetic) => true,
-        // What `md` marks as stale may live shorter, never longer.
-        Some(Command::MetaDelete) => return edit.without_ttl(request, key),
-        Some(
-            Command::Get
-            | Command::Gets
-            | Command::Gat
-            | Command::Gats
-            | Command::Set
-            | Command::Add
-            | Command::Replace
-            | Command::Append
-            | Command::Prepend
-            | Command::Cas
-            | Command::Delete
-            | Command::Incr
-            | Command::Decr
-            | Command::Touch
-            | Command::FlushAll
-            | Command::Version
-            | Command::Verbosity
-            | Command::Stats
-            | Command::LruCrawler
-            | Command::Config
-            | Command::Quit
-            | Command::Shutdown
-            | Command::MetaNoop
-            | Command::MetaDebug,
-        )
-        | None => false,
-    };
-    let Some(ttl) = change.ttl else {
+    let command = Command::from_u8(request.command);
+    // What `md` marks as stale may live shorter, never longer.
+    let ttl = change.ttl.filter(|_| command != Some(Command::MetaDelete));
+    let Some(ttl) = ttl else {
         return edit.without_ttl(request, key);
     };
-    if is_flags {
-        let adds = request.command == Command::MetaSet as u8;
+    if command.is_some_and(|command| command.form() == Form::Flags) {
+        let adds = command == Some(Command::MetaSet);
         if adds && !has_room(request, head) {
             return false;
         }

@@ -5,6 +5,7 @@
 //! No server counts from 0: to memcached it means "none", and it stays what it is.
 
 use super::Command;
+use super::command::Form;
 use super::line::{self, Words};
 use super::number::digits;
 use crate::message::{Request, Span};
@@ -18,38 +19,16 @@ pub fn mark_request(request: &Request, bytes: &[u8], mark: u64, out: &mut Vec<u8
         return false;
     };
     let line = line::text(head);
-    match Command::from_u8(request.command) {
+    let Some(command) = Command::from_u8(request.command) else {
+        return false;
+    };
+    match command.form() {
+        Form::Flags => marked(head, flags(line, request.key.end(), b"CE"), mark, out),
         // cas key flags exptime bytes version
-        Some(Command::Cas) => marked(head, Words::from(line, 0).skip(5).take(1), mark, out),
-        Some(Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic) => {
-            marked(head, flags(line, request.key.end(), b"CE"), mark, out)
+        Form::Text if command == Command::Cas => {
+            marked(head, Words::from(line, 0).skip(5).take(1), mark, out)
         }
-        Some(
-            Command::Get
-            | Command::Gets
-            | Command::Gat
-            | Command::Gats
-            | Command::Set
-            | Command::Add
-            | Command::Replace
-            | Command::Append
-            | Command::Prepend
-            | Command::Delete
-            | Command::Incr
-            | Command::Decr
-            | Command::Touch
-            | Command::FlushAll
-            | Command::Version
-            | Command::Verbosity
-            | Command::Stats
-            | Command::LruCrawler
-            | Command::Config
-            | Command::Quit
-            | Command::Shutdown
-            | Command::MetaNoop
-            | Command::MetaDebug,
-        )
-        | None => false,
+        Form::Text | Form::Retrieval | Form::Meta => false,
     }
 }
 
@@ -61,39 +40,18 @@ pub fn mark_reply(command: Command, reply: &[u8], mark: u64, out: &mut Vec<u8>) 
         return false;
     };
     let line = line::text(&reply[..=end]);
-    match command {
+    match command.form() {
         // VALUE key flags bytes version
-        Command::Gets | Command::Gats => {
+        Form::Retrieval => {
             line.starts_with(b"VALUE ") && marked(reply, Words::from(line, 0).skip(4).take(1), mark, out)
         }
-        Command::MetaGet | Command::MetaSet | Command::MetaDelete | Command::MetaArithmetic => {
+        Form::Flags => {
             matches!(
                 line.first_chunk(),
                 Some(b"HD" | b"VA" | b"EN" | b"NF" | b"NS" | b"EX")
             ) && marked(reply, flags(line, 2, b"c"), mark, out)
         }
-        Command::Get
-        | Command::Gat
-        | Command::Set
-        | Command::Add
-        | Command::Replace
-        | Command::Append
-        | Command::Prepend
-        | Command::Cas
-        | Command::Delete
-        | Command::Incr
-        | Command::Decr
-        | Command::Touch
-        | Command::FlushAll
-        | Command::Version
-        | Command::Verbosity
-        | Command::Stats
-        | Command::LruCrawler
-        | Command::Config
-        | Command::Quit
-        | Command::Shutdown
-        | Command::MetaNoop
-        | Command::MetaDebug => false,
+        Form::Text | Form::Meta => false,
     }
 }
 
