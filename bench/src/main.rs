@@ -18,6 +18,7 @@ mod memcache;
 mod net;
 mod output;
 mod process;
+mod session;
 mod stale;
 mod workload;
 

@@ -1,9 +1,39 @@
 //! Writing results.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
+use clap::Args;
 use serde::{Serialize, Serializer};
+
+/// What is told of a run, and where.
+#[derive(Args, Clone, Debug)]
+#[group(skip)]
+pub(crate) struct Output {
+    /// No line of progress each second
+    #[arg(long, short = 'q')]
+    pub(crate) quiet: bool,
+    /// Write the report to this file; '-' is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl Output {
+    /// Writes `value` to the file, if there is one, and prints the report, unless the file is standard output.
+    pub(crate) fn write<T: Serialize>(&self, value: &T, print: impl FnOnce()) -> Result<()> {
+        if let Some(file) = &self.json {
+            write_json(file, value)?;
+        }
+        if self.json.as_deref() != Some(Path::new("-")) {
+            print();
+        }
+        Ok(())
+    }
+}
 
 /// Writes `value` as JSON to `file`; `-` is standard output.
 pub(crate) fn write_json<T: Serialize>(file: &Path, value: &T) -> Result<()> {

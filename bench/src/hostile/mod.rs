@@ -25,19 +25,14 @@ mod score;
 
 pub(crate) use options::Options;
 
-use std::{
-    process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::{Instant, UNIX_EPOCH},
-};
+use std::{process::ExitCode, sync::atomic::Ordering::Relaxed, time::Instant};
 
 use anyhow::{Result, ensure};
-use signal_hook::{consts::SIGINT, flag};
 
-use crate::{output::write_json, process::raise_descriptor_limit};
+use crate::{
+    process::raise_descriptor_limit,
+    session::{interrupted, own_prefix},
+};
 use report::Report;
 
 /// Runs `proxima-bench hostile`.
@@ -46,33 +41,24 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     raise_descriptor_limit();
     bait::lay(options.address)?;
 
-    let interrupted = Arc::new(AtomicBool::new(false));
-    // The second Ctrl-C ends the process as it would without this: the order of the two lines matters.
-    flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?;
-    flag::register(SIGINT, Arc::clone(&interrupted))?;
-    // Values of an earlier run must not be met.
-    let run_name = UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos()) as u64;
+    let interrupted = interrupted()?;
+    let prefix = own_prefix(&options.prefix);
     let start = Instant::now();
     let mut rounds = Vec::new();
     for (number, attacks) in options.rounds().into_iter().enumerate() {
         if interrupted.load(Relaxed) {
             break;
         }
-        let keys = format!("{}{run_name:x}:{number}", options.prefix);
+        let keys = format!("{prefix}{number}");
         let round = round::run(options, &attacks, &keys, &interrupted)?;
-        if !options.quiet {
+        if !options.output.quiet {
             eprintln!("{}", round.summary());
         }
         rounds.push(round);
     }
 
     let report = Report::new(options, start.elapsed(), rounds);
-    if let Some(file) = &options.json {
-        write_json(file, &report)?;
-    }
-    if options.json.as_ref().is_none_or(|file| file.as_os_str() != "-") {
-        report.print();
-    }
+    options.output.write(&report, || report.print())?;
     if report.has_failed() {
         return Ok(ExitCode::FAILURE);
     }

@@ -1,16 +1,17 @@
 //! The command line of `proxima-bench hostile`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum, value_parser};
 use serde::Serialize;
 
 use super::attack::Attack;
-use crate::{net::look_up, output::as_seconds};
-
-/// The longest key of memcached, less what a client appends.
-const LONGEST_PREFIX: usize = 200;
+use crate::{
+    net::look_up,
+    output::{Output, as_seconds},
+    session::prefix,
+};
 
 /// Attack a memcached or a proxy as hostile clients do, and see what its other clients notice
 ///
@@ -94,16 +95,11 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(super) no_misses: bool,
     /// Keys of the well-behaved clients begin with this
-    #[arg(long, value_name = "TEXT", default_value = "proxima-hostile:")]
+    #[arg(long, value_name = "TEXT", value_parser = prefix, default_value = "proxima-hostile:")]
     pub(super) prefix: String,
-    /// No line of progress each second
-    #[arg(long, short = 'q')]
+    #[command(flatten)]
     #[serde(skip)]
-    pub(super) quiet: bool,
-    /// Write the report to this file; '-' is standard output
-    #[arg(long, value_name = "FILE")]
-    #[serde(skip)]
-    pub(super) json: Option<PathBuf>,
+    pub(super) output: Output,
 }
 
 impl Options {
@@ -111,10 +107,6 @@ impl Options {
     pub(super) fn check(&self) -> Result<()> {
         ensure!(!self.timeout.is_zero(), "--timeout must be above 0");
         ensure!(!self.duration.is_zero(), "--duration must be above 0");
-        ensure!(
-            self.prefix.len() <= LONGEST_PREFIX && self.prefix.bytes().all(|byte| byte.is_ascii_graphic()),
-            "--prefix must be at most {LONGEST_PREFIX} visible ASCII characters"
-        );
         Ok(())
     }
 

@@ -148,7 +148,7 @@ fn follow(options: &Options, scores: &[Mutex<Score>], start: Instant, interrupte
     let mut second = 0;
     while begun.elapsed() < options.duration && !interrupted.load(Relaxed) {
         thread::sleep(Duration::from_millis(50).min(options.duration.saturating_sub(begun.elapsed())));
-        if begun.elapsed().as_secs() == second || options.quiet {
+        if begun.elapsed().as_secs() == second || options.output.quiet {
             continue;
         }
         second = begun.elapsed().as_secs();

@@ -99,21 +99,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     })?;
 
     let report = Report::new(options, start.elapsed(), &total);
-    match &options.json {
-        Some(file) => {
-            crate::output::write_json(
-                file,
-                &WithOptions {
-                    options,
-                    report: &report,
-                },
-            )?;
-            if file.as_os_str() != "-" {
-                report.print();
-            }
-        }
-        None => report.print(),
-    }
+    let with_options = WithOptions {
+        options,
+        report: &report,
+    };
+    options.output.write(&with_options, || report.print())?;
     let failed = total.wrong > 0 || (options.strict && total.refused + total.lost > 0);
     Ok(if failed {
         ExitCode::FAILURE

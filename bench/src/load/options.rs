@@ -1,13 +1,13 @@
 //! The command line of `proxima-bench load`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
 use crate::{
-    output::as_seconds,
+    output::{Output, as_seconds},
     workload::{Mix, Popularity},
 };
 
@@ -88,14 +88,9 @@ pub(crate) struct Options {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) strict: bool,
-    /// No line of progress each second
-    #[arg(long, short = 'q')]
+    #[command(flatten)]
     #[serde(skip)]
-    pub(crate) quiet: bool,
-    /// Write the report to this file; '-' is standard output
-    #[arg(long, value_name = "FILE")]
-    #[serde(skip)]
-    pub(crate) json: Option<PathBuf>,
+    pub(crate) output: Output,
 }
 
 impl Options {

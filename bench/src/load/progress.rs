@@ -41,7 +41,7 @@ impl<'a> Progress<'a> {
 
     fn finish(&mut self, second: u64, sum: Tally) {
         // What comes in the last moments is not a whole second's.
-        if !self.options.quiet && second < self.options.duration.as_secs() {
+        if !self.options.output.quiet && second < self.options.duration.as_secs() {
             let Percentiles {
                 p50, p99, p999, max, ..
             } = Percentiles::of(&sum.all());

@@ -26,14 +26,16 @@ use std::{
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     thread,
-    time::{Duration, Instant, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
 use parking_lot::Mutex;
-use signal_hook::{consts::SIGINT, flag};
 
-use crate::{output::write_json, process::raise_descriptor_limit};
+use crate::{
+    process::raise_descriptor_limit,
+    session::{interrupted, own_prefix},
+};
 use ledger::Ledger;
 use report::Report;
 use tally::{Counts, Tally};
@@ -70,17 +72,13 @@ impl Run<'_> {
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     options.check()?;
     raise_descriptor_limit();
-    // Values of an earlier run must not be met.
-    let name = UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos()) as u64;
+    let prefix = own_prefix(&options.prefix);
     let keys: Vec<String> = (0..options.keys)
-        .map(|number| format!("{}{name:x}:{number}", options.prefix))
+        .map(|number| format!("{prefix}{number}"))
         .collect();
     writer::fill(options, &keys)?;
 
-    let interrupted = Arc::new(AtomicBool::new(false));
-    // The second Ctrl-C ends the process as it would without this: the order of the two lines matters.
-    flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?;
-    flag::register(SIGINT, Arc::clone(&interrupted))?;
+    let interrupted = interrupted()?;
     let start = Instant::now();
     let run = Run {
         options,
@@ -109,12 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         .longest_spell
         .max(run.ledger.failing_for().unwrap_or_default());
     let report = Report::new(options, start.elapsed(), &tally);
-    if let Some(file) = &options.json {
-        write_json(file, &report)?;
-    }
-    if options.json.as_ref().is_none_or(|file| file.as_os_str() != "-") {
-        report.print();
-    }
+    options.output.write(&report, || report.print())?;
     let counts = &tally.counts;
     if counts.stale_reads + counts.wrong > 0 {
         return Ok(ExitCode::FAILURE);
@@ -143,7 +136,7 @@ fn follow(run: &Run<'_>, start: Instant) {
             let tally = run.tally.lock();
             (tally.counts, tally.worst.as_ref().map(|worst| worst.age))
         };
-        if !run.options.quiet {
+        if !run.options.output.quiet {
             let worst = worst.map_or(String::new(), |age| format!(" (worst {age:.1?})"));
             eprintln!(
                 "{second:>4} s {:>7} writes/s {:>7} reads/s  stale {}{worst}  misses {}  writes refused {}, lost {}  \

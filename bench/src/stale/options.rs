@@ -1,18 +1,19 @@
 //! The command line of `proxima-bench stale`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Result, ensure};
 use clap::{Args, value_parser};
 use serde::Serialize;
 
-use crate::{net::look_up, output::as_seconds};
+use crate::{
+    net::look_up,
+    output::{Output, as_seconds},
+    session::prefix,
+};
 
 /// memcached takes a greater number of seconds for a date.
 const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// memcached's longest key, less the run's name and the key's number.
-const LONGEST_PREFIX: usize = 220;
 
 /// Find out whether reads bring values that were replaced before
 ///
@@ -95,19 +96,14 @@ pub(crate) struct Options {
     #[serde(rename = "ttl_seconds", serialize_with = "as_seconds")]
     pub(super) ttl: Duration,
     /// Keys begin with this
-    #[arg(long, value_name = "TEXT", default_value = "proxima-stale:")]
+    #[arg(long, value_name = "TEXT", value_parser = prefix, default_value = "proxima-stale:")]
     pub(super) prefix: String,
     /// Bytes of a value; more if its key and version need them
     #[arg(long, short = 'd', default_value_t = 100, value_parser = value_parser!(u32).range(..=1024 * 1024))]
     pub(super) value_size: u32,
-    /// No line of progress each second
-    #[arg(long, short = 'q')]
+    #[command(flatten)]
     #[serde(skip)]
-    pub(super) quiet: bool,
-    /// Write the report to this file; '-' is standard output
-    #[arg(long, value_name = "FILE")]
-    #[serde(skip)]
-    pub(super) json: Option<PathBuf>,
+    pub(super) output: Output,
 }
 
 impl Options {
@@ -121,10 +117,6 @@ impl Options {
         ensure!(
             self.ttl.subsec_nanos() == 0 && self.ttl <= LONGEST_TTL,
             "--ttl must be whole seconds, at most 30 days"
-        );
-        ensure!(
-            self.prefix.len() <= LONGEST_PREFIX && self.prefix.bytes().all(|byte| byte.is_ascii_graphic()),
-            "--prefix must be at most {LONGEST_PREFIX} visible ASCII characters"
         );
         Ok(())
     }
