@@ -13,8 +13,8 @@ MIB = 1 << 20
 VALUE = b"v" * 1_000_000
 REPLY = b"VALUE b 0 %d\r\n%b\r\n" % (len(VALUE), VALUE)
 LIMITS = {"total_bytes": "64MiB"}
-BOUND = (64 + 64 + 64 + 96) * MIB
-"""`total_bytes`, the store, what a process takes, and what the allocator gives back to the system with a delay."""
+BOUND = (64 + 64 + 64) * MIB
+"""`total_bytes`, the store, and what a process takes beside them."""
 
 
 def embedded(**limits):

@@ -327,7 +327,12 @@ impl Engine {
         for (index, client) in &mut self.clients {
             let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
-            self.room.charge(client, client.unsent.max(waiting));
+            let unsent = if waiting > 0 {
+                client.unsent.max(waiting)
+            } else {
+                0
+            };
+            self.room.charge(client, unsent);
             // A socket makes room in steps of megabytes: a slow reader's progress shows in what his kernel acknowledges.
             let ahead = match client.stream.conn {
                 Some(conn) if waiting > 0 => waiting + unacknowledged(conn),
@@ -352,13 +357,11 @@ impl Engine {
         for index in gone {
             self.close_client(index, true);
         }
-        let lanes = self
-            .lanes
-            .iter()
-            .map(|(_, lane)| lane.stream.out.len() + lane.stream.stash.len())
-            .sum::<usize>();
-        self.over_memory = self
-            .room
-            .lend(lanes, self.limits.total_bytes / self.facts.workers.max(1));
+        let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.holds()).sum();
+        let flights: usize = self.flights.iter().map(|(_, flight)| flight.holds()).sum();
+        self.over_memory = self.room.lend(
+            lanes + flights,
+            self.limits.total_bytes / self.facts.workers.max(1),
+        );
     }
 }

@@ -78,6 +78,18 @@ impl Stream {
         if self.stash.capacity() == 0 {
             self.stash = spare.lend();
         }
-        self.stash.extend_from_slice(rest);
+        append(rest, &mut self.stash);
     }
+}
+
+/// Appends a piece of a message. A large buffer grows from one power of two to the next, so that what one connection has
+/// outgrown fits another: odd sizes would leave the allocator with holes that nobody fills.
+#[inline]
+pub fn append(piece: &[u8], buffer: &mut Vec<u8>) {
+    const LARGE: usize = 64 * 1024;
+    let wanted = buffer.len() + piece.len();
+    if wanted > LARGE && wanted > buffer.capacity() {
+        buffer.reserve_exact(wanted.next_power_of_two() - buffer.len());
+    }
+    buffer.extend_from_slice(piece);
 }

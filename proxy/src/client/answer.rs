@@ -54,11 +54,10 @@ impl Engine {
             && client.takes_at_once()
             && client.slots.answer_alone(seq)
         {
-            let start = at - self.lent.start;
             return self.wishes.pass.push(Passed {
                 client: index,
                 generation,
-                range: start..start + bytes.len(),
+                range: at - self.lent.start..at - self.lent.start + bytes.len(),
             });
         }
         let out = client.stream.filling(&mut self.spare);
@@ -69,6 +68,53 @@ impl Engine {
         if client.stalled {
             self.requeue(index);
         }
+    }
+
+    /// A piece of a large reply for this slot of a client. It leaves straight from the buffer in which it came, or waits in the
+    /// client's. Returns how many bytes wait there; none: the client is gone.
+    pub(crate) fn pass_piece(&mut self, to: (u32, u32, u32), piece: &[u8], is_last: bool) -> Option<usize> {
+        let (index, generation, seq) = to;
+        let client = self
+            .clients
+            .get_mut(index as usize)
+            .filter(|client| client.generation == generation)?;
+        client.slots.begin(seq);
+        let at = piece.as_ptr() as usize;
+        if self.lent.contains(&at)
+            && !piece.is_empty()
+            && self.held_lanes == 0
+            && !self.draining
+            && client.takes_at_once()
+            && client.slots.passes(seq, is_last)
+        {
+            if is_last {
+                client.slots.finish(seq, &mut client.stream.out);
+            }
+            let start = at - self.lent.start;
+            match self.wishes.pass.last_mut() {
+                Some(last) if last.client == index && last.range.end == start => {
+                    last.range.end += piece.len()
+                }
+                _ => self.wishes.pass.push(Passed {
+                    client: index,
+                    generation,
+                    range: start..start + piece.len(),
+                }),
+            }
+            return Some(0);
+        }
+        let collected = client.slots.more(seq, piece, &mut client.stream.out);
+        let waiting = collected + client.stream.out.len();
+        if is_last {
+            client.slots.finish(seq, &mut client.stream.out);
+        }
+        self.room.charge(client, client.unsent);
+        let stalled = client.stalled;
+        self.flush_later(Peer::Client { index, generation });
+        if is_last && stalled {
+            self.requeue(index);
+        }
+        Some(waiting)
     }
 
     /// The proxy's own error for whoever waits.

@@ -35,16 +35,17 @@ pub struct Room {
 }
 
 impl Room {
-    /// Of `all` bytes, clients may take what lanes do not.
+    /// Of `all` bytes, clients may take what lanes do not, and not a quarter: what comes within a turn, buffers that move as
+    /// they grow, and memory that the allocator has not given back yet take that.
     pub(crate) fn limit(&mut self, all: usize) {
-        self.limit = all - self.lent.min(all / 2);
+        self.limit = all / 4 * 3 - self.lent.min(all / 2);
     }
 
-    /// Lanes take so many. True: more than a half of all, which nothing but fewer requests can mend.
-    pub(crate) fn lend(&mut self, lanes: usize, all: usize) -> bool {
-        self.lent = lanes;
+    /// Lanes and flights take so many. True: more than a half of all, which nothing but fewer requests can mend.
+    pub(crate) fn lend(&mut self, lent: usize, all: usize) -> bool {
+        self.lent = lent;
         self.limit(all);
-        lanes > all / 2
+        lent > all / 2
     }
 
     /// Bytes that only small replies may take.
@@ -158,9 +159,7 @@ impl Engine {
     /// goes.
     pub fn settle_room(&mut self) {
         self.room.fresh = 0;
-        if !self.room.has(0, 0) {
-            self.make_room(self.room.reserve());
-        }
+        self.keep_within_room();
         if self.room.waiting.is_empty() || !self.room.has(0, self.room.reserve()) {
             return;
         }
@@ -169,6 +168,14 @@ impl Engine {
                 client.waits = false;
                 self.requeue(index);
             }
+        }
+    }
+
+    /// What exceeds the limit goes: those who hold the most.
+    #[inline]
+    pub(crate) fn keep_within_room(&mut self) {
+        if !self.room.has(0, 0) {
+            self.make_room(self.room.reserve());
         }
     }
 

@@ -113,8 +113,8 @@ impl Engine {
             client.stream.paused = client.stalled;
             self.wishes.pause.push((conn, client.stalled));
         }
-        let unsent = client.unsent;
-        self.charge(index, unsent);
+        self.room.charge(client, client.unsent);
+        self.keep_within_room();
     }
 
     /// Not served further for now; `again`: in the next turn, else when there is room.

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, ops::Range};
 use proxima_wire::message::Reply;
 
 use super::held::Held;
+use crate::stream::append;
 
 /// Room for so many slots costs a client nothing.
 const USUAL: usize = 64;
@@ -38,8 +39,10 @@ enum State {
     },
     /// It is large and has begun to leave; the slot stays first until the last byte.
     Streaming,
-    /// It is large and came before its turn.
+    /// It is large and comes before its turn.
     Large(Vec<u8>),
+    /// It is large and came before its turn.
+    Collected(Vec<u8>),
 }
 
 /// The slots of one client.
@@ -186,18 +189,18 @@ impl Slots {
         }
     }
 
-    /// The head of a large reply. It may leave at once when it is its turn; else it is collected.
-    fn begin(&mut self, seq: u32, head: &[u8], out: &mut Vec<u8>) {
+    /// The reply of this slot comes in pieces. They leave as they come when it is its turn; else they are collected.
+    pub fn begin(&mut self, seq: u32) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
             return;
         };
-        if first && (!slot.part || self.failure.is_empty()) {
-            slot.state = State::Streaming;
-            out.extend_from_slice(head);
-        } else {
-            slot.state = State::Large(head.to_vec());
-            self.collected += head.len();
+        if matches!(slot.state, State::Waiting) {
+            slot.state = if first && (!slot.part || self.failure.is_empty()) {
+                State::Streaming
+            } else {
+                State::Large(Vec::new())
+            };
         }
     }
 
@@ -209,11 +212,11 @@ impl Slots {
             .map(|slot| &mut slot.state)
         {
             Some(State::Streaming) => {
-                out.extend_from_slice(bytes);
+                append(bytes, out);
                 0
             }
             Some(State::Large(collected)) => {
-                collected.extend_from_slice(bytes);
+                append(bytes, collected);
                 self.collected += bytes.len();
                 collected.len()
             }
@@ -232,25 +235,17 @@ impl Slots {
                 self.pop();
                 self.release(out);
             }
-            State::Large(collected) => {
-                self.collected -= collected.len();
-                slot.state = State::Held {
-                    place: self.held.keep(collected),
-                    failed: false,
-                };
-            }
+            State::Large(collected) => slot.state = State::Collected(std::mem::take(collected)),
             _ => {}
         }
     }
 
-    /// A part of a reply of which more is to come: it leaves, or is collected, and the slot waits on. Returns how many
-    /// bytes are collected for it.
-    pub fn part(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) -> usize {
-        if !matches!(self.get(seq).map(|slot| &slot.state), Some(State::Waiting)) {
-            return self.more(seq, bytes, out);
-        }
-        self.begin(seq, bytes, out);
-        if self.is_first(seq) { 0 } else { bytes.len() }
+    /// May the next piece of this slot's reply leave at once, without going through the client's buffer? It has begun to
+    /// leave, and it is not the last one, which lets those behind it go.
+    #[inline]
+    pub fn passes(&self, seq: u32, is_last: bool) -> bool {
+        let streams = matches!(self.get(seq).map(|slot| &slot.state), Some(State::Streaming));
+        streams && self.is_first(seq) && (self.queue.len() == 1 || !is_last)
     }
 
     /// Forgets what was collected of a reply that broke off. False: it has begun to leave, and cannot be replaced.
@@ -281,9 +276,16 @@ impl Slots {
                 // Its beginning may leave now; the rest as it comes.
                 State::Large(collected) => {
                     self.collected -= collected.len();
-                    out.append(collected);
+                    hand_over(collected, out);
                     slot.state = State::Streaming;
                     return;
+                }
+                State::Collected(collected) => {
+                    self.collected -= collected.len();
+                    if !slot.part || self.failure.is_empty() {
+                        hand_over(collected, out);
+                    }
+                    self.pop();
                 }
                 State::Held { place, failed } => {
                     let bytes = self.held.take(place.clone());
@@ -323,6 +325,15 @@ impl Slots {
             _ => None,
         });
         self.held.compact(places);
+    }
+}
+
+/// Moves what was collected behind what leaves before it, without a copy where that is nothing.
+fn hand_over(collected: &mut Vec<u8>, out: &mut Vec<u8>) {
+    if out.is_empty() {
+        *out = std::mem::take(collected);
+    } else {
+        out.append(collected);
     }
 }
 
@@ -386,7 +397,8 @@ mod tests {
     fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0, 0));
-        assert_eq!(slots.part(b, b"head ", &mut out), 5);
+        slots.begin(b);
+        assert_eq!(slots.more(b, b"head ", &mut out), 5);
         assert_eq!(slots.more(b, b"one ", &mut out), 9);
         slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
         assert_eq!(slots.more(b, b"two", &mut out), 0);
@@ -396,13 +408,32 @@ mod tests {
     }
 
     #[test]
+    fn a_large_reply_that_came_whole_before_its_turn_leaves_in_its_turn() {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, false, 0, 0));
+        slots.begin(b);
+        slots.more(b, b"large ", &mut out);
+        assert!(!slots.passes(b, true));
+        slots.finish(b, &mut out);
+        assert_eq!(slots.held(), 6);
+        slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
+        assert_eq!((out.as_slice(), slots.held()), (&b"A large "[..], 0));
+        slots.begin(c);
+        assert!(slots.passes(c, true));
+        let d = slots.push(1, false, false, 0, 0);
+        assert!(slots.passes(c, false) && !slots.passes(c, true) && !slots.passes(d, false));
+    }
+
+    #[test]
     fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0, 0));
-        slots.part(b, b"half", &mut out);
+        slots.begin(b);
+        slots.more(b, b"half", &mut out);
         assert!(slots.forget(b));
         slots.answer(b, &reply(Outcome::Timeout, 0), b"late", false, &mut out);
-        slots.part(a, b"half", &mut out);
+        slots.begin(a);
+        slots.more(a, b"half", &mut out);
         assert!(!slots.forget(a));
         assert_eq!(out, b"half");
     }

@@ -86,6 +86,11 @@ impl Flight {
         self.generation
     }
 
+    /// Bytes of memory that it takes.
+    pub fn holds(&self) -> usize {
+        size_of::<Self>() + self.message.capacity() + self.kept.capacity()
+    }
+
     /// Counts an outcome, and keeps the first reply that had it.
     pub fn keep(&mut self, reply: &Reply, bytes: &[u8]) -> u32 {
         if let Some(kept) = self

@@ -4,15 +4,15 @@
 //! [`HIGH_WATER`]. With others behind it, it is collected, up to the configured bytes in all; beyond these the lane waits for the
 //! reader, though not for long (`hold.rs`).
 //!
-//! Invariant: a lane is held back only while the reply that its reader is slow to take is under way. What comes next may be
-//! another's, whose progress would free nothing.
+//! Invariant: a lane is held back only while a reply to the reader that is slow to take it is under way. What comes next may
+//! be another's, whose progress would free nothing; if it is the same reader's, the lane stays held back from one to the next.
 
 use proxima_wire::message::Reply;
 
 use super::{Download, Pace};
 use crate::{
     client::{BULK_LANES, HIGH_WATER, WHOLE},
-    engine::{Engine, Peer},
+    engine::Engine,
     route::ReplyTo,
 };
 
@@ -36,10 +36,22 @@ impl Engine {
         member.health.succeeded();
         self.figures
             .served(member.pool_id, member.id, self.now - waiter.sent, false);
-        let mut head = std::mem::take(&mut lane.parts);
+        let mut parts = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
-        head.extend_from_slice(bytes.get(..reply.head as usize).unwrap_or(bytes));
-        let claimed = self.claim(waiter.to, &mut head);
+        let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes);
+        let claimed = match waiter.to {
+            ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            } if parts.is_empty() => Some((index, generation, seq)),
+            to => {
+                parts.extend_from_slice(head);
+                let claimed = self.claim(to, &mut parts);
+                head = &parts;
+                claimed
+            }
+        };
         let mut trailer = 0;
         let to = claimed.and_then(|(client, client_generation, seq)| {
             let target = self
@@ -51,13 +63,9 @@ impl Engine {
             let listener = target.listener;
             let (command, started) = (slot.command, slot.started);
             target.reply_size = target.reply_size.max(reply.len() as usize);
-            target.slots.part(seq, &head, &mut target.stream.out);
             self.figures
                 .replied(command, reply.outcome, self.now - started, listener);
-            self.flush_later(Peer::Client {
-                index: client,
-                generation: client_generation,
-            });
+            self.pass_piece((client, client_generation, seq), head, false);
             Some((client, client_generation, seq))
         });
         let Some(lane) = self.lane(index, generation) else {
@@ -114,29 +122,8 @@ impl Engine {
         let (done, to, collect) = (download.remaining == 0, download.to, download.collect);
         let most = self.most_waiting(collect);
         let mut hold = false;
-        match to.and_then(|(client, generation, seq)| {
-            let found = self
-                .clients
-                .get_mut(client as usize)
-                .filter(|client| client.generation == generation)?;
-            Some((found, client, generation, seq))
-        }) {
-            Some((client, client_index, generation, seq)) => {
-                let collected = client.slots.more(seq, &bytes[..visible], &mut client.stream.out);
-                let waiting = collected + client.stream.out.len();
-                if done {
-                    client.slots.finish(seq, &mut client.stream.out);
-                }
-                hold = waiting > most;
-                let stalled = client.stalled;
-                self.flush_later(Peer::Client {
-                    index: client_index,
-                    generation,
-                });
-                if done && stalled {
-                    self.requeue(client_index);
-                }
-            }
+        match to.and_then(|to| self.pass_piece(to, &bytes[..visible], done)) {
+            Some(waiting) => hold = waiting > most,
             // The reader is gone. Nobody is behind: closing is cheaper than reading the rest for nothing.
             None if !done && !collect => {
                 self.drop_lane(index, "its client left in the middle of a reply");
@@ -148,7 +135,8 @@ impl Engine {
             let lane = &mut self.lanes[index as usize];
             lane.download = None;
             lane.free = self.now;
-            self.hold_lane(index, false);
+            let goes_on = hold && lane.reader() == to.map(|(client, generation, _)| (client, generation));
+            self.hold_lane(index, goes_on);
             self.settle_lane(index);
         } else if hold {
             self.hold_lane(index, true);
@@ -205,25 +193,21 @@ impl Engine {
             .lanes
             .get(lane as usize)
             .is_some_and(|lane| lane.bulk && lane.part_bytes > WHOLE);
-        let found = match to {
+        let waiting = match to {
             ReplyTo::Client {
                 index,
                 generation,
                 seq,
-            } => self
-                .client(index, generation)
-                .map(|client| (Peer::Client { index, generation }, client, seq)),
+            } => self.pass_piece((index, generation, seq), bytes, false),
             _ => None,
         };
-        let Some((peer, client, seq)) = found else {
+        let Some(waiting) = waiting else {
             // Nobody wants it and nobody is behind: closing is cheaper than reading the rest for nothing.
             if alone {
                 self.drop_lane(lane, "its client left in the middle of a reply");
             }
             return;
         };
-        let waiting = client.slots.part(seq, bytes, &mut client.stream.out) + client.stream.out.len();
-        self.flush_later(peer);
         if waiting > self.most_waiting(!alone) {
             self.hold_lane(lane, true);
         }

@@ -5,7 +5,7 @@
 //! microsecond in the four that follow, so that within a time-out it is a quarter and a quarter of the rest. After that the
 //! reader is closed with a reset, what is left of the reply is read and thrown away, and the lane lives on.
 
-use super::Lane;
+use super::{Lane, Waiter};
 use crate::{engine::Engine, route::ReplyTo};
 
 /// How long a lane was held back with others behind it, in microseconds.
@@ -53,6 +53,7 @@ impl Engine {
                 self.held_lanes -= 1;
                 let behind = lane.behind();
                 lane.hold.end(now, behind);
+                lane.free = now;
             }
             lane.active = now;
             self.wishes.pause.push((conn, hold));
@@ -126,10 +127,17 @@ impl Engine {
 }
 
 impl Lane {
-    /// Microseconds: since when anybody waits for the end of the reply under way.
+    /// Microseconds: since when anybody but the reader waits for the end of the reply under way.
     fn behind(&self) -> Option<u64> {
-        let first = usize::from(self.download.is_none());
-        self.waiters.get(first).map(|waiter| waiter.sent)
+        let reader = self.reader();
+        let is_anothers = |waiter: &&Waiter| match waiter.to {
+            ReplyTo::Client {
+                index, generation, ..
+            } => reader != Some((index, generation)),
+            ReplyTo::Flight { .. } | ReplyTo::Nobody => true,
+        };
+        let mut behind = self.waiters.iter().skip(usize::from(self.download.is_none()));
+        behind.find(is_anothers).map(|waiter| waiter.sent)
     }
 
     fn has_held_enough(&self, now: u64) -> bool {

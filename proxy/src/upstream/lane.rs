@@ -126,7 +126,16 @@ impl Lane {
     pub fn ready(&mut self, now: u64) {
         self.phase = Phase::Ready;
         self.free = now;
-        self.stream.out.append(&mut self.held);
+        let held = std::mem::take(&mut self.held);
+        self.stream.out.extend_from_slice(&held);
+    }
+
+    /// Bytes that its buffers take, used or not.
+    pub fn holds(&self) -> usize {
+        let Stream { stash, out, wire, .. } = &self.stream;
+        let waiters = self.waiters.capacity() * size_of::<Waiter>();
+        let requests = out.capacity() + wire.capacity() + self.held.capacity();
+        requests + waiters + stash.capacity() + self.parts.capacity()
     }
 
     /// The client that takes the reply under way as it comes, and the slot that the reply is for.

@@ -23,7 +23,7 @@ impl Engine {
             if let Some(lane) = self.lane(index, generation) {
                 lane.stream.stash.extend_from_slice(&bytes[used..]);
             }
-            return;
+            return self.keep_within_room();
         }
         let mut stash = std::mem::take(&mut lane.stream.stash);
         let mut at = 0;
@@ -52,6 +52,7 @@ impl Engine {
             stash.extend_from_slice(&bytes[at.min(bytes.len())..]);
             lane.stream.stash = stash;
         }
+        self.keep_within_room();
     }
 
     /// How many bytes the message that begins with `stash` still lacks; where that cannot be told yet, as many as its first

@@ -34,8 +34,12 @@ impl<R: Reactor> Worker<R> {
             };
             let Some(conn) = stream.conn else { continue };
             if self.reactor.backlog(conn) == 0 {
-                self.engine.figures.client_traffic.sent += range.len() as u64;
+                let size = range.len();
+                self.engine.figures.client_traffic.sent += size as u64;
                 self.reactor.pass(conn, buffer, range);
+                if size > LARGE {
+                    self.after_flush(peer, conn, true, size);
+                }
             } else {
                 stream
                     .out

@@ -234,6 +234,40 @@ fn what_is_collected_is_bounded() {
     assert_eq!(world.heard(quick), "END\r\n");
 }
 
+/// Replies that end where the server's bytes end, one after the other: the end of each would let the next one come.
+#[test]
+fn what_is_collected_is_bounded_over_many_replies_for_one_reader() {
+    let mut world = world_of(
+        "pools: {p: [10.0.0.1:1]}\nlimits: {total_bytes: 16MiB, connection_bytes: 16MiB}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
+    );
+    let (slow, quick) = (world.client(), world.client());
+    world.seats[slow].frozen = true;
+    world.say(slow, &b"get k\r\n".repeat(20));
+    let (lane, reply) = (world.lane("10.0.0.1:1"), value("k"));
+    let mut said = 0;
+    while !world.seats[lane].paused && said < 20 {
+        world.say(lane, reply.as_bytes());
+        said += 1;
+    }
+    assert!(said <= 2, "{said} replies of 2 MiB were taken for a reader that takes nothing");
+    // Its own requests are no reason to close it: nobody else waits.
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.seats[slow].closed, None);
+    // Nor does the server owe anything meanwhile: it gets its whole time once it is read from again.
+    world.thaw(slow);
+    assert!(!world.seats[lane].paused);
+    world.pass(Duration::from_millis(500));
+    while said < 20 {
+        world.say(lane, reply.as_bytes());
+        said += 1;
+    }
+    assert!(world.heard(slow) == reply.repeat(20));
+    world.say(quick, b"get l\r\n");
+    world.reply("10.0.0.1:1", "END\r\n");
+    assert_eq!(world.heard(quick), "END\r\n");
+}
+
 /// A reader that takes a little again and again holds its lane again and again, but not for long in all.
 #[test]
 fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {

@@ -65,7 +65,7 @@ section! {
         requests_in_flight: Count<1> = Limits::DEFAULT.requests_in_flight as u32,
         /// Bytes buffered for one connection before reading from it stops.
         connection_bytes: Size = Limits::DEFAULT.connection_bytes,
-        /// Bytes buffered in all before new requests are refused.
+        /// Bytes of all buffers. When they are used up, requests wait for room, and clients that hold the most are closed.
         total_bytes: Size = Limits::DEFAULT.total_bytes,
         /// The largest value; a larger one is refused as memcached does.
         value_size: Size = Limits::DEFAULT.value_bytes,
