@@ -13,23 +13,23 @@ pub(super) struct Reading {
     path: Vec<String>,
     pub(super) index: Index,
     pub(super) warnings: Vec<Complaint>,
-    /// Mistakes beside the one with which the reading ends: whoever reads several things reads them all.
+    /// Mistakes beside the one with which the reading ends, if it does: whoever reads several things reads them all.
     pub(super) mistakes: Vec<Complaint>,
 }
 
 /// Where the text says what the checks need to know.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Where each named route is defined.
+    /// Where each named route is defined, be it good or not.
     pub(super) routes: BTreeMap<String, Site>,
-    /// Where each pool is defined.
+    /// Where each pool is defined, be it good or not.
     pub(super) pools: BTreeMap<String, Site>,
-    /// Where listeners' addresses stand, in the configuration's order.
+    /// Where the listeners stand, in the configuration's order and without those that have a mistake.
     pub(super) listeners: Vec<Site>,
     /// Where the admin port's address stands.
     pub(super) admin: Option<Site>,
-    /// The names of pools and routes, whether what stands behind them is good or not; none: where they are named is no map.
-    pub(super) names: Option<Vec<String>>,
+    /// `pools` and `routes` have every name that there is: there was no mistake in where they stand.
+    pub(super) has_all_names: bool,
     /// Names that must exist.
     pub(super) mentions: Vec<Mention>,
     /// Lists that must be as long as there are children.
@@ -82,11 +82,7 @@ pub(super) struct Length {
 
 impl Reading {
     /// Reads something that stands under `key`.
-    pub(super) fn within<T>(
-        &mut self,
-        key: impl Into<String>,
-        read: impl FnOnce(&mut Self) -> Result<T, Complaint>,
-    ) -> Result<T, Complaint> {
+    pub(super) fn within<T>(&mut self, key: impl Into<String>, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(key.into());
         let out = read(self);
         self.path.pop();

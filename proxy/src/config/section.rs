@@ -105,7 +105,10 @@ impl<'a> Fields<'a> {
         }
         match self.entries.iter().find(|(name, _)| name.text == key) {
             Some((_, node)) => cx.within(key, |cx| F::read(node, cx)),
-            None => absent.ok_or_else(|| cx.refuse(self.at, format!("the key `{key}` is missing"))),
+            None => match absent {
+                Some(absent) => Ok(absent),
+                None => F::mistaken(cx.refuse(self.at, format!("the key `{key}` is missing")), cx),
+            },
         }
     }
 }

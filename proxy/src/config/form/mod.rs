@@ -13,7 +13,7 @@ mod time;
 mod word;
 
 pub(super) use address::{HostName, ListenAddress, ServerAddress};
-pub(super) use collection::{ByName, List, Named, Optional};
+pub(super) use collection::{Apart, ByName, List, Named, Optional};
 pub(super) use number::{Amount, Count, Seconds, Share, Weight};
 pub(super) use permission::{Mode, Owner};
 pub(super) use size::Size;
@@ -40,6 +40,12 @@ pub(super) trait Form {
     /// What it means that nothing stands there; none = something must.
     fn absent() -> Option<Self::Value> {
         None
+    }
+
+    /// What becomes of a mistake here. It is one of the whole that this is a part of, unless the rest of that can be read well
+    /// without it: then it is noted, and something that claims nothing stands here.
+    fn mistaken(mistake: Complaint, _cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        Err(mistake)
     }
 
     /// The value as one would write it, for defaults in the reference.
