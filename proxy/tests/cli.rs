@@ -1,6 +1,10 @@
 //! The command line, as far as it needs no data plane.
 
-use std::{ffi::OsString, fs, path::PathBuf};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use proxima::{
     cli::{Answer, LogFormat, LogLevel, Run, Task, task},
@@ -55,15 +59,20 @@ fn run_takes_what_replaces_the_configuration() {
     assert_eq!(full.here.zone.as_deref(), Some("eu-1a"));
 
     let text = "listeners: [{address: 127.0.0.1:1, route: embedded}]\nworkers: 2\n";
-    let mut loaded = config::parse(text, "F".as_ref()).unwrap();
-    plain.apply(&mut loaded).unwrap();
+    let file = Path::new("F");
+    let mut loaded = config::parse(text, file).unwrap();
+    loaded = plain.overrides().applied(loaded, file).unwrap();
     assert_eq!(loaded.config.workers, Some(2));
-    full.apply(&mut loaded).unwrap();
+    loaded = full.overrides().applied(loaded, file).unwrap();
     assert_eq!(loaded.config.workers, Some(4));
     assert_eq!(loaded.config.listeners[0].address, "0.0.0.0:5");
     assert_eq!(loaded.config.admin.as_deref(), Some("[::1]:6"));
     loaded.config.listeners.push(loaded.config.listeners[0].clone());
-    assert!(full.apply(&mut loaded).is_err());
+    let refused = full.overrides().applied(loaded, file).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "F: --listen stands for one listener, the configuration has 2"
+    );
 }
 
 #[test]
@@ -375,10 +384,10 @@ fn called_as_mcrouter_it_is_mcrouter() {
         &["/usr/bin/mcrouter"],
         &["proxima", "mcrouter"],
     ] {
-        let Task::Mcrouter(front) = asked(&[name, &options].concat()) else {
+        let Task::Mcrouter(run) = asked(&[name, &options].concat()) else {
             panic!("{name:?}")
         };
-        assert_eq!(front.verbosity, 2);
+        assert_eq!(run.verbosity, 2);
         assert_eq!(said(&[name, &["--version"]].concat()).out, "1.0.0 mcrouter\n");
         assert!(
             said(&[name, &["--help"]].concat())

@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use proptest::prelude::*;
-use proxima::config::{self, compat::mcrouter, servers};
+use proxima::{
+    config::{self, servers},
+    frontdoor::mcrouter,
+};
 
 const YAML: &str = r#"
 listeners:

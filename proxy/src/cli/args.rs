@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use proxima_wire::memcache::Command as Memcache;
 
 use crate::{
-    config::{Loaded, listen_address},
+    config::{Overrides, listen_address},
     reactor::Io,
 };
 
@@ -102,38 +102,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// Puts what the command line says in the place of what the configuration says.
-    ///
-    /// # Errors
-    /// `--listen` with a configuration that has several listeners.
-    pub fn apply(&self, loaded: &mut Loaded) -> Result<(), String> {
-        let config = &mut loaded.config;
-        if let Some(address) = &self.listen {
-            match &mut config.listeners[..] {
-                [only] => only.address.clone_from(address),
-                several => {
-                    return Err(format!(
-                        "--listen stands for one listener, the configuration has {}",
-                        several.len()
-                    ));
-                }
-            }
+    /// What stands in the place of what the configuration says.
+    pub fn overrides(&self) -> Overrides {
+        Overrides {
+            listen: self.listen.clone(),
+            admin: self.admin.clone(),
+            workers: self.workers.map(usize::from),
         }
-        config.workers = self.workers.map(usize::from).or(config.workers);
-        config.admin = self.admin.clone().or(config.admin.take());
-        let given = self.in_place().join(" ");
-        if !given.is_empty() {
-            loaded.text = format!("# {given}: in the place of what is said here\n{}", loaded.text);
-        }
-        Ok(())
-    }
-
-    /// The options that were given and take the place of a key.
-    fn in_place(&self) -> Vec<String> {
-        let listen = self.listen.as_ref().map(|address| format!("--listen {address}"));
-        let admin = self.admin.as_ref().map(|address| format!("--admin {address}"));
-        let workers = self.workers.map(|count| format!("--workers {count}"));
-        [listen, admin, workers].into_iter().flatten().collect()
     }
 }
 

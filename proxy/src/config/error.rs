@@ -29,7 +29,7 @@ impl Complaint {
     }
 
     /// About a place to which no keys lead.
-    pub(super) fn at(at: Place, problem: impl Into<String>) -> Self {
+    pub(crate) fn at(at: Place, problem: impl Into<String>) -> Self {
         Self {
             at: Some(at),
             path: String::new(),
@@ -39,7 +39,7 @@ impl Complaint {
     }
 
     /// The same, saying what would be right.
-    pub(super) fn with_remedy(self, remedy: impl Into<String>) -> Self {
+    pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self {
             remedy: Some(remedy.into()),
             ..self

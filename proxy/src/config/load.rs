@@ -168,7 +168,7 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
 }
 
 /// The version of what these texts say together.
-pub(super) fn version_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn version_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = Xxh3Default::new();
     for text in texts {
         hasher.update(&(text.len() as u64).to_le_bytes());

@@ -1,10 +1,37 @@
 //! Files of servers: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
 
 use super::{
-    Complaint, ConfigError, Place, document::shortened, file::read, form::check_address, schema::Server,
+    Complaint, ConfigError, Place,
+    document::shortened,
+    file::read,
+    form::check_address,
+    schema::{Config, Server, Source},
 };
+
+/// The servers of each pool.
+pub type Lists = BTreeMap<String, Vec<Server>>;
+
+/// The lists of servers of pools. One that DNS names is empty.
+///
+/// # Errors
+/// A file of servers is missing or refused.
+pub fn of_pools(config: &Config) -> Result<Lists, ConfigError> {
+    let mut lists = Lists::new();
+    for (name, pool) in &config.pools {
+        let servers = match &pool.source {
+            Source::Static(servers) => servers.clone(),
+            Source::File(path) => load(path)?,
+            Source::Dns(_) => Vec::new(),
+        };
+        lists.insert(name.clone(), servers);
+    }
+    Ok(lists)
+}
 
 /// Servers that one file may name.
 const LIMIT: usize = 100_000;

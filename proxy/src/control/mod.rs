@@ -16,7 +16,6 @@
 mod copies;
 mod descriptors;
 mod dns;
-mod front;
 mod health;
 mod host;
 mod offline;
@@ -38,21 +37,20 @@ use self::{
     copies::{Copies, absent::Absent},
     descriptors::Descriptors,
     dns::Names,
-    front::Lists,
     health::Ejections,
     workers::Workers,
 };
 pub use self::{
     dns::{Asked, Failure},
-    front::{Embedded, Front, Mcrouter, Yaml},
     offline::{check, explain},
     run::{Options, StartError, run},
 };
 use crate::{
     client::Register,
-    config::{Loaded, schema::Source},
+    config::{Loaded, schema::Source, servers::Lists},
     dialect::Dialect,
     figures::Figures,
+    frontdoor::ConfigSource,
     members::{
         Address, Member, Registry,
         copies::{Snapshot, Standing},
@@ -64,7 +62,7 @@ use crate::{
 
 /// The running proxy, as its control thread and admin port see it.
 pub struct Proxy {
-    front: Box<dyn Front>,
+    source: Box<dyn ConfigSource>,
     workers: Workers,
     names: Arc<Names>,
     register: Arc<Register>,

@@ -4,15 +4,14 @@ use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 
 use super::{
     dns::{self, Names, Questions},
-    front::Lists,
     host,
     reload::ReloadError,
 };
 use crate::{
-    config::{Loaded, schema::Config},
+    config::{Loaded, schema::Config, servers::Lists},
     dialect::Memcache,
     members::{Here, Registry, copies::Views},
-    route::{self, Build, Random},
+    route::{self, Compiler, Random},
 };
 
 /// Asks for every name once; returns what was answered in time, and the servers of each pool.
@@ -40,7 +39,7 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<String>> {
     let mut registry = Registry::new(Here::new(&[], None));
     registry.set_hosts(known.clone());
     let version = &loaded.version_hash;
-    let build = Build::new(
+    let compiler = Compiler::new(
         config,
         &servers,
         &mut registry,
@@ -53,7 +52,7 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<String>> {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    if let Err(error) = build.and_then(|mut build| build.tree(&mut registry, &listeners)) {
+    if let Err(error) = compiler.and_then(|mut compiler| compiler.tree(&mut registry, &listeners)) {
         refused.push(ReloadError::from(error).to_string());
     }
     if !refused.is_empty() {
@@ -117,7 +116,7 @@ pub fn explain(
     let (names, servers) = ask(config)?;
     let mut registry = Registry::new(Here::new(node, zone));
     registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
-    let build = Build::new(
+    let compiler = Compiler::new(
         config,
         &servers,
         &mut registry,
@@ -130,8 +129,8 @@ pub fn explain(
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    let built = build
-        .and_then(|mut build| build.tree(&mut registry, &listeners))
+    let built = compiler
+        .and_then(|mut compiler| compiler.tree(&mut registry, &listeners))
         .map_err(|error| ReloadError::from(error).to_string())?;
     let request = Memcache::example(command, key.as_bytes());
     let mut text = String::new();

@@ -14,17 +14,17 @@ use super::{
     copies::absent::Absent,
     descriptors::Need,
     dns::{Failure, Questions},
-    front::{self, Lists},
 };
 use crate::{
     client::{bind, permit},
     config::{
         ConfigError, Loaded,
         schema::{Config, Source},
+        servers::{self, Lists},
     },
     dialect::Dialect,
     members::Registry,
-    route::{Build, BuildError, Tree},
+    route::{CompileError, Compiler, Tree},
     worker::Order,
 };
 
@@ -34,7 +34,7 @@ pub enum ReloadError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Compile(#[from] CompileError),
     #[error("pool {pool}: no answer for {name} ({failure}); the change takes effect when there is one")]
     Unanswered {
         pool: String,
@@ -105,7 +105,7 @@ pub(super) fn make(
             listeners.push(listener.address.clone());
         }
     }
-    let mut build = Build::new(
+    let mut compiler = Compiler::new(
         config,
         &servers,
         registry,
@@ -113,11 +113,11 @@ pub(super) fn make(
         &version(&loaded, &servers),
         host_id,
     )?;
-    build.keep(&absent.servers(), registry)?;
+    compiler.keep(&absent.servers(), registry)?;
     let mut trees = Vec::with_capacity(workers + 1);
     let mut warnings = loaded.warnings.clone();
     for number in 0..=workers {
-        let built = build.tree(registry, &listeners)?;
+        let built = compiler.tree(registry, &listeners)?;
         if number == 0 {
             warnings.extend(built.warnings);
         }
@@ -226,8 +226,8 @@ impl Proxy {
     }
 
     fn try_reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
-        let loaded = self.front.load()?;
-        let mut servers = front::listed(&loaded.config)?;
+        let loaded = self.source.load()?;
+        let mut servers = servers::of_pools(&loaded.config)?;
         let mut questions = Questions::of(&loaded.config, &servers);
         let running = {
             let state = self.state();

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    Front, Proxy, State,
+    Proxy, State,
     copies::{Copies, absent::Absent},
     descriptors::Descriptors,
     dns::{Names, Questions},
@@ -29,6 +29,7 @@ use crate::{
     client::Register,
     dialect::{Dialect, Memcache},
     engine::{Engine, Facts},
+    frontdoor::ConfigSource,
     members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
     reactor::Io,
@@ -86,14 +87,14 @@ pub enum StartError {
 ///
 /// # Errors
 /// The start failed; later failures are logged.
-pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
+pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     // Before anything listens: who can connect can also send a signal.
     let signals = runtime.block_on(async { Signals::new() })?;
     let (io, why) = options.io.resolve().map_err(StartError::Io)?;
-    let loaded = front.load().map_err(ReloadError::from)?;
+    let loaded = source.load().map_err(ReloadError::from)?;
     let workers = loaded.config.workers.unwrap_or_else(host::processors).max(1);
     let admin = loaded.config.admin.clone();
     let dialect = options.dialect;
@@ -171,7 +172,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         random,
     };
     let proxy = Arc::new(Proxy {
-        front,
+        source,
         workers,
         names,
         register,
@@ -209,7 +210,7 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
     let members = proxy.members().len();
     let connections = proxy.workers.len() * (1 + crate::client::BULK_LANES);
     tracing::info!(
-        configuration = %proxy.front.name(),
+        configuration = %proxy.source.name(),
         version = %proxy.version(),
         io = %proxy.io,
         why,
@@ -279,7 +280,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = Watch::default();
     watch.changed(proxy.watched());
-    if proxy.front.follows() {
+    if proxy.source.follows() {
         // What changed between the first reading and the first look.
         reload(proxy).await;
     }
@@ -290,8 +291,8 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
                     // Its clients are gone and its listeners refuse: a fresh process serves them better.
                     return Err(StartError::Io("a worker has ended; the log says why".into()));
                 }
-                if proxy.front.follows() && watch.changed(proxy.watched()) {
-                    sleep(proxy.front.delay()).await;
+                if proxy.source.follows() && watch.changed(proxy.watched()) {
+                    sleep(proxy.source.delay()).await;
                     reload(proxy).await;
                 }
             }

@@ -6,20 +6,20 @@ mod handles;
 mod node_local;
 mod refusals;
 
-use proxima::config::{
-    compat::mcrouter::{Exit, Front, Start, start},
-    schema::{Children, FailoverErrors, Route},
+use proxima::{
+    config::schema::{Children, FailoverErrors, Route},
+    frontdoor::mcrouter::{Exit, Run, Start, start},
 };
 
-pub(crate) fn run(arguments: &[&str]) -> Result<Front, Exit> {
+pub(crate) fn run(arguments: &[&str]) -> Result<Run, Exit> {
     match start(arguments.iter().map(|argument| (*argument).to_owned()))? {
-        Start::Run(front) => Ok(*front),
+        Start::Run(run) => Ok(*run),
         Start::Print(text) => panic!("printed {text:?}"),
     }
 }
 
 /// The configuration of a text.
-pub(crate) fn parse(text: &str) -> Result<Front, Exit> {
+pub(crate) fn parse(text: &str) -> Result<Run, Exit> {
     run(&["--port=0", &format!("--config={text}")])
 }
 

@@ -8,7 +8,7 @@ mod names;
 mod nesting;
 
 pub(super) use copies::warn_of_two;
-pub(super) use detours::detours;
+pub(crate) use detours::detours;
 pub(super) use hashes::shared_out;
 pub(super) use names::warn_of_both;
 
@@ -16,7 +16,7 @@ use super::{Complaint, reading::Index, schema::Config};
 
 /// All complaints about `config`, in the order of the text. `index` says where things stand. What has a mistake of its own may be
 /// missing in `config`: nothing is said that would not hold with it there.
-pub(super) fn check(config: &Config, index: &Index) -> Vec<Complaint> {
+pub(crate) fn check(config: &Config, index: &Index) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     complaints.extend(names::unknown(config, index));
     complaints.extend(hashes::lengths(config, index));

@@ -114,7 +114,7 @@ fn read(
 const REMEDY: &str = "write `host:port`, `[v6]:port` or `unix:/path`";
 
 /// Whether `text` is an address; if not, why.
-pub(in crate::config) fn check(text: &str, listens: bool) -> Result<(), &'static str> {
+pub(crate) fn check(text: &str, listens: bool) -> Result<(), &'static str> {
     if let Some(path) = text.strip_prefix("unix:") {
         // The kernel takes 107 bytes and a terminating zero.
         return match path {

@@ -31,10 +31,10 @@ use tokio::{
 pub(super) use self::questions::{Questions, hosts};
 use self::{ask::Asker, hosts::Hosts, standing::Standing};
 pub use self::{ask::Failure, standing::Asked};
-use super::front::{self, Lists};
 use crate::config::{
     ConfigError,
     schema::{Config, Dns, Server, Source},
+    servers::{self, Lists},
 };
 
 /// A configuration whose names have not answered after so long has to do without.
@@ -120,7 +120,7 @@ impl Names {
 
     /// Asks what a configuration asks, waits for the first answers, and returns the lists of its servers.
     pub(super) async fn begin(self: &Arc<Self>, config: &Config) -> Result<Lists, ConfigError> {
-        let mut servers = front::listed(config)?;
+        let mut servers = servers::of_pools(config)?;
         self.follow(&Questions::of(config, &servers));
         self.first().await;
         self.list(config, &mut servers);

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    config::schema::{Config, Dns, Route, Source},
-    control::front::Lists,
+    config::{
+        schema::{Config, Dns, Route, Source},
+        servers::Lists,
+    },
     members::Address,
 };
 

@@ -9,21 +9,11 @@ use super::{
 };
 use crate::config::{document::shortened, file, reading::Reading};
 
-/// What to do with a configuration besides running it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Validate {
-    /// Run, with a bad configuration refused at start.
-    No,
-    /// Say whether it is good, and exit.
-    Exit,
-    /// Run, with whatever is otherwise only logged refused as well.
-    Run,
-}
-
 /// A command line that was understood.
 #[derive(Clone, Debug)]
 pub(super) struct Flags {
-    pub(super) validate: Validate,
+    /// Say whether the configuration is good, and exit.
+    pub(super) only_validates: bool,
     pub(super) asks_help: bool,
     pub(super) asks_version: bool,
     /// What is worth saying about it.
@@ -37,7 +27,7 @@ pub(super) struct Flags {
 /// An option that is refused, or a value that is not of its kind.
 pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, String> {
     let mut flags = Flags {
-        validate: Validate::No,
+        only_validates: false,
         asks_help: false,
         asks_version: false,
         warnings: Vec::new(),
@@ -144,8 +134,9 @@ impl Flags {
         match (name, value) {
             ("help" | "h", None) => self.asks_help = true,
             ("version" | "V", None) => self.asks_version = true,
-            ("validate-config", None | Some("exit")) => self.validate = Validate::Exit,
-            ("validate-config", Some("run")) => self.validate = Validate::Run,
+            ("validate-config", None | Some("exit")) => self.only_validates = true,
+            // A bad configuration is refused at the start in any case.
+            ("validate-config", Some("run")) => self.only_validates = false,
             ("validate-config", Some(other)) => {
                 return Err(format!(
                     "option `--validate-config` takes `exit` or `run`, not `{}`",

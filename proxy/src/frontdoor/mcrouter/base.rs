@@ -1,4 +1,4 @@
-//! What the command line alone says: ports, threads, limits.
+//! The base configuration, which the command line alone says: ports, threads, limits.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
@@ -8,13 +8,12 @@ use std::{
 
 use super::{flags::Flags, settings::NEVER};
 use crate::config::{
-    form::check_address,
-    listen_address,
+    check_address, listen_address,
     schema::{Config, Embedded, Limits, Listener, Permissions, Route},
 };
 
 /// The configuration without its pools and routes: what the command line alone says.
-pub(super) fn frame(flags: &Flags) -> Result<Config, String> {
+pub(super) fn base(flags: &Flags) -> Result<Config, String> {
     let threads = flags.text("proxy-threads");
     let workers = match threads.as_str() {
         "auto" => None,

@@ -1,9 +1,8 @@
 //! A pool's server as mcrouter writes it.
 
 use crate::config::{
-    Complaint,
+    Complaint, check_address,
     document::{Node, Value, shortened},
-    form::check_address,
     reading::Reading,
     schema::Server,
 };
