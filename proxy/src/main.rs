@@ -106,19 +106,18 @@ fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
     }
 }
 
-fn explain(asked: &Explain) -> Result<String, String> {
+fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
     let loaded: Loaded = match &asked.config {
         Some(path) => proxima::config::load(path),
         None => proxima::config::built_in(),
-    }
-    .map_err(|error| error.to_string())?;
-    control::explain(
+    }?;
+    Ok(control::explain(
         &loaded,
         &asked.here.node_addresses(),
         asked.here.zone.clone(),
         asked.command.name(),
         &asked.key,
-    )
+    )?)
 }
 
 fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {

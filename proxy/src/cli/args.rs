@@ -131,13 +131,10 @@ impl Here {
 }
 
 /// An empty one is none: a manifest may set the variable from what is not there.
-fn node_address(text: &str) -> Result<Option<IpAddr>, String> {
+fn node_address(text: &str) -> Result<Option<IpAddr>, BadArgument> {
     match text.trim() {
         "" => Ok(None),
-        text => text
-            .parse()
-            .map(Some)
-            .map_err(|_| "expected an IP address".to_owned()),
+        text => text.parse().map(Some).map_err(|_| BadArgument::NoIp),
     }
 }
 
@@ -217,6 +214,15 @@ pub(super) enum Config {
     Routes,
 }
 
-fn command(name: &str) -> Result<Memcache, String> {
-    Memcache::by_name(name).ok_or_else(|| format!("`{name}` is no command of memcached"))
+/// Why the value of an option is refused. Whoever wrote it has to mend it.
+#[derive(Debug, thiserror::Error)]
+enum BadArgument {
+    #[error("expected an IP address")]
+    NoIp,
+    #[error("`{0}` is no command of memcached")]
+    NoCommand(String),
+}
+
+fn command(name: &str) -> Result<Memcache, BadArgument> {
+    Memcache::by_name(name).ok_or_else(|| BadArgument::NoCommand(name.to_owned()))
 }

@@ -12,7 +12,7 @@ pub use args::{Explain, Here, LogFormat, LogLevel, Run};
 use crate::{
     config::{self, describe},
     control,
-    frontdoor::mcrouter::{self, Exit, Start},
+    frontdoor::mcrouter::{self, Start},
 };
 
 /// What is asked of the program.
@@ -112,7 +112,7 @@ fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
     match mcrouter::start(arguments) {
         Ok(Start::Run(run)) => Task::Mcrouter(run),
         Ok(Start::Print(text)) => Task::Say(Answer::good(text)),
-        Err(Exit { code, message }) => Task::Say(Answer::bad(code, message)),
+        Err(refused) => Task::Say(Answer::bad(refused.exit_code(), refused.to_string())),
     }
 }
 

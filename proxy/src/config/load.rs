@@ -59,7 +59,8 @@ fn unusable_files(config: &Config) -> Vec<ConfigError> {
     let mut refused: Vec<ConfigError> = Vec::new();
     for pool in config.pools.values() {
         if let Source::File(file) = &pool.source {
-            let unusable = |problem| ConfigError::one(file, Complaint::whole(problem));
+            let unusable =
+                |problem: check::UnusableHash| ConfigError::one(file, Complaint::whole(problem.to_string()));
             let usable = |servers: Vec<_>| check::shared_out(&pool.hash, &servers).map_err(unusable);
             // Two pools may have the same file.
             if let Err(mistake) = servers::load(file).and_then(usable)

@@ -40,7 +40,7 @@ pub use distribution::distribution;
 pub use document::Place;
 pub use error::{Complaint, ConfigError};
 pub(crate) use form::check_address;
-pub use form::{listen_address, listen_socket};
+pub use form::{BadAddress, BadListenAddress, listen_address, listen_socket};
 pub(crate) use load::version_hash;
 pub use load::{BUILT_IN, Loaded, built_in, load, parse};
 pub use overrides::Overrides;

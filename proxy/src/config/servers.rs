@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Complaint, ConfigError, Place,
+    BadAddress, Complaint, ConfigError, Place,
     document::shortened,
     file::read,
     form::check_address,
@@ -68,7 +68,9 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
         };
         match server(content) {
             Ok(server) => servers.push((at, server)),
-            Err(problem) => mistakes.push(Complaint::at(at, problem).with_remedy(LINE_REMEDY)),
+            Err(problem) => {
+                mistakes.push(Complaint::at(at, problem.to_string()).with_remedy(LINE_REMEDY));
+            }
         }
         if servers.len() + mistakes.len() > LIMIT {
             return Err(vec![Complaint::at(at, format!("more than {LIMIT} servers"))]);
@@ -91,10 +93,23 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
 
 const LINE_REMEDY: &str = "a line is `address [weight] [name] [zone=Z]`";
 
-fn server(line: &str) -> Result<Server, String> {
+/// Why a line is no server. Whoever writes the file has to mend it; it is read again as soon as it changes.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum BadLine {
+    #[error("`{0}` is no address ({1})")]
+    Address(String, BadAddress),
+    #[error("`{0}` is no zone")]
+    Zone(String),
+    #[error("the weight `{0}` is not above 0")]
+    Weight(String),
+    #[error("`{0}` is one word too many")]
+    Word(String),
+}
+
+fn server(line: &str) -> Result<Server, BadLine> {
     let mut words = line.split_whitespace();
     let address = words.next().unwrap_or_default();
-    check_address(address, false).map_err(|why| format!("`{}` is no address ({why})", shortened(address)))?;
+    check_address(address, false).map_err(|why| BadLine::Address(shortened(address), why))?;
     let mut server = Server {
         address: address.to_owned(),
         name: None,
@@ -107,16 +122,16 @@ fn server(line: &str) -> Result<Server, String> {
             server
                 .zone
                 .as_ref()
-                .ok_or_else(|| format!("`{}` is no zone", shortened(word)))?;
+                .ok_or_else(|| BadLine::Zone(shortened(word)))?;
         } else if let (0, Ok(weight)) = (i, word.parse::<f64>()) {
             if !weight.is_finite() || weight <= 0.0 {
-                return Err(format!("the weight `{}` is not above 0", shortened(word)));
+                return Err(BadLine::Weight(shortened(word)));
             }
             server.weight = weight;
         } else if server.name.is_none() && is_name(word) {
             server.name = Some(word.to_owned());
         } else {
-            return Err(format!("`{}` is one word too many", shortened(word)));
+            return Err(BadLine::Word(shortened(word)));
         }
     }
     Ok(server)

@@ -42,7 +42,7 @@ use self::{
 };
 pub use self::{
     dns::{Asked, Failure},
-    offline::{check, explain},
+    offline::{OfflineError, check, explain},
     run::{Options, StartError, run},
 };
 use crate::{
@@ -57,7 +57,7 @@ use crate::{
     },
     near::store::{Store, Totals},
     reactor::Io,
-    route::{self, Random, Tree},
+    route::{self, ExplainError, Random, Tree},
 };
 
 /// The running proxy, as its control thread and admin port see it.
@@ -245,7 +245,7 @@ impl Proxy {
     ///
     /// # Errors
     /// It is no request.
-    pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, String> {
+    pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, ExplainError> {
         let state = &mut *self.state();
         let views = state.copies.views(&state.members);
         let mut text = route::explain(&state.tree, &views, listener, request, &mut state.random)?;

@@ -31,18 +31,29 @@ use crate::{
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
+    /// It, or a file that it names, has mistakes: the operator has to mend them.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// It has no mistake in itself, but what it describes cannot be served: the operator has to mend it.
     #[error(transparent)]
     Compile(#[from] CompileError),
+    /// The network's fault, or the operator's if there never is such a name.
     #[error("pool {pool}: no answer for {name} ({failure}); the change takes effect when there is one")]
     Unanswered {
         pool: String,
         name: String,
         failure: Failure,
     },
+    /// The operator has to choose another address, or to end what listens there.
     #[error("cannot listen on {address}: {source}{}", hint(.source))]
     Bind { address: String, source: std::io::Error },
+}
+
+impl ReloadError {
+    /// Whether the same configuration may be good later without the operator's doing: it is then tried again.
+    fn retry_may_help(&self) -> bool {
+        matches!(self, Self::Unanswered { .. })
+    }
 }
 
 fn hint(error: &std::io::Error) -> &'static str {
@@ -205,7 +216,7 @@ impl Proxy {
     fn read_again(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let result = self.try_reload();
         let mut state = self.state();
-        state.waits = matches!(result, Err(ReloadError::Unanswered { .. }));
+        state.waits = result.as_ref().is_err_and(ReloadError::retry_may_help);
         if !state.waits {
             self.names.follow(&state.questions());
         }

@@ -32,7 +32,7 @@ use crate::{
     frontdoor::ConfigSource,
     members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
-    reactor::Io,
+    reactor::{Io, NoUring},
     route::{Random, Tree},
     worker::Order,
 };
@@ -71,14 +71,22 @@ impl Default for Options {
 /// The process cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The configuration cannot be used.
     #[error(transparent)]
     Reload(#[from] ReloadError),
-    #[error("{0}")]
-    Io(String),
+    /// The back end that the command line asks for is not there: another one has to be asked for.
+    #[error(transparent)]
+    Io(#[from] NoUring),
+    /// The proxy's fault: a thread that must not end has ended.
+    #[error("a worker has ended; the log says why")]
+    Worker,
+    /// The system gives no thread, socket or signal; it may later.
     #[error("cannot start: {0}")]
     System(#[from] std::io::Error),
+    /// Another proxy holds it, or its folder does not let us: the operator has to see to it.
     #[error("the state file cannot be used: {0}")]
     State(std::io::Error),
+    /// The operator has to choose another address, or to end what listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
 }
@@ -93,7 +101,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         .build()?;
     // Before anything listens: who can connect can also send a signal.
     let signals = runtime.block_on(async { Signals::new() })?;
-    let (io, why) = options.io.resolve().map_err(StartError::Io)?;
+    let (io, why) = options.io.resolve()?;
     let loaded = source.load().map_err(ReloadError::from)?;
     let workers = loaded.config.workers.unwrap_or_else(host::processors).max(1);
     let admin = loaded.config.admin.clone();
@@ -289,7 +297,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
             _ = look.tick() => {
                 if proxy.workers.any_ended() {
                     // Its clients are gone and its listeners refuse: a fresh process serves them better.
-                    return Err(StartError::Io("a worker has ended; the log says why".into()));
+                    return Err(StartError::Worker);
                 }
                 if proxy.source.follows() && watch.changed(proxy.watched()) {
                     sleep(proxy.source.delay()).await;

@@ -19,7 +19,7 @@ pub(crate) use self::copies::{Opening, Turn};
 pub(crate) use self::together::{Ahead, TOGETHER};
 pub use self::{
     compile::{CompileError, Compiled, Compiler},
-    explain::explain,
+    explain::{ExplainError, explain},
     flight::{Flight, Flights, ReplyTo},
     handle::Random,
     tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},

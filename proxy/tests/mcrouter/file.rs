@@ -30,11 +30,10 @@ fn routes_by_prefix() {
     );
 
     let exit = run(&["-p", "0", "--config-str", text]).unwrap_err();
-    assert_eq!(exit.code, 2);
+    assert_eq!(exit.exit_code(), 2);
     assert!(
-        exit.message.contains("invalid default route: /././"),
-        "{}",
-        exit.message
+        exit.to_string().contains("invalid default route: /././"),
+        "{exit}"
     );
 }
 

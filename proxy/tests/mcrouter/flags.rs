@@ -104,7 +104,7 @@ fn a_flavor_gives_options_that_the_command_line_overrides() {
 #[test]
 fn exit_codes_and_what_is_printed() {
     let start = |arguments: &[&str]| start(arguments.iter().map(|argument| (*argument).to_owned()));
-    let code = |arguments: &[&str]| start(arguments).unwrap_err().code;
+    let code = |arguments: &[&str]| start(arguments).unwrap_err().exit_code();
     assert!(matches!(start(&["--version"]), Ok(Start::Print(text)) if text == "1.0.0 mcrouter\n"));
     assert!(matches!(start(&["-V"]), Ok(Start::Print(_))));
     assert!(matches!(start(&["--help"]), Ok(Start::Print(text)) if text.contains("-f, --config-file=VALUE")));
@@ -124,12 +124,8 @@ fn exit_codes_and_what_is_printed() {
     assert_eq!(code(&["-p1", bad, "--validate-config=run"]), 2);
     assert_eq!(code(&["-p1", bad]), 2);
     let missing = start(&["-p1", "--config=file:/no/such/file"]).unwrap_err();
-    assert_eq!(missing.code, 2);
-    assert!(
-        missing.message.contains("Can not read config"),
-        "{}",
-        missing.message
-    );
+    assert_eq!(missing.exit_code(), 2);
+    assert!(missing.to_string().contains("Can not read config"), "{missing}");
     for bad in [
         &["-p1"][..],
         &["-p", "70000", good],
@@ -212,7 +208,7 @@ fn options_that_mcrouter_has_not() {
         (3, "--admin=9150"),
         (3, "--io=kqueue"),
     ] {
-        assert_eq!(run(&["-p1", &two, bad]).unwrap_err().code, code, "{bad}");
+        assert_eq!(run(&["-p1", &two, bad]).unwrap_err().exit_code(), code, "{bad}");
     }
 }
 

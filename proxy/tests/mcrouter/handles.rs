@@ -10,7 +10,7 @@ use crate::{around, failover, parse, pool};
 /// What stands for `route` in the tree, names followed.
 fn route(route: &str) -> Route {
     let text = around(route);
-    let mcrouter = parse(&text).unwrap_or_else(|exit| panic!("{}\n{text}", exit.message));
+    let mcrouter = parse(&text).unwrap_or_else(|exit| panic!("{exit}\n{text}"));
     let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!("the root has no name")
     };

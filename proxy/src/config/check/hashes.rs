@@ -1,6 +1,6 @@
 //! Hashes that cannot share keys out among what they are given.
 
-use proxima_wire::hash::Node;
+use proxima_wire::hash::{DistributionError, Node};
 
 use crate::config::{
     Complaint, distribution,
@@ -40,6 +40,7 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
     let pools = config.pools.iter().filter_map(|(name, pool)| match &pool.source {
         Source::Static(servers) => {
             let problem = shared_out(&pool.hash, servers).err()?;
+            let problem = problem.to_string();
             Some(complain(index.pools.get(name), format!("pools.{name}"), problem))
         }
         Source::File(_) | Source::Dns(_) => None,
@@ -59,13 +60,18 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
         let problem = hashes(route)
             .into_iter()
             .find_map(|(children, hash)| usable(config, children, hash).err())?;
-        Some(complain(site, path, problem))
+        Some(complain(site, path, problem.to_string()))
     });
     pools.chain(routes).collect()
 }
 
+/// A hash and the number, names or weights of what it chooses from do not fit each other. Whoever wrote them has to mend one.
+#[derive(Debug, thiserror::Error)]
+#[error("this hash cannot be used: {0}")]
+pub(in crate::config) struct UnusableHash(#[from] DistributionError);
+
 /// Whether `hash` can share keys out among `servers`; if not, why.
-pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(), String> {
+pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(), UnusableHash> {
     let names = servers
         .iter()
         .map(|server| server.name.as_deref().unwrap_or(&server.address));
@@ -79,7 +85,7 @@ pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(
     )
 }
 
-fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), String> {
+fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), UnusableHash> {
     match children {
         Children::Pool(name) => match config.pools.get(name).map(|pool| &pool.source) {
             Some(Source::Static(servers)) => shared_out(hash, servers),
@@ -95,17 +101,15 @@ fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), Strin
     }
 }
 
-fn nodes_shared_out<'a>(hash: &'a Hash, mut nodes: Vec<Node<'a>>) -> Result<(), String> {
+fn nodes_shared_out<'a>(hash: &'a Hash, mut nodes: Vec<Node<'a>>) -> Result<(), UnusableHash> {
     for (node, tag) in nodes.iter_mut().zip(hash.tags.iter().flatten()) {
         node.name = tag;
     }
     for (node, weight) in nodes.iter_mut().zip(hash.weights.iter().flatten()) {
         node.weight = *weight;
     }
-    match distribution(hash.algorithm, &nodes) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("this hash cannot be used: {error}")),
-    }
+    distribution(hash.algorithm, &nodes)?;
+    Ok(())
 }
 
 /// The hashes that stand anywhere in a route.

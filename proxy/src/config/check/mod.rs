@@ -9,7 +9,7 @@ mod nesting;
 
 pub(super) use copies::warn_of_two;
 pub(crate) use detours::detours;
-pub(super) use hashes::shared_out;
+pub(super) use hashes::{UnusableHash, shared_out};
 pub(super) use names::warn_of_both;
 
 use super::{Complaint, reading::Index, schema::Config};

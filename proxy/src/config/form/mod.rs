@@ -24,7 +24,7 @@ pub(super) use time::{PositiveTime, Time};
 pub(super) use word::{Choice, Flag, Word};
 
 pub(crate) use address::check as check_address;
-pub use address::{listen_address, listen_socket};
+pub use address::{BadAddress, BadListenAddress, listen_address, listen_socket};
 
 use super::{Complaint, document::Node, reading::Reading};
 

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use super::{
+    error::OptionError,
     json,
     object::Object,
     options::{self, Opt, Status, Takes},
@@ -25,7 +26,7 @@ pub(super) struct Flags {
 ///
 /// # Errors
 /// An option that is refused, or a value that is not of its kind.
-pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, String> {
+pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, OptionError> {
     let mut flags = Flags {
         only_validates: false,
         asks_help: false,
@@ -67,9 +68,7 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
             (_, Some(value)) => value,
             (Takes::Toggle(default), None) => (!default).to_string(),
             (Takes::Acks, None) => "true".to_owned(),
-            (_, None) => arguments
-                .next()
-                .ok_or_else(|| format!("option `--{}` needs a value", option.name))?,
+            (_, None) => arguments.next().ok_or(OptionError::NoValue(option.name))?,
         };
         flags.values.insert(option.name, checked(option, &value)?);
     }
@@ -130,7 +129,7 @@ impl Flags {
     }
 
     /// Options that are no settings.
-    fn special(&mut self, name: &str, value: Option<&str>) -> Result<bool, String> {
+    fn special(&mut self, name: &str, value: Option<&str>) -> Result<bool, OptionError> {
         match (name, value) {
             ("help" | "h", None) => self.asks_help = true,
             ("version" | "V", None) => self.asks_version = true,
@@ -138,10 +137,11 @@ impl Flags {
             // A bad configuration is refused at the start in any case.
             ("validate-config", Some("run")) => self.only_validates = false,
             ("validate-config", Some(other)) => {
-                return Err(format!(
-                    "option `--validate-config` takes `exit` or `run`, not `{}`",
-                    shortened(other)
-                ));
+                return Err(OptionError::BadValue {
+                    option: "validate-config",
+                    takes: "`exit` or `run`",
+                    found: shortened(other),
+                });
             }
             _ => return Ok(false),
         }
@@ -149,7 +149,7 @@ impl Flags {
     }
 
     /// Refuses what may not be ignored, says what is.
-    fn judge(&mut self) -> Result<(), String> {
+    fn judge(&mut self) -> Result<(), OptionError> {
         for option in options::OPTIONS {
             let Some(value) = self
                 .values
@@ -159,7 +159,7 @@ impl Flags {
                 continue;
             };
             match option.status {
-                Status::Refused => return Err(format!("option `--{}` is not served yet", option.name)),
+                Status::Refused => return Err(OptionError::NotServed(option.name)),
                 Status::Idle => {
                     self.warnings.push(format!(
                         "option `--{}={}` has no effect here",
@@ -201,13 +201,13 @@ impl<'a> Word<'a> {
 }
 
 /// The value as it is kept: toggles become `true` or `false`.
-fn checked(option: &Opt, value: &str) -> Result<String, String> {
-    let wrong = |what: &str| {
-        Err(format!(
-            "option `--{}` takes {what}, not `{}`",
-            option.name,
-            shortened(value)
-        ))
+fn checked(option: &Opt, value: &str) -> Result<String, OptionError> {
+    let wrong = |takes| {
+        Err(OptionError::BadValue {
+            option: option.name,
+            takes,
+            found: shortened(value),
+        })
     };
     match option.takes {
         Takes::Text(_) => Ok(value.to_owned()),
@@ -238,9 +238,15 @@ fn asks_for_something(option: &Opt, value: &str) -> bool {
 }
 
 /// `{"options": {"name": "value", …}}`, by the names inside of mcrouter.
-fn read_flavor(path: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<&'static str, String>, String> {
+fn read_flavor(
+    path: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<BTreeMap<&'static str, String>, OptionError> {
     let mut cx = Reading::default();
-    let refused = |complaint| format!("{}:{complaint}", path.display());
+    let refused = |complaint| OptionError::Flavor {
+        file: path.display().to_string(),
+        complaint,
+    };
     let text = file::read(path).map_err(refused)?;
     let document = json::parse(&text, &mut cx).map_err(refused)?;
     let top = Object::of(&document, &cx).map_err(refused)?;

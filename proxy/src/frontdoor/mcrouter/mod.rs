@@ -6,12 +6,13 @@
 //!  file ─▶ json ─▶ tree ─▶ pools, builder (`A|B|C`), handles ───────┘
 //! ```
 //!
-//! [`start`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or an [`Exit`], which says what is
-//! refused. What mcrouter knows and Proxima does not serve is refused by name and line when it would change what clients get, and
+//! [`start`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a [`Refused`], which says why
+//! not. What mcrouter knows and Proxima does not serve is refused by name and line when it would change what clients get, and
 //! said otherwise. What mcrouter does not know it ignores, and so does this, with a warning.
 
 mod base;
 mod builder;
+mod error;
 mod flags;
 mod handles;
 mod hash;
@@ -26,4 +27,5 @@ mod settings;
 mod start;
 mod tree;
 
-pub use start::{Exit, Run, Start, start};
+pub use error::{OptionError, Refused};
+pub use start::{Run, Start, start};

@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     base::{base, path},
+    error::{OptionError, Refused},
     flags::{self, Flags},
     help::help,
     keep_writing::keep_writing,
@@ -52,15 +53,6 @@ pub enum Start {
     Run(Box<Run>),
 }
 
-/// Why the program ends at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exit {
-    /// 2: may work later. 3: will never work.
-    pub code: u8,
-    /// For standard error.
-    pub message: String,
-}
-
 /// What a command line of mcrouter's asks to serve, and how.
 #[derive(Debug)]
 pub struct Run {
@@ -96,30 +88,27 @@ enum Source {
 ///
 /// # Errors
 /// Options that are refused, ports that cannot be, a configuration that is missing or refused.
-pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit> {
-    let mut flags = flags::read(arguments).map_err(never)?;
+pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refused> {
+    let mut flags = flags::read(arguments)?;
     if flags.asks_help {
         return Ok(Start::Print(help()));
     }
     if flags.asks_version {
         return Ok(Start::Print(VERSION.to_owned()));
     }
-    let source = source(&flags).map_err(never)?;
-    let settings = Settings::of(&flags).map_err(never)?;
-    let base = base(&flags).map_err(never)?;
-    let io = flags.text("io").parse();
-    let io = io.map_err(|why| never(format!("option `--io`: {why}")))?;
+    let source = source(&flags)?;
+    let settings = Settings::of(&flags)?;
+    let base = base(&flags)?;
+    let io = flags.text("io").parse().map_err(OptionError::Io)?;
     if base.state.is_some() && settings.keep_writing.is_none() {
         let idle = "option `--keep-writing-state` has no effect without `--keep-writing`";
         flags.warnings.push(idle.to_owned());
     }
-    let loaded = load_from(&source, &settings, &base).map_err(|error| {
-        let code = if flags.only_validates { 3 } else { 2 };
-        Exit {
-            code,
-            message: error.to_string(),
-        }
-    })?;
+    let refused = match flags.only_validates {
+        true => Refused::Invalid,
+        false => Refused::Config,
+    };
+    let loaded = load_from(&source, &settings, &base).map_err(refused)?;
     if flags.only_validates {
         return Ok(Start::Print(String::new()));
     }
@@ -167,11 +156,7 @@ impl ConfigSource for Run {
     }
 }
 
-fn never(message: String) -> Exit {
-    Exit { code: 3, message }
-}
-
-fn source(flags: &Flags) -> Result<Source, String> {
+fn source(flags: &Flags) -> Result<Source, OptionError> {
     let file = |path: &str| Source::File(PathBuf::from(path));
     let (config, path, text) = (
         flags.text("config"),
@@ -183,7 +168,7 @@ fn source(flags: &Flags) -> Result<Source, String> {
         None if !config.is_empty() => Ok(Source::Text(config)),
         None if !path.is_empty() => Ok(file(path.strip_prefix("file:").unwrap_or(&path))),
         None if !text.is_empty() => Ok(Source::Text(text)),
-        None => Err("no configuration: give --config=file:PATH".to_owned()),
+        None => Err(OptionError::NoConfig),
     }
 }
 
