@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use proptest::prelude::*;
 use proxima::{
-    config::{self, servers},
+    config::{self, source::file as servers},
     frontdoor::mcrouter,
 };
 

@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::{
     Complaint, ConfigError, check, file, foreign,
     reading::{Kind, Reading},
-    schema::{Config, Source},
-    servers, yaml,
+    schema::{Config, Pool},
+    yaml,
 };
 
 /// What stands for a path where there is no file.
@@ -58,12 +58,12 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
 fn unusable_files(config: &Config) -> Vec<ConfigError> {
     let mut refused: Vec<ConfigError> = Vec::new();
     for pool in config.pools.values() {
-        if let Source::File(file) = &pool.source {
+        if let Some(file) = pool.source.file() {
             let unusable =
                 |problem: check::UnusableHash| ConfigError::one(file, Complaint::whole(problem.to_string()));
             let usable = |servers: Vec<_>| check::shared_out(&pool.hash, &servers).map_err(unusable);
             // Two pools may have the same file.
-            if let Err(mistake) = servers::load(file).and_then(usable)
+            if let Err(mistake) = pool.source.read().and_then(usable)
                 && !refused.contains(&mistake)
             {
                 refused.push(mistake);
@@ -136,11 +136,11 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     if let Some(state) = &mut config.state {
         *state = folder.join(&*state);
     }
-    for pool in config.pools.values_mut() {
-        if let Source::File(file) = &mut pool.source {
-            *file = folder.join(&*file);
-        }
-    }
+    let below = |(name, pool): (String, Pool)| {
+        let source = pool.source.below(folder);
+        (name, Pool { source, ..pool })
+    };
+    config.pools = config.pools.into_iter().map(below).collect();
     config
 }
 
@@ -149,11 +149,8 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);
     check::warn_of_both(&config, &mut cx);
-    let files = config.pools.values().filter_map(|pool| match &pool.source {
-        Source::File(file) => Some(file.clone()),
-        Source::Static(_) | Source::Dns(_) => None,
-    });
-    let files_watched = [path.to_owned()].into_iter().chain(files).collect();
+    let files = config.pools.values().filter_map(|pool| pool.source.file());
+    let files_watched = [path].into_iter().chain(files).map(Path::to_owned).collect();
     let warnings = cx
         .warnings
         .iter()

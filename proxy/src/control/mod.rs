@@ -47,7 +47,7 @@ pub use self::{
 };
 use crate::{
     client::Register,
-    config::{Loaded, schema::Source, servers::Lists},
+    config::{Loaded, source::Lists},
     dialect::Dialect,
     figures::Figures,
     frontdoor::ConfigSource,
@@ -257,7 +257,7 @@ impl Proxy {
     pub fn pools(&self) -> Vec<PoolState> {
         let state = self.state();
         let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {
-            matches!(pool.source, Source::Dns(_)) && state.servers.get(*name).is_none_or(Vec::is_empty)
+            pool.source.question().is_some() && state.servers.get(*name).is_none_or(Vec::is_empty)
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
         for member in state.members.iter().filter(|member| !state.absent.holds(member)) {
@@ -279,12 +279,10 @@ impl Proxy {
     pub fn questions(&self) -> Vec<(String, String, Asked)> {
         let state = self.state();
         let config = &state.loaded.config;
-        let lists = config.pools.iter().filter_map(|(pool, spec)| match &spec.source {
-            Source::Dns(question) => {
-                let asked = self.names.standing(question)?;
-                Some((pool.clone(), question.name.clone(), asked))
-            }
-            _ => None,
+        let lists = config.pools.iter().filter_map(|(pool, spec)| {
+            let question = spec.source.question()?;
+            let asked = self.names.standing(question)?;
+            Some((pool.clone(), question.name.clone(), asked))
         });
         let hosts = dns::hosts(config, &state.servers).into_iter();
         let hosts = hosts.flat_map(|(pool, names)| names.into_iter().map(move |name| (pool.clone(), name)));

@@ -7,7 +7,7 @@ use super::{
     host,
 };
 use crate::{
-    config::{ConfigError, Loaded, schema::Config, servers::Lists},
+    config::{ConfigError, Loaded, schema::Config, source::Lists},
     dialect::Memcache,
     members::{Here, Registry, copies::Views},
     route::{self, CompileError, Compiler, ExplainError, Random},

@@ -19,8 +19,8 @@ use crate::{
     client::{bind, permit},
     config::{
         ConfigError, Loaded,
-        schema::{Config, Source},
-        servers::{self, Lists},
+        schema::Config,
+        source::{self, Lists},
     },
     dialect::Dialect,
     members::Registry,
@@ -238,7 +238,7 @@ impl Proxy {
 
     fn try_reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let loaded = self.source.load()?;
-        let mut servers = servers::of_pools(&loaded.config)?;
+        let mut servers = source::lists(&loaded.config)?;
         let mut questions = Questions::of(&loaded.config, &servers);
         let running = {
             let state = self.state();
@@ -257,7 +257,7 @@ impl Proxy {
     fn answered(&self, config: &Config, running: &Config) -> Result<(), ReloadError> {
         for (pool, spec) in &config.pools {
             let before = running.pools.get(pool).map(|before| &before.source);
-            if let Source::Dns(question) = &spec.source
+            if let Some(question) = spec.source.question()
                 && before != Some(&spec.source)
                 && self.names.servers(question).is_none()
             {

@@ -5,7 +5,7 @@ use proxima_wire::hash::{DistributionError, Node};
 use crate::config::{
     Complaint, distribution,
     reading::{Index, Site},
-    schema::{Children, Config, Hash, Route, Server, Source},
+    schema::{Children, Config, Hash, Route, Server},
 };
 
 /// Lists that are not as long as there are children.
@@ -13,14 +13,14 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Complaint> {
     let wrong = index.lengths.iter().filter_map(|length| {
         let children = match &length.children {
             Children::List(routes) => routes.len(),
-            Children::Pool(name) => match &config.pools.get(name)?.source {
-                Source::Static(servers) => servers.len(),
-                Source::File(_) => return None,
-                Source::Dns(_) => {
+            Children::Pool(name) => {
+                let source = &config.pools.get(name)?.source;
+                if source.question().is_some() {
                     let problem = "a list for the servers that DNS names, however many those are";
                     return Some(length.site.refuse(problem).with_remedy("leave it out"));
                 }
-            },
+                source.fixed()?.len()
+            }
         };
         let problem = format!("a list of {} for {children} children", length.found);
         (length.found != children).then(|| length.site.refuse(problem).with_remedy("give one for each child"))
@@ -37,13 +37,10 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
             ..Complaint::whole(problem)
         },
     };
-    let pools = config.pools.iter().filter_map(|(name, pool)| match &pool.source {
-        Source::Static(servers) => {
-            let problem = shared_out(&pool.hash, servers).err()?;
-            let problem = problem.to_string();
-            Some(complain(index.pools.get(name), format!("pools.{name}"), problem))
-        }
-        Source::File(_) | Source::Dns(_) => None,
+    let pools = config.pools.iter().filter_map(|(name, pool)| {
+        let problem = shared_out(&pool.hash, pool.source.fixed()?).err()?;
+        let problem = problem.to_string();
+        Some(complain(index.pools.get(name), format!("pools.{name}"), problem))
     });
     let named = config
         .routes
@@ -87,9 +84,9 @@ pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(
 
 fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), UnusableHash> {
     match children {
-        Children::Pool(name) => match config.pools.get(name).map(|pool| &pool.source) {
-            Some(Source::Static(servers)) => shared_out(hash, servers),
-            _ => Ok(()),
+        Children::Pool(name) => match config.pools.get(name).and_then(|pool| pool.source.fixed()) {
+            Some(servers) => shared_out(hash, servers),
+            None => Ok(()),
         },
         Children::List(routes) => {
             let names: Vec<String> = (0..routes.len()).map(|i| format!("child {i}")).collect();

@@ -4,7 +4,7 @@ use crate::config::{
     Complaint,
     document::shortened,
     reading::{Index, Kind, Mention, Reading},
-    schema::{Config, Source},
+    schema::Config,
     suggest,
 };
 
@@ -79,18 +79,16 @@ fn nothing(config: &Config, index: &Index, mention: &Mention) -> Option<Complain
                     suggest::remedy(pool, pools()),
                 );
             }
-            let servers = match &config.pools.get(pool)?.source {
-                Source::Static(servers) => servers,
-                Source::File(_) => return None,
-                // It could go at any moment, and the tree with it.
-                Source::Dns(_) => {
-                    return refuse(
-                        format!("the servers of `{}` come and go with DNS", shortened(pool)),
-                        Some("name the pool, or the server's own address".to_owned()),
-                    );
-                }
-            };
-            let known = servers
+            let source = &config.pools.get(pool)?.source;
+            if source.question().is_some() {
+                // The server could go at any moment, and the tree with it.
+                return refuse(
+                    format!("the servers of `{}` come and go with DNS", shortened(pool)),
+                    Some("name the pool, or the server's own address".to_owned()),
+                );
+            }
+            let known = source
+                .fixed()?
                 .iter()
                 .map(|server| server.name.as_deref().unwrap_or(&server.address));
             match known.clone().any(|known| known == server) {

@@ -2,10 +2,9 @@
 //!
 //! * `events`: text → tree
 //! * `top`: the file's keys, listeners, limits
-//! * `pool`, `dns`, `hash`: servers, where they come from and how keys choose them
+//! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
-mod dns;
 mod events;
 mod forms;
 mod handles;

@@ -11,7 +11,7 @@ use proxima_wire::hash::ketama_name;
 use crate::{
     config::{
         schema::{Config, Server},
-        servers::Lists,
+        source::Lists,
     },
     members::Member,
 };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{CompileError, Compiler};
 use crate::{
-    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, Source, TtlAction},
+    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, TtlAction},
     members::Registry,
     route::{
         handle::{
@@ -314,8 +314,8 @@ impl<'a> Maker<'_, 'a> {
             .get(pool)
             .cloned()
             .ok_or_else(|| CompileError::Unknown(pool.into()))?;
-        let source = self.compiler.config.pools.get(pool).map(|pool| &pool.source);
-        if members.is_empty() && matches!(source, Some(Source::Dns(_))) {
+        let spec = self.compiler.config.pools.get(pool);
+        if members.is_empty() && spec.is_some_and(|pool| pool.source.question().is_some()) {
             // Not the miss of an empty list: what is written to it is lost.
             let text = format!("pool {pool} has no servers: DNS has not named any yet");
             return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);

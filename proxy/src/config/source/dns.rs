@@ -1,4 +1,4 @@
-//! Names whose addresses are servers.
+//! Servers by DNS: a name whose addresses they are.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -140,7 +140,7 @@ impl Form for DnsServer {
 
 /// A question as the configuration has it.
 #[derive(Debug)]
-pub(super) struct DnsForm;
+pub(in crate::config) struct DnsForm;
 
 impl Form for DnsForm {
     type Value = Dns;

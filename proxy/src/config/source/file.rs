@@ -1,42 +1,14 @@
-//! Files of servers: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
+//! Servers by a file: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
+use std::path::Path;
+
+use super::listed::{is_name, repeated};
+use crate::config::{
+    BadAddress, Complaint, ConfigError, Place, document::shortened, file, form::check_address, schema::Server,
 };
-
-use super::{
-    BadAddress, Complaint, ConfigError, Place,
-    document::shortened,
-    file::read,
-    form::check_address,
-    schema::{Config, Server, Source},
-};
-
-/// The servers of each pool.
-pub type Lists = BTreeMap<String, Vec<Server>>;
-
-/// The lists of servers of pools. One that DNS names is empty.
-///
-/// # Errors
-/// A file of servers is missing or refused.
-pub fn of_pools(config: &Config) -> Result<Lists, ConfigError> {
-    let mut lists = Lists::new();
-    for (name, pool) in &config.pools {
-        let servers = match &pool.source {
-            Source::Static(servers) => servers.clone(),
-            Source::File(path) => load(path)?,
-            Source::Dns(_) => Vec::new(),
-        };
-        lists.insert(name.clone(), servers);
-    }
-    Ok(lists)
-}
 
 /// Servers that one file may name.
 const LIMIT: usize = 100_000;
-
-pub(super) const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and at most 255 characters";
 
 /// Reads the file at `path`.
 ///
@@ -44,7 +16,7 @@ pub(super) const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and a
 /// The file cannot be read, a line is no server, two servers have the same name, or there is no server at all (an empty
 /// file is more likely half written than meant).
 pub fn load(path: &Path) -> Result<Vec<Server>, ConfigError> {
-    read(path)
+    file::read(path)
         .map_err(|complaint| vec![complaint])
         .and_then(|text| parse(&text))
         .map_err(|complaints| ConfigError::all(path, complaints))
@@ -135,31 +107,6 @@ fn server(line: &str) -> Result<Server, BadLine> {
         }
     }
     Ok(server)
-}
-
-/// Whether a server may have this name: it stands in `pool/name`, in files and in metrics.
-pub(super) fn is_name(name: &str) -> bool {
-    let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '#');
-    !name.is_empty() && name.len() <= 255 && !name.contains(bad)
-}
-
-/// The first server that has an earlier one's name.
-pub(super) fn repeated(servers: &[(Place, Server)]) -> Option<(Place, String)> {
-    let mut seen: HashMap<&str, Place> = HashMap::new();
-    for (at, server) in servers {
-        let name = server.name.as_deref().unwrap_or(&server.address);
-        if let Some(before) = seen.insert(name, *at) {
-            return Some((
-                *at,
-                format!(
-                    "the server `{}` stood in line {} already",
-                    shortened(name),
-                    before.line
-                ),
-            ));
-        }
-    }
-    None
 }
 
 #[cfg(test)]
