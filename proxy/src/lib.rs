@@ -16,8 +16,8 @@
 //!  options and files, one checked configuration; the control thread, which serves no request
 //! ```
 //!
-//! Who may use whom: a part uses what stands on lines below its own; only those with a `+` between them use each other, too.
-//! A test holds the code to it.
+//! Who may use whom: a part uses what stands on lines below its own; only those with a `+` between them use
+//! each other, too. A test holds the code to it.
 //!
 //! ```text
 //! cli

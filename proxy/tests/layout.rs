@@ -5,7 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The lines of the drawing in `lib.rs` that says who may use whom: each names parts, and whether they use each other.
+/// The lines of the drawing in `lib.rs` that says who may use whom: each names parts, and whether they use
+/// each other.
 fn floors(lib: &str) -> Vec<(Vec<String>, bool)> {
     let drawing = lib.split("//! ```text\n").last().unwrap();
     let drawing = drawing.split("//! ```\n").next().unwrap();

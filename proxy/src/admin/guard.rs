@@ -30,8 +30,8 @@ pub(super) async fn guard(State(proxy): Shared, request: Request, next: Next) ->
     }
 }
 
-/// Why a request is not answered, as it may come from a web page. Whoever asks has to ask otherwise, or the operator has to name
-/// the host.
+/// Why a request is not answered, as it may come from a web page. Whoever asks has to ask otherwise, or the
+/// operator has to name the host.
 #[derive(Debug, thiserror::Error)]
 enum Forbidden {
     #[error(

@@ -92,6 +92,7 @@ pub struct Run {
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub admin: Option<String>,
     #[command(flatten)]
+    #[allow(missing_docs, reason = "a comment would be help for an option")]
     pub here: Here,
     /// How to write the log
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -200,6 +201,7 @@ pub struct Explain {
     #[arg(long, value_name = "COMMAND", default_value = "get", value_parser = command)]
     pub command: Memcache,
     #[command(flatten)]
+    #[allow(missing_docs, reason = "a comment would be help for an option")]
     pub here: Here,
 }
 

@@ -63,7 +63,8 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// A configuration was refused as a whole: the operator has to mend the places that are named. Displayed as one line for each complaint, `file:line:column: key: …`.
+/// A configuration was refused as a whole: the operator has to mend the places that are named. Displayed as
+/// one line for each complaint, `file:line:column: key: …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigError {
     /// The file, or what stands for it in messages.

@@ -14,8 +14,9 @@
 //! * `check`: what only the whole can tell: unknown names, cycles, listeners in each other's way
 //! * [`describe`]: JSON Schema and reference pages, from the same forms
 //!
-//! Other programs' formats are front doors of their own ([`frontdoor`](crate::frontdoor)): they make the same [`schema::Config`] of
-//! the same nodes, under the same checks.
+//! Other programs' formats are front doors of their own ([`frontdoor`](crate::frontdoor)): they make the same
+//! [`schema::Config`] of the same nodes, under the same checks.
+#![warn(missing_docs)]
 
 pub mod describe;
 pub mod schema;

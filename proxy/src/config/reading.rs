@@ -13,7 +13,8 @@ pub(crate) struct Reading {
     path: Vec<String>,
     pub(crate) index: Index,
     pub(crate) warnings: Vec<Complaint>,
-    /// Mistakes beside the one with which the reading ends, if it does: whoever reads several things reads them all.
+    /// Mistakes beside the one with which the reading ends, if it does: whoever reads several things reads
+    /// them all.
     pub(crate) mistakes: Vec<Complaint>,
 }
 

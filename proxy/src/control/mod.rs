@@ -7,6 +7,7 @@
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
+#![warn(missing_docs)]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -110,8 +111,11 @@ struct State {
 
 /// A member with the pool's word on it, for readiness.
 pub struct PoolState {
+    /// The pool's name in the configuration.
     pub name: String,
+    /// Members that may be asked.
     pub up: usize,
+    /// Members in all.
     pub members: usize,
 }
 
@@ -136,18 +140,22 @@ impl Proxy {
         self.workers.figures()
     }
 
+    /// Time since the start.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
 
+    /// The back end that the workers use.
     pub fn io(&self) -> Io {
         self.io
     }
 
+    /// How many there are.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
+    /// All members of the running configuration, absent copies that are waited for among them.
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
     }
@@ -210,6 +218,7 @@ impl Proxy {
         self.state().bound.clone()
     }
 
+    /// The version of the running configuration, the same on every proxy that has the same text.
     pub fn version(&self) -> String {
         self.state().tree.version.to_string()
     }
@@ -237,6 +246,7 @@ impl Proxy {
         self.state().loaded.config.admin_hosts.iter().any(is) || host::names().iter().any(is)
     }
 
+    /// Whether it was told to stop and lets its clients finish.
     pub fn is_draining(&self) -> bool {
         self.state().draining
     }

@@ -14,6 +14,7 @@ use crate::{
 };
 
 /// Why a configuration that was read without a mistake cannot be used here.
+#[allow(missing_docs, reason = "the messages name the fields")]
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
     /// The system gives no thread or socket; it may later.

@@ -47,10 +47,13 @@ const DRAIN: Duration = Duration::from_secs(20);
 /// What the command line adds to a configuration.
 #[derive(Clone)]
 pub struct Options {
+    /// How to talk to the kernel.
     pub io: Io,
     /// This node's own addresses, where the interfaces do not tell.
     pub node_addresses: Vec<IpAddr>,
+    /// This node's zone; servers of the same zone are nearer than others.
     pub zone: Option<String>,
+    /// The protocol of clients and servers.
     pub dialect: &'static dyn Dialect,
     /// Tell a newcomer what to try.
     pub introduce: bool,
@@ -69,6 +72,7 @@ impl Default for Options {
 }
 
 /// The process cannot start.
+#[allow(missing_docs, reason = "the messages name the fields")]
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The configuration cannot be used.

@@ -3,7 +3,9 @@
 //! * [`YamlFile`], [`BuiltIn`]: our own format, under the options of `proxima run`
 //! * [`mcrouter`]: mcrouter's options and file
 //!
-//! Each gives a checked [`schema::Config`](crate::config::schema::Config); behind this point nothing knows which one it was.
+//! Each gives a checked [`schema::Config`](crate::config::schema::Config); behind this point nothing knows
+//! which one it was.
+#![warn(missing_docs)]
 
 pub mod mcrouter;
 

@@ -8,7 +8,9 @@ use crate::config::{self, ConfigError, Loaded, Overrides};
 /// A file in our YAML.
 #[derive(Debug)]
 pub struct YamlFile {
+    /// Where it is; what it names is relative to it.
     pub path: PathBuf,
+    /// What the command line puts in its place.
     pub overrides: Overrides,
 }
 
@@ -25,6 +27,7 @@ impl ConfigSource for YamlFile {
 /// What is served where nothing is configured: the embedded store, so that a first try needs no server.
 #[derive(Debug)]
 pub struct BuiltIn {
+    /// What the command line puts in its place.
     pub overrides: Overrides,
 }
 

@@ -133,7 +133,8 @@ impl Io {
 #[error("`{0}` is none of auto, io_uring, epoll")]
 pub struct UnknownIo(String);
 
-/// io_uring was demanded, and the kernel or its seccomp filter does not allow it; no retry helps before that has changed.
+/// io_uring was demanded, and the kernel or its seccomp filter does not allow it; no retry helps before that
+/// has changed.
 #[derive(Debug, thiserror::Error)]
 #[error("io_uring does not work here ({0}); use --io epoll or --io auto")]
 pub struct NoUring(io::Error);

@@ -16,7 +16,8 @@ pub(super) fn decode<'a>(text: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     into.get(..len)
 }
 
-/// `key` as it stands on a line; none if that is longer than `into` (in 250 bytes, which a key may have, 186 are the most that fit).
+/// `key` as it stands on a line; none if that is longer than `into` (in 250 bytes, which a key may have, 186
+/// are the most that fit).
 pub(super) fn encode<'a>(key: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let len = ENGINE.encode_slice(key, into).ok()?;
     into.get(..len)

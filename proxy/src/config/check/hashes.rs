@@ -62,7 +62,8 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
     pools.chain(routes).collect()
 }
 
-/// A hash and the number, names or weights of what it chooses from do not fit each other. Whoever wrote them has to mend one.
+/// A hash and the number, names or weights of what it chooses from do not fit each other. Whoever wrote them
+/// has to mend one.
 #[derive(Debug, thiserror::Error)]
 #[error("this hash cannot be used: {0}")]
 pub(in crate::config) struct UnusableHash(#[from] DistributionError);

@@ -14,8 +14,8 @@ pub(super) use names::warn_of_both;
 
 use super::{Complaint, reading::Index, schema::Config};
 
-/// All complaints about `config`, in the order of the text. `index` says where things stand. What has a mistake of its own may be
-/// missing in `config`: nothing is said that would not hold with it there.
+/// All complaints about `config`, in the order of the text. `index` says where things stand. What has a
+/// mistake of its own may be missing in `config`: nothing is said that would not hold with it there.
 pub(crate) fn check(config: &Config, index: &Index) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     complaints.extend(names::unknown(config, index));

@@ -69,6 +69,7 @@ impl Form for HostName {
 }
 
 /// Why a text is no address. Whoever wrote it has to mend it; the same text is never one later.
+#[allow(missing_docs, reason = "the messages say it")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAddress {
     #[error("there is no port")]

@@ -50,7 +50,8 @@ impl<F: Form> Form for Optional<F> {
     }
 }
 
-/// Something that is read apart from what stands beside it: a mistake in it leaves `None`, and the rest is read as well.
+/// Something that is read apart from what stands beside it: a mistake in it leaves `None`, and the rest is
+/// read as well.
 #[derive(Debug)]
 pub(in crate::config) struct Apart<F>(PhantomData<F>);
 

@@ -44,8 +44,8 @@ pub(super) trait Form {
         None
     }
 
-    /// What becomes of a mistake here. It is one of the whole that this is a part of, unless the rest of that can be read well
-    /// without it: then it is noted, and something that claims nothing stands here.
+    /// What becomes of a mistake here. It is one of the whole that this is a part of, unless the rest of that
+    /// can be read well without it: then it is noted, and something that claims nothing stands here.
     fn mistaken(mistake: Complaint, _cx: &mut Reading) -> Result<Self::Value, Complaint> {
         Err(mistake)
     }

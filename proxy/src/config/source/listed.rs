@@ -15,12 +15,13 @@ section! {
     /// One server. Its address alone is enough.
     #[short(address)]
     pub(in crate::config) struct ServerKeys {
-        /// `host:port`, `[v6]:port` or `unix:/path`. A host's name is asked for every second, and followed where it leads.
+        /// `host:port`, `[v6]:port` or `unix:/path`. A host's name is asked for every second, and followed
+        /// where it leads.
         address: ServerAddress,
         /// Share of the keys relative to the others.
         weight: Amount = 1.0,
-        /// What consistent hashing and metrics know it by; without it the address. With a name a server may move
-        /// without moving its keys.
+        /// What consistent hashing and metrics know it by; without it the address. With a name a server may
+        /// move without moving its keys.
         name: Optional<Text>,
         /// Failure domain, compared with `--zone`.
         zone: Optional<Text>,

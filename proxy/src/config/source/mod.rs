@@ -1,11 +1,13 @@
-//! Where the servers of a pool come from. Each source is a file: how its key is read, and how its servers are.
+//! Where the servers of a pool come from. Each source is a file: how its key is read, and how its servers
+//! are.
 //!
 //! * `listed`: the configuration names them (`servers`)
 //! * [`file`]: a file does, which is followed (`file`)
 //! * `dns`: DNS does, which the control thread asks again and again (`dns`)
 //!
-//! What the rest of the program has to know of a source it asks [`Source`], so that another one is a file here, a variant there,
-//! the arms that the compiler then misses below, and a row for its key in `yaml/pool.rs`.
+//! What the rest of the program has to know of a source it asks [`Source`], so that another one is a file
+//! here, a variant there, the arms that the compiler then misses below, and a row for its key in
+//! `yaml/pool.rs`.
 
 pub mod file;
 
@@ -40,7 +42,8 @@ pub fn lists(config: &Config) -> Result<Lists, ConfigError> {
 }
 
 impl Source {
-    /// The servers that the configuration itself names, which stay as they are; `None`: those of others come and go.
+    /// The servers that the configuration itself names, which stay as they are; `None`: those of others come
+    /// and go.
     pub fn fixed(&self) -> Option<&[Server]> {
         match self {
             Self::Static(servers) => Some(servers),

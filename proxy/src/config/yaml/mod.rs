@@ -19,8 +19,8 @@ pub(super) use top::TopKeys;
 
 use super::{Complaint, form::Form, reading::Reading, schema::Config};
 
-/// Reads a configuration: all of it, or what is good of it where the reading has noted mistakes. What only the whole can tell
-/// is checked elsewhere.
+/// Reads a configuration: all of it, or what is good of it where the reading has noted mistakes. What only
+/// the whole can tell is checked elsewhere.
 pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Config, Complaint> {
     let root = events::parse(text)?;
     let keys = TopKeys::read(&root, cx)?;

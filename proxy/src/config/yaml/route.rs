@@ -34,7 +34,8 @@ impl Form for RouteForm {
 
 fn route(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
     match &node.value {
-        // Unquoted, `null` is YAML's nothing and means the route of that name; only an empty place means nothing.
+        // Unquoted, `null` is YAML's nothing and means the route of that name; only an empty place means
+        // nothing.
         Value::Scalar { text, .. } if !text.is_empty() && text != "~" => {
             match HANDLES
                 .iter()

@@ -5,8 +5,8 @@ use crate::{
     reactor::UnknownIo,
 };
 
-/// Why the program ends at once. It is always the operator's to mend; [`Refused::retry_may_help`] says where that can happen without
-/// another command line.
+/// Why the program ends at once. It is always the operator's to mend; [`Refused::retry_may_help`] says where
+/// that can happen without another command line.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refused {
     /// The command line: it is never served.
@@ -33,6 +33,7 @@ impl Refused {
 }
 
 /// An option that is refused.
+#[allow(missing_docs, reason = "the messages say it")]
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptionError {
     /// It would change what clients get.
