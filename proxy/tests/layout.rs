@@ -98,6 +98,7 @@ fn parts_use_only_what_stands_below_them() {
 
 #[test]
 fn what_a_text_uses_is_found() {
-    let text = "use crate::{\n    config::{Loaded, schema::Config},\n    members,\n};\nuse crate::route::Tree;\nlet x = crate::near::get();";
+    let text = "use crate::{\n    config::{Loaded, schema::Config},\n    members,\n};\n\
+                use crate::route::Tree;\nlet x = crate::near::get();";
     assert_eq!(used(text), ["config", "members", "route", "near"]);
 }
