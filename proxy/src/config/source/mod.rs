@@ -2,7 +2,7 @@
 //! are.
 //!
 //! * `listed`: the configuration names them (`servers`)
-//! * [`file`]: a file does, which is followed (`file`)
+//! * [`mod@file`]: a file does, which is followed (`file`)
 //! * `dns`: DNS does, which the control thread asks again and again (`dns`)
 //!
 //! What the rest of the program has to know of a source it asks [`Source`], so that another one is a file
