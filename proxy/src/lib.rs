@@ -1,20 +1,56 @@
 //! # Proxima: reads from the nearest copy, and never a stale one
+//!
+//! The parts in the order in which a request meets them:
+//!
+//! ```text
+//!             bytes                request                  request
+//!  client ─▶ reactor ─▶ worker ─▶ client ─────▶ route ─────────────▶ upstream ─▶ reactor ─▶ server
+//!            sockets    a thread  session:      tree: which          a lane to
+//!                       with an   finds them,   members? how do      one member,
+//!                       engine    keeps order   replies combine?     shared by clients
+//!                                    │             ├─ near     answers in this process
+//!                                  dialect         └─ members  who is up, near, repaired
+//!                                  what a protocol says
+//!
+//!  cli ─▶ frontdoor ─▶ config ─▶ control ─▶ trees for the workers          admin ─▶ operators
+//!  options and files, one checked configuration; the control thread, which serves no request
+//! ```
+//!
+//! Who may use whom: a part uses what stands on lines below its own; only those with a `+` between them use
+//! each other, too. A test holds the code to it.
+//!
+//! ```text
+//! cli
+//! control + admin
+//! worker
+//! engine + client + route + upstream
+//! frontdoor  figures
+//! near  members  stream
+//! config  dialect  reactor  timer
+//! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
 
-pub mod admin;
 pub mod cli;
-pub mod client;
-pub mod config;
+
+pub mod admin;
 pub mod control;
-pub mod dialect;
+
+pub mod worker;
+
+pub mod client;
 pub mod engine;
+pub mod route;
+pub mod upstream;
+
 pub mod figures;
+pub mod frontdoor;
+
 pub mod members;
 pub mod near;
-pub mod reactor;
-pub mod route;
 pub mod stream;
+
+pub mod config;
+pub mod dialect;
+pub mod reactor;
 pub mod timer;
-pub mod upstream;
-pub mod worker;

@@ -5,9 +5,10 @@ use std::{fs::File, io::Write, path::PathBuf, process::ExitCode, sync::Mutex};
 
 use proxima::{
     cli::{self, Answer, Explain, LogFormat, Run, Task},
-    config::{Loaded, compat::mcrouter},
-    control::{self, Embedded, Front, Mcrouter, Options, Yaml},
+    config::Loaded,
+    control::{self, Options},
     dialect::Memcache,
+    frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter},
 };
 use tracing::Level;
 use tracing_subscriber::{EnvFilter, field::MakeExt, fmt::format::debug_fn};
@@ -18,7 +19,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     match cli::task(std::env::args_os()) {
         Task::Run(run) => serve(run),
-        Task::Mcrouter(front) => serve_as_mcrouter(*front),
+        Task::Mcrouter(run) => serve_as_mcrouter(*run),
         Task::Explain(asked) => match explain(&asked) {
             Ok(text) => say(&Answer {
                 out: text,
@@ -56,39 +57,39 @@ fn serve(run: Run) -> ExitCode {
         // Standard output is often collected together with the log.
         introduce: run.config.is_none() && run.log_format == LogFormat::Text,
     };
-    let format = run.log_format;
-    let front: Box<dyn Front> = match run.config.clone() {
-        Some(path) => Box::new(Yaml { path, run }),
-        None => Box::new(Embedded { run }),
+    let overrides = run.overrides();
+    let source: Box<dyn ConfigSource> = match run.config {
+        Some(path) => Box::new(YamlFile { path, overrides }),
+        None => Box::new(BuiltIn { overrides }),
     };
-    end(control::run(front, &options), format)
+    end(control::run(source, &options), run.log_format)
 }
 
-fn serve_as_mcrouter(front: mcrouter::Front) -> ExitCode {
-    let level = match front.verbosity {
+fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
+    let level = match run.verbosity {
         0 => Level::WARN,
         1 => Level::INFO,
         2 | 3 => Level::DEBUG,
         _ => Level::TRACE,
     };
-    log(LogFormat::Text, level, front.log_file.clone());
-    for warning in &front.warnings {
+    log(LogFormat::Text, level, run.log_file.clone());
+    for warning in &run.warnings {
         tracing::warn!("{warning}");
     }
-    for missing in &front.not_served {
+    for missing in &run.not_served {
         tracing::warn!("not served: {missing}");
     }
-    let dialect = if front.flush_enabled {
+    let dialect = if run.flush_enabled {
         &Memcache::MCROUTER_FLUSH
     } else {
         &Memcache::MCROUTER
     };
     let options = Options {
-        io: front.io,
+        io: run.io,
         dialect,
         ..Options::default()
     };
-    end(control::run(Box::new(Mcrouter(front)), &options), LogFormat::Text)
+    end(control::run(Box::new(run), &options), LogFormat::Text)
 }
 
 fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
@@ -105,19 +106,18 @@ fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
     }
 }
 
-fn explain(asked: &Explain) -> Result<String, String> {
+fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
     let loaded: Loaded = match &asked.config {
         Some(path) => proxima::config::load(path),
         None => proxima::config::built_in(),
-    }
-    .map_err(|error| error.to_string())?;
-    control::explain(
+    }?;
+    Ok(control::explain(
         &loaded,
         &asked.here.node_addresses(),
         asked.here.zone.clone(),
         asked.command.name(),
         &asked.key,
-    )
+    )?)
 }
 
 fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {

@@ -1,6 +1,10 @@
 //! The command line, as far as it needs no data plane.
 
-use std::{ffi::OsString, fs, path::PathBuf};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use proxima::{
     cli::{Answer, LogFormat, LogLevel, Run, Task, task},
@@ -55,15 +59,20 @@ fn run_takes_what_replaces_the_configuration() {
     assert_eq!(full.here.zone.as_deref(), Some("eu-1a"));
 
     let text = "listeners: [{address: 127.0.0.1:1, route: embedded}]\nworkers: 2\n";
-    let mut loaded = config::parse(text, "F".as_ref()).unwrap();
-    plain.apply(&mut loaded).unwrap();
+    let file = Path::new("F");
+    let mut loaded = config::parse(text, file).unwrap();
+    loaded = plain.overrides().applied(loaded, file).unwrap();
     assert_eq!(loaded.config.workers, Some(2));
-    full.apply(&mut loaded).unwrap();
+    loaded = full.overrides().applied(loaded, file).unwrap();
     assert_eq!(loaded.config.workers, Some(4));
     assert_eq!(loaded.config.listeners[0].address, "0.0.0.0:5");
     assert_eq!(loaded.config.admin.as_deref(), Some("[::1]:6"));
     loaded.config.listeners.push(loaded.config.listeners[0].clone());
-    assert!(full.apply(&mut loaded).is_err());
+    let refused = full.overrides().applied(loaded, file).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "F: --listen stands for one listener, the configuration has 2"
+    );
 }
 
 #[test]
@@ -186,6 +195,60 @@ fn check_tells_every_mistake() {
         "F:8:28",
     ];
     assert_eq!(places, expected, "{lines:#?}");
+}
+
+#[test]
+fn check_tells_mistakes_of_meaning_beside_those_of_reading() {
+    let text = "listeners:\n  - {address: 127.0.0.1:1, route: a}\n  - {address: 127.0.0.1:1, route: {nearest: copies}}\n  \
+                - {address: nowhere, route: b}\n\
+                pools:\n  bad: {servers: [h:1], timeout: soon}\n  copies: {servers: [h:1, h:2], replicated: {min_acks: 3}}\n  \
+                shares: {servers: [{address: h:1, weight: 5}], hash: weighted_ch3}\n\
+                routes:\n  a: b\n  b: {failover: [a, {nearst: copies}, {member: bad/x}, {nearest: bad}]}\n  \
+                c: {hash: {children: [shares, shares], hash: {algorithm: rendezvous, tags: [x]}}}\n";
+    let (code, lines) = checked(&[("F", text)]);
+    let expected = [
+        "F:3:5: listeners[1]: `127.0.0.1:1` is taken by `127.0.0.1:1` in line 2; choose another port",
+        "F:3:45: listeners[1].route.nearest: `nearest` over `copies`, which is replicated: a `set` would leave copies behind; \
+         name the pool alone as the route; what only reads may stand below `by_operation: {read: …}`",
+        "F:4:15: listeners[2].address: expected an address (there is no port), found `nowhere`; write `host:port`, \
+         `[v6]:port` or `unix:/path`",
+        "F:6:34: pools.bad.timeout: expected a duration, found `soon`; write a number and a unit: `250ms`, `1s`, `5m`, `1h`, \
+         at most `1000d`",
+        "F:7:3: pools.copies: `min_acks: 3` of 2 servers: every write would be refused; ask for as many as there are, or fewer",
+        "F:8:3: pools.shares: this hash cannot be used: the weight of member 0 is 5 and should be a number from 0 to 1",
+        "F:10:3: routes.a: the route leads back to itself: a → b → a; let one of them go elsewhere",
+        "F:11:22: routes.b.failover[1]: unknown handle `nearst`; did you mean `nearest`?",
+        "F:12:13: routes.c.hash: a list of 1 for 2 children; give one for each child",
+    ];
+    assert_eq!(
+        (code, &lines[..]),
+        (1, &expected.map(str::to_owned)[..]),
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn check_tells_of_routes_and_files_of_servers_whatever_else_is_wrong() {
+    let circle = "routes: {a: {log: b}, b: a}\n";
+    for (rest, places) in [
+        (
+            "pools: []\nlisteners: [{address: 127.0.0.1:1, route: a}]\n",
+            &["F:1:10", "F:2:8"][..],
+        ),
+        ("limits: {clients: many}\n", &["F:1:1", "F:1:10", "F:2:19"]),
+        ("listeners: []\npool: {x: [h:1]}\n", &["F:1:1", "F:1:10", "F:3:1"]),
+        (
+            "listeners: [{address: 127.0.0.1:1, rout: c}]\npools: {p: {file: S}, q: {file: S, tymeout: 1s}}\n",
+            &["F:1:10", "F:2:13", "F:2:36", "F:3:36", "S:1:1"],
+        ),
+    ] {
+        let (code, lines) = checked(&[("F", &format!("{circle}{rest}")), ("S", "h:1 0\n")]);
+        let found: Vec<&str> = lines
+            .iter()
+            .map(|line| line.split(": ").next().unwrap())
+            .collect();
+        assert_eq!((code, &found[..]), (1, places), "{lines:#?}");
+    }
 }
 
 #[test]
@@ -321,10 +384,10 @@ fn called_as_mcrouter_it_is_mcrouter() {
         &["/usr/bin/mcrouter"],
         &["proxima", "mcrouter"],
     ] {
-        let Task::Mcrouter(front) = asked(&[name, &options].concat()) else {
+        let Task::Mcrouter(run) = asked(&[name, &options].concat()) else {
             panic!("{name:?}")
         };
-        assert_eq!(front.verbosity, 2);
+        assert_eq!(run.verbosity, 2);
         assert_eq!(said(&[name, &["--version"]].concat()).out, "1.0.0 mcrouter\n");
         assert!(
             said(&[name, &["--help"]].concat())

@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use proptest::prelude::*;
-use proxima::config::{self, compat::mcrouter, servers};
+use proxima::{
+    config::{self, source::file as servers},
+    frontdoor::mcrouter,
+};
 
 const YAML: &str = r#"
 listeners:
@@ -177,10 +180,9 @@ fn lists_of_pools_do_not_multiply_without_bound() {
     );
     let exit = mcrouter::start(["-p1".to_owned(), format!("--config={text}")]).unwrap_err();
     assert!(
-        exit.message
+        exit.to_string()
             .contains("more than 100000 route handles in one list"),
-        "{}",
-        exit.message
+        "{exit}"
     );
 }
 

@@ -10,7 +10,7 @@ use proxima::{
     engine::{Engine, Facts, Peer},
     members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
-    route::Build,
+    route::Compiler,
 };
 use proxima_wire::{
     memcache::{self, Command},
@@ -261,8 +261,8 @@ fn engine() -> Engine {
     };
     let servers = BTreeMap::from([("p".to_owned(), servers)]);
     let mut registry = Registry::new(Here::new(&[], None));
-    let built = Build::new(&config, &servers, &mut registry, &Memcache::PLAIN, "replay", 1)
-        .and_then(|mut build| build.tree(&mut registry, &["127.0.0.1:11211".into()]))
+    let built = Compiler::new(&config, &servers, &mut registry, &Memcache::PLAIN, "replay", 1)
+        .and_then(|mut compiler| compiler.tree(&mut registry, &["127.0.0.1:11211".into()]))
         .unwrap_or_else(|error| panic!("{error}"));
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxima::config::compat::mcrouter;
+use proxima::frontdoor::mcrouter;
 
 fuzz_target!(|text: &str| {
     // With a blank before it, it cannot be the name of a file.

@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use proxima::config::servers;
+use proxima::config::source::file;
 
 fuzz_target!(|text: &str| {
-    if let Ok(listed) = servers::parse(text) {
+    if let Ok(listed) = file::parse(text) {
         assert!(
             listed
                 .iter()

@@ -8,7 +8,7 @@ use proxima::{
     config::{self, schema::Source},
     dialect::Memcache,
     members::{Here, Registry},
-    route::Build,
+    route::Compiler,
 };
 
 fuzz_target!(|text: &str| {
@@ -38,10 +38,10 @@ fuzz_target!(|text: &str| {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    if let Ok(mut build) = Build::new(&config, &servers, &mut registry, &Memcache::PLAIN, "fuzz", 1) {
+    if let Ok(mut compiler) = Compiler::new(&config, &servers, &mut registry, &Memcache::PLAIN, "fuzz", 1) {
         // The second tree shares what the first has made.
         for _ in 0..2 {
-            let _ = build.tree(&mut registry, &listeners);
+            let _ = compiler.tree(&mut registry, &listeners);
         }
     }
 });

@@ -6,7 +6,10 @@ use axum::{
 };
 use proxima_wire::memcache::Command;
 
-use super::{Shared, query::Query};
+use super::{
+    Shared,
+    query::{BadQuery, Query},
+};
 use crate::{control::Proxy, dialect::Memcache};
 
 pub(super) async fn explain(State(proxy): Shared, RawQuery(query): RawQuery) -> (StatusCode, String) {
@@ -16,13 +19,13 @@ pub(super) async fn explain(State(proxy): Shared, RawQuery(query): RawQuery) -> 
     }
 }
 
-fn answer(proxy: &Proxy, query: Option<&str>) -> Result<String, String> {
+fn answer(proxy: &Proxy, query: Option<&str>) -> Result<String, BadQuery> {
     let query = Query::parse(query, &["key", "command", "listener"])?;
     let key = query.bytes("key").filter(|key| !key.is_empty());
-    let key = key.ok_or("which key? /explain?key=K")?;
+    let key = key.ok_or(BadQuery::NoKey)?;
     let command = query.text("command").unwrap_or_else(|| "get".into());
     let known = Command::by_name(&command);
-    known.ok_or_else(|| format!("`{}` is no command of memcached", command.escape_debug()))?;
+    known.ok_or_else(|| BadQuery::NoCommand(command.escape_debug().to_string()))?;
     let listener = query.number("listener")?.unwrap_or(0);
-    proxy.explain(listener, &Memcache::example(&command, &key))
+    Ok(proxy.explain(listener, &Memcache::example(&command, &key))?)
 }

@@ -30,23 +30,36 @@ pub(super) async fn guard(State(proxy): Shared, request: Request, next: Next) ->
     }
 }
 
+/// Why a request is not answered, as it may come from a web page. Whoever asks has to ask otherwise, or the
+/// operator has to name the host.
+#[derive(Debug, thiserror::Error)]
+enum Forbidden {
+    #[error(
+        "the admin port is not known as `{0}`: ask it by IP address, or name it in `admin_hosts` of the configuration"
+    )]
+    Host(String),
+    #[error("pages of `{0}` may not ask the admin port")]
+    Origin(String),
+    #[error(
+        "what changes something needs the header X-Proxima, which no web page can send: curl -X {0} -H 'X-Proxima: yes' …"
+    )]
+    Header(Method),
+}
+
 /// May this be answered? `authority` stands in the request line if anything does; `own` knows this machine's names.
 fn check(
     method: &Method,
     authority: Option<&str>,
     headers: &HeaderMap,
     own: &dyn Fn(&str) -> bool,
-) -> Result<(), String> {
+) -> Result<(), Forbidden> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(header::HOST);
     // Requests without a host (HTTP/1.0) come from no browser.
     for host in authority.into_iter().chain(host).filter(|host| !host.is_empty()) {
         let name = without_port(host);
         if !is_private(name) && !own(name) {
-            return Err(format!(
-                "the admin port is not known as `{}`: ask it by IP address, or name it in `admin_hosts` of the configuration",
-                name.escape_debug()
-            ));
+            return Err(Forbidden::Host(name.escape_debug().to_string()));
         }
     }
     let foreign = |origin: &str| {
@@ -54,15 +67,10 @@ fn check(
         !host.is_some_and(|host| host.eq_ignore_ascii_case(site))
     };
     if let Some(origin) = text(header::ORIGIN).filter(|origin| foreign(origin)) {
-        return Err(format!(
-            "pages of `{}` may not ask the admin port",
-            origin.escape_debug()
-        ));
+        return Err(Forbidden::Origin(origin.escape_debug().to_string()));
     }
     if method != Method::GET && method != Method::HEAD && !headers.contains_key(HEADER) {
-        return Err(format!(
-            "what changes something needs the header X-Proxima, which no web page can send: curl -X {method} -H 'X-Proxima: yes' …"
-        ));
+        return Err(Forbidden::Header(method.clone()));
     }
     Ok(())
 }
@@ -93,7 +101,7 @@ fn is_private(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn ask(method: &str, pairs: &[(&str, &str)]) -> Result<(), String> {
+    fn ask(method: &str, pairs: &[(&str, &str)]) -> Result<(), Forbidden> {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             let name: header::HeaderName = name.parse().unwrap();

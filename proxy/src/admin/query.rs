@@ -2,6 +2,25 @@
 
 use percent_encoding::percent_decode_str;
 
+use crate::route::ExplainError;
+
+/// Why a question is not answered. Whoever asks has to ask otherwise.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadQuery {
+    #[error("there is no `{name}` here; known are {known}")]
+    UnknownName { name: String, known: String },
+    #[error("`{0}` is there twice")]
+    Twice(String),
+    #[error("`{name}={value}`: expected a number")]
+    NoNumber { name: String, value: String },
+    #[error("which key? /explain?key=K")]
+    NoKey,
+    #[error("`{0}` is no command of memcached")]
+    NoCommand(String),
+    #[error(transparent)]
+    Explain(#[from] ExplainError),
+}
+
 /// Pairs of a query, each name one of those that are known and there at most once.
 pub(super) struct Query<'a>(Vec<(&'a str, &'a str)>);
 
@@ -9,8 +28,8 @@ impl<'a> Query<'a> {
     /// Takes a query apart.
     ///
     /// # Errors
-    /// In words: it has a name that is not known, or one twice.
-    pub(super) fn parse(query: Option<&'a str>, known: &[&str]) -> Result<Self, String> {
+    /// It has a name that is not known, or one twice.
+    pub(super) fn parse(query: Option<&'a str>, known: &[&str]) -> Result<Self, BadQuery> {
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for pair in query
             .unwrap_or_default()
@@ -19,14 +38,13 @@ impl<'a> Query<'a> {
         {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if !known.contains(&name) {
-                return Err(format!(
-                    "there is no `{}` here; known are {}",
-                    name.escape_debug(),
-                    known.join(", ")
-                ));
+                return Err(BadQuery::UnknownName {
+                    name: name.escape_debug().to_string(),
+                    known: known.join(", "),
+                });
             }
             if pairs.iter().any(|(other, _)| *other == name) {
-                return Err(format!("`{name}` is there twice"));
+                return Err(BadQuery::Twice(name.to_owned()));
             }
             pairs.push((name, value));
         }
@@ -47,11 +65,13 @@ impl<'a> Query<'a> {
     /// A number.
     ///
     /// # Errors
-    /// In words: it is none.
-    pub(super) fn number(&self, name: &str) -> Result<Option<usize>, String> {
+    /// It is none.
+    pub(super) fn number(&self, name: &str) -> Result<Option<usize>, BadQuery> {
         let number = |text: String| {
-            text.parse()
-                .map_err(|_| format!("`{name}={}`: expected a number", text.escape_debug()))
+            text.parse().map_err(|_| BadQuery::NoNumber {
+                name: name.to_owned(),
+                value: text.escape_debug().to_string(),
+            })
         };
         self.text(name).map(number).transpose()
     }

@@ -5,7 +5,10 @@ use axum::{
     http::StatusCode,
 };
 
-use super::{Shared, query::Query};
+use super::{
+    Shared,
+    query::{BadQuery, Query},
+};
 use crate::control::Proxy;
 
 pub(super) async fn ready(State(proxy): Shared, RawQuery(query): RawQuery) -> (StatusCode, String) {
@@ -13,7 +16,7 @@ pub(super) async fn ready(State(proxy): Shared, RawQuery(query): RawQuery) -> (S
 }
 
 /// `pool`: only this pool counts. `up`: at least so many members up, by default 1.
-fn answer(proxy: &Proxy, query: Option<&str>) -> Result<(StatusCode, String), String> {
+fn answer(proxy: &Proxy, query: Option<&str>) -> Result<(StatusCode, String), BadQuery> {
     let query = Query::parse(query, &["pool", "up"])?;
     let (only, up) = (query.text("pool"), query.number("up")?);
     if proxy.is_draining() {

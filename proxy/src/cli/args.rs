@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use proxima_wire::memcache::Command as Memcache;
 
 use crate::{
-    config::{Loaded, listen_address},
+    config::{Overrides, listen_address},
     reactor::Io,
 };
 
@@ -92,6 +92,7 @@ pub struct Run {
     #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub admin: Option<String>,
     #[command(flatten)]
+    #[allow(missing_docs, reason = "a comment would be help for an option")]
     pub here: Here,
     /// How to write the log
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -102,38 +103,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// Puts what the command line says in the place of what the configuration says.
-    ///
-    /// # Errors
-    /// `--listen` with a configuration that has several listeners.
-    pub fn apply(&self, loaded: &mut Loaded) -> Result<(), String> {
-        let config = &mut loaded.config;
-        if let Some(address) = &self.listen {
-            match &mut config.listeners[..] {
-                [only] => only.address.clone_from(address),
-                several => {
-                    return Err(format!(
-                        "--listen stands for one listener, the configuration has {}",
-                        several.len()
-                    ));
-                }
-            }
+    /// What stands in the place of what the configuration says.
+    pub fn overrides(&self) -> Overrides {
+        Overrides {
+            listen: self.listen.clone(),
+            admin: self.admin.clone(),
+            workers: self.workers.map(usize::from),
         }
-        config.workers = self.workers.map(usize::from).or(config.workers);
-        config.admin = self.admin.clone().or(config.admin.take());
-        let given = self.in_place().join(" ");
-        if !given.is_empty() {
-            loaded.text = format!("# {given}: in the place of what is said here\n{}", loaded.text);
-        }
-        Ok(())
-    }
-
-    /// The options that were given and take the place of a key.
-    fn in_place(&self) -> Vec<String> {
-        let listen = self.listen.as_ref().map(|address| format!("--listen {address}"));
-        let admin = self.admin.as_ref().map(|address| format!("--admin {address}"));
-        let workers = self.workers.map(|count| format!("--workers {count}"));
-        [listen, admin, workers].into_iter().flatten().collect()
     }
 }
 
@@ -156,13 +132,10 @@ impl Here {
 }
 
 /// An empty one is none: a manifest may set the variable from what is not there.
-fn node_address(text: &str) -> Result<Option<IpAddr>, String> {
+fn node_address(text: &str) -> Result<Option<IpAddr>, BadArgument> {
     match text.trim() {
         "" => Ok(None),
-        text => text
-            .parse()
-            .map(Some)
-            .map_err(|_| "expected an IP address".to_owned()),
+        text => text.parse().map(Some).map_err(|_| BadArgument::NoIp),
     }
 }
 
@@ -228,6 +201,7 @@ pub struct Explain {
     #[arg(long, value_name = "COMMAND", default_value = "get", value_parser = command)]
     pub command: Memcache,
     #[command(flatten)]
+    #[allow(missing_docs, reason = "a comment would be help for an option")]
     pub here: Here,
 }
 
@@ -242,6 +216,15 @@ pub(super) enum Config {
     Routes,
 }
 
-fn command(name: &str) -> Result<Memcache, String> {
-    Memcache::by_name(name).ok_or_else(|| format!("`{name}` is no command of memcached"))
+/// Why the value of an option is refused. Whoever wrote it has to mend it.
+#[derive(Debug, thiserror::Error)]
+enum BadArgument {
+    #[error("expected an IP address")]
+    NoIp,
+    #[error("`{0}` is no command of memcached")]
+    NoCommand(String),
+}
+
+fn command(name: &str) -> Result<Memcache, BadArgument> {
+    Memcache::by_name(name).ok_or_else(|| BadArgument::NoCommand(name.to_owned()))
 }

@@ -1,4 +1,5 @@
 //! The command line: what is asked, and the answers that need no data plane.
+#![warn(missing_docs)]
 
 mod args;
 
@@ -10,12 +11,9 @@ use args::{Cli, Command, Config};
 pub use args::{Explain, Here, LogFormat, LogLevel, Run};
 
 use crate::{
-    config::{
-        self,
-        compat::mcrouter::{self, Exit, Front, Start},
-        describe,
-    },
+    config::{self, describe},
     control,
+    frontdoor::mcrouter::{self, Start},
 };
 
 /// What is asked of the program.
@@ -24,7 +22,7 @@ pub enum Task {
     /// Serve.
     Run(Run),
     /// Serve, as mcrouter.
-    Mcrouter(Box<Front>),
+    Mcrouter(Box<mcrouter::Run>),
     /// Say where a key goes.
     Explain(Explain),
     /// Say this and end.
@@ -113,9 +111,9 @@ fn of(command: Command) -> Task {
 
 fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
     match mcrouter::start(arguments) {
-        Ok(Start::Run(front)) => Task::Mcrouter(front),
+        Ok(Start::Run(run)) => Task::Mcrouter(run),
         Ok(Start::Print(text)) => Task::Say(Answer::good(text)),
-        Err(Exit { code, message }) => Task::Say(Answer::bad(code, message)),
+        Err(refused) => Task::Say(Answer::bad(refused.exit_code(), refused.to_string())),
     }
 }
 

@@ -18,18 +18,18 @@ impl fmt::Display for Place {
 }
 
 /// Nesting allowed in any format. Readers recurse, so this bounds their stack.
-pub(super) const DEPTH_LIMIT: usize = 250;
+pub(crate) const DEPTH_LIMIT: usize = 250;
 
 /// A value and where it begins.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) at: Place,
-    pub(super) value: Value,
+pub(crate) struct Node {
+    pub(crate) at: Place,
+    pub(crate) value: Value,
 }
 
 /// What may stand in a text.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// A word, a number or a text; unquoted ones may mean something (`null`, `true`, `5`).
     Scalar { text: String, quoted: bool },
     /// Values in order.
@@ -40,14 +40,14 @@ pub(super) enum Value {
 
 /// The name of a map's entry.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Name {
-    pub(super) at: Place,
-    pub(super) text: String,
+pub(crate) struct Name {
+    pub(crate) at: Place,
+    pub(crate) text: String,
 }
 
 impl Node {
     /// The text of a scalar.
-    pub(super) fn scalar(&self) -> Option<&str> {
+    pub(crate) fn scalar(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar { text, .. } => Some(text),
             _ => None,
@@ -55,12 +55,12 @@ impl Node {
     }
 
     /// Nothing was written: an empty value, or the null of the format.
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, quoted: false } if matches!(text.as_str(), "" | "~" | "null"))
     }
 
     /// For messages: what stands here.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.value {
             _ if self.is_null() => "nothing".to_owned(),
             Value::Scalar { text, .. } => format!("`{}`", shortened(text)),
@@ -71,7 +71,7 @@ impl Node {
 }
 
 /// Foreign text for messages: one line, bounded.
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out: String = text
         .chars()

@@ -29,7 +29,7 @@ impl Complaint {
     }
 
     /// About a place to which no keys lead.
-    pub(super) fn at(at: Place, problem: impl Into<String>) -> Self {
+    pub(crate) fn at(at: Place, problem: impl Into<String>) -> Self {
         Self {
             at: Some(at),
             path: String::new(),
@@ -39,7 +39,7 @@ impl Complaint {
     }
 
     /// The same, saying what would be right.
-    pub(super) fn with_remedy(self, remedy: impl Into<String>) -> Self {
+    pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self {
             remedy: Some(remedy.into()),
             ..self
@@ -63,7 +63,8 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// A configuration was refused as a whole. Displayed as one line for each complaint, `file:line:column: key: …`.
+/// A configuration was refused as a whole: the operator has to mend the places that are named. Displayed as
+/// one line for each complaint, `file:line:column: key: …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigError {
     /// The file, or what stands for it in messages.

@@ -8,7 +8,7 @@ use super::Complaint;
 const LIMIT: u64 = 16 << 20;
 
 /// Reads one as text, without the mark that some editors put before it.
-pub(super) fn read(path: &Path) -> Result<String, Complaint> {
+pub(crate) fn read(path: &Path) -> Result<String, Complaint> {
     let cannot = |why: String| Complaint::whole(format!("cannot be read: {why}"));
     let file = File::open(path).map_err(|e| cannot(e.to_string()))?;
     let mut text = String::new();

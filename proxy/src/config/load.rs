@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::{
     Complaint, ConfigError, check, file, foreign,
     reading::{Kind, Reading},
-    schema::{Config, Source},
-    servers, yaml,
+    schema::{Config, Pool},
+    yaml,
 };
 
 /// What stands for a path where there is no file.
@@ -35,28 +35,42 @@ pub struct Loaded {
 /// The file or one that it names cannot be read or is refused; the error names all the places that are known to be wrong.
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let text = file::read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
-    let loaded = parse(&text, path)?;
+    let mut cx = Reading::default();
+    match read(&text, path, &mut cx) {
+        Ok(config) => {
+            let mut refused = unusable_files(&config).into_iter();
+            match refused.next() {
+                None => Ok(loaded(config, cx, &text, path)),
+                Some(first) => Err(ConfigError {
+                    others: refused.collect(),
+                    ..first
+                }),
+            }
+        }
+        Err(refused) => Err(ConfigError {
+            others: refused.good.as_ref().map(unusable_files).unwrap_or_default(),
+            ..refused.error
+        }),
+    }
+}
+
+/// What is wrong with the files of servers that a configuration names.
+fn unusable_files(config: &Config) -> Vec<ConfigError> {
     let mut refused: Vec<ConfigError> = Vec::new();
-    for pool in loaded.config.pools.values() {
-        if let Source::File(file) = &pool.source {
-            let unusable = |problem| ConfigError::one(file, Complaint::whole(problem));
+    for pool in config.pools.values() {
+        if let Some(file) = pool.source.file() {
+            let unusable =
+                |problem: check::UnusableHash| ConfigError::one(file, Complaint::whole(problem.to_string()));
             let usable = |servers: Vec<_>| check::shared_out(&pool.hash, &servers).map_err(unusable);
             // Two pools may have the same file.
-            if let Err(mistake) = servers::load(file).and_then(usable)
+            if let Err(mistake) = pool.source.read().and_then(usable)
                 && !refused.contains(&mistake)
             {
                 refused.push(mistake);
             }
         }
     }
-    let mut refused = refused.into_iter();
-    match refused.next() {
-        None => Ok(loaded),
-        Some(first) => Err(ConfigError {
-            others: refused.collect(),
-            ..first
-        }),
-    }
+    refused
 }
 
 /// What runs when nothing is configured: the store inside this process.
@@ -77,56 +91,82 @@ pub fn built_in() -> Result<Loaded, ConfigError> {
 /// The configuration is refused.
 pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
     let mut cx = Reading::default();
-    let read = yaml::parse(text, &mut cx);
-    let mut mistakes = std::mem::take(&mut cx.mistakes);
-    let mut config = match read {
-        Ok(config) if mistakes.is_empty() => config,
-        read => {
-            if let Some(complaint) = foreign::recognized(text) {
-                return Err(ConfigError::one(path, complaint));
-            }
-            mistakes.extend(read.err());
-            mistakes.extend(check::unknown_names(&cx.index));
-            mistakes.sort_by_key(|complaint| complaint.at);
-            // What is missing at a place follows most often from the mistake there.
-            mistakes.dedup_by(|next, one| next.at.is_some() && next.at == one.at);
-            return Err(ConfigError::all(path, mistakes));
-        }
-    };
-    let complaints = check::check(&config, &cx.index);
-    if !complaints.is_empty() {
-        return Err(ConfigError::all(path, complaints));
+    match read(text, path, &mut cx) {
+        Ok(config) => Ok(loaded(config, cx, text, path)),
+        Err(refused) => Err(refused.error),
     }
+}
+
+/// A text that has mistakes.
+struct Refused {
+    error: ConfigError,
+    /// What it says beside them; none: that cannot be told.
+    good: Option<Config>,
+}
+
+/// Reads a text and checks what it means, as far as it could be read.
+fn read(text: &str, path: &Path, cx: &mut Reading) -> Result<Config, Box<Refused>> {
+    let read = yaml::parse(text, cx);
+    let mut mistakes = std::mem::take(&mut cx.mistakes);
+    let config = read.map_err(|mistake| mistakes.push(mistake)).ok();
+    if !mistakes.is_empty()
+        && let Some(complaint) = foreign::recognized(text)
+    {
+        let error = ConfigError::one(path, complaint);
+        return Err(Box::new(Refused { error, good: None }));
+    }
+    mistakes.sort_by_key(|complaint| complaint.at);
+    // What is missing at a place follows most often from the mistake there.
+    mistakes.dedup_by(|next, one| next.at.is_some() && next.at == one.at);
+    mistakes.extend(config.iter().flat_map(|config| check::check(config, &cx.index)));
+    mistakes.sort_by_key(|complaint| complaint.at);
+    let config = config.map(|config| seen_from(path, config));
+    match config {
+        Some(config) if mistakes.is_empty() => Ok(config),
+        good => Err(Box::new(Refused {
+            error: ConfigError::all(path, mistakes),
+            good,
+        })),
+    }
+}
+
+/// With the paths in it relative to the file in which they stand, wherever the process was started.
+fn seen_from(path: &Path, mut config: Config) -> Config {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    if let Some(state) = &mut config.state {
+        *state = folder.join(&*state);
+    }
+    let below = |(name, pool): (String, Pool)| {
+        let source = pool.source.below(folder);
+        (name, Pool { source, ..pool })
+    };
+    config.pools = config.pools.into_iter().map(below).collect();
+    config
+}
+
+/// What was found good, with what is worth saying about it.
+fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);
     check::warn_of_both(&config, &mut cx);
-    if let Some(state) = &mut config.state {
-        *state = path.parent().unwrap_or(Path::new("")).join(&*state);
-    }
-    let mut files_watched = vec![path.to_owned()];
-    for pool in config.pools.values_mut() {
-        if let Source::File(file) = &mut pool.source {
-            // As a reader of the configuration would: relative to it, wherever the process was started.
-            *file = path.parent().unwrap_or(Path::new("")).join(&*file);
-            files_watched.push(file.clone());
-        }
-    }
+    let files = config.pools.values().filter_map(|pool| pool.source.file());
+    let files_watched = [path].into_iter().chain(files).map(Path::to_owned).collect();
     let warnings = cx
         .warnings
         .iter()
         .map(|warning| format!("{}:{warning}", path.display()))
         .collect();
-    Ok(Loaded {
+    Loaded {
         config,
         warnings,
         files_watched,
         text: text.to_owned(),
         version_hash: version_hash([text]),
-    })
+    }
 }
 
 /// The version of what these texts say together.
-pub(super) fn version_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn version_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = Xxh3Default::new();
     for text in texts {
         hasher.update(&(text.len() as u64).to_le_bytes());

@@ -1,41 +1,48 @@
-//! From the text of a configuration to [`schema::Config`], whichever front door it comes through.
+//! From the text of a configuration to [`schema::Config`].
 //!
 //! ```text
-//!  our YAML ──▶ yaml/events ─▶ Node ─▶ yaml/{top,pool,hash,route} ─┐
-//!                              (document: a tree whose every       ├─▶ schema::Config ─▶ check ─▶ Loaded
-//!  mcrouter ──▶ compat/mcrouter/json ─▶ Node ─▶ pools, routes ─────┘
-//!               part knows its line and column)
+//!  our YAML ─▶ yaml/events ─▶ Node ─▶ yaml/{top,pool,hash,route} ─▶ schema::Config ─▶ check ─▶ Loaded
+//!                             (document: a tree whose every part knows its line and column)
 //! ```
 //!
 //! * [`schema`]: what a configuration says; the only thing the rest of the proxy reads
 //! * `document`, `error`, `reading`: places in the text, and complaints that name them
 //! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read it
-//! * `file`: reads one; `yaml`: our format; `servers`: files of servers; [`compat`]: other programs' formats
+//! * `file`: reads one; `yaml`: our format; [`source`]: where servers come from
+//! * `foreign`: tells other programs' files from bad ones of ours
+//! * `overrides`: what the command line puts in its place
 //! * `distribution`: hashes by their names
 //! * `check`: what only the whole can tell: unknown names, cycles, listeners in each other's way
 //! * [`describe`]: JSON Schema and reference pages, from the same forms
+//!
+//! Other programs' formats are front doors of their own ([`frontdoor`](crate::frontdoor)): they make the same
+//! [`schema::Config`] of the same nodes, under the same checks.
+#![warn(missing_docs)]
 
-pub mod compat;
 pub mod describe;
 pub mod schema;
-pub mod servers;
+pub mod source;
 
-mod check;
+pub(crate) mod check;
 mod distribution;
-mod document;
+pub(crate) mod document;
 mod error;
-mod file;
+pub(crate) mod file;
 mod foreign;
 mod form;
 mod load;
-mod operations;
-mod reading;
+pub(crate) mod operations;
+mod overrides;
+pub(crate) mod reading;
 mod section;
-mod suggest;
+pub(crate) mod suggest;
 mod yaml;
 
 pub use distribution::distribution;
 pub use document::Place;
 pub use error::{Complaint, ConfigError};
-pub use form::{listen_address, listen_socket};
+pub(crate) use form::check_address;
+pub use form::{BadAddress, BadListenAddress, listen_address, listen_socket};
+pub(crate) use load::version_hash;
 pub use load::{BUILT_IN, Loaded, built_in, load, parse};
+pub use overrides::Overrides;

@@ -14,7 +14,7 @@ const GROUPS: [(&str, &str); 5] = [
 ];
 
 /// All words, with what they mean: the groups, then the commands that are about a key and no group's name as well.
-pub(super) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     let about_keys = |command: &Command| !matches!(command.class(), Class::Admin | Class::Session);
     let is_group = |name: &str| GROUPS.iter().any(|(group, _)| *group == name);
     let commands = Command::ALL
@@ -29,7 +29,7 @@ pub(super) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Cl
 }
 
 /// Commands that change what a server holds. An `mg` may as well, by its flags, and is meant to read.
-pub(super) fn changes() -> impl Iterator<Item = Command> {
+pub(crate) fn changes() -> impl Iterator<Item = Command> {
     let classes = [Class::Write, Class::Delete, Class::Arithmetic, Class::Touch];
     let of_class = |class| {
         Command::ALL
@@ -41,7 +41,7 @@ pub(super) fn changes() -> impl Iterator<Item = Command> {
 }
 
 /// What these entries have for a command.
-pub(super) fn entry<T>(entries: &BTreeMap<String, T>, command: Command) -> Option<&T> {
+pub(crate) fn entry<T>(entries: &BTreeMap<String, T>, command: Command) -> Option<&T> {
     let of_group = || {
         GROUPS
             .iter()

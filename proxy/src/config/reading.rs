@@ -9,43 +9,44 @@ use super::{
 
 /// The state of reading one configuration.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     path: Vec<String>,
-    pub(super) index: Index,
-    pub(super) warnings: Vec<Complaint>,
-    /// Mistakes beside the one with which the reading ends: whoever reads several things reads them all.
-    pub(super) mistakes: Vec<Complaint>,
+    pub(crate) index: Index,
+    pub(crate) warnings: Vec<Complaint>,
+    /// Mistakes beside the one with which the reading ends, if it does: whoever reads several things reads
+    /// them all.
+    pub(crate) mistakes: Vec<Complaint>,
 }
 
 /// Where the text says what the checks need to know.
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    /// Where each named route is defined.
-    pub(super) routes: BTreeMap<String, Site>,
-    /// Where each pool is defined.
-    pub(super) pools: BTreeMap<String, Site>,
-    /// Where listeners' addresses stand, in the configuration's order.
-    pub(super) listeners: Vec<Site>,
+pub(crate) struct Index {
+    /// Where each named route is defined, be it good or not.
+    pub(crate) routes: BTreeMap<String, Site>,
+    /// Where each pool is defined, be it good or not.
+    pub(crate) pools: BTreeMap<String, Site>,
+    /// Where the listeners stand, in the configuration's order and without those that have a mistake.
+    pub(crate) listeners: Vec<Site>,
     /// Where the admin port's address stands.
-    pub(super) admin: Option<Site>,
-    /// The names of pools and routes, whether what stands behind them is good or not; none: where they are named is no map.
-    pub(super) names: Option<Vec<String>>,
+    pub(crate) admin: Option<Site>,
+    /// `pools` and `routes` have every name that there is: there was no mistake in where they stand.
+    pub(crate) has_all_names: bool,
     /// Names that must exist.
-    pub(super) mentions: Vec<Mention>,
+    pub(crate) mentions: Vec<Mention>,
     /// Lists that must be as long as there are children.
-    pub(super) lengths: Vec<Length>,
+    pub(crate) lengths: Vec<Length>,
 }
 
 /// A place and the keys that lead there.
 #[derive(Clone, Debug)]
-pub(super) struct Site {
-    pub(super) at: Place,
-    pub(super) path: String,
+pub(crate) struct Site {
+    pub(crate) at: Place,
+    pub(crate) path: String,
 }
 
 impl Site {
     /// A complaint about this place.
-    pub(super) fn refuse(&self, problem: impl Into<String>) -> Complaint {
+    pub(crate) fn refuse(&self, problem: impl Into<String>) -> Complaint {
         Complaint {
             at: Some(self.at),
             path: self.path.clone(),
@@ -57,15 +58,15 @@ impl Site {
 
 /// A name that must exist.
 #[derive(Clone, Debug)]
-pub(super) struct Mention {
-    pub(super) site: Site,
-    pub(super) name: String,
-    pub(super) kind: Kind,
+pub(crate) struct Mention {
+    pub(crate) site: Site,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
 }
 
 /// What a name must be the name of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Pool,
     RouteOrPool,
     /// `pool/server`.
@@ -74,19 +75,15 @@ pub(super) enum Kind {
 
 /// A list that must be as long as there are children.
 #[derive(Clone, Debug)]
-pub(super) struct Length {
-    pub(super) site: Site,
-    pub(super) found: usize,
-    pub(super) children: super::schema::Children,
+pub(crate) struct Length {
+    pub(crate) site: Site,
+    pub(crate) found: usize,
+    pub(crate) children: super::schema::Children,
 }
 
 impl Reading {
     /// Reads something that stands under `key`.
-    pub(super) fn within<T>(
-        &mut self,
-        key: impl Into<String>,
-        read: impl FnOnce(&mut Self) -> Result<T, Complaint>,
-    ) -> Result<T, Complaint> {
+    pub(crate) fn within<T>(&mut self, key: impl Into<String>, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(key.into());
         let out = read(self);
         self.path.pop();
@@ -94,7 +91,7 @@ impl Reading {
     }
 
     /// The place `at`, under the keys that lead here.
-    pub(super) fn site(&self, at: Place) -> Site {
+    pub(crate) fn site(&self, at: Place) -> Site {
         let mut path = String::new();
         for key in &self.path {
             if !path.is_empty() && !key.starts_with('[') {
@@ -106,17 +103,17 @@ impl Reading {
     }
 
     /// A complaint about `at`, under the keys that lead here.
-    pub(super) fn refuse(&self, at: Place, problem: impl Into<String>) -> Complaint {
+    pub(crate) fn refuse(&self, at: Place, problem: impl Into<String>) -> Complaint {
         self.site(at).refuse(problem)
     }
 
     /// A complaint that `node` is not what was expected.
-    pub(super) fn expected(&self, node: &Node, what: &str) -> Complaint {
+    pub(crate) fn expected(&self, node: &Node, what: &str) -> Complaint {
         self.refuse(node.at, format!("expected {what}, found {}", node.describe()))
     }
 
     /// All of several things, or the first mistake among them; the others are kept, to be told with it.
-    pub(super) fn all<T>(&mut self, read: Vec<Result<T, Complaint>>) -> Result<Vec<T>, Complaint> {
+    pub(crate) fn all<T>(&mut self, read: Vec<Result<T, Complaint>>) -> Result<Vec<T>, Complaint> {
         let mut values = Vec::with_capacity(read.len());
         let mut mistakes = Vec::new();
         for result in read {
@@ -136,13 +133,13 @@ impl Reading {
     }
 
     /// Something worth saying that is no reason to refuse.
-    pub(super) fn warn(&mut self, at: Place, problem: impl Into<String>) {
+    pub(crate) fn warn(&mut self, at: Place, problem: impl Into<String>) {
         let warning = self.refuse(at, problem);
         self.warnings.push(warning);
     }
 
     /// Remembers that `name` must exist.
-    pub(super) fn mention(&mut self, at: Place, kind: Kind, name: &str) {
+    pub(crate) fn mention(&mut self, at: Place, kind: Kind, name: &str) {
         let site = self.site(at);
         self.index.mentions.push(Mention {
             site,

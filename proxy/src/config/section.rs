@@ -3,44 +3,19 @@
 use super::{
     Complaint,
     document::{Name, Node, Place, Value},
-    form::{Form, Shape},
+    form::{Form, Key},
     reading::Reading,
     suggest,
 };
 
-/// A section described.
-#[derive(Clone, Debug)]
-pub(super) struct Section {
-    /// What it is about.
-    pub(super) about: &'static str,
-    /// The key that may stand alone: `hash: ketama` for `hash: {algorithm: ketama}`.
-    pub(super) short: Option<&'static str>,
-    /// Its keys, in the order of the reference.
-    pub(super) keys: Vec<Key>,
-}
-
-/// A key described.
-#[derive(Clone, Debug)]
-pub(super) struct Key {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) shape: Shape,
-    /// Something must stand there.
-    pub(super) required: bool,
-    /// What holds without it, as one would write it.
-    pub(super) default: Option<String>,
-}
-
-impl Key {
-    pub(super) fn of<F: Form>(name: &'static str, about: &'static str, absent: Option<F::Value>) -> Self {
-        let default = absent.as_ref().and_then(F::show);
-        Self {
-            name,
-            about,
-            shape: F::shape(),
-            required: absent.is_none(),
-            default,
-        }
+/// The key whose form is `F`.
+pub(super) fn key<F: Form>(name: &'static str, about: &'static str, absent: Option<F::Value>) -> Key {
+    Key {
+        name,
+        about,
+        shape: F::shape(),
+        required: absent.is_none(),
+        default: absent.as_ref().and_then(F::show),
     }
 }
 
@@ -105,7 +80,10 @@ impl<'a> Fields<'a> {
         }
         match self.entries.iter().find(|(name, _)| name.text == key) {
             Some((_, node)) => cx.within(key, |cx| F::read(node, cx)),
-            None => absent.ok_or_else(|| cx.refuse(self.at, format!("the key `{key}` is missing"))),
+            None => match absent {
+                Some(absent) => Ok(absent),
+                None => F::mistaken(cx.refuse(self.at, format!("the key `{key}` is missing")), cx),
+            },
         }
     }
 }
@@ -131,11 +109,11 @@ macro_rules! section {
             type Value = Self;
 
             fn shape() -> $crate::config::form::Shape {
-                $crate::config::form::Shape::Section($crate::config::section::Section {
+                $crate::config::form::Shape::Section($crate::config::form::Section {
                     about: concat!($($about, "\n"),+),
                     short: $crate::config::section::section!(@short $($short)?),
                     keys: vec![ $(
-                        $crate::config::section::Key::of::<$form>(
+                        $crate::config::section::key::<$form>(
                             stringify!($key),
                             concat!($($doc, "\n"),+),
                             $crate::config::section::section!(@absent $form $(, $default)?),

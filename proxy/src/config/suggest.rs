@@ -1,7 +1,7 @@
 //! "Did you mean …?"
 
 /// The known word nearest to `word`, if one is near enough to be meant.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A hostile word is not worth comparing.
     if word.len() > 64 {
         return None;
@@ -30,7 +30,7 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// A remedy: the nearest word, or else all of them when they are few enough to be listed.
-pub(super) fn remedy<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
+pub(crate) fn remedy<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
     const LISTED: usize = 30;
     if let Some(meant) = nearest(word, known.clone()) {
         return Some(format!("did you mean `{meant}`?"));

@@ -18,7 +18,9 @@ use crate::{
 /// What is told of a member that is ejected.
 #[derive(Clone, Debug)]
 pub struct Ejection {
+    /// When it was ejected.
     pub since: Instant,
+    /// The failure that ejected it.
     pub why: String,
 }
 

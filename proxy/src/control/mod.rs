@@ -7,6 +7,7 @@
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
+#![warn(missing_docs)]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -16,7 +17,6 @@
 mod copies;
 mod descriptors;
 mod dns;
-mod front;
 mod health;
 mod host;
 mod offline;
@@ -38,33 +38,32 @@ use self::{
     copies::{Copies, absent::Absent},
     descriptors::Descriptors,
     dns::Names,
-    front::Lists,
     health::Ejections,
     workers::Workers,
 };
 pub use self::{
     dns::{Asked, Failure},
-    front::{Embedded, Front, Mcrouter, Yaml},
-    offline::{check, explain},
+    offline::{OfflineError, check, explain},
     run::{Options, StartError, run},
 };
 use crate::{
     client::Register,
-    config::{Loaded, schema::Source},
+    config::{Loaded, source::Lists},
     dialect::Dialect,
     figures::Figures,
+    frontdoor::ConfigSource,
     members::{
         Address, Member, Registry,
         copies::{Snapshot, Standing},
     },
     near::store::{Store, Totals},
     reactor::Io,
-    route::{self, Random, Tree},
+    route::{self, ExplainError, Random, Tree},
 };
 
 /// The running proxy, as its control thread and admin port see it.
 pub struct Proxy {
-    front: Box<dyn Front>,
+    source: Box<dyn ConfigSource>,
     workers: Workers,
     names: Arc<Names>,
     register: Arc<Register>,
@@ -112,8 +111,11 @@ struct State {
 
 /// A member with the pool's word on it, for readiness.
 pub struct PoolState {
+    /// The pool's name in the configuration.
     pub name: String,
+    /// Members that may be asked.
     pub up: usize,
+    /// Members in all.
     pub members: usize,
 }
 
@@ -138,18 +140,22 @@ impl Proxy {
         self.workers.figures()
     }
 
+    /// Time since the start.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
 
+    /// The back end that the workers use.
     pub fn io(&self) -> Io {
         self.io
     }
 
+    /// How many there are.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
+    /// All members of the running configuration, absent copies that are waited for among them.
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
     }
@@ -212,6 +218,7 @@ impl Proxy {
         self.state().bound.clone()
     }
 
+    /// The version of the running configuration, the same on every proxy that has the same text.
     pub fn version(&self) -> String {
         self.state().tree.version.to_string()
     }
@@ -239,6 +246,7 @@ impl Proxy {
         self.state().loaded.config.admin_hosts.iter().any(is) || host::names().iter().any(is)
     }
 
+    /// Whether it was told to stop and lets its clients finish.
     pub fn is_draining(&self) -> bool {
         self.state().draining
     }
@@ -247,7 +255,7 @@ impl Proxy {
     ///
     /// # Errors
     /// It is no request.
-    pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, String> {
+    pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, ExplainError> {
         let state = &mut *self.state();
         let views = state.copies.views(&state.members);
         let mut text = route::explain(&state.tree, &views, listener, request, &mut state.random)?;
@@ -259,7 +267,7 @@ impl Proxy {
     pub fn pools(&self) -> Vec<PoolState> {
         let state = self.state();
         let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {
-            matches!(pool.source, Source::Dns(_)) && state.servers.get(*name).is_none_or(Vec::is_empty)
+            pool.source.question().is_some() && state.servers.get(*name).is_none_or(Vec::is_empty)
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
         for member in state.members.iter().filter(|member| !state.absent.holds(member)) {
@@ -281,12 +289,10 @@ impl Proxy {
     pub fn questions(&self) -> Vec<(String, String, Asked)> {
         let state = self.state();
         let config = &state.loaded.config;
-        let lists = config.pools.iter().filter_map(|(pool, spec)| match &spec.source {
-            Source::Dns(question) => {
-                let asked = self.names.standing(question)?;
-                Some((pool.clone(), question.name.clone(), asked))
-            }
-            _ => None,
+        let lists = config.pools.iter().filter_map(|(pool, spec)| {
+            let question = spec.source.question()?;
+            let asked = self.names.standing(question)?;
+            Some((pool.clone(), question.name.clone(), asked))
         });
         let hosts = dns::hosts(config, &state.servers).into_iter();
         let hosts = hosts.flat_map(|(pool, names)| names.into_iter().map(move |name| (pool.clone(), name)));

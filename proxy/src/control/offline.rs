@@ -4,43 +4,61 @@ use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 
 use super::{
     dns::{self, Names, Questions},
-    front::Lists,
     host,
-    reload::ReloadError,
 };
 use crate::{
-    config::{Loaded, schema::Config},
+    config::{ConfigError, Loaded, schema::Config, source::Lists},
     dialect::Memcache,
     members::{Here, Registry, copies::Views},
-    route::{self, Build, Random},
+    route::{self, CompileError, Compiler, ExplainError, Random},
 };
 
+/// Why a configuration that was read without a mistake cannot be used here.
+#[allow(missing_docs, reason = "the messages name the fields")]
+#[derive(Debug, thiserror::Error)]
+pub enum OfflineError {
+    /// The system gives no thread or socket; it may later.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// A file of servers has changed since it was read, and is refused now: the operator has to mend it.
+    #[error(transparent)]
+    Servers(#[from] ConfigError),
+    /// The operator has to name another file, or to let the proxy write to this one.
+    #[error(
+        "state: {path} cannot be written here: {error}; name a file in a folder that exists and that the proxy may write to"
+    )]
+    State { path: String, error: io::Error },
+    /// The operator has to mend the routes.
+    #[error(transparent)]
+    Routes(#[from] CompileError),
+    /// What is to be explained is no request.
+    #[error(transparent)]
+    Request(#[from] ExplainError),
+}
+
 /// Asks for every name once; returns what was answered in time, and the servers of each pool.
-fn ask(config: &Config) -> Result<(Arc<Names>, Lists), String> {
+fn ask(config: &Config) -> Result<(Arc<Names>, Lists), OfflineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
+        .build()?;
     let names = Arc::new(Names::new(runtime.handle().clone()));
-    let servers = runtime
-        .block_on(names.begin(config))
-        .map_err(|error| error.to_string())?;
+    let servers = runtime.block_on(names.begin(config))?;
     Ok((names, servers))
 }
 
 /// What `run` would say of a configuration that was read without a mistake, but for addresses that are in use: warnings.
 ///
 /// # Errors
-/// Why it would not start, each in words.
-pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<String>> {
+/// Why it would not start.
+pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
     let config = &loaded.config;
     let (names, servers) = ask(config).map_err(|error| vec![error])?;
     let known = names.addresses(&Questions::of(config, &servers));
-    let mut refused: Vec<String> = config.state.as_deref().and_then(unwritable).into_iter().collect();
+    let mut refused: Vec<OfflineError> = config.state.as_deref().and_then(unwritable).into_iter().collect();
     let mut registry = Registry::new(Here::new(&[], None));
     registry.set_hosts(known.clone());
     let version = &loaded.version_hash;
-    let build = Build::new(
+    let compiler = Compiler::new(
         config,
         &servers,
         &mut registry,
@@ -53,8 +71,8 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<String>> {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    if let Err(error) = build.and_then(|mut build| build.tree(&mut registry, &listeners)) {
-        refused.push(ReloadError::from(error).to_string());
+    if let Err(error) = compiler.and_then(|mut compiler| compiler.tree(&mut registry, &listeners)) {
+        refused.push(error.into());
     }
     if !refused.is_empty() {
         return Err(refused);
@@ -78,7 +96,7 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<String>> {
 }
 
 /// Why the state file could not be written here; none: it can. Nothing of it is changed.
-fn unwritable(path: &Path) -> Option<String> {
+fn unwritable(path: &Path) -> Option<OfflineError> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -96,10 +114,10 @@ fn unwritable(path: &Path) -> Option<String> {
             .and_then(|_| std::fs::remove_file(&trial))
     };
     let error = readable.and_then(|()| writable()).err()?;
-    Some(format!(
-        "state: {} cannot be written here: {error}; name a file in a folder that exists and that the proxy may write to",
-        path.display()
-    ))
+    Some(OfflineError::State {
+        path: path.display().to_string(),
+        error,
+    })
 }
 
 /// Where a request for `key` would go, for each listener, with every server taken to be up that has an address.
@@ -112,12 +130,12 @@ pub fn explain(
     zone: Option<String>,
     command: &str,
     key: &str,
-) -> Result<String, String> {
+) -> Result<String, OfflineError> {
     let config = &loaded.config;
     let (names, servers) = ask(config)?;
     let mut registry = Registry::new(Here::new(node, zone));
     registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
-    let build = Build::new(
+    let compiler = Compiler::new(
         config,
         &servers,
         &mut registry,
@@ -130,9 +148,7 @@ pub fn explain(
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    let built = build
-        .and_then(|mut build| build.tree(&mut registry, &listeners))
-        .map_err(|error| ReloadError::from(error).to_string())?;
+    let built = compiler.and_then(|mut compiler| compiler.tree(&mut registry, &listeners))?;
     let request = Memcache::example(command, key.as_bytes());
     let mut text = String::new();
     for (number, address) in listeners.iter().enumerate() {

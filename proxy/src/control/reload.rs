@@ -14,35 +14,46 @@ use super::{
     copies::absent::Absent,
     descriptors::Need,
     dns::{Failure, Questions},
-    front::{self, Lists},
 };
 use crate::{
     client::{bind, permit},
     config::{
         ConfigError, Loaded,
-        schema::{Config, Source},
+        schema::Config,
+        source::{self, Lists},
     },
     dialect::Dialect,
     members::Registry,
-    route::{Build, BuildError, Tree},
+    route::{CompileError, Compiler, Tree},
     worker::Order,
 };
 
 /// Why a configuration was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
+    /// It, or a file that it names, has mistakes: the operator has to mend them.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// It has no mistake in itself, but what it describes cannot be served: the operator has to mend it.
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Compile(#[from] CompileError),
+    /// The network's fault, or the operator's if there never is such a name.
     #[error("pool {pool}: no answer for {name} ({failure}); the change takes effect when there is one")]
     Unanswered {
         pool: String,
         name: String,
         failure: Failure,
     },
+    /// The operator has to choose another address, or to end what listens there.
     #[error("cannot listen on {address}: {source}{}", hint(.source))]
     Bind { address: String, source: std::io::Error },
+}
+
+impl ReloadError {
+    /// Whether the same configuration may be good later without the operator's doing: it is then tried again.
+    fn retry_may_help(&self) -> bool {
+        matches!(self, Self::Unanswered { .. })
+    }
 }
 
 fn hint(error: &std::io::Error) -> &'static str {
@@ -105,7 +116,7 @@ pub(super) fn make(
             listeners.push(listener.address.clone());
         }
     }
-    let mut build = Build::new(
+    let mut compiler = Compiler::new(
         config,
         &servers,
         registry,
@@ -113,11 +124,11 @@ pub(super) fn make(
         &version(&loaded, &servers),
         host_id,
     )?;
-    build.keep(&absent.servers(), registry)?;
+    compiler.keep(&absent.servers(), registry)?;
     let mut trees = Vec::with_capacity(workers + 1);
     let mut warnings = loaded.warnings.clone();
     for number in 0..=workers {
-        let built = build.tree(registry, &listeners)?;
+        let built = compiler.tree(registry, &listeners)?;
         if number == 0 {
             warnings.extend(built.warnings);
         }
@@ -205,7 +216,7 @@ impl Proxy {
     fn read_again(self: &Arc<Self>) -> Result<bool, ReloadError> {
         let result = self.try_reload();
         let mut state = self.state();
-        state.waits = matches!(result, Err(ReloadError::Unanswered { .. }));
+        state.waits = result.as_ref().is_err_and(ReloadError::retry_may_help);
         if !state.waits {
             self.names.follow(&state.questions());
         }
@@ -226,8 +237,8 @@ impl Proxy {
     }
 
     fn try_reload(self: &Arc<Self>) -> Result<bool, ReloadError> {
-        let loaded = self.front.load()?;
-        let mut servers = front::listed(&loaded.config)?;
+        let loaded = self.source.load()?;
+        let mut servers = source::lists(&loaded.config)?;
         let mut questions = Questions::of(&loaded.config, &servers);
         let running = {
             let state = self.state();
@@ -246,7 +257,7 @@ impl Proxy {
     fn answered(&self, config: &Config, running: &Config) -> Result<(), ReloadError> {
         for (pool, spec) in &config.pools {
             let before = running.pools.get(pool).map(|before| &before.source);
-            if let Source::Dns(question) = &spec.source
+            if let Some(question) = spec.source.question()
                 && before != Some(&spec.source)
                 && self.names.servers(question).is_none()
             {

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    Front, Proxy, State,
+    Proxy, State,
     copies::{Copies, absent::Absent},
     descriptors::Descriptors,
     dns::{Names, Questions},
@@ -29,9 +29,10 @@ use crate::{
     client::Register,
     dialect::{Dialect, Memcache},
     engine::{Engine, Facts},
+    frontdoor::ConfigSource,
     members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
-    reactor::Io,
+    reactor::{Io, NoUring},
     route::{Random, Tree},
     worker::Order,
 };
@@ -46,10 +47,13 @@ const DRAIN: Duration = Duration::from_secs(20);
 /// What the command line adds to a configuration.
 #[derive(Clone)]
 pub struct Options {
+    /// How to talk to the kernel.
     pub io: Io,
     /// This node's own addresses, where the interfaces do not tell.
     pub node_addresses: Vec<IpAddr>,
+    /// This node's zone; servers of the same zone are nearer than others.
     pub zone: Option<String>,
+    /// The protocol of clients and servers.
     pub dialect: &'static dyn Dialect,
     /// Tell a newcomer what to try.
     pub introduce: bool,
@@ -68,16 +72,25 @@ impl Default for Options {
 }
 
 /// The process cannot start.
+#[allow(missing_docs, reason = "the messages name the fields")]
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The configuration cannot be used.
     #[error(transparent)]
     Reload(#[from] ReloadError),
-    #[error("{0}")]
-    Io(String),
+    /// The back end that the command line asks for is not there: another one has to be asked for.
+    #[error(transparent)]
+    Io(#[from] NoUring),
+    /// The proxy's fault: a thread that must not end has ended.
+    #[error("a worker has ended; the log says why")]
+    Worker,
+    /// The system gives no thread, socket or signal; it may later.
     #[error("cannot start: {0}")]
     System(#[from] std::io::Error),
+    /// Another proxy holds it, or its folder does not let us: the operator has to see to it.
     #[error("the state file cannot be used: {0}")]
     State(std::io::Error),
+    /// The operator has to choose another address, or to end what listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
 }
@@ -86,14 +99,14 @@ pub enum StartError {
 ///
 /// # Errors
 /// The start failed; later failures are logged.
-pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
+pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     // Before anything listens: who can connect can also send a signal.
     let signals = runtime.block_on(async { Signals::new() })?;
-    let (io, why) = options.io.resolve().map_err(StartError::Io)?;
-    let loaded = front.load().map_err(ReloadError::from)?;
+    let (io, why) = options.io.resolve()?;
+    let loaded = source.load().map_err(ReloadError::from)?;
     let workers = loaded.config.workers.unwrap_or_else(host::processors).max(1);
     let admin = loaded.config.admin.clone();
     let dialect = options.dialect;
@@ -171,7 +184,7 @@ pub fn run(front: Box<dyn Front>, options: &Options) -> Result<(), StartError> {
         random,
     };
     let proxy = Arc::new(Proxy {
-        front,
+        source,
         workers,
         names,
         register,
@@ -209,7 +222,7 @@ fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
     let members = proxy.members().len();
     let connections = proxy.workers.len() * (1 + crate::client::BULK_LANES);
     tracing::info!(
-        configuration = %proxy.front.name(),
+        configuration = %proxy.source.name(),
         version = %proxy.version(),
         io = %proxy.io,
         why,
@@ -279,7 +292,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = Watch::default();
     watch.changed(proxy.watched());
-    if proxy.front.follows() {
+    if proxy.source.follows() {
         // What changed between the first reading and the first look.
         reload(proxy).await;
     }
@@ -288,10 +301,10 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
             _ = look.tick() => {
                 if proxy.workers.any_ended() {
                     // Its clients are gone and its listeners refuse: a fresh process serves them better.
-                    return Err(StartError::Io("a worker has ended; the log says why".into()));
+                    return Err(StartError::Worker);
                 }
-                if proxy.front.follows() && watch.changed(proxy.watched()) {
-                    sleep(proxy.front.delay()).await;
+                if proxy.source.follows() && watch.changed(proxy.watched()) {
+                    sleep(proxy.source.delay()).await;
                     reload(proxy).await;
                 }
             }

@@ -41,7 +41,9 @@ const GONE: u8 = 3;
 pub struct Eject {
     /// Failures in a row; 0 = never on suspicion.
     pub failures: u32,
+    /// Time from the ejection to the first probe.
     pub probe_initial: Duration,
+    /// Longest time between two probes.
     pub probe_max: Duration,
 }
 
@@ -57,6 +59,7 @@ pub struct Health {
 }
 
 impl Health {
+    /// Of one that is taken to be up until it fails.
     pub fn new(eject: Eject) -> Self {
         Self {
             state: AtomicU8::new(State::Up as u8),
@@ -84,6 +87,7 @@ impl Health {
         self.state.load(Relaxed) == GONE
     }
 
+    /// As it stands now, for people; to choose by it there is [`Self::is_up`].
     pub fn state(&self) -> State {
         match self.state.load(Relaxed) {
             0 => State::Up,
@@ -92,14 +96,17 @@ impl Health {
         }
     }
 
+    /// Failures since the last success.
     pub fn failures(&self) -> u32 {
         self.failures.load(Relaxed)
     }
 
+    /// How often it was ejected.
     pub fn ejections(&self) -> u64 {
         self.ejections.load(Relaxed)
     }
 
+    /// The rule by which it is ejected.
     pub fn eject(&self) -> &Eject {
         &self.eject
     }

@@ -24,9 +24,11 @@ pub struct PoolId(pub u32);
 
 /// One server, as every worker sees it.
 pub struct Member {
+    /// Its number.
     pub id: MemberId,
     /// The pool it was named in.
     pub pool: Arc<str>,
+    /// The number of that pool.
     pub pool_id: PoolId,
     /// What consistent hashing and people know it by.
     pub name: String,
@@ -34,9 +36,13 @@ pub struct Member {
     pub address: String,
     /// None: its name has no address yet. It is not asked, and will be another member when it has one.
     pub socket: Option<SockAddr>,
+    /// Share of the keys relative to the others; above 0.
     pub weight: f64,
+    /// Failure domain; `None`: not known.
     pub zone: Option<String>,
+    /// How far it is from this process.
     pub distance: Distance,
+    /// The protocol that it speaks.
     pub dialect: &'static dyn Dialect,
     /// Time for a reply.
     pub timeout: Duration,
@@ -44,6 +50,7 @@ pub struct Member {
     pub connect_timeout: Duration,
     /// It holds a copy of what all of its pool hold.
     pub is_copy: bool,
+    /// Shared with every pool that names the same server.
     pub health: Arc<Health>,
     /// So many of its pool are ejected that those which are only suspected are asked again.
     pub fail_open: Arc<AtomicBool>,

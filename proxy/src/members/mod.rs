@@ -1,6 +1,8 @@
 //! Who the servers are, how far away, and in what state.
+#![warn(missing_docs)]
 
 mod address;
+#[allow(missing_docs)]
 pub mod copies;
 mod distance;
 mod health;

@@ -47,12 +47,16 @@ struct Identity {
 #[derive(Debug, thiserror::Error)]
 #[error("server {address} of pool {pool}: {reason}")]
 pub struct AddressError {
+    /// The pool that names it.
     pub pool: String,
+    /// As written.
     pub address: String,
+    /// Why not, for people.
     pub reason: String,
 }
 
 impl Registry {
+    /// Of nobody yet; `here` tells how far members are.
     pub fn new(here: Here) -> Self {
         Self {
             here,

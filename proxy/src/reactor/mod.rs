@@ -117,28 +117,37 @@ impl Io {
     ///
     /// # Errors
     /// io_uring was demanded and does not work here.
-    pub fn resolve(self) -> Result<(Self, &'static str), String> {
+    pub fn resolve(self) -> Result<(Self, &'static str), NoUring> {
         match (self, Uring::probe()) {
             (Self::Epoll, _) => Ok((Self::Epoll, "asked for")),
             (Self::Uring, Ok(())) => Ok((Self::Uring, "asked for")),
-            (Self::Uring, Err(error)) => Err(format!(
-                "io_uring does not work here ({error}); use --io epoll or --io auto"
-            )),
+            (Self::Uring, Err(error)) => Err(NoUring(error)),
             (Self::Auto, Ok(())) => Ok((Self::Uring, "the kernel allows it")),
             (Self::Auto, Err(_)) => Ok((Self::Epoll, "io_uring is not available here")),
         }
     }
 }
 
-impl FromStr for Io {
-    type Err = String;
+/// A word names no back end. Whoever wrote it has to mend it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is none of auto, io_uring, epoll")]
+pub struct UnknownIo(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+/// io_uring was demanded, and the kernel or its seccomp filter does not allow it; no retry helps before that
+/// has changed.
+#[derive(Debug, thiserror::Error)]
+#[error("io_uring does not work here ({0}); use --io epoll or --io auto")]
+pub struct NoUring(io::Error);
+
+impl FromStr for Io {
+    type Err = UnknownIo;
+
+    fn from_str(text: &str) -> Result<Self, UnknownIo> {
         match text {
             "auto" => Ok(Self::Auto),
             "io_uring" => Ok(Self::Uring),
             "epoll" => Ok(Self::Epoll),
-            _ => Err(format!("`{text}` is none of auto, io_uring, epoll")),
+            _ => Err(UnknownIo(text.to_owned())),
         }
     }
 }

@@ -10,6 +10,17 @@ use super::{
 use crate::{dialect::Effect, members::copies::Views};
 use proxima_wire::message::{Parsed, Request};
 
+/// Why there is no way to be told. Whoever asks has to ask otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    #[error("`{0}` is no request")]
+    NoRequest(String),
+    #[error("`{0}` is not one request for one key")]
+    NotOne(String),
+    #[error("there is no such listener")]
+    NoListener,
+}
+
 /// The way of one request, as an indented text of one line a step.
 ///
 /// # Errors
@@ -20,20 +31,15 @@ pub fn explain(
     listener: usize,
     request: &[u8],
     random: &mut Random,
-) -> Result<String, String> {
+) -> Result<String, ExplainError> {
+    let shown = || request.trim_ascii_end().escape_ascii().to_string();
     let Parsed::Head(head) = tree.dialect.request(request, u64::MAX) else {
-        return Err(format!(
-            "`{}` is no request",
-            request.trim_ascii_end().escape_ascii()
-        ));
+        return Err(ExplainError::NoRequest(shown()));
     };
     if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
-        return Err(format!(
-            "`{}` is not one request for one key",
-            request.trim_ascii_end().escape_ascii()
-        ));
+        return Err(ExplainError::NotOne(shown()));
     }
-    let root = tree.root(listener).ok_or("there is no such listener")?;
+    let root = tree.root(listener).ok_or(ExplainError::NoListener)?;
     let mut scratch = [0; 250];
     let key = tree.dialect.key(&head, request, &mut scratch).to_vec();
     let command = tree.dialect.command_name(head.command);

@@ -5,8 +5,8 @@
 //! is in `step` (down) and `combine` (up), once; a handle (folder `handle`, one file each) is only its decision. `copies` is
 //! the node of a replicated pool.
 
-mod build;
 mod combine;
+mod compile;
 mod copies;
 mod explain;
 mod flight;
@@ -18,8 +18,8 @@ mod tree;
 pub(crate) use self::copies::{Opening, Turn};
 pub(crate) use self::together::{Ahead, TOGETHER};
 pub use self::{
-    build::{Build, BuildError, Built},
-    explain::explain,
+    compile::{CompileError, Compiled, Compiler},
+    explain::{ExplainError, explain},
     flight::{Flight, Flights, ReplyTo},
     handle::Random,
     tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},

@@ -27,7 +27,7 @@ use proxima::{
     members::{Here, Member, Registry, copies::Claims},
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
-    route::Build,
+    route::Compiler,
     worker::{Order, Post, Worker},
 };
 use socket2::Socket;
@@ -75,8 +75,8 @@ impl Proxy {
         };
         let listed = BTreeMap::from([("p".to_owned(), listed)]);
         let mut registry = Registry::new(Here::new(&[], None));
-        let mut build = Build::new(&config, &listed, &mut registry, dialect, "contract", 1).unwrap();
-        let tree = build
+        let mut compiler = Compiler::new(&config, &listed, &mut registry, dialect, "contract", 1).unwrap();
+        let tree = compiler
             .tree(&mut registry, std::slice::from_ref(&listener.address))
             .unwrap()
             .tree;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use proxima::{
-    config::compat::mcrouter::{Start, start},
     engine::News,
+    frontdoor::mcrouter::{Start, start},
     members::{
         MemberId,
         copies::{Owed, Standing},
@@ -29,7 +29,7 @@ fn copies() -> World {
     );
     let arguments = ["-p1", "--keep-writing", &format!("--config={config}")].map(str::to_owned);
     match start(arguments) {
-        Ok(Start::Run(front)) => world_from(&front.loaded.config),
+        Ok(Start::Run(mcrouter)) => world_from(&mcrouter.loaded.config),
         other => panic!("{other:?}"),
     }
 }

@@ -23,7 +23,7 @@ use proxima::{
     },
     near::store::{self, Store},
     reactor::Conn,
-    route::Build,
+    route::Compiler,
     upstream::Phase,
 };
 
@@ -136,8 +136,8 @@ fn tree(config: &Config) -> proxima::route::Tree {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    let mut build = Build::new(config, &servers, &mut registry, &Memcache::PLAIN, "test", 1).unwrap();
-    build.tree(&mut registry, &listeners).unwrap().tree
+    let mut compiler = Compiler::new(config, &servers, &mut registry, &Memcache::PLAIN, "test", 1).unwrap();
+    compiler.tree(&mut registry, &listeners).unwrap().tree
 }
 
 impl World {

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use proxima::config::schema::*;
+use proxima::{config::schema::*, frontdoor::ConfigSource as _};
 
 use crate::run;
 
@@ -11,8 +11,8 @@ fn routes_by_prefix() {
     let text = r#"{"routes": [
         {"aliases": ["/a/x/", "/a/y/"], "route": "NullRoute"},
         {"aliases": ["/b/x/"], "route": "ErrorRoute|b"}]}"#;
-    let front = run(&["-p", "0", "-R", "/b/x/", "--config-str", text]).unwrap();
-    let Route::Named(root) = &front.loaded.config.listeners[0].route else {
+    let mcrouter = run(&["-p", "0", "-R", "/b/x/", "--config-str", text]).unwrap();
+    let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!()
     };
     let routes = [
@@ -22,7 +22,7 @@ fn routes_by_prefix() {
     ];
     let routes = routes.map(|(alias, route)| (alias.to_owned(), route)).into();
     assert_eq!(
-        front.loaded.config.routes[root],
+        mcrouter.loaded.config.routes[root],
         Route::ByRoutingPrefix {
             routes,
             default: "/b/x/".into()
@@ -30,11 +30,10 @@ fn routes_by_prefix() {
     );
 
     let exit = run(&["-p", "0", "--config-str", text]).unwrap_err();
-    assert_eq!(exit.code, 2);
+    assert_eq!(exit.exit_code(), 2);
     assert!(
-        exit.message.contains("invalid default route: /././"),
-        "{}",
-        exit.message
+        exit.to_string().contains("invalid default route: /././"),
+        "{exit}"
     );
 }
 
@@ -53,7 +52,7 @@ fn pools_inherit_and_may_stand_in_files_of_their_own() {
         }}, "route": "NullRoute"}}"#,
         file.display()
     );
-    let front = run(&[
+    let mcrouter = run(&[
         "-p0",
         "-t",
         "300",
@@ -62,7 +61,7 @@ fn pools_inherit_and_may_stand_in_files_of_their_own() {
         &text,
     ])
     .unwrap();
-    let pools = &front.loaded.config.pools;
+    let pools = &mcrouter.loaded.config.pools;
     let addresses = |name: &str| match &pools[name].source {
         Source::Static(servers) => servers
             .iter()
@@ -77,8 +76,11 @@ fn pools_inherit_and_may_stand_in_files_of_their_own() {
     assert_eq!(pools["far"].timeout, Duration::from_millis(900));
     assert_eq!(addresses("F"), ["f:1"]);
     assert_eq!(pools["F"].connect_timeout, Duration::from_millis(77));
-    assert_eq!(front.loaded.files_watched, std::slice::from_ref(&file));
+    assert_eq!(mcrouter.loaded.files_watched, std::slice::from_ref(&file));
     fs::write(&file, r#"{"servers": ["f:2"]}"#).unwrap();
-    assert_ne!(front.load().unwrap().version_hash, front.loaded.version_hash);
+    assert_ne!(
+        mcrouter.load().unwrap().version_hash,
+        mcrouter.loaded.version_hash
+    );
     fs::remove_dir_all(folder).unwrap();
 }

@@ -3,10 +3,8 @@
 use std::{fs, path::Path, time::Duration};
 
 use proxima::{
-    config::{
-        compat::mcrouter::{Start, start},
-        schema::*,
-    },
+    config::schema::*,
+    frontdoor::mcrouter::{Start, start},
     reactor::Io,
 };
 
@@ -16,8 +14,8 @@ use crate::run;
 fn options_of_the_command_line() {
     let config = "--config={\"route\": \"NullRoute\"}";
     let listeners = |arguments: &[&str]| {
-        let front = run(&[&[config], arguments].concat()).unwrap();
-        front
+        let mcrouter = run(&[&[config], arguments].concat()).unwrap();
+        mcrouter
             .loaded
             .config
             .listeners
@@ -31,7 +29,7 @@ fn options_of_the_command_line() {
     );
     assert_eq!(listeners(&["--unix-domain-sock", "/run/m"]), ["unix:/run/m"]);
 
-    let front = run(&[
+    let mcrouter = run(&[
         config,
         "-p1",
         "--rss-limit-mb=100",
@@ -51,14 +49,17 @@ fn options_of_the_command_line() {
         "--async-dir=/spool",
     ])
     .unwrap();
-    assert_eq!(front.loaded.config.workers, None);
-    assert_eq!(front.loaded.config.limits.clients, 50);
-    assert_eq!(front.loaded.config.limits.requests_in_flight, usize::MAX);
-    assert_eq!(front.loaded.config.limits.write_timeout, Duration::from_secs(1));
-    assert!(front.flush_enabled);
-    assert_eq!(front.reload_after, None);
+    assert_eq!(mcrouter.loaded.config.workers, None);
+    assert_eq!(mcrouter.loaded.config.limits.clients, 50);
+    assert_eq!(mcrouter.loaded.config.limits.requests_in_flight, usize::MAX);
     assert_eq!(
-        front.warnings,
+        mcrouter.loaded.config.limits.write_timeout,
+        Duration::from_secs(1)
+    );
+    assert!(mcrouter.flush_enabled);
+    assert_eq!(mcrouter.reload_after, None);
+    assert_eq!(
+        mcrouter.warnings,
         [
             "unknown option `--rss-limit-mb=100` is ignored",
             "unknown option `--rss-limit-mb` is ignored",
@@ -66,14 +67,14 @@ fn options_of_the_command_line() {
             "option `--keepalive-count=3` has no effect here"
         ]
     );
-    assert!(front.not_served.contains(&"--async-dir=/spool".to_owned()));
-    let Route::Named(root) = &front.loaded.config.listeners[0].route else {
+    assert!(mcrouter.not_served.contains(&"--async-dir=/spool".to_owned()));
+    let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!()
     };
     let Route::ByOperation {
         operations,
         default: None,
-    } = &front.loaded.config.routes[root]
+    } = &mcrouter.loaded.config.routes[root]
     else {
         panic!()
     };
@@ -89,18 +90,21 @@ fn a_flavor_gives_options_that_the_command_line_overrides() {
     let options = r#"{"options": {"ports": "5", "server_timeout_ms": "250", "failures_until_tko": 9,
         "config": "{\"pools\": {\"A\": {\"servers\": [\"a:1\"]}}, \"route\": \"PoolRoute|A\"}", "no_such": "1"}}"#;
     fs::write(&flavor, options).unwrap();
-    let front = run(&[&format!("file:{}", flavor.display()), "-t", "70"]).unwrap();
+    let mcrouter = run(&[&format!("file:{}", flavor.display()), "-t", "70"]).unwrap();
     fs::remove_file(&flavor).unwrap();
-    assert!(front.loaded.config.listeners[0].address.ends_with(":5"));
-    assert_eq!(front.loaded.config.pools["A"].timeout, Duration::from_millis(70));
-    assert_eq!(front.loaded.config.pools["A"].eject.failures, 9);
-    assert_eq!(front.warnings.len(), 1, "{:?}", front.warnings);
+    assert!(mcrouter.loaded.config.listeners[0].address.ends_with(":5"));
+    assert_eq!(
+        mcrouter.loaded.config.pools["A"].timeout,
+        Duration::from_millis(70)
+    );
+    assert_eq!(mcrouter.loaded.config.pools["A"].eject.failures, 9);
+    assert_eq!(mcrouter.warnings.len(), 1, "{:?}", mcrouter.warnings);
 }
 
 #[test]
 fn exit_codes_and_what_is_printed() {
     let start = |arguments: &[&str]| start(arguments.iter().map(|argument| (*argument).to_owned()));
-    let code = |arguments: &[&str]| start(arguments).unwrap_err().code;
+    let code = |arguments: &[&str]| start(arguments).unwrap_err().exit_code();
     assert!(matches!(start(&["--version"]), Ok(Start::Print(text)) if text == "1.0.0 mcrouter\n"));
     assert!(matches!(start(&["-V"]), Ok(Start::Print(_))));
     assert!(matches!(start(&["--help"]), Ok(Start::Print(text)) if text.contains("-f, --config-file=VALUE")));
@@ -120,12 +124,8 @@ fn exit_codes_and_what_is_printed() {
     assert_eq!(code(&["-p1", bad, "--validate-config=run"]), 2);
     assert_eq!(code(&["-p1", bad]), 2);
     let missing = start(&["-p1", "--config=file:/no/such/file"]).unwrap_err();
-    assert_eq!(missing.code, 2);
-    assert!(
-        missing.message.contains("Can not read config"),
-        "{}",
-        missing.message
-    );
+    assert_eq!(missing.exit_code(), 2);
+    assert!(missing.to_string().contains("Can not read config"), "{missing}");
     for bad in [
         &["-p1"][..],
         &["-p", "70000", good],
@@ -161,22 +161,27 @@ fn options_that_mcrouter_has_not() {
         written_to(r#""a:1", "b:1""#),
         written_to(r#""a:1", "b:1", "c:1""#),
     );
-    let front = run(&["-p1", &three, "--admin=127.0.0.1:9150", "--io", "epoll"]).unwrap();
-    assert_eq!(front.loaded.config.admin.as_deref(), Some("127.0.0.1:9150"));
-    assert_eq!((front.io, front.warnings), (Io::Epoll, vec![]));
-    assert_eq!(front.loaded.config.pools["A"].replicated, None);
+    let mcrouter = run(&["-p1", &three, "--admin=127.0.0.1:9150", "--io", "epoll"]).unwrap();
+    assert_eq!(mcrouter.loaded.config.admin.as_deref(), Some("127.0.0.1:9150"));
+    assert_eq!((mcrouter.io, mcrouter.warnings), (Io::Epoll, vec![]));
+    assert_eq!(mcrouter.loaded.config.pools["A"].replicated, None);
 
-    let front = run(&["-p1", &three, "--keep-writing", "--keep-writing-state=/state"]).unwrap();
-    assert_eq!(front.loaded.config.state.as_deref(), Some(Path::new("/state")));
+    let mcrouter = run(&["-p1", &three, "--keep-writing", "--keep-writing-state=/state"]).unwrap();
+    assert_eq!(mcrouter.loaded.config.state.as_deref(), Some(Path::new("/state")));
     assert_eq!(
-        (front.io, front.warnings, front.loaded.warnings),
+        (mcrouter.io, mcrouter.warnings, mcrouter.loaded.warnings),
         (Io::Auto, vec![], vec![])
     );
-    assert_eq!(front.loaded.config.pools["A"].replicated.unwrap().min_acks, None);
+    assert_eq!(
+        mcrouter.loaded.config.pools["A"].replicated.unwrap().min_acks,
+        None
+    );
 
     let acks = |arguments: &[&str]| {
-        let front = run(&[&["-p1"], arguments].concat()).unwrap();
-        front.loaded.config.pools["A"].replicated.map(|how| how.min_acks)
+        let mcrouter = run(&[&["-p1"], arguments].concat()).unwrap();
+        mcrouter.loaded.config.pools["A"]
+            .replicated
+            .map(|how| how.min_acks)
     };
     assert_eq!(acks(&[&three, "--keep-writing=2"]), Some(Some(2)));
     assert_eq!(acks(&[&two, "--keep-writing=1"]), Some(Some(1)));
@@ -203,7 +208,7 @@ fn options_that_mcrouter_has_not() {
         (3, "--admin=9150"),
         (3, "--io=kqueue"),
     ] {
-        assert_eq!(run(&["-p1", &two, bad]).unwrap_err().code, code, "{bad}");
+        assert_eq!(run(&["-p1", &two, bad]).unwrap_err().exit_code(), code, "{bad}");
     }
 }
 

@@ -10,15 +10,15 @@ use crate::{around, failover, parse, pool};
 /// What stands for `route` in the tree, names followed.
 fn route(route: &str) -> Route {
     let text = around(route);
-    let front = parse(&text).unwrap_or_else(|exit| panic!("{}\n{text}", exit.message));
-    let Route::Named(root) = &front.loaded.config.listeners[0].route else {
+    let mcrouter = parse(&text).unwrap_or_else(|exit| panic!("{exit}\n{text}"));
+    let Route::Named(root) = &mcrouter.loaded.config.listeners[0].route else {
         panic!("the root has no name")
     };
-    let Route::ByRoutingPrefix { routes, default } = &front.loaded.config.routes[root] else {
+    let Route::ByRoutingPrefix { routes, default } = &mcrouter.loaded.config.routes[root] else {
         panic!("no prefixes")
     };
     match &routes[default] {
-        Route::Named(name) => front.loaded.config.routes[name].clone(),
+        Route::Named(name) => mcrouter.loaded.config.routes[name].clone(),
         route => route.clone(),
     }
 }

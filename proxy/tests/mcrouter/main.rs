@@ -6,20 +6,20 @@ mod handles;
 mod node_local;
 mod refusals;
 
-use proxima::config::{
-    compat::mcrouter::{Exit, Front, Start, start},
-    schema::{Children, FailoverErrors, Route},
+use proxima::{
+    config::schema::{Children, FailoverErrors, Route},
+    frontdoor::mcrouter::{Refused, Run, Start, start},
 };
 
-pub(crate) fn run(arguments: &[&str]) -> Result<Front, Exit> {
+pub(crate) fn run(arguments: &[&str]) -> Result<Run, Refused> {
     match start(arguments.iter().map(|argument| (*argument).to_owned()))? {
-        Start::Run(front) => Ok(*front),
+        Start::Run(run) => Ok(*run),
         Start::Print(text) => panic!("printed {text:?}"),
     }
 }
 
 /// The configuration of a text.
-pub(crate) fn parse(text: &str) -> Result<Front, Exit> {
+pub(crate) fn parse(text: &str) -> Result<Run, Refused> {
     run(&["--port=0", &format!("--config={text}")])
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn around(route: &str) -> String {
 }
 
 pub(crate) fn refused(text: &str) -> String {
-    parse(text).expect_err(text).message
+    parse(text).expect_err(text).to_string()
 }
 
 pub(crate) fn pool(name: &str) -> Children {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
-use proxima::config::schema::*;
+use proxima::{config::schema::*, frontdoor::ConfigSource as _};
 
 use crate::{failover, pool, run};
 
@@ -35,7 +35,7 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join("mcrouter.json");
     fs::write(&file, NODE_LOCAL).unwrap();
-    let front = run(&[
+    let mcrouter = run(&[
         "--listen-addresses=127.0.0.1",
         "--port=31213",
         &format!("--config-file={}", file.display()),
@@ -43,21 +43,21 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
     ])
     .unwrap();
 
-    let config = &front.loaded.config;
+    let config = &mcrouter.loaded.config;
     assert_eq!(config.listeners.len(), 1);
     assert_eq!(config.listeners[0].address, "127.0.0.1:31213");
     assert_eq!(config.workers, Some(1));
-    assert_eq!(front.warnings, Vec::<String>::new());
-    assert_eq!(front.loaded.warnings, Vec::<String>::new());
+    assert_eq!(mcrouter.warnings, Vec::<String>::new());
+    assert_eq!(mcrouter.loaded.warnings, Vec::<String>::new());
     assert!(
-        front
+        mcrouter
             .not_served
             .contains(&format!("--stats-root={}", folder.display())),
         "{:?}",
-        front.not_served
+        mcrouter.not_served
     );
-    assert_eq!(front.loaded.files_watched, std::slice::from_ref(&file));
-    assert_eq!(front.reload_after, Some(Duration::from_millis(100)));
+    assert_eq!(mcrouter.loaded.files_watched, std::slice::from_ref(&file));
+    assert_eq!(mcrouter.reload_after, Some(Duration::from_millis(100)));
 
     let Source::Static(servers) = &config.pools["A"].source else {
         panic!()
@@ -91,10 +91,10 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
     );
 
     fs::write(&file, NODE_LOCAL.replace("10.0.0.3", "10.0.0.9")).unwrap();
-    let again = front.load().unwrap();
-    assert_ne!(again.version_hash, front.loaded.version_hash);
+    let again = mcrouter.load().unwrap();
+    assert_ne!(again.version_hash, mcrouter.loaded.version_hash);
     fs::write(&file, "{").unwrap();
-    let message = front.load().unwrap_err().to_string();
+    let message = mcrouter.load().unwrap_err().to_string();
     assert!(
         message.starts_with(&format!("{}:1:1: not JSON: ", file.display())),
         "{message}"

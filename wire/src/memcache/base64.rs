@@ -1,6 +1,5 @@
 //! Base64 as meta keys use it: padded groups of four, the standard alphabet.
 
-use super::key::KEY;
 use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
@@ -11,20 +10,15 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Can `text` be decoded to at least one byte?
-#[cold]
-pub(super) fn is_valid(text: &[u8]) -> bool {
-    decode(text, &mut [0; KEY]).is_some_and(|key| !key.is_empty())
-}
-
-/// The bytes that `text` stands for.
-pub(super) fn decode<'a>(text: &[u8], into: &'a mut [u8; KEY]) -> Option<&'a [u8]> {
+/// The bytes that `text` stands for; none if it is no base64, or if they are more than `into` takes.
+pub(super) fn decode<'a>(text: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let len = ENGINE.decode_slice(text, into).ok()?;
     into.get(..len)
 }
 
-/// `key` as it stands on a line; none if that is longer than a key may be (186 bytes are the longest that fit).
-pub(super) fn encode<'a>(key: &[u8], into: &'a mut [u8; KEY]) -> Option<&'a [u8]> {
+/// `key` as it stands on a line; none if that is longer than `into` (in 250 bytes, which a key may have, 186
+/// are the most that fit).
+pub(super) fn encode<'a>(key: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let len = ENGINE.encode_slice(key, into).ok()?;
     into.get(..len)
 }

@@ -14,6 +14,12 @@ pub fn is_valid_key(key: &[u8]) -> bool {
     (1..=KEY).contains(&key.len()) && key.iter().all(|&byte| byte > b' ' && byte != 0x7f)
 }
 
+/// Is this a key in base64, that of at least one byte?
+#[cold]
+pub(super) fn is_base64_key(text: &[u8]) -> bool {
+    base64::decode(text, &mut [0; KEY]).is_some_and(|key| !key.is_empty())
+}
+
 /// Can these bytes stand on a line without ending a word or the line?
 pub(super) fn is_word(bytes: &[u8]) -> bool {
     (1..=KEY).contains(&bytes.len()) && !bytes.iter().any(|byte| matches!(byte, b' ' | b'\r' | b'\n' | 0))

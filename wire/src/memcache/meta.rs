@@ -10,10 +10,10 @@
 //! mode, without reading the length. Only lines that all of them take alike are accepted. A flag that none knows passes and
 //! is refused by the server, so that the flags of newer ones work.
 
-use super::key::KEY;
+use super::key::{KEY, is_base64_key};
 use super::line::{Line, Words};
 use super::number::{self, plain, seconds};
-use super::{Command, Limits, base64, error};
+use super::{Command, Limits, error};
 use crate::message::{Bad, Class, Request, Span};
 
 /// The most words a line may have, command and key included. From a longer `ms` line memcached 1.6.18 does not read how
@@ -91,8 +91,8 @@ pub(super) fn debug(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
     request.key = key(line, &mut words)?;
     check_words(line, words.clone(), 2)?;
     request.base64_key = words.next().is_some_and(|word| word.of(line.text) == b"b");
-    let good = request.key.len as usize <= KEY
-        && (!request.base64_key || base64::is_valid(request.key.of(line.text)));
+    let good =
+        request.key.len as usize <= KEY && (!request.base64_key || is_base64_key(request.key.of(line.text)));
     if good {
         Ok(())
     } else {
@@ -166,7 +166,7 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> R
             }
             b'b' => {
                 flags.base64 = true;
-                base64::is_valid(key)
+                is_base64_key(key)
             }
             b'N' | b'T' => {
                 if *flag == b'T' || flags.ttl.is_empty() {

@@ -6,14 +6,14 @@ use super::detours::{Detour, Entry, detours};
 use crate::config::{
     Complaint,
     reading::{Index, Reading, Site},
-    schema::{Config, Replicated, Source},
+    schema::{Config, Replicated},
 };
 
 /// A rule that no write can fulfil, and routes that bring a change to some copies only.
 pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for (name, pool) in &config.pools {
-        let (Some(replicated), Source::Static(servers)) = (&pool.replicated, &pool.source) else {
+        let (Some(replicated), Some(servers)) = (&pool.replicated, pool.source.fixed()) else {
             continue;
         };
         let wanted = replicated.min_acks.unwrap_or(0) as usize;
@@ -76,8 +76,8 @@ fn half_written(config: &Config, index: &Index) -> Vec<Complaint> {
 /// Two copies of which a majority is asked: the loss of one stops the writes, which few expect.
 pub(in crate::config) fn warn_of_two(config: &Config, cx: &mut Reading) {
     for (name, pool) in &config.pools {
-        if let (Some(Replicated { min_acks: None, .. }), Source::Static(servers)) =
-            (&pool.replicated, &pool.source)
+        if let (Some(Replicated { min_acks: None, .. }), Some(servers)) =
+            (&pool.replicated, pool.source.fixed())
             && servers.len() == 2
             && let Some(at) = cx.index.pools.get(name).map(|site| site.at)
         {

@@ -11,20 +11,20 @@ use crate::config::{
 
 /// One such way.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::config) struct Detour<'a> {
+pub(crate) struct Detour<'a> {
     /// Where the route stands that has it.
-    pub(in crate::config) entry: Entry<'a>,
-    pub(in crate::config) handle: &'static str,
+    pub(crate) entry: Entry<'a>,
+    pub(crate) handle: &'static str,
     /// What the handle stands over: the pool, or one server of it.
-    pub(in crate::config) over: &'a str,
-    pub(in crate::config) pool: &'a str,
+    pub(crate) over: &'a str,
+    pub(crate) pool: &'a str,
     /// A change that takes it.
-    pub(in crate::config) command: Command,
+    pub(crate) command: Command,
 }
 
 /// A route that is not part of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::config) enum Entry<'a> {
+pub(crate) enum Entry<'a> {
     /// That of listener number so many.
     Listener(usize),
     /// The one with this name.
@@ -32,7 +32,7 @@ pub(in crate::config) enum Entry<'a> {
 }
 
 /// All of them. Each change is followed from the listeners on, so that routes for reads alone are none.
-pub(in crate::config) fn detours(config: &Config) -> Vec<Detour<'_>> {
+pub(crate) fn detours(config: &Config) -> Vec<Detour<'_>> {
     let mut found = Vec::new();
     let mut known = HashSet::new();
     for command in operations::changes() {

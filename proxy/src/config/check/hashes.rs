@@ -1,11 +1,11 @@
 //! Hashes that cannot share keys out among what they are given.
 
-use proxima_wire::hash::Node;
+use proxima_wire::hash::{DistributionError, Node};
 
 use crate::config::{
     Complaint, distribution,
     reading::{Index, Site},
-    schema::{Children, Config, Hash, Route, Server, Source},
+    schema::{Children, Config, Hash, Route, Server},
 };
 
 /// Lists that are not as long as there are children.
@@ -13,14 +13,14 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Complaint> {
     let wrong = index.lengths.iter().filter_map(|length| {
         let children = match &length.children {
             Children::List(routes) => routes.len(),
-            Children::Pool(name) => match &config.pools.get(name)?.source {
-                Source::Static(servers) => servers.len(),
-                Source::File(_) => return None,
-                Source::Dns(_) => {
+            Children::Pool(name) => {
+                let source = &config.pools.get(name)?.source;
+                if source.question().is_some() {
                     let problem = "a list for the servers that DNS names, however many those are";
                     return Some(length.site.refuse(problem).with_remedy("leave it out"));
                 }
-            },
+                source.fixed()?.len()
+            }
         };
         let problem = format!("a list of {} for {children} children", length.found);
         (length.found != children).then(|| length.site.refuse(problem).with_remedy("give one for each child"))
@@ -37,12 +37,10 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
             ..Complaint::whole(problem)
         },
     };
-    let pools = config.pools.iter().filter_map(|(name, pool)| match &pool.source {
-        Source::Static(servers) => {
-            let problem = shared_out(&pool.hash, servers).err()?;
-            Some(complain(index.pools.get(name), format!("pools.{name}"), problem))
-        }
-        Source::File(_) | Source::Dns(_) => None,
+    let pools = config.pools.iter().filter_map(|(name, pool)| {
+        let problem = shared_out(&pool.hash, pool.source.fixed()?).err()?;
+        let problem = problem.to_string();
+        Some(complain(index.pools.get(name), format!("pools.{name}"), problem))
     });
     let named = config
         .routes
@@ -59,13 +57,19 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
         let problem = hashes(route)
             .into_iter()
             .find_map(|(children, hash)| usable(config, children, hash).err())?;
-        Some(complain(site, path, problem))
+        Some(complain(site, path, problem.to_string()))
     });
     pools.chain(routes).collect()
 }
 
+/// A hash and the number, names or weights of what it chooses from do not fit each other. Whoever wrote them
+/// has to mend one.
+#[derive(Debug, thiserror::Error)]
+#[error("this hash cannot be used: {0}")]
+pub(in crate::config) struct UnusableHash(#[from] DistributionError);
+
 /// Whether `hash` can share keys out among `servers`; if not, why.
-pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(), String> {
+pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(), UnusableHash> {
     let names = servers
         .iter()
         .map(|server| server.name.as_deref().unwrap_or(&server.address));
@@ -79,11 +83,11 @@ pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(
     )
 }
 
-fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), String> {
+fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), UnusableHash> {
     match children {
-        Children::Pool(name) => match config.pools.get(name).map(|pool| &pool.source) {
-            Some(Source::Static(servers)) => shared_out(hash, servers),
-            _ => Ok(()),
+        Children::Pool(name) => match config.pools.get(name).and_then(|pool| pool.source.fixed()) {
+            Some(servers) => shared_out(hash, servers),
+            None => Ok(()),
         },
         Children::List(routes) => {
             let names: Vec<String> = (0..routes.len()).map(|i| format!("child {i}")).collect();
@@ -95,17 +99,15 @@ fn usable(config: &Config, children: &Children, hash: &Hash) -> Result<(), Strin
     }
 }
 
-fn nodes_shared_out<'a>(hash: &'a Hash, mut nodes: Vec<Node<'a>>) -> Result<(), String> {
+fn nodes_shared_out<'a>(hash: &'a Hash, mut nodes: Vec<Node<'a>>) -> Result<(), UnusableHash> {
     for (node, tag) in nodes.iter_mut().zip(hash.tags.iter().flatten()) {
         node.name = tag;
     }
     for (node, weight) in nodes.iter_mut().zip(hash.weights.iter().flatten()) {
         node.weight = *weight;
     }
-    match distribution(hash.algorithm, &nodes) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("this hash cannot be used: {error}")),
-    }
+    distribution(hash.algorithm, &nodes)?;
+    Ok(())
 }
 
 /// The hashes that stand anywhere in a route.

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::config::{
-    form::{Form, Shape},
-    section::{Key, Section},
+    form::{Form, Key, Section, Shape},
     yaml::{HANDLES, TopKeys},
 };
 

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use super::json_schema::one_line;
 use crate::config::{
-    form::{Form, Shape},
-    section::{Key, Section},
+    form::{Form, Key, Section, Shape},
     yaml::{HANDLES, TopKeys},
 };
 

@@ -68,15 +68,50 @@ impl Form for HostName {
     }
 }
 
+/// Why a text is no address. Whoever wrote it has to mend it; the same text is never one later.
+#[allow(missing_docs, reason = "the messages say it")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadAddress {
+    #[error("there is no port")]
+    NoPort,
+    #[error("the port is 0")]
+    PortZero,
+    #[error("the port is not a number from 0 to 65535")]
+    BadPort,
+    #[error("there is no host")]
+    NoHost,
+    #[error("between the brackets is no IPv6 address")]
+    BadV6,
+    #[error("an IPv6 address stands in brackets")]
+    BareV6,
+    #[error("the host is no IPv4 address")]
+    BadV4,
+    #[error("a host name has at most 253 characters")]
+    LongHost,
+    #[error("a host name has letters, digits, `.`, `-` and `_`")]
+    BadHost,
+    #[error("the path of a Unix socket begins with `/`")]
+    RelativePath,
+    #[error("the path of a Unix socket has at most 107 bytes")]
+    LongPath,
+    #[error("one listens on an IP address or on localhost")]
+    Elsewhere,
+}
+
+/// A text is no address to listen on; says what would be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; {REMEDY}")]
+pub struct BadListenAddress(BadAddress);
+
 /// Checks an address to listen on, for the command line.
 ///
 /// # Errors
 /// Why it is no address.
-pub fn listen_address(text: &str) -> Result<String, String> {
+pub fn listen_address(text: &str) -> Result<String, BadListenAddress> {
     check(text, true)
         .and_then(|()| listens(text))
         .map(|()| text.to_owned())
-        .map_err(|why| format!("{why}; {REMEDY}"))
+        .map_err(BadListenAddress)
 }
 
 /// Where to listen: an IP address and its port. `localhost` is 127.0.0.1. None: a Unix socket, or a name, which may lead
@@ -90,17 +125,17 @@ pub fn listen_socket(text: &str) -> Option<SocketAddr> {
     }
 }
 
-fn listens(text: &str) -> Result<(), &'static str> {
+fn listens(text: &str) -> Result<(), BadAddress> {
     match text.starts_with("unix:") || listen_socket(text).is_some() {
         true => Ok(()),
-        false => Err("one listens on an IP address or on localhost"),
+        false => Err(BadAddress::Elsewhere),
     }
 }
 
 fn read(
     node: &Node,
     cx: &Reading,
-    check: impl Fn(&str) -> Result<(), &'static str>,
+    check: impl Fn(&str) -> Result<(), BadAddress>,
 ) -> Result<String, Complaint> {
     let text = node.scalar().unwrap_or_default();
     match check(text) {
@@ -114,44 +149,40 @@ fn read(
 const REMEDY: &str = "write `host:port`, `[v6]:port` or `unix:/path`";
 
 /// Whether `text` is an address; if not, why.
-pub(in crate::config) fn check(text: &str, listens: bool) -> Result<(), &'static str> {
+pub(crate) fn check(text: &str, listens: bool) -> Result<(), BadAddress> {
     if let Some(path) = text.strip_prefix("unix:") {
         // The kernel takes 107 bytes and a terminating zero.
         return match path {
-            _ if !path.starts_with('/') => Err("the path of a Unix socket begins with `/`"),
-            _ if path.len() > 107 || path.contains('\0') => {
-                Err("the path of a Unix socket has at most 107 bytes")
-            }
+            _ if !path.starts_with('/') => Err(BadAddress::RelativePath),
+            _ if path.len() > 107 || path.contains('\0') => Err(BadAddress::LongPath),
             _ => Ok(()),
         };
     }
-    let (host, port) = text.rsplit_once(':').ok_or("there is no port")?;
+    let (host, port) = text.rsplit_once(':').ok_or(BadAddress::NoPort)?;
     match port.parse::<u16>() {
-        Ok(0) if !listens => return Err("the port is 0"),
+        Ok(0) if !listens => return Err(BadAddress::PortZero),
         Ok(_) if port.bytes().all(|b| b.is_ascii_digit()) => {}
-        _ => return Err("the port is not a number from 0 to 65535"),
+        _ => return Err(BadAddress::BadPort),
     }
     if let Some(v6) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         return v6
             .parse::<std::net::Ipv6Addr>()
             .map(|_| ())
-            .map_err(|_| "between the brackets is no IPv6 address");
+            .map_err(|_| BadAddress::BadV6);
     }
     let looks_like_v4 = host.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match host {
-        "" => Err("there is no host"),
-        _ if host.contains(':') => Err("an IPv6 address stands in brackets"),
-        _ if looks_like_v4 && host.parse::<std::net::Ipv4Addr>().is_err() => {
-            Err("the host is no IPv4 address")
-        }
-        _ if host.len() > 253 => Err("a host name has at most 253 characters"),
+        "" => Err(BadAddress::NoHost),
+        _ if host.contains(':') => Err(BadAddress::BareV6),
+        _ if looks_like_v4 && host.parse::<std::net::Ipv4Addr>().is_err() => Err(BadAddress::BadV4),
+        _ if host.len() > 253 => Err(BadAddress::LongHost),
         _ if host
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) =>
         {
             Ok(())
         }
-        _ => Err("a host name has letters, digits, `.`, `-` and `_`"),
+        _ => Err(BadAddress::BadHost),
     }
 }
 

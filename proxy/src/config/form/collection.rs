@@ -50,6 +50,38 @@ impl<F: Form> Form for Optional<F> {
     }
 }
 
+/// Something that is read apart from what stands beside it: a mistake in it leaves `None`, and the rest is
+/// read as well.
+#[derive(Debug)]
+pub(in crate::config) struct Apart<F>(PhantomData<F>);
+
+impl<F: Form> Form for Apart<F> {
+    type Value = Option<F::Value>;
+
+    fn shape() -> Shape {
+        F::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        F::read(node, cx)
+            .map(Some)
+            .or_else(|mistake| Self::mistaken(mistake, cx))
+    }
+
+    fn absent() -> Option<Self::Value> {
+        F::absent().map(Some)
+    }
+
+    fn mistaken(mistake: Complaint, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        cx.mistakes.push(mistake);
+        Ok(None)
+    }
+
+    fn show(value: &Self::Value) -> Option<String> {
+        value.as_ref().and_then(F::show)
+    }
+}
+
 /// Several, by names of the user's choice, in the order of the text.
 #[derive(Debug)]
 pub(in crate::config) struct ByName<F, W>(PhantomData<(F, W)>);

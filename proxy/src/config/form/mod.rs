@@ -7,24 +7,26 @@ mod address;
 mod collection;
 mod number;
 mod permission;
+mod shape;
 mod size;
 mod text;
 mod time;
 mod word;
 
 pub(super) use address::{HostName, ListenAddress, ServerAddress};
-pub(super) use collection::{ByName, List, Named, Optional};
+pub(super) use collection::{Apart, ByName, List, Named, Optional};
 pub(super) use number::{Amount, Count, Seconds, Share, Weight};
 pub(super) use permission::{Mode, Owner};
+pub(super) use shape::{Key, Section, Shape};
 pub(super) use size::Size;
 pub(super) use text::{PathText, Tag, Text};
 pub(super) use time::{PositiveTime, Time};
 pub(super) use word::{Choice, Flag, Word};
 
-pub(super) use address::check as check_address;
-pub use address::{listen_address, listen_socket};
+pub(crate) use address::check as check_address;
+pub use address::{BadAddress, BadListenAddress, listen_address, listen_socket};
 
-use super::{Complaint, document::Node, reading::Reading, section::Section};
+use super::{Complaint, document::Node, reading::Reading};
 
 /// What may stand in one place.
 pub(super) trait Form {
@@ -42,48 +44,14 @@ pub(super) trait Form {
         None
     }
 
+    /// What becomes of a mistake here. It is one of the whole that this is a part of, unless the rest of that
+    /// can be read well without it: then it is noted, and something that claims nothing stands here.
+    fn mistaken(mistake: Complaint, _cx: &mut Reading) -> Result<Self::Value, Complaint> {
+        Err(mistake)
+    }
+
     /// The value as one would write it, for defaults in the reference.
     fn show(_value: &Self::Value) -> Option<String> {
         None
     }
-}
-
-/// A form described.
-#[derive(Clone, Debug)]
-pub(super) enum Shape {
-    /// `true` or `false`.
-    Flag,
-    /// A whole number within bounds.
-    Count { min: i64, max: i64 },
-    /// A number within bounds.
-    Number { min: f64, max: f64 },
-    /// A text of some kind, with the regular expression that it matches if there is one.
-    Text {
-        what: &'static str,
-        pattern: Option<&'static str>,
-    },
-    /// The same, or a whole number alone.
-    TextOrCount {
-        what: &'static str,
-        pattern: &'static str,
-    },
-    /// One of these words, each with what it means.
-    Words(Vec<(&'static str, &'static str)>),
-    /// Several.
-    List(Box<Shape>),
-    /// Values by names of the user's choice; `what` is named.
-    ByName { what: &'static str, of: Box<Shape> },
-    /// Values by these names.
-    ByWord {
-        words: Vec<(&'static str, &'static str)>,
-        of: Box<Shape>,
-    },
-    /// One of these.
-    AnyOf(Vec<Shape>),
-    /// Keys that are known beforehand.
-    Section(Section),
-    /// A route.
-    Route,
-    /// Where a route may go on.
-    Children,
 }

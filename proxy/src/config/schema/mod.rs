@@ -58,13 +58,16 @@ pub struct Permissions {
 /// Whose a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ownership {
+    /// Its user; `None`: the process'.
     pub user: Option<Id>,
+    /// Its group; `None`: the process'.
     pub group: Option<Id>,
 }
 
 /// A user or a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Id {
+    /// As the kernel knows it.
     Number(u32),
     /// Looked up in `/etc/passwd` or `/etc/group`.
     Name(String),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::config::{
     Complaint,
-    document::{Node, Value, shortened},
+    document::{Name, Node, Value, shortened},
     form::{Choice, Form, List, Named, ServerAddress, Shape, Text, Word},
     operations,
     reading::{Kind, Length, Reading},
@@ -215,20 +215,19 @@ impl Form for OperationsForm {
             ));
         };
         let known = operations::words().map(|(word, _)| word).chain(["default"]);
-        let (mut operations, mut default) = (BTreeMap::new(), None);
-        for (name, node) in entries {
-            if !known.clone().any(|word| word == name.text) {
-                return Err(Complaint {
-                    remedy: suggest::remedy(&name.text, known),
-                    ..cx.refuse(name.at, format!("unknown operation `{}`", shortened(&name.text)))
-                });
-            }
+        let read = |(name, node): &(Name, Node)| {
             let route = cx.within(&*name.text, |cx| RouteForm::read(node, cx))?;
-            match name.text.as_str() {
-                "default" => default = Some(Box::new(route)),
-                word => drop(operations.insert(word.to_owned(), route)),
+            match known.clone().any(|word| word == name.text) {
+                true => Ok((name.text.clone(), route)),
+                false => Err(Complaint {
+                    remedy: suggest::remedy(&name.text, known.clone()),
+                    ..cx.refuse(name.at, format!("unknown operation `{}`", shortened(&name.text)))
+                }),
             }
-        }
+        };
+        let read = entries.iter().map(read).collect();
+        let mut operations: BTreeMap<String, Route> = cx.all(read)?.into_iter().collect();
+        let default = operations.remove("default").map(Box::new);
         Ok((operations, default))
     }
 }

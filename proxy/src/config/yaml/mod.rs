@@ -2,10 +2,9 @@
 //!
 //! * `events`: text → tree
 //! * `top`: the file's keys, listeners, limits
-//! * `pool`, `dns`, `hash`: servers, where they come from and how keys choose them
+//! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
-mod dns;
 mod events;
 mod forms;
 mod handles;
@@ -20,9 +19,10 @@ pub(super) use top::TopKeys;
 
 use super::{Complaint, form::Form, reading::Reading, schema::Config};
 
-/// Reads a whole configuration. What only the whole can tell is checked elsewhere.
+/// Reads a configuration: all of it, or what is good of it where the reading has noted mistakes. What only
+/// the whole can tell is checked elsewhere.
 pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Config, Complaint> {
     let root = events::parse(text)?;
-    top::note_names(&root, cx);
-    top::build(TopKeys::read(&root, cx)?, root.at, cx)
+    let keys = TopKeys::read(&root, cx)?;
+    Ok(top::build(keys, &root, cx))
 }

@@ -1,19 +1,14 @@
-//! Pools: which servers there are.
+//! Pools: how their servers are treated.
 
-use std::path::PathBuf;
-
-use super::{dns::DnsForm, hash::HashForm};
+use super::hash::HashForm;
 use crate::config::{
-    Complaint, Place,
-    document::{Node, shortened},
-    form::{
-        Amount, Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, ServerAddress, Shape,
-        Share, Text, Time, Word,
-    },
+    Complaint,
+    document::Node,
+    form::{Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, Shape, Share, Time, Word},
     reading::Reading,
-    schema::{Algorithm, Dns, Eject, Hash, Pool, Rejoin, Replicated, Server, Source},
+    schema::{Algorithm, Eject, Hash, Pool, Rejoin, Replicated},
     section::section,
-    servers,
+    source::{self, DnsForm, ServerForm},
 };
 
 section! {
@@ -107,22 +102,6 @@ impl Form for ReplicatedForm {
 }
 
 section! {
-    /// One server. Its address alone is enough.
-    #[short(address)]
-    pub(super) struct ServerKeys {
-        /// `host:port`, `[v6]:port` or `unix:/path`. A host's name is asked for every second, and followed where it leads.
-        address: ServerAddress,
-        /// Share of the keys relative to the others.
-        weight: Amount = 1.0,
-        /// What consistent hashing and metrics know it by; without it the address. With a name a server may move
-        /// without moving its keys.
-        name: Optional<Text>,
-        /// Failure domain, compared with `--zone`.
-        zone: Optional<Text>,
-    }
-}
-
-section! {
     /// When a server is left out, and when it is asked again.
     pub(super) struct EjectKeys {
         /// Failures in a row, counted for the process; 0 = never. A refused connection ejects at once, whatever this says.
@@ -133,41 +112,6 @@ section! {
         probe_max: PositiveTime = Eject::DEFAULT.probe_max,
         /// When more than this share of the pool is ejected, those that are only suspected are asked again; 1 = never.
         fail_open_above: Share = Eject::DEFAULT.fail_open_above,
-    }
-}
-
-/// A server and its place.
-#[derive(Debug)]
-pub(super) struct ServerForm;
-
-impl Form for ServerForm {
-    type Value = (Place, Server);
-
-    fn shape() -> Shape {
-        ServerKeys::shape()
-    }
-
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
-        let ServerKeys {
-            address,
-            weight,
-            name,
-            zone,
-        } = ServerKeys::read(node, cx)?;
-        if let Some(name) = name.as_deref().filter(|name| !servers::is_name(name)) {
-            return Err(cx
-                .refuse(node.at, format!("`{}` is no name for a server", shortened(name)))
-                .with_remedy(servers::NAME_REMEDY));
-        }
-        Ok((
-            node.at,
-            Server {
-                address,
-                name,
-                weight,
-                zone,
-            },
-        ))
     }
 }
 
@@ -237,7 +181,7 @@ impl Form for PoolForm {
                 )
                 .with_remedy("write `{address: …, weight: …, name: …}`"));
         }
-        let source = source(servers, file, dns, node.at, cx)?;
+        let source = source::chosen(servers, file, dns, node.at, cx)?;
         Ok(Pool {
             source,
             hash,
@@ -248,45 +192,4 @@ impl Form for PoolForm {
             replicated,
         })
     }
-}
-
-fn source(
-    listed: Option<Vec<(Place, Server)>>,
-    file: Option<PathBuf>,
-    dns: Option<Dns>,
-    at: Place,
-    cx: &Reading,
-) -> Result<Source, Complaint> {
-    let given = [
-        ("servers", listed.is_some()),
-        ("file", file.is_some()),
-        ("dns", dns.is_some()),
-    ];
-    let mut given = given.iter().filter(|(_, given)| *given).map(|(key, _)| key);
-    if let (Some(one), Some(other)) = (given.next(), given.next()) {
-        return Err(cx
-            .refuse(at, format!("the pool has both `{one}` and `{other}`"))
-            .with_remedy("keep one"));
-    }
-    let listed = match (listed, file, dns) {
-        (_, Some(file), _) => return Ok(Source::File(file)),
-        (_, _, Some(dns)) => return Ok(Source::Dns(dns)),
-        (Some(listed), ..) => listed,
-        (None, ..) => {
-            return Err(cx
-                .refuse(at, "the pool has no servers")
-                .with_remedy("write `servers`, `file` or `dns`"));
-        }
-    };
-    if listed.is_empty() {
-        return Err(cx
-            .refuse(at, "the pool has no servers")
-            .with_remedy("name at least one"));
-    }
-    if let Some((at, problem)) = servers::repeated(&listed) {
-        return Err(cx.refuse(at, problem).with_remedy("give each a name of its own"));
-    }
-    Ok(Source::Static(
-        listed.into_iter().map(|(_, server)| server).collect(),
-    ))
 }

@@ -22,39 +22,50 @@ impl Form for RouteForm {
     }
 
     fn read(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
-        match &node.value {
-            // Unquoted, `null` is YAML's nothing and means the route of that name; only an empty place means nothing.
-            Value::Scalar { text, .. } if !text.is_empty() && text != "~" => {
-                match HANDLES
-                    .iter()
-                    .find(|handle| handle.is_word && handle.name == text)
-                {
-                    Some(handle) => (handle.read)(node, cx),
-                    None => {
-                        cx.mention(node.at, Kind::RouteOrPool, text);
-                        Ok(Route::Named(text.clone()))
-                    }
+        route(node, cx).or_else(|mistake| Self::mistaken(mistake, cx))
+    }
+
+    /// A route that leads nowhere stands for one with a mistake, so that those around it can be checked.
+    fn mistaken(mistake: Complaint, cx: &mut Reading) -> Result<Route, Complaint> {
+        cx.mistakes.push(mistake);
+        Ok(Route::Null)
+    }
+}
+
+fn route(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
+    match &node.value {
+        // Unquoted, `null` is YAML's nothing and means the route of that name; only an empty place means
+        // nothing.
+        Value::Scalar { text, .. } if !text.is_empty() && text != "~" => {
+            match HANDLES
+                .iter()
+                .find(|handle| handle.is_word && handle.name == text)
+            {
+                Some(handle) => (handle.read)(node, cx),
+                None => {
+                    cx.mention(node.at, Kind::RouteOrPool, text);
+                    Ok(Route::Named(text.clone()))
                 }
             }
-            Value::Map(entries) => match entries.as_slice() {
-                [(name, parameters)] => match HANDLES.iter().find(|handle| handle.name == name.text) {
-                    Some(handle) => cx.within(handle.name, |cx| (handle.read)(parameters, cx)),
-                    None => Err(Complaint {
-                        remedy: suggest::remedy(&name.text, HANDLES.iter().map(|handle| handle.name)),
-                        ..cx.refuse(name.at, format!("unknown handle `{}`", shortened(&name.text)))
-                    }),
-                },
-                _ => Err(cx
-                    .refuse(
-                        node.at,
-                        format!("a route has one handle, this map has {} keys", entries.len()),
-                    )
-                    .with_remedy("write `{handle: …}`, with the handle's keys below it")),
+        }
+        Value::Map(entries) => match entries.as_slice() {
+            [(name, parameters)] => match HANDLES.iter().find(|handle| handle.name == name.text) {
+                Some(handle) => cx.within(handle.name, |cx| (handle.read)(parameters, cx)),
+                None => Err(Complaint {
+                    remedy: suggest::remedy(&name.text, HANDLES.iter().map(|handle| handle.name)),
+                    ..cx.refuse(name.at, format!("unknown handle `{}`", shortened(&name.text)))
+                }),
             },
             _ => Err(cx
-                .expected(node, "a route")
-                .with_remedy("write a name, or `{handle: …}`")),
-        }
+                .refuse(
+                    node.at,
+                    format!("a route has one handle, this map has {} keys", entries.len()),
+                )
+                .with_remedy("write `{handle: …}`, with the handle's keys below it")),
+        },
+        _ => Err(cx
+            .expected(node, "a route")
+            .with_remedy("write a name, or `{handle: …}`")),
     }
 }
 

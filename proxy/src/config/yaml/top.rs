@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{pool::PoolForm, route::RouteForm};
 use crate::config::{
-    Complaint, Place,
+    Complaint,
     document::{Name, Node, Value},
     form::{
-        ByName, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner, PathText,
+        Apart, ByName, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner, PathText,
         PositiveTime, Shape, Size, Time,
     },
     reading::Reading,
@@ -19,26 +19,26 @@ section! {
     /// A configuration: where clients connect, which servers there are, and how requests find them.
     pub(in crate::config) struct TopKeys {
         /// Where clients connect, and which route their requests enter.
-        listeners: List<ListenerForm>,
+        listeners: Apart<List<Apart<ListenerForm>>>,
         /// Where operators look: `/live`, `/ready`, `/metrics`, `/config`, `/explain`. Without it there is no admin port.
-        admin: Optional<AdminAddress>,
+        admin: Apart<Optional<AdminAddress>>,
         /// Names by which operators ask the admin port, beside IP addresses, names without a dot, this machine's own name and those below
         /// `localhost`, `local`, `svc`, `internal`, `home.arpa` and `test`. Requests for other names are refused: a web page from
         /// elsewhere could be behind them.
-        admin_hosts: List<HostName> = Vec::new(),
+        admin_hosts: Apart<List<HostName>> = Some(Vec::new()),
         /// Sets of servers, by name.
-        pools: ByName<PoolForm, PoolName>,
+        pools: Apart<ByName<Apart<PoolForm>, PoolName>>,
         /// Routes, by name.
-        routes: ByName<RouteForm, RouteName>,
+        routes: Apart<ByName<RouteForm, RouteName>>,
         /// Bounds on what clients may take.
-        limits: LimitsKeys,
+        limits: Apart<LimitsKeys>,
         /// The store in this process that `embedded` routes share.
-        embedded: EmbeddedKeys,
+        embedded: Apart<EmbeddedKeys>,
         /// Worker threads. Without it one for each processor that this process may use.
-        workers: Optional<Count<1, 1024>>,
+        workers: Apart<Optional<Count<1, 1024>>>,
         /// A file in which is kept which copies of replicated pools owe writes, so that a restart does not forget it; relative
         /// to this file. Without it a start takes every copy that answers as good.
-        state: Optional<PathText>,
+        state: Apart<Optional<PathText>>,
     }
 }
 
@@ -161,37 +161,48 @@ impl Form for AdminAddress {
     }
 }
 
-/// Notes which pools and routes there are, so that mentions of others are told even where some of them are not good.
-pub(super) fn note_names(root: &Node, cx: &mut Reading) {
-    let Value::Map(entries) = &root.value else { return };
-    let Shape::Section(section) = TopKeys::shape() else {
-        return;
+/// Whether the file has keys that are unknown, of which one may be a misspelt `pools` or `routes`.
+fn has_unknown_keys(root: &Node) -> bool {
+    let (Value::Map(entries), Shape::Section(section)) = (&root.value, TopKeys::shape()) else {
+        return false;
     };
     let is_known = |name: &Name| section.keys.iter().any(|key| key.name == name.text);
-    if !entries.iter().all(|(name, _)| is_known(name)) {
-        // It may be a misspelt `pools`.
-        return;
-    }
-    let mut names = Vec::new();
-    for (_, node) in entries
-        .iter()
-        .filter(|(name, _)| matches!(name.text.as_str(), "pools" | "routes"))
-    {
-        let Value::Map(named) = &node.value else { return };
-        names.extend(named.iter().map(|(name, _)| name.text.clone()));
-    }
-    cx.index.names = Some(names);
+    !entries.iter().all(|(name, _)| is_known(name))
 }
 
-/// The configuration that the keys describe.
-pub(super) fn build(keys: TopKeys, at: Place, cx: &mut Reading) -> Result<Config, Complaint> {
-    if keys.listeners.is_empty() {
-        return Err(cx
-            .refuse(at, "`listeners` is empty")
-            .with_remedy("name at least one address and its route"));
+/// The configuration that the keys describe, without those parts of it that have mistakes.
+pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
+    if keys.listeners.as_ref().is_some_and(Vec::is_empty) {
+        let empty = cx
+            .refuse(root.at, "`listeners` is empty")
+            .with_remedy("name at least one address and its route");
+        cx.mistakes.push(empty);
     }
-    let pools = cx.within("pools", |cx| named(keys.pools, |cx| &mut cx.index.pools, cx))?;
-    let routes = cx.within("routes", |cx| named(keys.routes, |cx| &mut cx.index.routes, cx))?;
+    cx.index.has_all_names = keys.pools.is_some() && keys.routes.is_some() && !has_unknown_keys(root);
+    let pools = keys.pools.unwrap_or_default();
+    let pools = named("pools", pools, |cx| &mut cx.index.pools, cx);
+    let routes = keys.routes.unwrap_or_default();
+    let routes = routes
+        .into_iter()
+        .map(|(name, route)| (name, Some(route)))
+        .collect();
+    let routes = named("routes", routes, |cx| &mut cx.index.routes, cx);
+    Config {
+        workers: keys.workers.flatten().map(|n| n as usize),
+        listeners: keys.listeners.into_iter().flatten().flatten().collect(),
+        admin: keys.admin.flatten(),
+        admin_hosts: keys.admin_hosts.unwrap_or_default(),
+        pools,
+        routes,
+        limits: keys.limits.map_or(Limits::DEFAULT, limits),
+        embedded: keys
+            .embedded
+            .map_or(Embedded::DEFAULT, |EmbeddedKeys { memory }| Embedded { memory }),
+        state: keys.state.flatten(),
+    }
+}
+
+fn limits(keys: LimitsKeys) -> Limits {
     let LimitsKeys {
         clients,
         requests_in_flight,
@@ -202,44 +213,32 @@ pub(super) fn build(keys: TopKeys, at: Place, cx: &mut Reading) -> Result<Config
         write_timeout,
         request_timeout,
         minimum_rate,
-    } = keys.limits;
-    let (clients, requests_in_flight) = (clients as usize, requests_in_flight as usize);
-    Ok(Config {
-        workers: keys.workers.map(|n| n as usize),
-        listeners: keys.listeners,
-        admin: keys.admin,
-        admin_hosts: keys.admin_hosts,
-        pools,
-        routes,
-        limits: Limits {
-            clients,
-            requests_in_flight,
-            connection_bytes,
-            total_bytes,
-            value_bytes: value_size,
-            idle,
-            write_timeout,
-            request_timeout,
-            minimum_rate,
-        },
-        embedded: Embedded {
-            memory: keys.embedded.memory,
-        },
-        state: keys.state,
-    })
+    } = keys;
+    Limits {
+        clients: clients as usize,
+        requests_in_flight: requests_in_flight as usize,
+        connection_bytes,
+        total_bytes,
+        value_bytes: value_size,
+        idle,
+        write_timeout,
+        request_timeout,
+        minimum_rate,
+    }
 }
 
 type Sites = BTreeMap<String, crate::config::reading::Site>;
 
-/// Refuses names that mean something else; notes where each is defined.
+/// Refuses names that mean something else; notes where each is defined, be what it names good or not.
 fn named<T>(
-    entries: Vec<(Name, T)>,
+    key: &'static str,
+    entries: Vec<(Name, Option<T>)>,
     sites: impl Fn(&mut Reading) -> &mut Sites,
     cx: &mut Reading,
-) -> Result<BTreeMap<String, T>, Complaint> {
+) -> BTreeMap<String, T> {
     let mut out = BTreeMap::new();
     for (name, value) in entries {
-        let site = cx.within(&*name.text, |cx| Ok(cx.site(name.at)))?;
+        let site = cx.within(key, |cx| cx.within(&*name.text, |cx| cx.site(name.at)));
         let refused = match name.text.as_str() {
             "" => Some("a name is empty"),
             "embedded" | "null" => Some("this name is a route of its own"),
@@ -249,10 +248,11 @@ fn named<T>(
             _ => None,
         };
         if let Some(problem) = refused {
-            return Err(site.refuse(problem).with_remedy("choose another name"));
+            cx.mistakes
+                .push(site.refuse(problem).with_remedy("choose another name"));
         }
         sites(cx).insert(name.text.clone(), site);
-        out.insert(name.text, value);
+        out.extend(value.map(|value| (name.text, value)));
     }
-    Ok(out)
+    out
 }

@@ -9,8 +9,10 @@ use std::{
 use proxima_wire::hash::ketama_name;
 
 use crate::{
-    config::schema::{Config, Server},
-    control::front::Lists,
+    config::{
+        schema::{Config, Server},
+        source::Lists,
+    },
     members::Member,
 };
 

@@ -6,7 +6,7 @@ use tokio::{task::spawn_blocking, time::sleep_until};
 
 use super::{STRAYS, copies_of};
 use crate::{
-    config::schema::{Replicated, Source},
+    config::schema::Replicated,
     control::{Proxy, State},
     members::{
         Member, MemberId,
@@ -60,7 +60,7 @@ impl Proxy {
                     .filter(|member| *member.pool == **name && !state.absent.holds(member))
                     .count();
                 let had = copies_of(before).filter(|member| *member.pool == **name).count();
-                let told = matches!(pool.source, Source::Static(_)); // when it was read
+                let told = pool.source.fixed().is_some(); // when it was read
                 if size == 2 && had != 2 && replicated.min_acks.is_none() && !told {
                     tracing::warn!(pool = %name, "has {}; with min_acks 1 both go on", Replicated::TWO);
                 }

@@ -111,6 +111,7 @@ pub struct CopyFigures {
     pub debts: u64,
     /// Debts that were paid by deleting keys, and by a flush.
     pub repairs: u64,
+    /// Copies that were emptied as a whole.
     pub flushes: u64,
     /// Visits that could not pay.
     pub setbacks: u64,

@@ -29,6 +29,7 @@ const AT_ONCE: usize = 16;
 const LIMIT: usize = 10_000;
 
 /// Why an answer cannot be used. What was known before it stays.
+#[allow(missing_docs, reason = "the messages say it")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     #[error("there is no such name")]

@@ -31,10 +31,10 @@ use tokio::{
 pub(super) use self::questions::{Questions, hosts};
 use self::{ask::Asker, hosts::Hosts, standing::Standing};
 pub use self::{ask::Failure, standing::Asked};
-use super::front::{self, Lists};
 use crate::config::{
     ConfigError,
-    schema::{Config, Dns, Server, Source},
+    schema::{Config, Dns, Server},
+    source::{self, Lists},
 };
 
 /// A configuration whose names have not answered after so long has to do without.
@@ -120,7 +120,7 @@ impl Names {
 
     /// Asks what a configuration asks, waits for the first answers, and returns the lists of its servers.
     pub(super) async fn begin(self: &Arc<Self>, config: &Config) -> Result<Lists, ConfigError> {
-        let mut servers = front::listed(config)?;
+        let mut servers = source::lists(config)?;
         self.follow(&Questions::of(config, &servers));
         self.first().await;
         self.list(config, &mut servers);
@@ -140,7 +140,7 @@ impl Names {
     /// The lists that DNS has named; others stay as they are.
     pub(super) fn list(&self, config: &Config, servers: &mut Lists) {
         for (pool, spec) in &config.pools {
-            if let Source::Dns(question) = &spec.source
+            if let Some(question) = spec.source.question()
                 && let Some(named) = self.servers(question)
             {
                 servers.insert(pool.clone(), named);
@@ -150,16 +150,17 @@ impl Names {
 
     /// Which pools have no servers, as DNS has named none: a line for each, with what it says.
     pub(super) fn explain(&self, config: &Config, servers: &Lists) -> String {
-        let waits = config.pools.iter().filter_map(|(pool, spec)| match &spec.source {
-            Source::Dns(question) if servers.get(pool).is_none_or(Vec::is_empty) => {
-                let failure = self.standing(question).and_then(|asked| asked.failure);
-                let failure = failure.unwrap_or(Failure::Late);
-                let name = &question.name;
-                Some(format!(
-                    "pool {pool} has no servers: DNS has named none for {name} ({failure})\n"
-                ))
+        let waits = config.pools.iter().filter_map(|(pool, spec)| {
+            let question = spec.source.question()?;
+            if !servers.get(pool).is_none_or(Vec::is_empty) {
+                return None;
             }
-            _ => None,
+            let failure = self.standing(question).and_then(|asked| asked.failure);
+            let failure = failure.unwrap_or(Failure::Late);
+            let name = &question.name;
+            Some(format!(
+                "pool {pool} has no servers: DNS has named none for {name} ({failure})\n"
+            ))
         });
         waits.collect()
     }

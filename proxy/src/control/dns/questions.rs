@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    config::schema::{Config, Dns, Route, Source},
-    control::front::Lists,
+    config::{
+        schema::{Config, Dns, Route},
+        source::Lists,
+    },
     members::Address,
 };
 
@@ -18,12 +20,9 @@ pub(in crate::control) struct Questions {
 impl Questions {
     /// `servers` are those of its pools, as far as they are known.
     pub(in crate::control) fn of(config: &Config, servers: &Lists) -> Self {
-        let lists = config.pools.values().filter_map(|pool| match &pool.source {
-            Source::Dns(question) => Some(question.clone()),
-            _ => None,
-        });
+        let lists = config.pools.values().filter_map(|pool| pool.source.question());
         Self {
-            lists: lists.collect(),
+            lists: lists.cloned().collect(),
             hosts: hosts(config, servers).into_values().flatten().collect(),
         }
     }
@@ -69,11 +68,7 @@ mod tests {
 pools: {a: [mc-0:1, mc-0:2, \"10.0.0.1:1\", \"[::1]:1\", \"unix:/run/m\", localhost:1], b: {dns: named:1}}
 routes: {c: {nearest: [b, {member: other:1}]}}";
         let config = crate::config::parse(text, Path::new("x")).unwrap().config;
-        let servers = config.pools.iter().filter_map(|(name, pool)| match &pool.source {
-            Source::Static(servers) => Some((name.clone(), servers.clone())),
-            _ => None,
-        });
-        let servers = servers.collect();
+        let servers = crate::config::source::lists(&config).unwrap();
         let questions = Questions::of(&config, &servers);
         assert_eq!(questions.lists.len(), 1);
         let names: Vec<_> = questions.hosts.iter().map(String::as_str).collect();

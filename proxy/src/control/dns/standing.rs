@@ -16,7 +16,9 @@ pub(super) struct Standing<T> {
 pub struct Asked {
     /// Why the newest answer was none.
     pub failure: Option<Failure>,
+    /// Good answers since it was first asked.
     pub answers: u64,
+    /// Questions without a good answer.
     pub failures: u64,
 }
 

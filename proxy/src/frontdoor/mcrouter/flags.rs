@@ -3,27 +3,18 @@
 use std::{collections::BTreeMap, path::Path};
 
 use super::{
+    error::OptionError,
     json,
     object::Object,
     options::{self, Opt, Status, Takes},
 };
 use crate::config::{document::shortened, file, reading::Reading};
 
-/// What to do with a configuration besides running it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Validate {
-    /// Run, with a bad configuration refused at start.
-    No,
-    /// Say whether it is good, and exit.
-    Exit,
-    /// Run, with whatever is otherwise only logged refused as well.
-    Run,
-}
-
 /// A command line that was understood.
 #[derive(Clone, Debug)]
 pub(super) struct Flags {
-    pub(super) validate: Validate,
+    /// Say whether the configuration is good, and exit.
+    pub(super) only_validates: bool,
     pub(super) asks_help: bool,
     pub(super) asks_version: bool,
     /// What is worth saying about it.
@@ -35,9 +26,9 @@ pub(super) struct Flags {
 ///
 /// # Errors
 /// An option that is refused, or a value that is not of its kind.
-pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, String> {
+pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, OptionError> {
     let mut flags = Flags {
-        validate: Validate::No,
+        only_validates: false,
         asks_help: false,
         asks_version: false,
         warnings: Vec::new(),
@@ -77,9 +68,7 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
             (_, Some(value)) => value,
             (Takes::Toggle(default), None) => (!default).to_string(),
             (Takes::Acks, None) => "true".to_owned(),
-            (_, None) => arguments
-                .next()
-                .ok_or_else(|| format!("option `--{}` needs a value", option.name))?,
+            (_, None) => arguments.next().ok_or(OptionError::NoValue(option.name))?,
         };
         flags.values.insert(option.name, checked(option, &value)?);
     }
@@ -140,17 +129,19 @@ impl Flags {
     }
 
     /// Options that are no settings.
-    fn special(&mut self, name: &str, value: Option<&str>) -> Result<bool, String> {
+    fn special(&mut self, name: &str, value: Option<&str>) -> Result<bool, OptionError> {
         match (name, value) {
             ("help" | "h", None) => self.asks_help = true,
             ("version" | "V", None) => self.asks_version = true,
-            ("validate-config", None | Some("exit")) => self.validate = Validate::Exit,
-            ("validate-config", Some("run")) => self.validate = Validate::Run,
+            ("validate-config", None | Some("exit")) => self.only_validates = true,
+            // A bad configuration is refused at the start in any case.
+            ("validate-config", Some("run")) => self.only_validates = false,
             ("validate-config", Some(other)) => {
-                return Err(format!(
-                    "option `--validate-config` takes `exit` or `run`, not `{}`",
-                    shortened(other)
-                ));
+                return Err(OptionError::BadValue {
+                    option: "validate-config",
+                    takes: "`exit` or `run`",
+                    found: shortened(other),
+                });
             }
             _ => return Ok(false),
         }
@@ -158,7 +149,7 @@ impl Flags {
     }
 
     /// Refuses what may not be ignored, says what is.
-    fn judge(&mut self) -> Result<(), String> {
+    fn judge(&mut self) -> Result<(), OptionError> {
         for option in options::OPTIONS {
             let Some(value) = self
                 .values
@@ -168,7 +159,7 @@ impl Flags {
                 continue;
             };
             match option.status {
-                Status::Refused => return Err(format!("option `--{}` is not served yet", option.name)),
+                Status::Refused => return Err(OptionError::NotServed(option.name)),
                 Status::Idle => {
                     self.warnings.push(format!(
                         "option `--{}={}` has no effect here",
@@ -210,13 +201,13 @@ impl<'a> Word<'a> {
 }
 
 /// The value as it is kept: toggles become `true` or `false`.
-fn checked(option: &Opt, value: &str) -> Result<String, String> {
-    let wrong = |what: &str| {
-        Err(format!(
-            "option `--{}` takes {what}, not `{}`",
-            option.name,
-            shortened(value)
-        ))
+fn checked(option: &Opt, value: &str) -> Result<String, OptionError> {
+    let wrong = |takes| {
+        Err(OptionError::BadValue {
+            option: option.name,
+            takes,
+            found: shortened(value),
+        })
     };
     match option.takes {
         Takes::Text(_) => Ok(value.to_owned()),
@@ -247,9 +238,15 @@ fn asks_for_something(option: &Opt, value: &str) -> bool {
 }
 
 /// `{"options": {"name": "value", …}}`, by the names inside of mcrouter.
-fn read_flavor(path: &Path, warnings: &mut Vec<String>) -> Result<BTreeMap<&'static str, String>, String> {
+fn read_flavor(
+    path: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<BTreeMap<&'static str, String>, OptionError> {
     let mut cx = Reading::default();
-    let refused = |complaint| format!("{}:{complaint}", path.display());
+    let refused = |complaint| OptionError::Flavor {
+        file: path.display().to_string(),
+        complaint,
+    };
     let text = file::read(path).map_err(refused)?;
     let document = json::parse(&text, &mut cx).map_err(refused)?;
     let top = Object::of(&document, &cx).map_err(refused)?;

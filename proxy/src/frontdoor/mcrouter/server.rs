@@ -1,9 +1,8 @@
 //! A pool's server as mcrouter writes it.
 
 use crate::config::{
-    Complaint,
+    BadAddress, Complaint, check_address,
     document::{Node, Value, shortened},
-    form::check_address,
     reading::Reading,
     schema::Server,
 };
@@ -34,14 +33,22 @@ pub(super) fn server(node: &Node, port_override: Option<i32>, cx: &mut Reading) 
     })
 }
 
-fn address(text: &str, port_override: Option<i32>) -> Result<String, String> {
+/// Why a text is no server that can be served. Whoever wrote it has to mend it.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum BadServer {
+    #[error(transparent)]
+    Address(#[from] BadAddress),
+    #[error("`{0}` is not served yet")]
+    NotServed(String),
+}
+
+fn address(text: &str, port_override: Option<i32>) -> Result<String, BadServer> {
     if let Some(socket) = text.strip_prefix("unix:") {
         let (path, rest) = socket.split_once(':').unwrap_or((socket, ""));
         options(rest.split(':').filter(|word| !word.is_empty()))?;
         let address = format!("unix:{path}");
-        return check_address(&address, false)
-            .map(|()| address)
-            .map_err(str::to_owned);
+        check_address(&address, false)?;
+        return Ok(address);
     }
     let (host, rest) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((v6, rest)) => (format!("[{v6}]"), rest.strip_prefix(':').unwrap_or(rest)),
@@ -54,15 +61,14 @@ fn address(text: &str, port_override: Option<i32>) -> Result<String, String> {
     let written = words.next_if(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
     options(words)?;
     let port = port_override.map(|port| port.to_string());
-    let port = port.as_deref().or(written).ok_or("there is no port")?;
+    let port = port.as_deref().or(written).ok_or(BadAddress::NoPort)?;
     let address = format!("{host}:{port}");
-    check_address(&address, false)
-        .map(|()| address)
-        .map_err(str::to_owned)
+    check_address(&address, false)?;
+    Ok(address)
 }
 
 /// Protocol, security and compression, of which only the plain ones are served.
-fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), String> {
+fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), BadServer> {
     for (word, served) in words.zip(
         ["ascii", "plain", "notcompressed"]
             .into_iter()
@@ -70,7 +76,7 @@ fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), String> {
             .chain(std::iter::repeat(None)),
     ) {
         if served != Some(word) {
-            return Err(format!("`{}` is not served yet", shortened(word)));
+            return Err(BadServer::NotServed(shortened(word)));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Names whose addresses are servers.
+//! Servers by DNS: a name whose addresses they are.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::config::{
-    Complaint,
+    BadAddress, Complaint,
     document::{Node, shortened},
     form::{Choice, Form, Optional, PositiveTime, Shape, Word, check_address},
     reading::Reading,
@@ -84,19 +84,27 @@ impl Form for NameAndPort {
     }
 }
 
+/// Why a text is no name that can be asked for. Whoever wrote it has to mend it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum BadName {
+    #[error(transparent)]
+    Address(#[from] BadAddress),
+    #[error("the port is no number")]
+    BadPort,
+    #[error("an IP address is not asked for; it stands in `servers`")]
+    Ip,
+    #[error("between two dots there are 1 to 63 characters")]
+    Label,
+}
+
 /// The port, if name and port are such.
-fn check(name: &str, port: Option<&str>) -> Result<Option<u16>, &'static str> {
+fn check(name: &str, port: Option<&str>) -> Result<Option<u16>, BadName> {
     check_address(&format!("{name}:{}", port.unwrap_or("1")), false)?;
-    let port = port
-        .map(str::parse)
-        .transpose()
-        .map_err(|_| "the port is no number")?;
+    let port = port.map(str::parse).transpose().map_err(|_| BadName::BadPort)?;
     let mut labels = name.strip_suffix('.').unwrap_or(name).split('.');
     match name.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(_) => Err("an IP address is not asked for; it stands in `servers`"),
-        Err(_) if labels.any(|label| label.is_empty() || label.len() > 63) => {
-            Err("between two dots there are 1 to 63 characters")
-        }
+        Ok(_) => Err(BadName::Ip),
+        Err(_) if labels.any(|label| label.is_empty() || label.len() > 63) => Err(BadName::Label),
         Err(_) => Ok(port),
     }
 }
@@ -132,7 +140,7 @@ impl Form for DnsServer {
 
 /// A question as the configuration has it.
 #[derive(Debug)]
-pub(super) struct DnsForm;
+pub(in crate::config) struct DnsForm;
 
 impl Form for DnsForm {
     type Value = Dns;

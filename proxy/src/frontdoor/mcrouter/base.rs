@@ -1,4 +1,4 @@
-//! What the command line alone says: ports, threads, limits.
+//! The base configuration, which the command line alone says: ports, threads, limits.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
@@ -6,15 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::{flags::Flags, settings::NEVER};
+use super::{error::OptionError, flags::Flags, settings::NEVER};
 use crate::config::{
-    form::check_address,
-    listen_address,
+    check_address, listen_address,
     schema::{Config, Embedded, Limits, Listener, Permissions, Route},
 };
 
 /// The configuration without its pools and routes: what the command line alone says.
-pub(super) fn frame(flags: &Flags) -> Result<Config, String> {
+pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
     let threads = flags.text("proxy-threads");
     let workers = match threads.as_str() {
         "auto" => None,
@@ -25,7 +24,7 @@ pub(super) fn frame(flags: &Flags) -> Result<Config, String> {
     let workers = match workers.map(count) {
         None => None,
         Some(Some(count)) => Some(count),
-        Some(None) => return Err("the number of proxy threads is from 1 to 1024".to_owned()),
+        Some(None) => return Err(OptionError::Threads),
     };
     let bound = |name: &str| match flags.number(name) {
         0 => usize::MAX,
@@ -60,12 +59,10 @@ pub(super) fn frame(flags: &Flags) -> Result<Config, String> {
 }
 
 /// Where operators look.
-fn admin(flags: &Flags) -> Result<Option<String>, String> {
+fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
     match flags.text("admin") {
         none if none.is_empty() => Ok(None),
-        address => listen_address(&address)
-            .map(Some)
-            .map_err(|why| format!("option `--admin`: {why}")),
+        address => listen_address(&address).map(Some).map_err(OptionError::Admin),
     }
 }
 
@@ -77,7 +74,7 @@ pub(super) fn path(flags: &Flags, option: &str) -> Option<PathBuf> {
 }
 
 /// The addresses to listen on; their route is the root of the tree.
-fn listeners(flags: &Flags) -> Result<Vec<Listener>, String> {
+fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
     let listener = |address| Listener {
         permissions: Permissions::default(),
         address,
@@ -87,17 +84,17 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, String> {
     if !socket.is_empty() {
         let address = format!("unix:{socket}");
         return match check_address(&address, true) {
-            _ if !ports.is_empty() => Err("--unix-domain-sock and --port cannot both be given".to_owned()),
+            _ if !ports.is_empty() => Err(OptionError::PortAndSocket),
             Ok(()) => Ok(vec![listener(address)]),
-            Err(why) => Err(format!("option `--unix-domain-sock`: {why}")),
+            Err(why) => Err(OptionError::Socket(why)),
         };
     }
     let ports = ports.split(',').map(str::trim).filter(|port| !port.is_empty());
     let ports: Vec<u16> = ports
-        .map(|port| port.parse().map_err(|_| "invalid ports".to_owned()))
+        .map(|port| port.parse().map_err(|_| OptionError::Ports))
         .collect::<Result<_, _>>()?;
     if ports.is_empty() {
-        return Err("invalid ports".to_owned());
+        return Err(OptionError::Ports);
     }
     let given = flags.text("listen-addresses");
     let hosts: Vec<IpAddr> = match given.as_str() {
@@ -110,10 +107,9 @@ fn listeners(flags: &Flags) -> Result<Vec<Listener>, String> {
     Ok(addresses.map(listener).collect())
 }
 
-fn host(text: &str) -> Result<IpAddr, String> {
+fn host(text: &str) -> Result<IpAddr, OptionError> {
     let bare = text.trim().trim_start_matches('[').trim_end_matches(']');
-    bare.parse()
-        .map_err(|_| format!("option `--listen-addresses`: `{bare}` is no address"))
+    bare.parse().map_err(|_| OptionError::Host(bare.to_owned()))
 }
 
 /// All addresses of both families, or of the one that this machine has.

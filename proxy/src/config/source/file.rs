@@ -1,15 +1,14 @@
-//! Files of servers: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
+//! Servers by a file: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
 
-use std::{collections::HashMap, path::Path};
+use std::path::Path;
 
-use super::{
-    Complaint, ConfigError, Place, document::shortened, file::read, form::check_address, schema::Server,
+use super::listed::{is_name, repeated};
+use crate::config::{
+    BadAddress, Complaint, ConfigError, Place, document::shortened, file, form::check_address, schema::Server,
 };
 
 /// Servers that one file may name.
 const LIMIT: usize = 100_000;
-
-pub(super) const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and at most 255 characters";
 
 /// Reads the file at `path`.
 ///
@@ -17,7 +16,7 @@ pub(super) const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and a
 /// The file cannot be read, a line is no server, two servers have the same name, or there is no server at all (an empty
 /// file is more likely half written than meant).
 pub fn load(path: &Path) -> Result<Vec<Server>, ConfigError> {
-    read(path)
+    file::read(path)
         .map_err(|complaint| vec![complaint])
         .and_then(|text| parse(&text))
         .map_err(|complaints| ConfigError::all(path, complaints))
@@ -41,7 +40,9 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
         };
         match server(content) {
             Ok(server) => servers.push((at, server)),
-            Err(problem) => mistakes.push(Complaint::at(at, problem).with_remedy(LINE_REMEDY)),
+            Err(problem) => {
+                mistakes.push(Complaint::at(at, problem.to_string()).with_remedy(LINE_REMEDY));
+            }
         }
         if servers.len() + mistakes.len() > LIMIT {
             return Err(vec![Complaint::at(at, format!("more than {LIMIT} servers"))]);
@@ -64,10 +65,23 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
 
 const LINE_REMEDY: &str = "a line is `address [weight] [name] [zone=Z]`";
 
-fn server(line: &str) -> Result<Server, String> {
+/// Why a line is no server. Whoever writes the file has to mend it; it is read again as soon as it changes.
+#[derive(Debug, PartialEq, thiserror::Error)]
+enum BadLine {
+    #[error("`{0}` is no address ({1})")]
+    Address(String, BadAddress),
+    #[error("`{0}` is no zone")]
+    Zone(String),
+    #[error("the weight `{0}` is not above 0")]
+    Weight(String),
+    #[error("`{0}` is one word too many")]
+    Word(String),
+}
+
+fn server(line: &str) -> Result<Server, BadLine> {
     let mut words = line.split_whitespace();
     let address = words.next().unwrap_or_default();
-    check_address(address, false).map_err(|why| format!("`{}` is no address ({why})", shortened(address)))?;
+    check_address(address, false).map_err(|why| BadLine::Address(shortened(address), why))?;
     let mut server = Server {
         address: address.to_owned(),
         name: None,
@@ -80,44 +94,19 @@ fn server(line: &str) -> Result<Server, String> {
             server
                 .zone
                 .as_ref()
-                .ok_or_else(|| format!("`{}` is no zone", shortened(word)))?;
+                .ok_or_else(|| BadLine::Zone(shortened(word)))?;
         } else if let (0, Ok(weight)) = (i, word.parse::<f64>()) {
             if !weight.is_finite() || weight <= 0.0 {
-                return Err(format!("the weight `{}` is not above 0", shortened(word)));
+                return Err(BadLine::Weight(shortened(word)));
             }
             server.weight = weight;
         } else if server.name.is_none() && is_name(word) {
             server.name = Some(word.to_owned());
         } else {
-            return Err(format!("`{}` is one word too many", shortened(word)));
+            return Err(BadLine::Word(shortened(word)));
         }
     }
     Ok(server)
-}
-
-/// Whether a server may have this name: it stands in `pool/name`, in files and in metrics.
-pub(super) fn is_name(name: &str) -> bool {
-    let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '#');
-    !name.is_empty() && name.len() <= 255 && !name.contains(bad)
-}
-
-/// The first server that has an earlier one's name.
-pub(super) fn repeated(servers: &[(Place, Server)]) -> Option<(Place, String)> {
-    let mut seen: HashMap<&str, Place> = HashMap::new();
-    for (at, server) in servers {
-        let name = server.name.as_deref().unwrap_or(&server.address);
-        if let Some(before) = seen.insert(name, *at) {
-            return Some((
-                *at,
-                format!(
-                    "the server `{}` stood in line {} already",
-                    shortened(name),
-                    before.line
-                ),
-            ));
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::flags::Flags;
+use super::{error::OptionError, flags::Flags};
 use crate::config::schema::{Eject, Replicated};
 
 /// "For ever", for sums with a clock.
@@ -55,7 +55,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Reads them from the options.
-    pub(super) fn of(flags: &Flags) -> Result<Self, String> {
+    pub(super) fn of(flags: &Flags) -> Result<Self, OptionError> {
         let millis = |name: &str| Duration::from_millis(flags.number(name)).min(NEVER);
         let default_route = flags.text("route-prefix");
         let (region, cluster) = match default_route.split('/').collect::<Vec<_>>()[..] {
@@ -63,14 +63,16 @@ impl Settings {
                 (region.to_owned(), cluster.to_owned())
             }
             _ => {
-                return Err(format!(
-                    "option `--route-prefix` takes `/region/cluster/`, not `{default_route}`"
-                ));
+                return Err(OptionError::BadValue {
+                    option: "route-prefix",
+                    takes: "`/region/cluster/`",
+                    found: default_route,
+                });
             }
         };
         let server = millis("server-timeout");
         if server.is_zero() {
-            return Err("option `--server-timeout` takes a number above 0".to_owned());
+            return Err(OptionError::NoTimeout);
         }
         let initial = if flags.is_given("retry-timeout") {
             "retry-timeout"

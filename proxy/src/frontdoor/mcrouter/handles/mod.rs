@@ -7,7 +7,7 @@ mod select;
 mod wrap;
 
 use super::{
-    build::{Builder, Built},
+    builder::{Builder, Built},
     object::Object,
 };
 use crate::config::{
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_page_about_migrating_names_every_handle() {
-        let page = include_str!("../../../../../../docs/migrating-from-mcrouter.md");
+        let page = include_str!("../../../../../docs/migrating-from-mcrouter.md");
         let named = |name: &&str| {
             page.split(|c: char| !c.is_alphanumeric())
                 .any(|word| word == *name)

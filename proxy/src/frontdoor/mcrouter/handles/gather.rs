@@ -1,11 +1,13 @@
 //! Handles that send to all their children.
 
 use super::{Args, over};
-use crate::config::{
-    Complaint,
-    compat::mcrouter::build::{Builder, Built},
-    reading::Reading,
-    schema::{Children, Route},
+use crate::{
+    config::{
+        Complaint,
+        reading::Reading,
+        schema::{Children, Route},
+    },
+    frontdoor::mcrouter::builder::{Builder, Built},
 };
 
 fn gather(

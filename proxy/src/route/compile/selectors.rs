@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use proxima_wire::message::Class;
 
-use super::{BuildError, maker::Maker};
+use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::Route,
     route::{
@@ -18,7 +18,7 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         operations: &'a BTreeMap<String, Route>,
         default: Option<&'a Route>,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<NodeId, CompileError> {
         // Without a route: what a cache that has nothing answers, as mcrouter does.
         let mut nodes = vec![match default {
             Some(route) => self.node(route)?,
@@ -29,11 +29,11 @@ impl<'a> Maker<'_, 'a> {
         for (name, route) in operations {
             nodes.push(self.node(route)?);
             let child = nodes.len() as u16 - 1;
-            match (group(name), self.build.dialect.command(name)) {
+            match (group(name), self.compiler.dialect.command(name)) {
                 (Some(class), _) => table[class as usize].fill(child),
                 // Single commands are set last: they win over their group.
                 (None, Some(command)) => named.push((command, child)),
-                (None, None) => return Err(BuildError::Operation(name.clone())),
+                (None, None) => return Err(CompileError::Operation(name.clone())),
             }
         }
         for (command, child) in named {
@@ -48,7 +48,7 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         routes: &'a BTreeMap<String, Route>,
         default: &str,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<NodeId, CompileError> {
         let mut nodes = Vec::new();
         let mut prefixes = Vec::new();
         for (prefix, route) in routes {
@@ -67,7 +67,7 @@ impl<'a> Maker<'_, 'a> {
         let default = prefixes
             .iter()
             .position(|prefix| prefix == default.as_bytes())
-            .ok_or_else(|| BuildError::Unknown(default.into()))?;
+            .ok_or_else(|| CompileError::Unknown(default.into()))?;
         Ok(self.choose(ByRoutingPrefix { prefixes, default }, nodes))
     }
 
@@ -75,7 +75,7 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         prefixes: &'a BTreeMap<String, Route>,
         default: Option<&'a Route>,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<NodeId, CompileError> {
         let mut sorted: Vec<_> = prefixes.iter().collect();
         sorted.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
         let mut nodes = Vec::new();
@@ -96,7 +96,7 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         patterns: &'a [(String, Route)],
         default: Option<&'a Route>,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<NodeId, CompileError> {
         let mut nodes = Vec::new();
         for (_, route) in patterns {
             nodes.push(self.node(route)?);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BuildError, maker::Maker};
+use super::{CompileError, maker::Maker};
 use crate::{
     config::schema::Children,
     members::{Distance, Member},
@@ -69,11 +69,15 @@ impl Maker<'_, '_> {
 
     /// What a command for all of these leaves goes to: copies as a whole pool, which knows who misses it. Where there are
     /// none, the root itself knows what to answer.
-    pub(super) fn everywhere(&mut self, root: NodeId, leaves: &[NodeId]) -> Result<Vec<NodeId>, BuildError> {
+    pub(super) fn everywhere(
+        &mut self,
+        root: NodeId,
+        leaves: &[NodeId],
+    ) -> Result<Vec<NodeId>, CompileError> {
         if leaves.is_empty() {
             return Ok(vec![root]);
         }
-        let config = self.build.config;
+        let config = self.compiler.config;
         let mut found = Vec::new();
         for &leaf in leaves {
             let copied = self.member_at(leaf).filter(|member| member.is_copy);

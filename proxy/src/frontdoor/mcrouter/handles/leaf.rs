@@ -1,16 +1,18 @@
 //! Handles that end the tree: pools, errors, nothing.
 
 use super::Args;
-use crate::config::{
-    Complaint,
-    compat::mcrouter::{
-        build::{Builder, Built},
+use crate::{
+    config::{
+        Complaint,
+        document::{Node, Value},
+        reading::Reading,
+        schema::{Algorithm, Children, Hash, Route},
+    },
+    frontdoor::mcrouter::{
+        builder::{Builder, Built},
         hash,
         object::{Object, list, number, text},
     },
-    document::{Node, Value},
-    reading::Reading,
-    schema::{Algorithm, Children, Hash, Route},
 };
 
 /// Keys of PoolRoute that would change where requests go, or whether.

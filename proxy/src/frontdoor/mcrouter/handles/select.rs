@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::{Args, over};
-use crate::config::{
-    Complaint,
-    compat::mcrouter::{
-        build::{Builder, Built},
+use crate::{
+    config::{
+        Complaint,
+        document::shortened,
+        operations,
+        reading::Reading,
+        schema::{Algorithm, Children, Hash, Route},
+    },
+    frontdoor::mcrouter::{
+        builder::{Builder, Built},
         hash,
         object::{Object, flag, text},
     },
-    document::shortened,
-    operations,
-    reading::Reading,
-    schema::{Algorithm, Children, Hash, Route},
 };
 
 pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {

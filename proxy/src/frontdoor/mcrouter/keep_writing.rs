@@ -9,7 +9,7 @@ use std::{
 use crate::config::{
     Complaint,
     check::detours,
-    schema::{Children, Config, Pool, Replicated, Route, Source},
+    schema::{Children, Config, Pool, Replicated, Route},
 };
 
 /// Makes the pools that are written as a whole replicated ones; returns what is worth saying about that.
@@ -26,7 +26,7 @@ pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<S
         let Some(pool) = config.pools.get_mut(&name) else {
             continue;
         };
-        let Source::Static(servers) = &pool.source else {
+        let Some(servers) = pool.source.fixed() else {
             continue;
         };
         match (servers.len(), how.min_acks) {

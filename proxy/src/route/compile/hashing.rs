@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::hash::{Distribution, DistributionError, Node as HashNode, twemproxy_order};
 
-use super::{BuildError, maker::Maker};
+use super::{CompileError, maker::Maker};
 use crate::{
     config::{
         distribution,
@@ -22,7 +22,7 @@ impl Maker<'_, '_> {
         spec: Hash,
         mut nodes: Vec<NodeId>,
         over: impl Fn() -> String,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<NodeId, CompileError> {
         match nodes[..] {
             [] => {
                 let text = format!(
@@ -53,17 +53,17 @@ impl Maker<'_, '_> {
         spec: &Hash,
         nodes: &[NodeId],
         over: &dyn Fn() -> String,
-    ) -> Result<Option<Arc<Distribution>>, BuildError> {
+    ) -> Result<Option<Arc<Distribution>>, CompileError> {
         let number = self.hashes;
         self.hashes += 1;
-        if let Some(distribution) = self.build.distributions.get(number) {
+        if let Some(distribution) = self.compiler.distributions.get(number) {
             return Ok(distribution.clone());
         }
         let made = self
             .distribution(spec, nodes)
-            .map_err(|source| BuildError::Hash { over: over(), source })?;
+            .map_err(|source| CompileError::Hash { over: over(), source })?;
         let made = made.map(Arc::new);
-        self.build.distributions.push(made.clone());
+        self.compiler.distributions.push(made.clone());
         Ok(made)
     }
 

@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    flags::{self, Flags, Validate},
-    frame::{frame, path},
+    base::{base, path},
+    error::{OptionError, Refused},
+    flags::{self, Flags},
     help::help,
     keep_writing::keep_writing,
     settings::Settings,
@@ -15,10 +16,12 @@ use super::{
 };
 use crate::{
     config::{
-        Complaint, ConfigError, Loaded, Place, check, file, load,
+        Complaint, ConfigError, Loaded, Place, check, file,
         reading::Reading,
         schema::{Config, Listener},
+        version_hash,
     },
+    frontdoor::ConfigSource,
     reactor::Io,
 };
 
@@ -47,25 +50,14 @@ pub enum Start {
     /// Print this on standard output and exit with 0.
     Print(String),
     /// Serve.
-    Run(Box<Front>),
+    Run(Box<Run>),
 }
 
-/// Why the program ends at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exit {
-    /// 2: may work later. 3: will never work.
-    pub code: u8,
-    /// For standard error.
-    pub message: String,
-}
-
-/// mcrouter's front door, open.
+/// What a command line of mcrouter's asks to serve, and how.
 #[derive(Debug)]
-pub struct Front {
+pub struct Run {
     /// The first configuration.
     pub loaded: Loaded,
-    /// Whether only to say if it is good; [`Validate::Exit`] never comes here.
-    pub validate: Validate,
     /// About the command line.
     pub warnings: Vec<String>,
     /// What mcrouter would do and this does not, to be said at start.
@@ -82,7 +74,7 @@ pub struct Front {
     pub io: Io,
     source: Source,
     settings: Settings,
-    frame: Config,
+    base: Config,
 }
 
 /// Where the configuration is.
@@ -92,35 +84,32 @@ enum Source {
     Text(String),
 }
 
-/// Opens the door: reads the arguments behind the program's name, and the configuration that they name.
+/// Reads the arguments behind the program's name, and the configuration that they name.
 ///
 /// # Errors
 /// Options that are refused, ports that cannot be, a configuration that is missing or refused.
-pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit> {
-    let mut flags = flags::read(arguments).map_err(never)?;
+pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refused> {
+    let mut flags = flags::read(arguments)?;
     if flags.asks_help {
         return Ok(Start::Print(help()));
     }
     if flags.asks_version {
         return Ok(Start::Print(VERSION.to_owned()));
     }
-    let source = source(&flags).map_err(never)?;
-    let settings = Settings::of(&flags).map_err(never)?;
-    let frame = frame(&flags).map_err(never)?;
-    let io = flags.text("io").parse();
-    let io = io.map_err(|why| never(format!("option `--io`: {why}")))?;
-    if frame.state.is_some() && settings.keep_writing.is_none() {
+    let source = source(&flags)?;
+    let settings = Settings::of(&flags)?;
+    let base = base(&flags)?;
+    let io = flags.text("io").parse().map_err(OptionError::Io)?;
+    if base.state.is_some() && settings.keep_writing.is_none() {
         let idle = "option `--keep-writing-state` has no effect without `--keep-writing`";
         flags.warnings.push(idle.to_owned());
     }
-    let loaded = load_from(&source, &settings, &frame).map_err(|error| {
-        let code = if flags.validate == Validate::Exit { 3 } else { 2 };
-        Exit {
-            code,
-            message: error.to_string(),
-        }
-    })?;
-    if flags.validate == Validate::Exit {
+    let refused = match flags.only_validates {
+        true => Refused::Invalid,
+        false => Refused::Config,
+    };
+    let loaded = load_from(&source, &settings, &base).map_err(refused)?;
+    if flags.only_validates {
         return Ok(Start::Print(String::new()));
     }
     let delay = flags.number("reconfiguration-delay-ms");
@@ -129,9 +118,8 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit>
     } else {
         SETTLE
     };
-    Ok(Start::Run(Box::new(Front {
+    Ok(Start::Run(Box::new(Run {
         loaded,
-        validate: flags.validate,
         not_served: not_served(&flags),
         reload_after: (!flags.flag("disable-reload-configs")).then_some(delay),
         flush_enabled: flags.flag("enable-flush-cmd"),
@@ -141,25 +129,34 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Exit>
         warnings: flags.warnings,
         source,
         settings,
-        frame,
+        base,
     })))
 }
 
-impl Front {
-    /// Reads the configuration again, under the same options.
-    ///
-    /// # Errors
-    /// It is missing or refused; the running one stays.
-    pub fn load(&self) -> Result<Loaded, ConfigError> {
-        load_from(&self.source, &self.settings, &self.frame)
+impl ConfigSource for Run {
+    fn load(&self) -> Result<Loaded, ConfigError> {
+        load_from(&self.source, &self.settings, &self.base)
+    }
+
+    fn name(&self) -> String {
+        let files = &self.loaded.files_watched;
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        match files.is_empty() {
+            true => "mcrouter's --config-str".to_owned(),
+            false => format!("mcrouter's {}", files.join(", ")),
+        }
+    }
+
+    fn delay(&self) -> Duration {
+        self.reload_after.unwrap_or_default()
+    }
+
+    fn follows(&self) -> bool {
+        self.reload_after.is_some()
     }
 }
 
-fn never(message: String) -> Exit {
-    Exit { code: 3, message }
-}
-
-fn source(flags: &Flags) -> Result<Source, String> {
+fn source(flags: &Flags) -> Result<Source, OptionError> {
     let file = |path: &str| Source::File(PathBuf::from(path));
     let (config, path, text) = (
         flags.text("config"),
@@ -171,11 +168,11 @@ fn source(flags: &Flags) -> Result<Source, String> {
         None if !config.is_empty() => Ok(Source::Text(config)),
         None if !path.is_empty() => Ok(file(path.strip_prefix("file:").unwrap_or(&path))),
         None if !text.is_empty() => Ok(Source::Text(text)),
-        None => Err("no configuration: give --config=file:PATH".to_owned()),
+        None => Err(OptionError::NoConfig),
     }
 }
 
-fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loaded, ConfigError> {
+fn load_from(source: &Source, settings: &Settings, base: &Config) -> Result<Loaded, ConfigError> {
     let (path, text) = match source {
         Source::Text(text) => (Path::new(ARGUMENT), text.clone()),
         Source::File(path) => match file::read(path) {
@@ -189,7 +186,7 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
     };
     let mut cx = Reading::default();
     let tree = tree::read(&text, settings, &mut cx).map_err(|complaint| ConfigError::one(path, complaint))?;
-    let listeners = frame.listeners.iter().map(|listener| Listener {
+    let listeners = base.listeners.iter().map(|listener| Listener {
         route: tree.root.clone(),
         ..listener.clone()
     });
@@ -197,7 +194,7 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
         listeners: listeners.collect(),
         pools: tree.pools,
         routes: tree.routes,
-        ..frame.clone()
+        ..base.clone()
     };
     let complaints = check::check(&config, &cx.index);
     if !complaints.is_empty() {
@@ -218,7 +215,7 @@ fn load_from(source: &Source, settings: &Settings, frame: &Config) -> Result<Loa
             .iter()
             .map(|warning| format!("{}:{warning}", path.display()))
             .collect(),
-        version_hash: load::version_hash(
+        version_hash: version_hash(
             [text.as_str()]
                 .into_iter()
                 .chain(tree.files.values().map(String::as_str)),

@@ -3,16 +3,18 @@
 use proxima_wire::message::Outcome;
 
 use super::{Args, over};
-use crate::config::{
-    Complaint,
-    compat::mcrouter::{
-        build::{Builder, Built},
+use crate::{
+    config::{
+        Complaint,
+        document::{Node, Value, shortened},
+        reading::Reading,
+        schema::{FailoverErrors, FailoverLimit, Route},
+        suggest,
+    },
+    frontdoor::mcrouter::{
+        builder::{Builder, Built},
         object::{Object, flag, list, number, text, whole},
     },
-    document::{Node, Value, shortened},
-    reading::Reading,
-    schema::{FailoverErrors, FailoverLimit, Route},
-    suggest,
 };
 
 /// Keys that would change which child is asked, or with which key.

@@ -25,7 +25,7 @@ use crate::{
 
 /// A configuration cannot become a tree.
 #[derive(Debug, thiserror::Error)]
-pub enum BuildError {
+pub enum CompileError {
     #[error(transparent)]
     Address(#[from] AddressError),
     #[error("there is no route and no pool called `{0}`")]
@@ -42,7 +42,7 @@ pub enum BuildError {
 }
 
 /// Makes trees of one configuration: one for each worker, sharing what is large and never changes.
-pub struct Build<'a> {
+pub struct Compiler<'a> {
     config: &'a Config,
     /// The servers of each pool, whatever their source.
     pools: Pools<'a>,
@@ -56,13 +56,13 @@ pub struct Build<'a> {
 }
 
 /// What is known after the first tree.
-pub struct Built {
+pub struct Compiled {
     pub tree: Tree,
     /// What an operator should hear.
     pub warnings: Vec<String>,
 }
 
-impl<'a> Build<'a> {
+impl<'a> Compiler<'a> {
     /// Makes every server a member. `servers` are those of each pool.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl<'a> Build<'a> {
         dialect: &'static dyn Dialect,
         version: &str,
         host_id: u64,
-    ) -> Result<Self, BuildError> {
+    ) -> Result<Self, CompileError> {
         Ok(Self {
             config,
             pools: members(config, servers, registry, dialect)?,
@@ -89,12 +89,12 @@ impl<'a> Build<'a> {
     /// These copies are named no more, and are to stay members for a while.
     ///
     /// # Errors
-    /// As for [`Build::new`].
+    /// As for [`Compiler::new`].
     pub fn keep(
         &mut self,
         absent: &BTreeMap<String, Vec<Server>>,
         registry: &mut Registry,
-    ) -> Result<(), BuildError> {
+    ) -> Result<(), CompileError> {
         self.absent = members(self.config, absent, registry, self.dialect)?;
         Ok(())
     }
@@ -103,10 +103,10 @@ impl<'a> Build<'a> {
     /// any more leads to an error.
     ///
     /// # Errors
-    /// See [`BuildError`]; the first tree finds them all.
-    pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Built, BuildError> {
+    /// See [`CompileError`]; the first tree finds them all.
+    pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Compiled, CompileError> {
         let mut maker = Maker {
-            build: self,
+            compiler: self,
             registry,
             nodes: Vec::new(),
             named: HashMap::new(),
@@ -115,7 +115,7 @@ impl<'a> Build<'a> {
             hashes: 0,
             warnings: Vec::new(),
         };
-        let config = maker.build.config;
+        let config = maker.compiler.config;
         let mut roots = Vec::with_capacity(listeners.len());
         for address in listeners {
             roots.push(
@@ -173,7 +173,7 @@ impl<'a> Build<'a> {
             dialect: self.dialect,
             version: Arc::clone(&self.version),
         };
-        Ok(Built { tree, warnings })
+        Ok(Compiled { tree, warnings })
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Build, BuildError};
+use super::{CompileError, Compiler};
 use crate::{
-    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, Source, TtlAction},
+    config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, TtlAction},
     members::Registry,
     route::{
         handle::{
@@ -17,7 +17,7 @@ use crate::{
 
 /// Makes the nodes of one tree.
 pub(super) struct Maker<'m, 'a> {
-    pub(super) build: &'m mut Build<'a>,
+    pub(super) compiler: &'m mut Compiler<'a>,
     pub(super) registry: &'m mut Registry,
     pub(super) nodes: Vec<Node>,
     /// Named routes are made once and shared.
@@ -54,8 +54,8 @@ impl<'a> Maker<'_, 'a> {
         }
     }
 
-    pub(super) fn gather(&mut self, wait: Wait, children: &'a Children) -> Result<NodeId, BuildError> {
-        let config = self.build.config;
+    pub(super) fn gather(&mut self, wait: Wait, children: &'a Children) -> Result<NodeId, CompileError> {
+        let config = self.compiler.config;
         if let (Wait::All, Children::Pool(name)) = (wait, children)
             && let Some(replicated) = config.pools.get(name).and_then(|pool| pool.replicated.as_ref())
         {
@@ -81,17 +81,17 @@ impl<'a> Maker<'_, 'a> {
         })
     }
 
-    pub(super) fn node(&mut self, route: &'a Route) -> Result<NodeId, BuildError> {
+    pub(super) fn node(&mut self, route: &'a Route) -> Result<NodeId, CompileError> {
         self.depth += 1;
         if self.depth > Route::DEPTH {
-            return Err(BuildError::TooDeep);
+            return Err(CompileError::TooDeep);
         }
         let made = self.make(route);
         self.depth -= 1;
         made
     }
 
-    pub(super) fn make(&mut self, route: &'a Route) -> Result<NodeId, BuildError> {
+    pub(super) fn make(&mut self, route: &'a Route) -> Result<NodeId, CompileError> {
         Ok(match route {
             Route::Named(name) => self.by_name(name)?,
             Route::Pool(name) => self.pool(name)?,
@@ -100,7 +100,7 @@ impl<'a> Maker<'_, 'a> {
             Route::Null => self.push(Node::Leaf(Leaf::Null)),
             Route::Error(text) => self.push(Node::Leaf(Leaf::Error(text.clone()))),
             Route::Hash { children, hash } => {
-                let config = self.build.config;
+                let config = self.compiler.config;
                 let of_pool = match children {
                     Children::Pool(name) => config.pools.get(name).map(|pool| &pool.hash),
                     Children::List(_) => None,
@@ -137,9 +137,13 @@ impl<'a> Maker<'_, 'a> {
             }
             Route::HostId { children, salt } => {
                 let nodes = self.children(children)?;
-                let id = self.build.host_id
+                let id = self.compiler.host_id
                     ^ u64::from(proxima_wire::hash::KeyHash::Fnv1a32.hash(salt.as_bytes()));
-                let id = if salt.is_empty() { self.build.host_id } else { id };
+                let id = if salt.is_empty() {
+                    self.compiler.host_id
+                } else {
+                    id
+                };
                 self.one_of(HostId { id }, nodes)
             }
             Route::AllSync(children) => self.gather(Wait::All, children)?,
@@ -192,7 +196,7 @@ impl<'a> Maker<'_, 'a> {
                 self.attempt(
                     MissFailover {
                         best_on_error: *best_on_error,
-                        touch: self.build.dialect.command("touch"),
+                        touch: self.compiler.dialect.command("touch"),
                     },
                     nodes,
                 )
@@ -242,11 +246,11 @@ impl<'a> Maker<'_, 'a> {
         })
     }
 
-    pub(super) fn by_name(&mut self, name: &'a str) -> Result<NodeId, BuildError> {
+    pub(super) fn by_name(&mut self, name: &'a str) -> Result<NodeId, CompileError> {
         if let Some(&node) = self.named.get(name) {
             return Ok(node);
         }
-        let config = self.build.config;
+        let config = self.compiler.config;
         let node = match config.routes.get(name) {
             Some(route) => self.node(route)?,
             None => self.pool(name)?,
@@ -256,13 +260,13 @@ impl<'a> Maker<'_, 'a> {
     }
 
     /// All members of a pool of copies, and those that are named no more, as they owe what they miss.
-    fn copies(&mut self, name: &'a str, replicated: &Replicated) -> Result<NodeId, BuildError> {
+    fn copies(&mut self, name: &'a str, replicated: &Replicated) -> Result<NodeId, CompileError> {
         if let Some(&node) = self.copied.get(name) {
             return Ok(node);
         }
         let mut children = self.members(name)?;
         let named = children.len();
-        for member in self.build.absent.get(name).cloned().unwrap_or_default() {
+        for member in self.compiler.absent.get(name).cloned().unwrap_or_default() {
             children.push(self.push(Node::Leaf(Leaf::Member(member))));
         }
         let mut nearest: Vec<usize> = (0..named).collect();
@@ -289,12 +293,12 @@ impl<'a> Maker<'_, 'a> {
     }
 
     /// One member of a pool, by the pool's own hash.
-    pub(super) fn pool(&mut self, name: &'a str) -> Result<NodeId, BuildError> {
-        let config = self.build.config;
+    pub(super) fn pool(&mut self, name: &'a str) -> Result<NodeId, CompileError> {
+        let config = self.compiler.config;
         let pool = config
             .pools
             .get(name)
-            .ok_or_else(|| BuildError::Unknown(name.into()))?;
+            .ok_or_else(|| CompileError::Unknown(name.into()))?;
         if let Some(replicated) = &pool.replicated {
             return self.copies(name, replicated);
         }
@@ -303,15 +307,15 @@ impl<'a> Maker<'_, 'a> {
         self.hash(spec, nodes, || format!("pool {name}"))
     }
 
-    pub(super) fn members(&mut self, pool: &str) -> Result<Vec<NodeId>, BuildError> {
+    pub(super) fn members(&mut self, pool: &str) -> Result<Vec<NodeId>, CompileError> {
         let members = self
-            .build
+            .compiler
             .pools
             .get(pool)
             .cloned()
-            .ok_or_else(|| BuildError::Unknown(pool.into()))?;
-        let source = self.build.config.pools.get(pool).map(|pool| &pool.source);
-        if members.is_empty() && matches!(source, Some(Source::Dns(_))) {
+            .ok_or_else(|| CompileError::Unknown(pool.into()))?;
+        let spec = self.compiler.config.pools.get(pool);
+        if members.is_empty() && spec.is_some_and(|pool| pool.source.question().is_some()) {
             // Not the miss of an empty list: what is written to it is lost.
             let text = format!("pool {pool} has no servers: DNS has not named any yet");
             return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);
@@ -323,15 +327,15 @@ impl<'a> Maker<'_, 'a> {
     }
 
     /// `pool/name`, or a server that stands in no pool.
-    pub(super) fn single(&mut self, text: &str) -> Result<NodeId, BuildError> {
+    pub(super) fn single(&mut self, text: &str) -> Result<NodeId, CompileError> {
         if let Some((pool, name)) = text.split_once('/')
-            && let Some(members) = self.build.pools.get(pool)
+            && let Some(members) = self.compiler.pools.get(pool)
         {
             let found = members
                 .iter()
                 .find(|member| member.name == name || member.address == name)
                 .cloned();
-            let member = found.ok_or_else(|| BuildError::Unknown(text.into()))?;
+            let member = found.ok_or_else(|| CompileError::Unknown(text.into()))?;
             return Ok(self.push(Node::Leaf(Leaf::Member(member))));
         }
         let server = Server {
@@ -341,11 +345,13 @@ impl<'a> Maker<'_, 'a> {
             zone: None,
         };
         let spec = Pool::of(vec![server.clone()]);
-        let member = self.registry.member(text, &spec, &server, self.build.dialect)?;
+        let member = self
+            .registry
+            .member(text, &spec, &server, self.compiler.dialect)?;
         Ok(self.push(Node::Leaf(Leaf::Member(member))))
     }
 
-    pub(super) fn children(&mut self, children: &'a Children) -> Result<Vec<NodeId>, BuildError> {
+    pub(super) fn children(&mut self, children: &'a Children) -> Result<Vec<NodeId>, CompileError> {
         match children {
             Children::Pool(name) => self.members(name),
             Children::List(routes) => routes.iter().map(|route| self.node(route)).collect(),
@@ -364,7 +370,7 @@ impl<'a> Maker<'_, 'a> {
         &mut self,
         route: Option<&'a Route>,
         otherwise: &str,
-    ) -> Result<NodeId, BuildError> {
+    ) -> Result<NodeId, CompileError> {
         match route {
             Some(route) => self.node(route),
             None => Ok(self.push(Node::Leaf(Leaf::Error(otherwise.into())))),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
-    build::Builder,
+    builder::Builder,
     json,
     object::{Object, list, text},
     pools::Pools,

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use super::Args;
-use crate::config::{
-    Complaint,
-    compat::mcrouter::{
-        build::{Builder, Built},
+use crate::{
+    config::{
+        Complaint,
+        reading::Reading,
+        schema::{Fault, Route, TtlAction},
+    },
+    frontdoor::mcrouter::{
+        builder::{Builder, Built},
         object::{flag, text, whole},
     },
-    reading::Reading,
-    schema::{Fault, Route, TtlAction},
 };
 
 pub(super) fn log(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {

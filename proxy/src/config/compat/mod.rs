@@ -1,3 +1,0 @@
-//! Other programs' configurations and command lines.
-
-pub mod mcrouter;

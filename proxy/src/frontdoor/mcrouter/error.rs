@@ -1,0 +1,72 @@
+//! What is refused.
+
+use crate::{
+    config::{BadAddress, BadListenAddress, Complaint, ConfigError},
+    reactor::UnknownIo,
+};
+
+/// Why the program ends at once. It is always the operator's to mend; [`Refused::retry_may_help`] says where
+/// that can happen without another command line.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// The command line: it is never served.
+    #[error(transparent)]
+    Options(#[from] OptionError),
+    /// The configuration that it names: whoever tries again later may find a good one.
+    #[error(transparent)]
+    Config(ConfigError),
+    /// The configuration, where only that was asked: the answer is final.
+    #[error(transparent)]
+    Invalid(ConfigError),
+}
+
+impl Refused {
+    /// Whether the same command line may be served later.
+    pub fn retry_may_help(&self) -> bool {
+        matches!(self, Self::Config(_))
+    }
+
+    /// What mcrouter exits with: 2 where a later start may work, otherwise 3.
+    pub fn exit_code(&self) -> u8 {
+        if self.retry_may_help() { 2 } else { 3 }
+    }
+}
+
+/// An option that is refused.
+#[allow(missing_docs, reason = "the messages say it")]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum OptionError {
+    /// It would change what clients get.
+    #[error("option `--{0}` is not served yet")]
+    NotServed(&'static str),
+    #[error("option `--{0}` needs a value")]
+    NoValue(&'static str),
+    /// Its value is not of its kind.
+    #[error("option `--{option}` takes {takes}, not `{found}`")]
+    BadValue {
+        option: &'static str,
+        takes: &'static str,
+        found: String,
+    },
+    #[error("option `--server-timeout` takes a number above 0")]
+    NoTimeout,
+    #[error("the number of proxy threads is from 1 to 1024")]
+    Threads,
+    #[error("invalid ports")]
+    Ports,
+    #[error("--unix-domain-sock and --port cannot both be given")]
+    PortAndSocket,
+    #[error("option `--unix-domain-sock`: {0}")]
+    Socket(BadAddress),
+    #[error("option `--listen-addresses`: `{0}` is no address")]
+    Host(String),
+    #[error("option `--admin`: {0}")]
+    Admin(BadListenAddress),
+    #[error("option `--io`: {0}")]
+    Io(UnknownIo),
+    /// The file of options that the command line names is refused, or cannot be read.
+    #[error("{file}:{complaint}")]
+    Flavor { file: String, complaint: Complaint },
+    #[error("no configuration: give --config=file:PATH")]
+    NoConfig,
+}

@@ -1,0 +1,32 @@
+//! mcrouter's command line and configuration file, as what Proxima runs.
+//!
+//! ```text
+//!  arguments ─▶ flags (table: options) ─▶ settings, base ──────────┐
+//!                                              │                    ├─▶ schema::Config ─▶ start
+//!  file ─▶ json ─▶ tree ─▶ pools, builder (`A|B|C`), handles ───────┘
+//! ```
+//!
+//! [`start`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
+//! [`Refused`], which says why not. What mcrouter knows and Proxima does not serve is refused by name and
+//! line when it would change what clients get, and said otherwise. What mcrouter does not know it ignores,
+//! and so does this, with a warning.
+
+mod base;
+mod builder;
+mod error;
+mod flags;
+mod handles;
+mod hash;
+mod help;
+mod json;
+mod keep_writing;
+mod object;
+mod options;
+mod pools;
+mod server;
+mod settings;
+mod start;
+mod tree;
+
+pub use error::{OptionError, Refused};
+pub use start::{Run, Start, start};
