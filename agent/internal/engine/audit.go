@@ -59,12 +59,17 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	atIt := false // somebody has only now what he was told: the runtime goes from one to the next, which takes it what it takes
 	for id, has := range answers {
 		r := e.records[id]
 		if r == nil || !r.told.Equal(questions[id].told) {
-			continue // changed meanwhile: it is examined again
+			delete(answers, id) // changed meanwhile: it is examined again
+		} else {
+			atIt = atIt || (r.doubt != nil && e.follows(r, has))
 		}
-		if wait := e.compare(id, r, has, now); wait > 0 {
+	}
+	for id, has := range answers {
+		if wait := e.compare(id, e.records[id], has, atIt, now); wait > 0 {
 			next = min(cmp.Or(next, wait), wait)
 		}
 	}
@@ -74,20 +79,28 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	return next, next > 0
 }
 
-// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. The lock is
-// held.
-func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time) time.Duration {
-	want := r.told
-	follows := (want.CPUs.Empty() || has.CPUs.Equal(want.CPUs)) && (want.Memory.Empty() || has.Memory.Empty() || has.Memory.Equal(want.Memory))
-	if follows {
+// follows tells whether the kernel gives a container what the runtime was told. The lock is held.
+func (e *Engine) follows(r *record, has policy.Pin) bool {
+	want := e.inForce(r.told)
+	return (want.CPUs.Empty() || has.CPUs.Equal(want.CPUs)) && (want.Memory.Empty() || has.Memory.Empty() || has.Memory.Equal(want.Memory))
+}
+
+// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. While the
+// runtime is at it, nobody is doubted. The lock is held.
+func (e *Engine) compare(id string, r *record, has policy.Pin, atIt bool, now time.Time) time.Duration {
+	want := e.inForce(r.told)
+	if e.follows(r, has) {
 		if r.lost != "" {
 			e.log.Info("has what it was told again", "container", e.nameOf(id), "cpuset", has)
 		}
 		r.lost, r.doubt = "", nil
 		return 0
 	}
-	if r.doubt == nil || !r.doubt.pin.Equal(want) { // the runtime may be at it still, one container after the other
+	if r.doubt == nil || !r.doubt.pin.Equal(want) {
 		r.doubt = &refusal{pin: want, delay: retryAfter, next: now.Add(retryAfter)}
+	}
+	if soon := now.Add(retryAfter); atIt && r.doubt.next.Before(soon) {
+		r.doubt.next = soon
 	}
 	if wait := r.doubt.next.Sub(now); wait > 0 {
 		r.audit = true

@@ -46,6 +46,17 @@ func (e *Engine) follow(machine *topology.Topology) {
 		}
 	}
 	e.examineAll()
+	e.log.Info("the machine is followed", "told", len(e.pending("")))
+}
+
+// inForce is what a pin that the runtime was told comes to on this machine. Where the kernel keeps CPUs that are offline in a
+// cpuset, whoever loses nothing but those, or gets them back, need not be told: each would be a call to the runtime, and those
+// who share CPUs with him too. The lock is held.
+func (e *Engine) inForce(told policy.Pin) policy.Pin {
+	if e.returns {
+		told.CPUs = told.CPUs.Intersect(e.machine.Online)
+	}
+	return told
 }
 
 // adopt takes options and machine for the policy, and carries the state over. The lock is held, or not needed yet.
