@@ -20,7 +20,7 @@ func TestRealHotplugInAnEmulatedMachine(t *testing.T) {
 		t.Skip("skipped: for the long runs, make soak; TestRealPairInAnEmulatedMachine has one CPU that goes")
 	}
 	for name, how := range map[string]lab.Options{
-		"version 2": {Words: []string{"50", "20"}},
+		"version 2": {Words: []string{"50", "12"}},
 		"version 1": {Words: []string{"8", "4"}, Version1: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -154,7 +154,8 @@ func TestKubeletInTheMachine(t *testing.T) {
 			t.Logf("%s: %s (attempt %d) has CPUs %s and memory %s", what, name, now[name].attempt, now[name].cpus, now[name].memory)
 		}
 	}
-	kubelet.Apply("client", pods["client"]) // either of the two may be the first to start
+	// Either of the two may be the first to start. It has a socket, as a container without a limit has, if that is the client.
+	kubelet.Apply("client", pods["client"])
 	kubelet.Apply("cache", pods["cache"])
 	containers = 2
 	settles("two run, and one wants to be near the other", func(places) error { return nil })
@@ -260,11 +261,22 @@ func asAnnotated(machine *topology.Topology, is places) error {
 			expect(other == name || other == "free/free" || !o.cpus.Meets(p.cpus), "%s has CPUs of %s: %s", other, name, o.cpus)
 		}
 	}
-	expect(nodes("client/client").Equal(nodes("cache/cache")), "client is on nodes %s, cache on %s", nodes("client/client"), nodes("cache/cache"))
+	expect(nodes("cache/cache").Within(nodes("client/client")), "client has CPUs %s, cache %s", is["client/client"].cpus, is["cache/cache"].cpus)
+	expect(len(sockets(machine, is["client/client"].cpus.Union(is["cache/cache"].cpus))) == 1, "client and cache are on two sockets")
 	expect(!nodes("far/far").Meets(nodes("cache/cache")), "far is on nodes %s, cache on %s", nodes("far/far"), nodes("cache/cache"))
 	expect(is["free/free"].cpus.Len() == len(machine.CPUs), "free has CPUs %s", is["free/free"].cpus)
 	expect(is["best/best"].cpus.Len() > 0, "best has no CPU")
 	return errors.Join(wrong...)
+}
+
+// sockets are those of CPUs.
+func sockets(machine *topology.Topology, cpus cpuset.Set) map[int]bool {
+	found := map[int]bool{}
+	for _, id := range cpus.IDs() {
+		cpu, _ := machine.CPU(id)
+		found[cpu.Socket] = true
+	}
+	return found
 }
 
 // repaired is how many updates the agent has made outside of a request.

@@ -10,6 +10,9 @@ import (
 // settled is how long runtime and kernel are given before their word is compared with what they were told.
 const settled = 300 * time.Millisecond
 
+// turn is how long a runtime may take over one container on a busy node; most take a tenth of it, one container after the other.
+const turn = 500 * time.Millisecond
+
 // examine lets a container's cpuset be compared with what the runtime was told, in a moment. The lock is held.
 func (e *Engine) examine(r *record) {
 	if e.effective == nil || len(r.cgroup) == 0 {
@@ -59,17 +62,20 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	atIt := false // somebody has only now what he was told: the runtime goes from one to the next, which takes it what it takes
+	progress, waiting := false, 0 // a container has what was told only now; so many still have not
 	for id, has := range answers {
 		r := e.records[id]
 		if r == nil || !r.told.Equal(questions[id].told) {
 			delete(answers, id) // changed meanwhile: it is examined again
-		} else {
-			atIt = atIt || (r.doubt != nil && e.follows(r, has))
+		} else if !e.follows(r, has) {
+			waiting++
+		} else if r.doubt != nil {
+			progress = true
 		}
 	}
+	grace := retryAfter + time.Duration(waiting)*turn
 	for id, has := range answers {
-		if wait := e.compare(id, e.records[id], has, atIt, now); wait > 0 {
+		if wait := e.compare(id, e.records[id], has, now, grace, progress); wait > 0 {
 			next = min(cmp.Or(next, wait), wait)
 		}
 	}
@@ -85,9 +91,9 @@ func (e *Engine) follows(r *record, has policy.Pin) bool {
 	return (want.CPUs.Empty() || has.CPUs.Equal(want.CPUs)) && (want.Memory.Empty() || has.Memory.Empty() || has.Memory.Equal(want.Memory))
 }
 
-// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. While the
-// runtime is at it, nobody is doubted. The lock is held.
-func (e *Engine) compare(id string, r *record, has policy.Pin, atIt bool, now time.Time) time.Duration {
+// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. A
+// container is doubted after the grace; it begins anew while the runtime makes progress. The lock is held.
+func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time, grace time.Duration, progress bool) time.Duration {
 	want := e.inForce(r.told)
 	if e.follows(r, has) {
 		if r.lost != "" {
@@ -97,10 +103,10 @@ func (e *Engine) compare(id string, r *record, has policy.Pin, atIt bool, now ti
 		return 0
 	}
 	if r.doubt == nil || !r.doubt.pin.Equal(want) {
-		r.doubt = &refusal{pin: want, delay: retryAfter, next: now.Add(retryAfter)}
+		r.doubt = &refusal{pin: want, delay: retryAfter, next: now.Add(grace)}
 	}
-	if soon := now.Add(retryAfter); atIt && r.doubt.next.Before(soon) {
-		r.doubt.next = soon
+	if next := now.Add(grace); progress && r.doubt.next.Before(next) {
+		r.doubt.next = next
 	}
 	if wait := r.doubt.next.Sub(now); wait > 0 {
 		r.audit = true

@@ -203,22 +203,23 @@ func TestASlowRuntimeIsNotDoubtedWhileItIsAtIt(t *testing.T) {
 		e.Create(sharer)
 	}
 	now := time.Now().Add(time.Second)
-	look := func(lost int) {
+	look := func(waiting, lost int) {
 		t.Helper()
-		if next, again := e.auditNow(now); again != (lost == 0) || next > retryAfter {
-			t.Errorf("it looks again after %s: %t", next, again)
+		next, _ := e.auditNow(now)
+		if want := retryAfter + time.Duration(waiting)*turn; lost == 0 && next != want {
+			t.Errorf("it looks again after %s, want %s", next, want)
 		}
 		if s := e.Status(); s.Counters.Lost != lost {
 			t.Errorf("lost: %d, want %d", s.Counters.Lost, lost)
 		}
-		now = now.Add(retryAfter + time.Millisecond)
+		now = now.Add(next)
 	}
-	look(0)
+	look(3, 0)
 	h.says("a", "0-3")
-	look(0)
+	look(2, 0)
 	h.says("b", "0-3")
-	look(0)
-	look(1) // c, of which nothing is heard any more
+	look(1, 0)
+	look(1, 1) // c, of which nothing is heard any more
 }
 
 // An amount of reserved CPUs keeps its CPUs, and takes nobody's own in place of one that is gone.
