@@ -20,8 +20,8 @@ func TestRealHotplugInAnEmulatedMachine(t *testing.T) {
 		t.Skip("skipped: for the long runs, make soak; TestRealPairInAnEmulatedMachine has one CPU that goes")
 	}
 	for name, how := range map[string]lab.Options{
-		"version 2": {Words: []string{"50", "12"}},
-		"version 1": {Words: []string{"8", "4"}, Version1: true},
+		"version 2": {Words: []string{"50", "100"}},
+		"version 1": {Words: []string{"8", "10"}, Version1: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out := lab.Emulate(t, "TestHotplugInTheMachine", how); !strings.Contains(out, "--- PASS: TestHotplugInTheMachine") {

@@ -89,7 +89,8 @@ func placesOf(a *agent, kubelet *lab.Kubelet, want int) (places, error) {
 		return nil, err
 	}
 	if len(running) != want || len(s.Seats) != want || s.Pending > 0 {
-		return nil, fmt.Errorf("%d containers run: %v; %d are on the books, %d pending", len(running), slices.Sorted(maps.Keys(running)), len(s.Seats), s.Pending)
+		return nil, fmt.Errorf("%d containers run: %v; %d are on the books, %d pending",
+			len(running), slices.Sorted(maps.Keys(running)), len(s.Seats), s.Pending)
 	}
 	byID := map[string]engine.Seat{}
 	for _, seat := range s.Seats {

@@ -87,14 +87,14 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 
 // follows tells whether the kernel gives a container what the runtime was told. The lock is held.
 func (e *Engine) follows(r *record, has policy.Pin) bool {
-	want := e.inForce(r.told)
+	want := e.asOnline(r.told)
 	return (want.CPUs.Empty() || has.CPUs.Equal(want.CPUs)) && (want.Memory.Empty() || has.Memory.Empty() || has.Memory.Equal(want.Memory))
 }
 
 // compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. A
 // container is doubted after the grace; it begins anew while the runtime makes progress. The lock is held.
 func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time, grace time.Duration, progress bool) time.Duration {
-	want := e.inForce(r.told)
+	want := e.asOnline(r.told)
 	if e.follows(r, has) {
 		if r.lost != "" {
 			e.log.Info("has what it was told again", "container", e.nameOf(id), "cpuset", has)

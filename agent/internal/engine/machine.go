@@ -49,10 +49,10 @@ func (e *Engine) follow(machine *topology.Topology) {
 	e.log.Info("the machine is followed", "told", len(e.pending("")))
 }
 
-// inForce is what a pin that the runtime was told comes to on this machine. Where the kernel keeps offline CPUs in a cpuset, a
+// asOnline is what a pin that the runtime was told comes to on this machine. Where the kernel keeps offline CPUs in a cpuset, a
 // container that only loses such CPUs, or gets them back, need not be told: each update is a call to the runtime, for all that
 // share those CPUs. The lock is held.
-func (e *Engine) inForce(told policy.Pin) policy.Pin {
+func (e *Engine) asOnline(told policy.Pin) policy.Pin {
 	if e.returns {
 		told.CPUs = told.CPUs.Intersect(e.machine.Online)
 	}
