@@ -18,7 +18,7 @@ const kubeletDir = cache + "/kubelet"
 
 const (
 	node    = "lab"             // the node's name
-	pods    = "/run/lab-pods"   // manifests
+	static  = "/run/lab-pods"   // where kubelet finds manifests
 	healthy = "127.0.0.1:10248" // where kubelet says that it is
 	module  = "../../testdata/kubelet"
 )
@@ -35,6 +35,9 @@ func kubelet(t testing.TB) string {
 	program := filepath.Join(kubeletDir, strings.TrimSpace(string(version)), "kubelet")
 	if _, err := os.Stat(program); err == nil {
 		return program
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	build := exec.Command("go", "build", "-C", module, "-trimpath", "-o", program+".new",
 		"-ldflags=-s -w -X k8s.io/component-base/version.gitVersion="+strings.TrimSpace(string(version)), "k8s.io/kubernetes/cmd/kubelet")
@@ -53,10 +56,10 @@ type Kubelet struct {
 	process *exec.Cmd
 }
 
-// The node's services and its limits are as kubelet sets them by itself, but for what the machine in memory does not have: disks.
+// The emulated machine has no disk that kubelet could look after, and is slow; beside that, the options are kubelet's defaults.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-staticPodPath: ` + pods + `
+staticPodPath: ` + static + `
 containerRuntimeEndpoint: unix://SOCKET
 cgroupDriver: systemd
 authentication: {webhook: {enabled: false}, anonymous: {enabled: true}}
@@ -77,7 +80,7 @@ failSwapOn: false
 func (r *Runtime) StartKubelet() *Kubelet {
 	r.t.Helper()
 	k := &Kubelet{t: r.t, runtime: r}
-	if err := os.MkdirAll(pods, 0o755); err != nil {
+	if err := os.MkdirAll(static, 0o755); err != nil {
 		r.t.Fatal(err)
 	}
 	config := strings.ReplaceAll(kubeletConfig, "SOCKET", r.CRI)
@@ -127,6 +130,9 @@ func (k *Kubelet) Launch() {
 
 // Kill kills the process; pods run on.
 func (k *Kubelet) Kill() {
+	if k.process == nil {
+		return
+	}
 	// Fails only where the process has ended already.
 	_ = k.process.Process.Kill()
 	_ = k.process.Wait()
@@ -144,7 +150,7 @@ func (k *Kubelet) Log() string {
 // Apply gives kubelet a pod's manifest, or takes it away where there is no text.
 func (k *Kubelet) Apply(name, manifest string) {
 	k.t.Helper()
-	path := filepath.Join(pods, name+".yaml")
+	path := filepath.Join(static, name+".yaml")
 	if manifest == "" {
 		if err := os.Remove(path); err != nil {
 			k.t.Fatal(err)
@@ -152,7 +158,7 @@ func (k *Kubelet) Apply(name, manifest string) {
 		return
 	}
 	// By another name first: kubelet may look while it is being written, but passes over what begins with a dot.
-	hidden := filepath.Join(pods, "."+name)
+	hidden := filepath.Join(static, "."+name)
 	if err := os.WriteFile(hidden, []byte(manifest), 0o644); err != nil {
 		k.t.Fatal(err)
 	}
