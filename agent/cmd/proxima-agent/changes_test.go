@@ -141,7 +141,12 @@ func (f *follower) String() string {
 	line := func(what string, of func(change) time.Duration) string {
 		var all []time.Duration
 		for _, c := range f.changes {
-			all = append(all, of(c))
+			if took := of(c); took > 0 {
+				all = append(all, took)
+			}
+		}
+		if len(all) == 0 {
+			return ""
 		}
 		slices.Sort(all)
 		return fmt.Sprintf("\n%-40s median %8s, longest %8s", what, all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))

@@ -125,6 +125,9 @@ func effective(cgroup, file string) (cpuset.Set, error) {
 	return cpuset.Parse(strings.TrimSpace(string(text)))
 }
 
+// looks is how long kubelet may take to look at every pod after its start; it does so every few seconds.
+const looks = 30 * time.Second
+
 func TestKubeletInTheMachine(t *testing.T) {
 	if !lab.InGuest() {
 		t.Skip("skipped: runs in the emulated machine only, see TestRealKubeletInAnEmulatedMachine")
@@ -140,7 +143,7 @@ func TestKubeletInTheMachine(t *testing.T) {
 	pods := staticPods()
 	containers := 0
 	var now places
-	// settles waits until a condition holds of what kernel and books agree on, and for a moment longer.
+	// settles waits until kernel and books agree, and a condition holds of what they say.
 	settles := func(what string, holds func(is places) error) {
 		t.Helper()
 		lab.Eventually(t, what, func() error {
@@ -187,7 +190,7 @@ func TestKubeletInTheMachine(t *testing.T) {
 	told := repaired(t, a)
 	kubelet.Kill()
 	kubelet.Launch()
-	time.Sleep(30 * time.Second) // it has looked at every pod again
+	time.Sleep(looks)
 	settles("kubelet was started again", stays())
 	if now := repaired(t, a); now != told {
 		t.Errorf("kubelet was started again: %d containers were told something", now-told)
@@ -223,6 +226,7 @@ func TestKubeletInTheMachine(t *testing.T) {
 	runtime.Launch()
 	a.launch()
 	kubelet.Launch()
+	time.Sleep(looks)
 	settles("kubelet, agent and runtime were started again", stays())
 
 	kubelet.Apply("far", "")
