@@ -55,9 +55,12 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	}
 	e.mu.Unlock()
 	answers := map[string]policy.Pin{}
+	var unseen []string
 	for id, q := range questions {
-		if has, err := e.effective(q.cgroup); err == nil { // else it has not begun yet, or has ended
+		if has, err := e.effective(q.cgroup); err == nil {
 			answers[id] = has
+		} else {
+			unseen = append(unseen, id) // it has not begun yet, or has ended
 		}
 	}
 	e.mu.Lock()
@@ -65,6 +68,9 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	progress, waiting := false, 0 // a container has what was told only now; so many still have not
 	for id, has := range answers {
 		r := e.records[id]
+		if r != nil {
+			r.unseen = time.Time{}
+		}
 		if r == nil || !r.told.Equal(questions[id].told) {
 			delete(answers, id) // changed meanwhile: it is examined again
 		} else if !e.follows(r, has) {
@@ -79,10 +85,32 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 			next = min(cmp.Or(next, wait), wait)
 		}
 	}
+	for _, id := range unseen {
+		if wait := e.awaitStart(e.records[id], now); wait > 0 {
+			next = min(cmp.Or(next, wait), wait)
+		}
+	}
 	if next > 0 {
 		e.auditAt = now.Add(next)
 	}
 	return next, next > 0
+}
+
+// awaitStart returns after how long to look again for a container that the kernel does not have; 0 is not. A runtime that is told of
+// a container which it is still creating may lose the word: only after its start is there something to compare. The lock is held.
+func (e *Engine) awaitStart(r *record, now time.Time) time.Duration {
+	if r == nil {
+		return 0
+	}
+	if r.unseen.IsZero() {
+		r.unseen = now
+	}
+	waited := now.Sub(r.unseen)
+	if waited >= refuseLast {
+		return 0
+	}
+	r.audit = true
+	return max(retryAfter, waited)
 }
 
 // follows tells whether the kernel gives a container what the runtime was told. The lock is held.

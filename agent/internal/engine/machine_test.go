@@ -222,6 +222,35 @@ func TestASlowRuntimeIsNotDoubtedWhileItIsAtIt(t *testing.T) {
 	look(1, 1) // c, of which nothing is heard any more
 }
 
+// A runtime may lose what it is told of a container that it is still creating: the kernel's word is awaited, but not for ever.
+func TestTheKernelsWordIsAwaitedUntilAContainerHasStarted(t *testing.T) {
+	e, _, h := startHot(t, "cores=4", Settings{})
+	a := arrival("a", "Burstable", 100)
+	a.Cgroup = []string{"/a"}
+	e.Create(a)
+	never := arrival("never", "Burstable", 100)
+	never.Cgroup = []string{"/never"}
+	e.Create(never)
+	now := time.Now().Add(time.Second)
+	if next, again := e.auditNow(now); !again || next != retryAfter {
+		t.Errorf("it looks again after %s: %t", next, again)
+	}
+	h.says("a", "0-1")
+	for range 3 {
+		now = now.Add(2 * retryAfter)
+		e.auditNow(now)
+	}
+	if s := e.Status(); s.Counters.Lost != 1 {
+		t.Errorf("it was not seen that a has other CPUs: %+v", s.Seats[0])
+	}
+	h.says("a", "0-3")
+	now = now.Add(refuseLast)
+	e.auditNow(now)
+	if next, again := e.auditNow(now.Add(refuseLast)); again {
+		t.Errorf("who never starts is looked for again after %s", next)
+	}
+}
+
 // An amount of reserved CPUs keeps its CPUs, and takes nobody's own in place of one that is gone.
 func TestAReserveThatGoesOfflineTakesNobodysCPUs(t *testing.T) {
 	o := config.Default()
