@@ -5,6 +5,7 @@
 #   1.7/     Debian 13's containerd: has NRI
 #   2.1/     the containerd of Debian unstable, where that is 2.1 or later; its lane is skipped where it cannot be had
 #   arm64/   an emulator of arm64's processors, for the image
+#   systemd/ Debian 12's systemd with what it needs: the first process of an emulated machine that has a kubelet
 #   bin/     Debian 12's runc
 #   busybox/ a static busybox: a root directory for a container
 #   redis/   redis-server and redis-tools with all their libraries: a root directory for a container
@@ -15,7 +16,7 @@
 # complete is left as it is.
 set -eu
 dir=$1
-[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && exit 0
+[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && [ -e "$dir/systemd" ] && exit 0
 mkdir -p "$dir/debs" "$dir/bin" "$dir/lists/partial" "$dir/cache/archives/partial"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -56,6 +57,18 @@ if [ ! -e "$dir/arm64" ] && suite bookworm && unpack arm64.new qemu-user-static;
 	mkdir "$dir/arm64"
 	mv "$dir/arm64.new/usr/bin/qemu-aarch64-static" "$dir/arm64/"
 	rm -rf "$dir/arm64.new"
+fi
+if [ ! -e "$dir/systemd" ] && suite bookworm && unpack systemd.new systemd libsystemd-shared libacl1 libapparmor1 libaudit1 libblkid1 \
+	libcap-ng0 libcap2 libcrypt1 libgcrypt20 libgpg-error0 libip4tc2 libkmod2 liblz4-1 liblzma5 libmount1 libpam0g libpcre2-8-0 libseccomp2 \
+	libselinux1 libssl3 libzstd1; then
+	new="$dir/systemd.new"
+	mkdir -p "$new/keep/bin" "$new/keep/lib/systemd" "$new/keep/usr/lib"
+	mv "$new/bin/systemctl" "$new/keep/bin/"
+	mv "$new/lib/systemd/systemd" "$new/keep/lib/systemd/"
+	mv "$new/lib/x86_64-linux-gnu" "$new/keep/lib/"
+	mv "$new/usr/lib/x86_64-linux-gnu" "$new/keep/usr/lib/"
+	mv "$new/keep" "$dir/systemd"
+	rm -rf "$new"
 fi
 if [ ! -e "$dir/2.1" ] && suite sid && unpack 2.new containerd; then
 	rm -rf "$dir/2.new/usr/share"

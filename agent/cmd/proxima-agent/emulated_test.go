@@ -52,7 +52,7 @@ func TestInTheMachine(t *testing.T) {
 		Args: []string{"--port", redisPort, "--save", "", "--bind", "127.0.0.1"}})
 	memtier := kubelet.RunPod("memtier-1", "Burstable", annotations(t, "memtier-1"))
 	m := memtier.Start(lab.Container{Name: "memtier", Image: lab.RedisImage, Milli: 500, Memory: 128,
-		Command: []string{"/usr/bin/redis-benchmark", "-p", redisPort, "-t", "set", "-n", "20000", "-r", "20000", "-d", "1000", "-c", "2", "-P", "16"}})
+		Command: []string{"/usr/bin/redis-benchmark", "-p", redisPort, "-t", "set", "-l", "-n", "20000", "-r", "20000", "-d", "1000", "-c", "2", "-P", "16"}})
 	at(t, machine, redis, r, 2)
 	at(t, machine, memtier, m, 2)
 

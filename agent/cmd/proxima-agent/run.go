@@ -94,8 +94,8 @@ func (s *service) run(ctx context.Context) error {
 	first := s.see()
 	s.engine, err = engine.New(engine.Settings{Machine: s.machine, Options: first.options, Others: first.others, Refused: first.refused,
 		State: before, DryRun: s.dryRun, Inline: !s.door.isCRI(), Log: s.log, Look: follower.Look,
-		Effective: func(paths []string) (policy.Pin, error) { return cgroup.Effective(tree, paths) },
-		Save:      func(st state.Saved) error { return state.Save(s.state, st) }})
+		Returns: cgroup.Returns(tree), Effective: func(paths []string) (policy.Pin, error) { return cgroup.Effective(tree, paths) },
+		Save: func(st state.Saved) error { return state.Save(s.state, st) }})
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,12 @@ func slice(name string) string {
 	return at
 }
 
+// Returns tells whether cpusets keep CPUs that go offline, and use them again once they are back: version 2 alone does.
+func Returns(root topology.Tree) bool {
+	_, err := root.ReadFile(v2 + "/cgroup.controllers")
+	return err == nil
+}
+
 // errNone: there is no such cgroup, or it has no processes.
 var errNone = errors.New("no such cgroup")
 

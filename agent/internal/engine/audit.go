@@ -10,6 +10,9 @@ import (
 // settled is how long runtime and kernel are given before their word is compared with what they were told.
 const settled = 300 * time.Millisecond
 
+// turn is how long a runtime may take over one container on a busy node; most take a tenth of it, one container after the other.
+const turn = 500 * time.Millisecond
+
 // examine lets a container's cpuset be compared with what the runtime was told, in a moment. The lock is held.
 func (e *Engine) examine(r *record) {
 	if e.effective == nil || len(r.cgroup) == 0 {
@@ -52,19 +55,38 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	}
 	e.mu.Unlock()
 	answers := map[string]policy.Pin{}
+	var unseen []string
 	for id, q := range questions {
-		if has, err := e.effective(q.cgroup); err == nil { // else it has not begun yet, or has ended
+		if has, err := e.effective(q.cgroup); err == nil {
 			answers[id] = has
+		} else {
+			unseen = append(unseen, id) // it has not begun yet, or has ended
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	progress, waiting := false, 0 // a container has what was told only now; so many still have not
 	for id, has := range answers {
 		r := e.records[id]
-		if r == nil || !r.told.Equal(questions[id].told) {
-			continue // changed meanwhile: it is examined again
+		if r != nil {
+			r.unseen = time.Time{}
 		}
-		if wait := e.compare(id, r, has, now); wait > 0 {
+		if r == nil || !r.told.Equal(questions[id].told) {
+			delete(answers, id) // changed meanwhile: it is examined again
+		} else if !e.follows(r, has) {
+			waiting++
+		} else if r.doubt != nil {
+			progress = true
+		}
+	}
+	grace := retryAfter + time.Duration(waiting)*turn
+	for id, has := range answers {
+		if wait := e.compare(id, e.records[id], has, now, grace, progress); wait > 0 {
+			next = min(cmp.Or(next, wait), wait)
+		}
+	}
+	for _, id := range unseen {
+		if wait := e.awaitStart(e.records[id], now); wait > 0 {
 			next = min(cmp.Or(next, wait), wait)
 		}
 	}
@@ -74,20 +96,45 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	return next, next > 0
 }
 
-// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. The lock is
-// held.
-func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time) time.Duration {
-	want := r.told
-	follows := (want.CPUs.Empty() || has.CPUs.Equal(want.CPUs)) && (want.Memory.Empty() || has.Memory.Empty() || has.Memory.Equal(want.Memory))
-	if follows {
+// awaitStart returns after how long to look again for a container that the kernel does not have; 0 is not. A runtime that is told of
+// a container which it is still creating may lose the word: only after its start is there something to compare. The lock is held.
+func (e *Engine) awaitStart(r *record, now time.Time) time.Duration {
+	if r == nil {
+		return 0
+	}
+	if r.unseen.IsZero() {
+		r.unseen = now
+	}
+	waited := now.Sub(r.unseen)
+	if waited >= refuseLast {
+		return 0
+	}
+	r.audit = true
+	return max(retryAfter, waited)
+}
+
+// follows tells whether the kernel gives a container what the runtime was told. The lock is held.
+func (e *Engine) follows(r *record, has policy.Pin) bool {
+	want := e.asOnline(r.told)
+	return (want.CPUs.Empty() || has.CPUs.Equal(want.CPUs)) && (want.Memory.Empty() || has.Memory.Empty() || has.Memory.Equal(want.Memory))
+}
+
+// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. A
+// container is doubted after the grace; it begins anew while the runtime makes progress. The lock is held.
+func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time, grace time.Duration, progress bool) time.Duration {
+	want := e.asOnline(r.told)
+	if e.follows(r, has) {
 		if r.lost != "" {
 			e.log.Info("has what it was told again", "container", e.nameOf(id), "cpuset", has)
 		}
 		r.lost, r.doubt = "", nil
 		return 0
 	}
-	if r.doubt == nil || !r.doubt.pin.Equal(want) { // the runtime may be at it still, one container after the other
-		r.doubt = &refusal{pin: want, delay: retryAfter, next: now.Add(retryAfter)}
+	if r.doubt == nil || !r.doubt.pin.Equal(want) {
+		r.doubt = &refusal{pin: want, delay: retryAfter, next: now.Add(grace)}
+	}
+	if next := now.Add(grace); progress && r.doubt.next.Before(next) {
+		r.doubt.next = next
 	}
 	if wait := r.doubt.next.Sub(now); wait > 0 {
 		r.audit = true

@@ -51,6 +51,9 @@ type Settings struct {
 	DryRun  bool
 	// Look returns the machine if it is not what it was at the last call, else nil; nil is a machine that never changes.
 	Look func() (*topology.Topology, error)
+	// Returns says that the kernel keeps a CPU that goes offline in the cpusets that have it, and uses it again once it is back, as
+	// version 2 of cgroups does.
+	Returns bool
 	// Effective returns what the kernel lets a cgroup use, of the first of the paths that is there; nil is not to be asked.
 	Effective func(cgroup []string) (policy.Pin, error)
 	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and the repair tells
@@ -70,6 +73,7 @@ type Engine struct {
 	log     *slog.Logger
 
 	seeMachine func() (*topology.Topology, error)
+	returns    bool
 	effective  func([]string) (policy.Pin, error)
 
 	mu      sync.Mutex
@@ -107,7 +111,7 @@ func New(s Settings) (*Engine, error) {
 	e := &Engine{
 		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
 		state: s.State.State, records: map[string]*record{}, missing: map[string]*missing{}, kick: make(chan struct{}, 1),
-		seeMachine: s.Look, effective: s.Effective,
+		seeMachine: s.Look, returns: s.Returns, effective: s.Effective,
 		policy: policy.New(s.Machine, policy.Options{Available: s.State.Available, Reserved: s.State.Reserved}),
 	}
 	for id, pin := range s.State.Told {

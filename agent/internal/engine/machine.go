@@ -46,6 +46,17 @@ func (e *Engine) follow(machine *topology.Topology) {
 		}
 	}
 	e.examineAll()
+	e.log.Info("the machine is followed", "told", len(e.pending("")))
+}
+
+// asOnline is what a pin that the runtime was told comes to on this machine. Where the kernel keeps offline CPUs in a cpuset, a
+// container that only loses such CPUs, or gets them back, need not be told: each update is a call to the runtime, for all that
+// share those CPUs. The lock is held.
+func (e *Engine) asOnline(told policy.Pin) policy.Pin {
+	if e.returns {
+		told.CPUs = told.CPUs.Intersect(e.machine.Online)
+	}
+	return told
 }
 
 // adopt takes options and machine for the policy, and carries the state over. The lock is held, or not needed yet.

@@ -114,6 +114,44 @@ func TestCPUsThatGoOfflineAreGivenToNobody(t *testing.T) {
 	}
 }
 
+// Where the kernel keeps a CPU that is offline in the cpusets that have it, only those are told who have to move: the others lose it,
+// and get it back, without a call to the runtime.
+func TestWhomTheKernelServesIsNotTold(t *testing.T) {
+	for _, returns := range []bool{true, false} {
+		e, r, h := startHot(t, "cores=8", Settings{Returns: returns})
+		for _, id := range []string{"a", "b"} {
+			sharer := arrival(id, "Burstable", 100)
+			sharer.Cgroup = []string{"/" + id}
+			e.Create(sharer)
+		}
+		e.Create(arrival("owner", policy.Guaranteed, 2000)) // 0-1
+		settles := func(offline, owner, sharers string, told, toldOwner int) {
+			t.Helper()
+			h.says("a", sharers)
+			h.says("b", sharers)
+			h.online(t, "cores=8"+offline)
+			e.Look()
+			eventually(t, offline+": not all are told", func() bool { return e.Status().Pending == 0 })
+			time.Sleep(2 * settled) // the kernel's word is asked meanwhile
+			if is := pinOf(e, "a").CPUs.String(); is != sharers || pinOf(e, "owner").CPUs.String() != owner {
+				t.Errorf("%s: by the books a has %s and owner %s", offline, is, pinOf(e, "owner"))
+			}
+			if r.tries("a") != told || r.tries("b") != told || r.tries("owner") != toldOwner {
+				t.Errorf("%s (the kernel keeps %t): a was told %d times, owner %d", offline, returns, r.tries("a"), r.tries("owner"))
+			}
+		}
+		times := map[bool][]int{true: {1, 1, 1, 2, 3}, false: {1, 2, 3, 4, 5}}[returns]
+		settles("", "0-1", "2-7", times[0], 0) // owner came
+		settles(",offline=5", "0-1", "2-4,6-7", times[1], 0)
+		settles("", "0-1", "2-7", times[2], 0)
+		settles(",offline=1", "0,2", "3-7", times[3], 1) // owner moves, and takes a CPU of theirs
+		settles("", "0,2", "1,3-7", times[4], 1)         // which is another one now
+		if s := e.Status(); s.Counters.Lost > 0 || s.Seats[0].Lost != "" {
+			t.Errorf("%+v", s.Seats[0])
+		}
+	}
+}
+
 // Where there is no other CPU, what is lost is said loudly, and given back as soon as it can be.
 func TestLostExclusivityIsReported(t *testing.T) {
 	e, _, h := startHot(t, "cores=4", Settings{})
@@ -151,6 +189,65 @@ func TestTheKernelsWordIsComparedWithWhatWasTold(t *testing.T) {
 	})
 	if tries := r.tries("a"); tries > 3 || e.Status().Counters.Lost != 1 {
 		t.Errorf("told %d times, %+v", tries, e.Status().Counters)
+	}
+}
+
+// A runtime that was told about many goes from one to the next, and may take longer than a doubt does: whose turn has not come is not
+// told again, which would only make it longer.
+func TestASlowRuntimeIsNotDoubtedWhileItIsAtIt(t *testing.T) {
+	e, _, h := startHot(t, "cores=4", Settings{})
+	for _, id := range []string{"a", "b", "c"} {
+		h.says(id, "0-1")
+		sharer := arrival(id, "Burstable", 100)
+		sharer.Cgroup = []string{"/" + id}
+		e.Create(sharer)
+	}
+	now := time.Now().Add(time.Second)
+	look := func(waiting, lost int) {
+		t.Helper()
+		next, _ := e.auditNow(now)
+		if want := retryAfter + time.Duration(waiting)*turn; lost == 0 && next != want {
+			t.Errorf("it looks again after %s, want %s", next, want)
+		}
+		if s := e.Status(); s.Counters.Lost != lost {
+			t.Errorf("lost: %d, want %d", s.Counters.Lost, lost)
+		}
+		now = now.Add(next)
+	}
+	look(3, 0)
+	h.says("a", "0-3")
+	look(2, 0)
+	h.says("b", "0-3")
+	look(1, 0)
+	look(1, 1) // c, of which nothing is heard any more
+}
+
+// A runtime may lose what it is told of a container that it is still creating: the kernel's word is awaited, but not for ever.
+func TestTheKernelsWordIsAwaitedUntilAContainerHasStarted(t *testing.T) {
+	e, _, h := startHot(t, "cores=4", Settings{})
+	a := arrival("a", "Burstable", 100)
+	a.Cgroup = []string{"/a"}
+	e.Create(a)
+	never := arrival("never", "Burstable", 100)
+	never.Cgroup = []string{"/never"}
+	e.Create(never)
+	now := time.Now().Add(time.Second)
+	if next, again := e.auditNow(now); !again || next != retryAfter {
+		t.Errorf("it looks again after %s: %t", next, again)
+	}
+	h.says("a", "0-1")
+	for range 3 {
+		now = now.Add(2 * retryAfter)
+		e.auditNow(now)
+	}
+	if s := e.Status(); s.Counters.Lost != 1 {
+		t.Errorf("it was not seen that a has other CPUs: %+v", s.Seats[0])
+	}
+	h.says("a", "0-3")
+	now = now.Add(refuseLast)
+	e.auditNow(now)
+	if next, again := e.auditNow(now.Add(refuseLast)); again {
+		t.Errorf("who never starts is looked for again after %s", next)
 	}
 }
 

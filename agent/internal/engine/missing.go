@@ -12,34 +12,32 @@ import (
 // other, and not which is the last.
 const allHere = time.Minute
 
-// missing is a pod whose annotations name containers that have not come.
+// missing is a pod whose annotations name containers. It is remembered until it goes, even if all of them have come: each later
+// container of it comes with the same annotations.
 type missing struct {
 	annotations map[string]string
 	come        []string // names of its containers
 	since       time.Time
-	// findings are what has been said of it, once it is taken to be complete.
-	findings []annotation.Finding
+	said        bool // what there is to say since the last of them came
+	findings    []annotation.Finding
 }
 
-// meet notes that some containers of a pod have come. A pod of which none is missing need not be remembered: none will be.
-// The lock is held.
+// meet notes that some containers of a pod have come. The lock is held.
 func (e *Engine) meet(podID string, annotations map[string]string, names ...string) {
-	m, known := e.missing[podID]
-	if !known {
+	m := e.missing[podID]
+	if m == nil {
+		if len(annotation.Strangers(annotations, nil)) == 0 {
+			return // they name no container
+		}
 		m = &missing{annotations: annotations}
+		e.missing[podID] = m
 	}
-	before := len(m.come)
 	for _, name := range names {
 		if !slices.Contains(m.come, name) {
 			m.come = append(m.come, name)
+			m.since, m.findings = time.Now(), nil
+			m.said = len(annotation.Strangers(m.annotations, m.come)) == 0
 		}
-	}
-	switch {
-	case len(annotation.Strangers(m.annotations, m.come)) == 0:
-		delete(e.missing, podID)
-	case len(m.come) > before:
-		m.since, m.findings = time.Now(), nil
-		e.missing[podID] = m
 	}
 }
 
@@ -49,14 +47,14 @@ func (e *Engine) sayMissing(now time.Time) (next time.Duration, any bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for podID, m := range e.missing {
-		if m.findings != nil {
+		if m.said {
 			continue
 		}
 		if wait := m.since.Add(allHere).Sub(now); wait > 0 {
 			next, any = min(cmp.Or(next, wait), wait), true
 			continue
 		}
-		m.findings = annotation.Strangers(m.annotations, m.come)
+		m.said, m.findings = true, annotation.Strangers(m.annotations, m.come)
 		for _, c := range e.state.InOrder() {
 			if c.PodID == podID {
 				e.say(m.findings, "pod", c.PodName, "namespace", c.Namespace)

@@ -62,8 +62,30 @@ func TestContainersThatAPodDoesNotHave(t *testing.T) {
 	// Started again, the agent hears of the ended ones too.
 	again, _ := start(t, "cores=4", Settings{Options: config.Default()})
 	again.Synchronize(known, map[string][]string{"pod": {"redsi", "redis"}})
-	if _, left := again.sayMissing(time.Now().Add(2 * allHere)); left || len(again.missing) != 0 || len(again.Status().Seats[0].Findings) != 0 {
+	if _, left := again.sayMissing(time.Now().Add(2 * allHere)); left || len(again.Status().Seats[0].Findings) != 0 {
 		t.Errorf("the ended one is missing: %v", again.Status().Seats[0].Findings)
+	}
+	e.DropPod("pod")
+	if len(e.missing) != 0 {
+		t.Error("the pod is gone, and remembered")
+	}
+}
+
+// Containers come one after the other, and each with the annotations of its pod: who came before is not missing.
+func TestAContainerThatCameBeforeTheOthersIsNotMissing(t *testing.T) {
+	e, _ := start(t, "cores=4", Settings{})
+	annotations := map[string]string{"proxima.io/cpus.first": "shared"}
+	e.Create(ofPod("first", annotations))
+	e.Create(ofPod("second", annotations))
+	e.Stop("id-first")
+	e.Create(ofPod("third", annotations))
+	if _, again := e.sayMissing(time.Now().Add(2 * allHere)); again {
+		t.Error("it looks again although none is missing")
+	}
+	for _, seat := range e.Status().Seats {
+		if len(seat.Findings) > 0 {
+			t.Errorf("%s: %v", seat.Name, seat.Findings)
+		}
 	}
 	e.DropPod("pod")
 	if len(e.missing) != 0 {

@@ -31,9 +31,10 @@ type record struct {
 
 	// cgroup is where the kernel's word on it is found; see audit.go.
 	cgroup []string
-	audit  bool     // the kernel's word is to be compared
-	lost   string   // how the kernel's word differs
-	doubt  *refusal // the pin that the kernel does not follow
+	audit  bool      // the kernel's word is to be compared
+	unseen time.Time // since when the kernel has not had it; zero: it has, or was not asked
+	lost   string    // how the kernel's word differs
+	doubt  *refusal  // the pin that the kernel does not follow
 }
 
 // record returns what is known of a container, and begins with nothing. The lock is held.

@@ -45,7 +45,7 @@ func (e *Engine) pending(except string) []policy.Change {
 		if id == except || r == nil || !r.known || r.foreign != "" || (e.released && r.theirs) {
 			continue
 		}
-		if want := e.freed(pin, r.told); !want.Equal(r.told) {
+		if want := e.freed(pin, r.told); !want.Equal(e.asOnline(r.told)) {
 			changes = append(changes, policy.Change{ID: id, Pin: want})
 		}
 	}

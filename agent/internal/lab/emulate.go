@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -18,11 +20,13 @@ import (
 type Options struct {
 	// Words are told to the test in the machine; see Words.
 	Words []string
-	// Patience: a machine that hangs is stopped after this much time of processors, of which it needs less than half: how long
+	// Patience: a machine hangs that has printed nothing for so much time of processors, of which it needs less than half: how long
 	// that takes is a matter of who else wants them. The test in it has a limit by the clock, and then shows what it waits for.
 	Patience time.Duration
 	// Version1 has version 1 of cgroups.
 	Version1 bool
+	// Kubelet has a kubelet's program (see StartKubelet), and systemd as the first process.
+	Kubelet bool
 }
 
 const patience = 5 * time.Minute
@@ -66,6 +70,11 @@ exec /bin/busybox switch_root /new /run.sh
 const run = `#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin:/usr/bin HOME=/ GOMAXPROCS=2 ` + guest + `=1
+if [ "$1" = test ]; then
+	cd /agent/cmd/proxima-agent
+	./agent.test -test.v -test.timeout 80m -test.run "$(sed 's/.*proxima.test=\([^ ]*\).*/\1/' /proc/cmdline)"
+	poweroff -f
+fi
 mkdir -p /proc /sys /dev /run /tmp
 mount -t proc none /proc
 mount -t sysfs none /sys
@@ -85,9 +94,21 @@ mount -t tmpfs none /tmp
 mkdir /dev/shm
 mount -t tmpfs none /dev/shm
 ip link set lo up
-cd /agent/cmd/proxima-agent
-./agent.test -test.v -test.timeout 80m -test.run "$(sed 's/.*proxima.test=\([^ ]*\).*/\1/' /proc/cmdline)"
-poweroff -f
+ip address add 10.0.0.1/32 dev lo
+if [ -e /lib/systemd/systemd ]; then
+	exec /lib/systemd/systemd --unit=lab.service --log-target=console --log-level=warning --show-status=0
+fi
+exec /run.sh test
+`
+
+// unit is the only one of the machine whose first process is systemd.
+const unit = `[Unit]
+DefaultDependencies=no
+[Service]
+Delegate=yes
+TasksMax=infinity
+StandardOutput=null
+ExecStart=/bin/sh -c "exec /run.sh test >/dev/console 2>&1"
 `
 
 // Emulate runs a test of the calling package in an emulated machine and returns what it printed. The machine has
@@ -101,24 +122,40 @@ func Emulate(t *testing.T, test string, how Options) string {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	must(t, build)
 	in := cache + "/"
-	for from, to := range map[string]string{
+	copied := map[string]string{
 		in + "busybox": "", in + "libs/lib": "lib", in + "libs/lib64": "lib64", in + "libs/usr/lib": "usr/lib",
 		in + "1.7/usr/bin": in + "1.7/usr/bin", in + "bin": in + "bin", in + "busybox/bin": in + "busybox/bin", in + "redis": in + "redis",
 		"../../testdata/prepare.sh": "agent/testdata/prepare.sh", "../../../examples/numa-pair": "examples/numa-pair",
-	} {
+	}
+	written := map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "", cache + "/2.1/none": "", cache + "/arm64/none": "",
+		cache + "/systemd/none": "", "/etc/passwd": "root:x:0:0::/:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n", "/etc/resolv.conf": ""}
+	if how.Kubelet {
+		program := kubelet(t)
+		copied[program] = program
+		for _, dir := range []string{"bin", "lib", "usr/lib"} {
+			copied[in+"systemd/"+dir] = dir
+		}
+		written["/etc/systemd/system/lab.service"] = unit
+		written["/etc/machine-id"] = strings.Repeat("ab", 16) + "\n"
+		written["/etc/hosts"] += "10.0.0.1 " + node + "\n"
+	}
+	for from, to := range copied {
 		to = filepath.Join(root, to)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		must(t, exec.Command("cp", "-aT", from, to))
 	}
-	for path, text := range map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "", cache + "/2.1/none": "", cache + "/arm64/none": "",
-		"/etc/passwd": "root:x:0:0::/:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n", "/etc/resolv.conf": ""} {
+	for path, text := range written {
 		path = filepath.Join(root, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		mode := fs.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,12 +188,13 @@ func emulate(t *testing.T, boot []string, patience time.Duration) (printed strin
 	defer cancel()
 	qemu := exec.CommandContext(ctx, "qemu-system-x86_64", boot...)
 	var console, complaints strings.Builder // of these it has many: what it cannot emulate of the processor
-	qemu.Stdout, qemu.Stderr = io.MultiWriter(&console, t.Output()), &complaints
+	word := &lastWord{}
+	qemu.Stdout, qemu.Stderr = io.MultiWriter(&console, t.Output(), word), &complaints
 	if err := qemu.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		for ctx.Err() == nil && processorTime(qemu.Process.Pid) < patience {
+		for ctx.Err() == nil && word.silent(ProcessorTime(qemu.Process.Pid)) < patience {
 			time.Sleep(time.Second)
 		}
 		cancel()
@@ -168,8 +206,27 @@ func emulate(t *testing.T, boot []string, patience time.Duration) (printed strin
 	return console.String(), err != nil
 }
 
-// processorTime is how long a process has been running on processors; 0 once it is gone.
-func processorTime(pid int) time.Duration {
+// lastWord tells for how long nothing has been written.
+type lastWord struct {
+	spoken atomic.Bool
+	since  time.Duration // of processors, when something had been written for the last time
+}
+
+func (w *lastWord) Write(p []byte) (int, error) {
+	w.spoken.Store(true)
+	return len(p), nil
+}
+
+// silent is how much time of processors has gone by since the last word, of so much in all.
+func (w *lastWord) silent(all time.Duration) time.Duration {
+	if w.spoken.Swap(false) {
+		w.since = all
+	}
+	return all - w.since
+}
+
+// ProcessorTime is how long a process has been running on processors; 0 once it is gone.
+func ProcessorTime(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -185,7 +242,7 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / 100 // the kernel counts hundredths for everybody
 }
 
-func must(t *testing.T, c *exec.Cmd) {
+func must(t testing.TB, c *exec.Cmd) {
 	t.Helper()
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", c.Args, err, out)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -178,6 +179,19 @@ func (p *Pod) CPUs(id string) (string, error) { return p.cgroup(id, "cpuset.cpus
 
 // Memory reads the memory nodes of a container's cgroup.
 func (p *Pod) Memory(id string) (string, error) { return p.cgroup(id, "cpuset.mems") }
+
+// Written returns the CPUs and memory nodes that were written into a container's cgroup, be they there or not.
+func (p *Pod) Written(id string) (cpus, memory string, err error) {
+	for _, dir := range []string{"/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"} {
+		dir += p.parent + "/" + id
+		list, err1 := os.ReadFile(dir + "/cpuset.cpus")
+		nodes, err2 := os.ReadFile(dir + "/cpuset.mems")
+		if err = errors.Join(err1, err2); err == nil {
+			return strings.TrimSpace(string(list)), strings.TrimSpace(string(nodes)), nil
+		}
+	}
+	return "", "", err
+}
 
 // cgroup reads a cpuset file in either version of cgroups.
 func (p *Pod) cgroup(id, file string) (string, error) {

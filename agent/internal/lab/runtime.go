@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,9 @@ root = "DIR/root"
 state = "DIR/state"
 [grpc]
   address = "DIR/c.sock"
+[timeouts]
+  "io.containerd.timeout.shim.load" = "SHIM"
+  "io.containerd.timeout.task.state" = "PATIENCE"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "IMAGE"
   restrict_oom_score_adj = true
@@ -73,6 +77,7 @@ state = "DIR/state"
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       BinaryName = "CACHE/bin/runc"
+      SystemdCgroup = SYSTEMD
 [plugins."io.containerd.nri.v1.nri"]
   disable = false
   socket_path = "DIR/nri/nri.sock"
@@ -87,6 +92,9 @@ root = "DIR/root"
 state = "DIR/state"
 [grpc]
   address = "DIR/c.sock"
+[timeouts]
+  "io.containerd.timeout.shim.load" = "SHIM"
+  "io.containerd.timeout.task.state" = "PATIENCE"
 [plugins."io.containerd.grpc.v1.cri"]
   disable_tcp_service = true
 [plugins."io.containerd.cri.v1.images"]
@@ -111,14 +119,16 @@ state = "DIR/state"
   plugin_request_timeout = "PATIENCE"
 `
 
-// Launch starts the process, for the first time or again after Kill. NRI's time-out is the default one.
+// Launch starts the process, for the first time or again after Kill. Time-outs are the default ones; a runtime that starts again
+// in an emulated machine would give up containers of which it does not hear within seconds.
 func (r *Runtime) Launch() {
 	r.t.Helper()
 	text := config
 	if strings.HasPrefix(r.version, "2") {
 		text = config2
 	}
-	text = strings.NewReplacer("PATIENCE", waits(2*time.Second).String(), "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(text)
+	text = strings.NewReplacer("SYSTEMD", strconv.FormatBool(underSystemd()), "PATIENCE", waits(2*time.Second).String(),
+		"SHIM", waits(5*time.Second).String(), "DIR", r.dir, "IMAGE", sleeper, "CACHE", cache).Replace(text)
 	if err := os.WriteFile(r.dir+"/config.toml", []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -245,6 +255,13 @@ func (r *Runtime) Import(archive []byte) {
 	}
 }
 
+// underSystemd tells whether systemd has the cgroups: it is the first process of an emulated machine. Elsewhere the tests keep out
+// of its way.
+func underSystemd() bool {
+	_, err := os.Stat("/run/systemd/system")
+	return err == nil && InGuest()
+}
+
 // waits is how long to wait for what takes less than that on any real machine; an emulated one is slower.
 func waits(d time.Duration) time.Duration {
 	if InGuest() {
@@ -253,13 +270,18 @@ func waits(d time.Duration) time.Duration {
 	return d
 }
 
-// Eventually waits for a condition, half a minute at most.
+// Eventually waits for a condition, half a minute at most. In an emulated machine that is minutes, and it says what it waits for.
 func Eventually(t testing.TB, what string, condition func() error) {
 	t.Helper()
 	var err error
+	said := time.Now()
 	for end := time.Now().Add(waits(30 * time.Second)); time.Now().Before(end); {
 		if err = condition(); err == nil {
 			return
+		}
+		if time.Since(said) > time.Minute {
+			t.Logf("not yet: %s: %v", what, err)
+			said = time.Now()
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
