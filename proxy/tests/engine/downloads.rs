@@ -250,7 +250,10 @@ fn what_is_collected_is_bounded_over_many_replies_for_one_reader() {
         world.say(lane, reply.as_bytes());
         said += 1;
     }
-    assert!(said <= 2, "{said} replies of 2 MiB were taken for a reader that takes nothing");
+    assert!(
+        said <= 2,
+        "{said} replies of 2 MiB were taken for a reader that takes nothing"
+    );
     // Its own requests are no reason to close it: nobody else waits.
     world.pass(Duration::from_secs(5));
     assert_eq!(world.seats[slow].closed, None);
