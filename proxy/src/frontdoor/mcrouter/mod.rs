@@ -6,7 +6,7 @@
 //!  file ─▶ json ─▶ tree ─▶ pools, builder (`A|B|C`), handles ───────┘
 //! ```
 //!
-//! [`start`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
+//! [`start()`] is the way in: it gives a [`Run`], which has a configuration and can read it again, or a
 //! [`Refused`], which says why not. What mcrouter knows and Proxima does not serve is refused by name and
 //! line when it would change what clients get, and said otherwise. What mcrouter does not know it ignores,
 //! and so does this, with a warning.
