@@ -281,8 +281,9 @@ impl Engine {
 
     /// Shares what may be buffered in all among the clients there are.
     pub(crate) fn share_memory(&mut self) {
-        /// Enough for the largest message of a shared lane.
-        const LEAST: usize = 64 * 1024;
+        /// Enough for a few replies that are large for a shared lane: whoever is served one request at a time waits behind
+        /// slow readers once for each.
+        const LEAST: usize = 256 * 1024;
         let all = self.limits.total_bytes / self.facts.workers.max(1);
         let share = (all / self.clients.len().max(1)).max(LEAST);
         self.client_bytes = self.limits.connection_bytes.min(share);

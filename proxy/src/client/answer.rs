@@ -43,7 +43,7 @@ impl Engine {
         let micros = self.now - slot.started;
         self.figures
             .replied(slot.command, reply.outcome, micros, client.listener);
-        client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 8);
+        client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 4);
         client.active = self.now;
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
         let at = bytes.as_ptr() as usize;
