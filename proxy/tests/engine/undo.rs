@@ -106,19 +106,22 @@ fn copy_that_cannot_be_sent_the_removal_has_missed_a_write() {
     assert_eq!(world.heard(client), REFUSED);
 }
 
-#[test]
-fn what_a_home_has_decided_is_removed_there_too() {
+/// The home of `k` has been given an increment: the client that waits for it, the home, and the others.
+fn at_home() -> (World, usize, &'static str, Vec<&'static str>) {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"incr k 1\r\n");
-    let all = ["a", "b", "c"];
-    let home = all
+    let (homes, others): (Vec<&str>, Vec<&str>) = ["a", "b", "c"]
         .into_iter()
-        .find(|name| !world.lanes(name).is_empty())
-        .unwrap();
-    let others: Vec<&str> = all.into_iter().filter(|name| *name != home).collect();
-    greet(&mut world, &[home]);
-    world.sent(home);
+        .partition(|name| !world.lanes(name).is_empty());
+    greet(&mut world, &homes);
+    world.sent(homes[0]);
+    (world, client, homes[0], others)
+}
+
+#[test]
+fn what_a_home_has_decided_is_removed_there_too() {
+    let (mut world, client, home, others) = at_home();
     world.short.insert(others[1].to_owned());
     world.reply(home, "5\r\nVA 1 f0 t-1\r\n5\r\n");
     greet(&mut world, &[others[0]]);
@@ -139,17 +142,7 @@ fn what_a_home_has_decided_is_removed_there_too() {
 /// It missed the command at first, was repaired, and was asked again.
 #[test]
 fn home_that_came_back_to_decide_is_given_the_removal() {
-    let mut world = copies();
-    let client = world.client();
-    world.say(client, b"incr k 1\r\n");
-    let all = ["a", "b", "c"];
-    let home = all
-        .into_iter()
-        .find(|name| !world.lanes(name).is_empty())
-        .unwrap();
-    let others: Vec<&str> = all.into_iter().filter(|name| *name != home).collect();
-    greet(&mut world, &[home]);
-    world.sent(home);
+    let (mut world, _, home, others) = at_home();
     world.leave(world.lane(home));
     for standing in [
         Standing::Leaving,
