@@ -2,7 +2,7 @@
 
 use std::{
     io::{Read, Write},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     process::{Child, Command, Output, Stdio},
     sync::atomic::{AtomicU16, Ordering},
     thread,
@@ -39,7 +39,9 @@ pub(crate) fn free_port() -> u16 {
     loop {
         let number = start.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
         let port = 12_000 + number % 20_000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        // A listener of our own would tell as well, and would outlive its closing: a test on another thread that starts
+        // a process at this moment copies it.
+        if TcpStream::connect(("127.0.0.1", port)).is_err() {
             return port;
         }
     }
@@ -67,8 +69,10 @@ impl Memcached {
             .stderr(Stdio::null())
             .spawn()
             .expect("memcached is installed");
-        let server = Self { child, port };
+        let mut server = Self { child, port };
         while server.connect().is_err() {
+            let ended = server.child.try_wait().expect("it can be asked");
+            assert!(ended.is_none(), "memcached on port {port}: {ended:?}");
             thread::sleep(Duration::from_millis(10));
         }
         server
@@ -109,6 +113,14 @@ impl Memcached {
             .find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
         line.and_then(|value| value.parse().ok())
             .expect("it has this figure")
+    }
+
+    /// Returns when a run is well under way: clients have read this many keys. A time would not tell, as on a busy
+    /// machine the run may not have begun after a second.
+    pub(crate) fn wait_for_reads(&self, number: u64) {
+        while self.stat("cmd_get") < number {
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Empties it.

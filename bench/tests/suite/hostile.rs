@@ -130,7 +130,7 @@ fn a_server_that_stands_still_is_late_unless_a_control_client_met_the_same() {
         }
         let (code, report) = thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(Duration::from_millis(1_200));
+                server.wait_for_reads(500);
                 server.signal("STOP");
                 thread::sleep(Duration::from_millis(1_500));
                 server.signal("CONT");
@@ -165,7 +165,7 @@ fn values_that_vanish_are_a_failure_only_where_there_is_room_for_them() {
         ];
         let (code, report) = thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(Duration::from_millis(1_200));
+                server.wait_for_reads(500);
                 server.flush();
             });
             hostile(&[&fixed[..], more].concat())
@@ -189,7 +189,7 @@ fn a_server_that_dies_is_said_to_have_ended() {
     ];
     let (code, report) = thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(Duration::from_millis(1_000));
+            server.wait_for_reads(500);
             server.stop();
         });
         hostile(&arguments)

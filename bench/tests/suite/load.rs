@@ -88,7 +88,7 @@ fn the_open_loop_charges_a_stall_to_every_request_that_was_due() {
     let server = Memcached::start();
     let stall = thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(Duration::from_millis(700));
+            server.wait_for_reads(300);
             server.signal("STOP");
             thread::sleep(Duration::from_millis(1_000));
             server.signal("CONT");
@@ -132,7 +132,7 @@ fn a_server_that_dies_loses_requests_and_the_run_goes_on() {
         .concat();
         let (output, report) = thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(Duration::from_millis(700));
+                server.wait_for_reads(300);
                 server.stop();
             });
             run(&arguments)

@@ -102,7 +102,7 @@ fn a_server_that_is_gone_for_a_while_makes_failures_and_misses_but_nothing_stale
     let address = server.address();
     let (code, report) = thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(Duration::from_millis(500));
+            server.wait_for_reads(500);
             server.stop();
             thread::sleep(Duration::from_millis(500));
             server = Memcached::start_on(server.port);
@@ -198,7 +198,7 @@ fn writes_that_a_proxy_refuses_are_told_from_lost_ones() {
     };
     let (code, report) = thread::scope(|scope| {
         scope.spawn(|| {
-            thread::sleep(Duration::from_millis(500));
+            server.wait_for_reads(500);
             server.stop();
         });
         stale(&["--write", &proxy.1, "--duration=1500ms"])

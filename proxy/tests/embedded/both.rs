@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     io::{Read, Write},
-    net::{TcpListener, TcpStream},
+    os::unix::net::UnixStream,
     process::{Child, Command as Process, Stdio},
     thread::sleep,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -20,7 +20,7 @@ use crate::server::Embedded;
 /// Both servers. Dropping it stops memcached.
 pub(crate) struct Both {
     process: Child,
-    stream: TcpStream,
+    stream: UnixStream,
     embedded: Embedded,
     /// How often memcached was asked for what it does not have, to end a reply.
     pub(crate) misses: u64,
@@ -40,10 +40,12 @@ impl Drop for Both {
 
 impl Both {
     pub(crate) fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let port = free.port().to_string();
+        // A path of its own: a free port may be somebody else's a moment later. Once connected, it is not needed.
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join("socket");
         let process = Process::new("memcached")
-            .args(["-u", "root", "-l", "127.0.0.1", "-p", &port, "-t", "1"])
+            .args(["-u", "root", "-t", "1", "-s"])
+            .arg(&socket)
             // Its background thread holds on to items that were read twice, and then a shorter number takes less room.
             .args(["-o", "no_lru_maintainer,no_lru_crawler"])
             .stdin(Stdio::null())
@@ -53,13 +55,12 @@ impl Both {
             .expect("memcached is installed (Debian's package `memcached`)");
         let stream = (0..100)
             .find_map(|_| {
-                TcpStream::connect(free).ok().or_else(|| {
+                UnixStream::connect(&socket).ok().or_else(|| {
                     sleep(Duration::from_millis(50));
                     None
                 })
             })
             .expect("memcached listens within five seconds");
-        stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let mut both = Self {
             process,
