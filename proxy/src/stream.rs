@@ -42,6 +42,8 @@ pub struct Stream {
     pub conn: Option<Conn>,
     /// Received and not yet understood: the beginning of a message.
     pub stash: Vec<u8>,
+    /// So many of its first bytes were understood since: they go when that is worth moving the rest.
+    pub(crate) taken: usize,
     /// To be sent at the end of this turn.
     pub out: Vec<u8>,
     /// On the list of connections to flush.
@@ -78,7 +80,26 @@ impl Stream {
         if self.stash.capacity() == 0 {
             self.stash = spare.lend();
         }
+        if self.taken > 0 && self.stash.len() + rest.len() > self.stash.capacity() {
+            self.stash.drain(..std::mem::take(&mut self.taken));
+        }
         append(rest, &mut self.stash);
+    }
+
+    /// Lends what was kept, to be [given back](Self::keep_rest), and where in it the first byte stands that was not understood.
+    pub fn take_stash(&mut self) -> (Vec<u8>, usize) {
+        (std::mem::take(&mut self.stash), std::mem::take(&mut self.taken))
+    }
+
+    /// Keeps what was lent, of which all before `at` and not everything was understood. A long line is served in many small
+    /// steps: each moves only as many bytes as were understood before.
+    pub fn keep_rest(&mut self, mut stash: Vec<u8>, at: usize) {
+        if at > stash.len() / 2 {
+            stash.drain(..at);
+        } else {
+            self.taken = at;
+        }
+        self.stash = stash;
     }
 }
 

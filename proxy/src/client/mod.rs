@@ -23,7 +23,7 @@ pub use self::{
     session::WHOLE,
     slots::{Slot, Slots},
     split::Keys,
-    upload::{BULK_LANES, HIGH_WATER},
+    upload::{BULK_LANES, HIGH_WATER, STREAMED},
 };
 use crate::{
     dialect::{Conversation, Dialect},

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
-use super::split::OUT_OF_MEMORY;
+use super::{split::OUT_OF_MEMORY, upload::Begun};
 use crate::{
     dialect::Plan,
     engine::{Engine, Peer},
@@ -77,16 +77,15 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
-        let mut stash = std::mem::take(&mut client.stream.stash);
-        let used = self.serve(index, &stash);
-        stash.drain(..used);
+        let (mut stash, begun) = client.stream.take_stash();
+        let at = begun + self.serve(index, &stash[begun..]);
         match self.clients.get_mut(index as usize) {
-            Some(client) if !stash.is_empty() => {
+            Some(client) if at < stash.len() => {
                 // Of a line that is served as it comes the beginning counts, not the last key.
-                if used > 0 && client.keys.is_none() {
+                if at > begun && client.keys.is_none() {
                     client.half = 0;
                 }
-                client.stream.stash = stash;
+                client.stream.keep_rest(stash, at);
             }
             // Whoever has sent half a request next gets it: what clients keep is only what they have sent.
             _ => {
@@ -260,9 +259,14 @@ impl Engine {
                             .clients
                             .get(index as usize)
                             .is_some_and(|client| client.slots.is_empty());
-                        if !alone || !self.begin_upload(index, tree, request, rest) {
+                        let begun = if alone {
+                            self.begin_upload(index, tree, request, rest)
+                        } else {
+                            Begun::Later
+                        };
+                        if begun != Begun::Yes {
                             if let Some(client) = self.clients.get_mut(index as usize) {
-                                client.stalled = true;
+                                client.stalled = begun == Begun::Later;
                             }
                             return at;
                         }

@@ -8,7 +8,6 @@ use super::{Upload, session::REMOVED};
 use crate::{
     engine::{Engine, Peer},
     route::{ReplyTo, Tree, Turn},
-    upstream::Lanes,
 };
 
 /// A server that takes an upload this slowly makes its client wait.
@@ -17,41 +16,59 @@ pub const HIGH_WATER: usize = 256 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Bulk lanes of one worker to one member.
 pub const BULK_LANES: usize = 4;
+/// As many of them take messages as they come. The last one is kept for requests that are here whole: however many clients
+/// send or read slowly, such a request waits for servers alone.
+pub const STREAMED: usize = BULK_LANES - 1;
+
+/// What has come of a request too large for a shared lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// Its head is on its way, or it is refused.
+    Yes,
+    /// It waits for a place, and its client is read no further.
+    Later,
+    /// There will be a place for it when it is here whole.
+    Whole,
+}
 
 impl Engine {
-    /// A request too large for a shared lane: its head is dispatched, its body follows as it comes. False: not now.
+    /// A request too large for a shared lane: its head is dispatched, its body follows as it comes.
     pub(super) fn begin_upload(
         &mut self,
         index: u32,
         tree: &Rc<Tree>,
         request: &Request,
         rest: &[u8],
-    ) -> bool {
+    ) -> Begun {
         let Some(client) = self.clients.get_mut(index as usize) else {
-            return false;
+            return Begun::Later;
         };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
             client.swallow = request.body;
             self.refuse(index, request, Outcome::LocalError, REMOVED);
-            return true;
+            return Begun::Yes;
         };
         let reach = tree.reach(usize::from(listener));
         let Some(head) = rest.get(..request.head as usize) else {
-            return false;
+            return Begun::Later;
         };
+        let is_whole = rest.len() as u64 >= request.len();
         let full = reach.iter().find(|member| {
             self.by_member
                 .get(member.id.0 as usize)
-                .is_some_and(Lanes::is_full)
+                .is_some_and(|lanes| lanes.is_full(is_whole))
         });
         if let Some(member) = full {
             self.by_member[member.id.0 as usize].wanted = Some(self.now);
+            if !is_whole && request.len() <= self.client_bytes as u64 {
+                return Begun::Whole;
+            }
             let most = self.limits.write_timeout.min(LONGEST_WAIT).as_micros() as u64;
             let due = client.place_due.unwrap_or(self.now + most);
             if self.now < due {
                 self.wait_for_place(index, Some(due));
-                return false;
+                return Begun::Later;
             }
             client.swallow = request.body;
             self.wait_for_place(index, None);
@@ -59,11 +76,11 @@ impl Engine {
                 let what = "too many large values are on their way to it";
                 dialect.failure(Outcome::Overloaded, &member.address, what, out);
             });
-            return true;
+            return Begun::Yes;
         }
         self.wait_for_place(index, None);
         let Some(client) = self.clients.get_mut(index as usize) else {
-            return false;
+            return Begun::Later;
         };
         self.figures.requests[usize::from(request.command)] += 1;
         self.figures.clients.uploads += 1;
@@ -100,7 +117,7 @@ impl Engine {
                 tree: Rc::clone(tree),
             }));
         }
-        true
+        Begun::Yes
     }
 
     /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.

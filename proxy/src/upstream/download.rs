@@ -89,7 +89,7 @@ impl Engine {
             return true;
         }
         let number = lane.member.id.0 as usize;
-        if self.by_member[number].is_full() {
+        if self.by_member[number].is_full(false) {
             self.by_member[number].wanted = Some(self.now);
             return false;
         }

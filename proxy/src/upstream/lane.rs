@@ -5,7 +5,13 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 use proxima_wire::message::Reply;
 
 use super::{Hold, Pace, Uptake};
-use crate::{client::BULK_LANES, dialect::Conversation, members::Member, route::ReplyTo, stream::Stream};
+use crate::{
+    client::{BULK_LANES, STREAMED},
+    dialect::Conversation,
+    members::Member,
+    route::ReplyTo,
+    stream::Stream,
+};
 
 /// A lane. Its fields stand in the order in which they are written here: first what every request touches, so that with a
 /// thousand members a request fetches half of a lane from far memory and not all of it.
@@ -107,9 +113,10 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Is there no place for one more large message?
-    pub fn is_full(&self) -> bool {
-        self.bulk as usize - self.idle.len() >= BULK_LANES
+    /// Is there no place for one more large message, which is a request that is here whole, or comes as it comes?
+    pub fn is_full(&self, is_whole: bool) -> bool {
+        let places = if is_whole { BULK_LANES } else { STREAMED };
+        self.bulk as usize - self.idle.len() >= places
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::client::{BULK_LANES, HIGH_WATER};
+use proxima::client::{HIGH_WATER, STREAMED};
 
 use crate::world::{World, world, world_of};
 
@@ -302,7 +302,7 @@ fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {
 fn slow_readers_take_no_more_places_than_there_are() {
     let mut world = world("{member: p/a}");
     let reply = value("k");
-    let readers: Vec<usize> = (0..BULK_LANES + 3).map(|_| world.client()).collect();
+    let readers: Vec<usize> = (0..STREAMED + 3).map(|_| world.client()).collect();
     for &reader in &readers {
         world.seats[reader].frozen = true;
         world.say(reader, b"get k\r\n");
@@ -316,14 +316,14 @@ fn slow_readers_take_no_more_places_than_there_are() {
             .filter(|&lane| world.seats[lane].closed.is_none())
             .count()
     };
-    assert!(open(&world) <= BULK_LANES + 1, "{} connections", open(&world));
+    assert!(open(&world) <= STREAMED + 1, "{} connections", open(&world));
     // Others want a place: who takes nothing loses his.
     world.pass(Duration::from_millis(600));
     let lost = readers
         .iter()
         .filter(|&&reader| world.seats[reader].closed.is_some())
         .count();
-    assert_eq!(lost, BULK_LANES);
+    assert_eq!(lost, STREAMED);
     let quick = world.client();
     world.say(quick, b"get l\r\n");
     world.reply("a", "END\r\n");

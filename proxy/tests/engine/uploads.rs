@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proxima::{
-    client::{BULK_LANES, HIGH_WATER},
+    client::{HIGH_WATER, STREAMED},
     members::copies::Way,
 };
 
@@ -129,14 +129,14 @@ fn other_clients_do_not_wait_for_an_upload() {
 fn uploads_beyond_the_bulk_lanes_wait_and_go_on_even_when_those_lanes_die() {
     let mut world = world("{member: p/a}");
     let request = set();
-    let first: Vec<usize> = (0..BULK_LANES).map(|_| world.client()).collect();
+    let first: Vec<usize> = (0..STREAMED).map(|_| world.client()).collect();
     for &client in &first {
         world.say(client, &request.as_bytes()[..100_000]);
     }
     let last = world.client();
     say_in_pieces(&mut world, last, &request);
     let lanes = world.lanes("a");
-    assert_eq!(lanes.len(), BULK_LANES);
+    assert_eq!(lanes.len(), STREAMED);
     world.sent("a");
     for lane in lanes {
         world.leave(lane);
@@ -333,7 +333,7 @@ fn half_a_value_that_waits_for_a_slow_server_ends_with_its_client() {
 fn uploads_that_hardly_move_lose_their_place_to_one_who_wants_it() {
     let mut world = world("{member: p/a}");
     let request = set();
-    let dawdlers: Vec<usize> = (0..BULK_LANES).map(|_| world.client()).collect();
+    let dawdlers: Vec<usize> = (0..STREAMED).map(|_| world.client()).collect();
     for &client in &dawdlers {
         world.say(client, &request.as_bytes()[..100_000]);
     }
@@ -355,15 +355,32 @@ fn uploads_that_hardly_move_lose_their_place_to_one_who_wants_it() {
 }
 
 #[test]
+fn a_value_that_comes_whole_is_stored_beside_others_that_hardly_move() {
+    let mut world = world("{member: p/a}");
+    for _ in 0..STREAMED + 2 {
+        let dawdler = world.client();
+        world.say(dawdler, &set().as_bytes()[..100_000]);
+    }
+    world.sent("a");
+    let last = world.client();
+    let request = format!("set k 0 0 100000\r\n{}\r\n", "w".repeat(100_000));
+    say_in_pieces(&mut world, last, &request);
+    assert!(world.sent("a") == request);
+    world.reply("a", "STORED\r\n");
+    assert_eq!(world.heard(last), "STORED\r\n");
+    assert_eq!(world.lanes("a").len(), STREAMED + 1);
+}
+
+#[test]
 fn an_upload_that_finds_no_place_in_time_is_refused_and_its_connection_stays() {
     let mut world = world("{member: p/a}");
     let request = set();
-    let steady: Vec<usize> = (0..BULK_LANES).map(|_| world.client()).collect();
+    let steady: Vec<usize> = (0..STREAMED).map(|_| world.client()).collect();
     for &client in &steady {
         world.say(client, &request.as_bytes()[..100_000]);
     }
     let last = world.client();
-    say_in_pieces(&mut world, last, &request);
+    world.say(last, &request.as_bytes()[..100_000]);
     for _ in 0..101 {
         for &client in &steady {
             world.say(client, &request.as_bytes()[..16 << 10]);
@@ -377,6 +394,7 @@ fn an_upload_that_finds_no_place_in_time_is_refused_and_its_connection_stays() {
     for &client in &steady {
         assert_eq!(world.seats[client].closed, None);
     }
+    world.say(last, &request.as_bytes()[100_000..]);
     world.say(last, b"mn\r\n");
     assert_eq!(world.heard(last), "MN\r\n");
 }
@@ -389,12 +407,12 @@ fn a_client_that_waits_for_one_server_keeps_its_places_at_the_others() {
          limits: {write_timeout: 2s}\nroutes: {main: {all_sync: p}}\nlisteners: [{address: \"127.0.0.1:1\", route: main}]\n",
     );
     world.frozen.insert("b".into());
-    let clients: Vec<usize> = (0..=BULK_LANES).map(|_| world.client()).collect();
+    let clients: Vec<usize> = (0..=STREAMED).map(|_| world.client()).collect();
     for &client in &clients {
         say_in_pieces(&mut world, client, &set());
     }
     world.pass(Duration::from_secs(40));
-    for &client in &clients[..BULK_LANES] {
+    for &client in &clients[..STREAMED] {
         assert_eq!(world.seats[client].closed, None);
     }
 }
