@@ -8,7 +8,6 @@ use slab::Slab;
 use crate::{
     client::{Client, Register, Room},
     config::schema::Limits,
-    dialect::Dialect,
     figures::Figures,
     members::{
         Member, MemberId,
@@ -171,7 +170,6 @@ pub struct Facts {
 impl Engine {
     /// A worker without clients and without listeners.
     pub fn new(
-        dialect: &'static dyn Dialect,
         limits: Limits,
         store: Arc<Store>,
         register: Arc<Register>,
@@ -183,7 +181,7 @@ impl Engine {
             now: 0,
             random: Random(seed),
             limits,
-            tree: Rc::new(Tree::empty(dialect)),
+            tree: Rc::new(Tree::empty()),
             clients: Slab::new(),
             lanes: Slab::new(),
             by_member: Vec::new(),

@@ -93,23 +93,17 @@ impl MemberFigures {
     }
 }
 
-/// Replies to clients, by command number and outcome.
-#[derive(Clone, Debug)]
-pub struct Replies(Box<[[u64; OUTCOMES]; 256]>);
+/// Replies to clients, by the number of the command among those of all protocols, and outcome.
+#[derive(Clone, Debug, Default)]
+pub struct Replies(Vec<[u64; OUTCOMES]>);
 
 /// An outcome's number is below this.
 const OUTCOMES: usize = 32;
 
-impl Default for Replies {
-    fn default() -> Self {
-        Self(Box::new([[0; OUTCOMES]; 256]))
-    }
-}
-
 impl Replies {
     /// How often a command ended so.
-    pub fn of(&self, command: u8, outcome: Outcome) -> u64 {
-        self.0[usize::from(command)][outcome as usize]
+    pub fn of(&self, command: usize, outcome: Outcome) -> u64 {
+        self.0.get(command).map_or(0, |row| row[outcome as usize])
     }
 
     /// How often any command ended so.
@@ -118,20 +112,21 @@ impl Replies {
     }
 
     pub fn all(&self) -> u64 {
-        self.0.as_flattened().iter().sum()
+        self.0.iter().flatten().sum()
     }
 
     /// Keys that a command has found, and those that it has not.
-    pub fn lookups(&self, command: u8) -> [u64; 2] {
+    pub fn lookups(&self, command: usize) -> [u64; 2] {
         let hits = [Outcome::Found, Outcome::Deleted, Outcome::Touched];
         let hits = hits.iter().map(|&outcome| self.of(command, outcome)).sum();
         [hits, self.of(command, Outcome::NotFound)]
     }
 
     fn add(&mut self, other: &Self) {
-        let theirs = other.0.as_flattened();
-        let mine = self.0.as_flattened_mut().iter_mut();
-        mine.zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        for (number, theirs) in other.0.iter().enumerate() {
+            let mine = at(&mut self.0, number).iter_mut();
+            mine.zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        }
     }
 }
 
@@ -151,11 +146,11 @@ impl Traffic {
 }
 
 /// All counts of one worker, or their sum over all workers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Figures {
     pub clients: Clients,
-    /// By command number.
-    pub requests: Box<[u64; 256]>,
+    /// By the number of the command among those of all protocols.
+    pub requests: Vec<u64>,
     pub replies: Replies,
     /// With clients, and with servers.
     pub client_traffic: Traffic,
@@ -179,33 +174,17 @@ pub struct Figures {
     pub in_flight: u64,
 }
 
-impl Default for Figures {
-    fn default() -> Self {
-        Self {
-            clients: Clients::default(),
-            requests: Box::new([0; 256]),
-            replies: Replies::default(),
-            client_traffic: Traffic::default(),
-            server_traffic: Traffic::default(),
-            latency: Vec::new(),
-            pools: Vec::new(),
-            members: Vec::new(),
-            lanes_opened: 0,
-            shortages: [0; 2],
-            failovers: 0,
-            pushes: 0,
-            open_clients: 0,
-            open_lanes: 0,
-            in_flight: 0,
-        }
-    }
-}
-
 impl Figures {
+    /// A request of a client.
+    #[inline]
+    pub fn asked(&mut self, command: usize) {
+        *at(&mut self.requests, command) += 1;
+    }
+
     /// A reply to a client of this listener.
     #[inline]
-    pub fn replied(&mut self, command: u8, outcome: Outcome, micros: u64, listener: u16) {
-        self.replies.0[usize::from(command)][outcome as usize] += 1;
+    pub fn replied(&mut self, command: usize, outcome: Outcome, micros: u64, listener: u16) {
+        at(&mut self.replies.0, command)[outcome as usize] += 1;
         at(&mut self.latency, usize::from(listener)).record(micros);
     }
 
@@ -241,10 +220,9 @@ impl Figures {
         mine.slow += theirs.slow;
         mine.unfinished += theirs.unfinished;
         mine.greedy += theirs.greedy;
-        self.requests
-            .iter_mut()
-            .zip(other.requests.iter())
-            .for_each(|(mine, theirs)| *mine += theirs);
+        for (number, theirs) in other.requests.iter().enumerate() {
+            *at(&mut self.requests, number) += theirs;
+        }
         self.replies.add(&other.replies);
         self.client_traffic.add(other.client_traffic);
         self.server_traffic.add(other.server_traffic);

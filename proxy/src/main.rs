@@ -7,7 +7,7 @@ use proxima::{
     cli::{self, Answer, Explain, LogFormat, Run, Task},
     config::Loaded,
     control::{self, Options},
-    dialect::Memcache,
+    dialect::Dialects,
     frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter},
 };
 use tracing::Level;
@@ -53,7 +53,7 @@ fn serve(run: Run) -> ExitCode {
         io: run.io,
         node_addresses: run.here.node_addresses(),
         zone: run.here.zone.clone(),
-        dialect: &Memcache::PLAIN,
+        dialects: Dialects::PLAIN,
         // Standard output is often collected together with the log.
         introduce: run.config.is_none() && run.log_format == LogFormat::Text,
     };
@@ -79,14 +79,14 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
     for missing in &run.not_served {
         tracing::warn!("not served: {missing}");
     }
-    let dialect = if run.flush_enabled {
-        &Memcache::MCROUTER_FLUSH
+    let dialects = if run.flush_enabled {
+        Dialects::MCROUTER_FLUSH
     } else {
-        &Memcache::MCROUTER
+        Dialects::MCROUTER
     };
     let options = Options {
         io: run.io,
-        dialect,
+        dialects,
         ..Options::default()
     };
     end(control::run(Box::new(run), &options), LogFormat::Text)

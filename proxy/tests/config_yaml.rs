@@ -144,6 +144,7 @@ workers: 4
         ..server("10.0.0.2:11211")
     };
     let cache = Pool {
+        protocol: Protocol::MEMCACHED,
         source: Source::Static(vec![server("10.0.0.1:11211"), second]),
         hash: Hash {
             salt: "x".into(),
@@ -164,6 +165,7 @@ workers: 4
         replicated: None,
     };
     let plain = |source| Pool {
+        protocol: Protocol::MEMCACHED,
         source,
         hash: Hash::of(Algorithm::Ketama),
         timeout: Pool::TIMEOUT,
@@ -192,11 +194,13 @@ workers: 4
         workers: Some(4),
         listeners: vec![
             Listener {
+                protocol: Protocol::MEMCACHED,
                 address: "127.0.0.1:11211".into(),
                 route: named("main"),
                 permissions: Permissions::default(),
             },
             Listener {
+                protocol: Protocol::MEMCACHED,
                 address: "unix:/run/proxima.sock".into(),
                 route: Route::Nearest(pool("cache")),
                 permissions: Permissions::default(),

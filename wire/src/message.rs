@@ -64,7 +64,7 @@ pub enum Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The dialect's number of the command (for memcached [`crate::memcache::Command`] as `u8`).
-    pub command: u8,
+    pub command: u16,
     /// What it does to the data.
     pub class: Class,
     /// Bytes of the head: the command line with its line end. A request for many keys may begin before its end has come:
@@ -90,7 +90,7 @@ pub struct Request {
 impl Request {
     /// A request of which only the command is known: its `head` bytes are all of it, and about no key.
     #[inline]
-    pub const fn new(command: u8, class: Class, head: usize) -> Self {
+    pub const fn new(command: u16, class: Class, head: usize) -> Self {
         let absent = Span { start: 0, len: 0 };
         Self {
             command,

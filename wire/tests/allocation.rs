@@ -50,7 +50,7 @@ fn no_message_allocates() {
             };
             black_box(rewrite(&request, bytes, &change, &mut out));
             let outcome = default_reply(&request, bytes, &mut out);
-            black_box(Command::from_u8(request.command).map(|command| silenced(command, outcome)));
+            black_box(Command::from_number(request.command).map(|command| silenced(command, outcome)));
         }
     }
     for (command, bytes) in replies {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write, path::Path, rc::Rc, sync::Arc};
 use proxima::{
     client::Register,
     config::{self, schema::Source},
-    dialect::Memcache,
+    dialect::Dialects,
     engine::{Engine, Facts, Peer},
     members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
@@ -89,9 +89,9 @@ impl Traffic {
     pub(crate) fn record(scenario: &'static Scenario) -> Self {
         let mut engine = engine();
         let clients: Vec<(u32, u32)> = (0..scenario.clients)
-            .filter_map(|_| match engine.open_client(0, &Memcache::PLAIN) {
-                Peer::Client { index, generation } => Some((index, generation)),
-                Peer::Lane { .. } => None,
+            .filter_map(|_| match engine.open_client(0) {
+                Some(Peer::Client { index, generation }) => Some((index, generation)),
+                _ => None,
             })
             .collect();
         let rounds = (0..ROUNDS).map(|round| scenario.round(round)).collect();
@@ -236,7 +236,7 @@ impl Scenario {
     fn answer(&self, mut requests: &[u8], replies: &mut Vec<u8>) {
         while let Parsed::Head(request) = memcache::request(requests, &memcache::Limits::default()) {
             let (message, rest) = requests.split_at(request.len() as usize);
-            if request.command == Command::Get as u8 {
+            if request.command == Command::Get as u16 {
                 replies.extend_from_slice(
                     self.hit(&String::from_utf8_lossy(request.key.of(message)))
                         .as_bytes(),
@@ -261,7 +261,7 @@ fn engine() -> Engine {
     };
     let servers = BTreeMap::from([("p".to_owned(), servers)]);
     let mut registry = Registry::new(Here::new(&[], None));
-    let built = Compiler::new(&config, &servers, &mut registry, &Memcache::PLAIN, "replay", 1)
+    let built = Compiler::new(&config, &servers, &mut registry, Dialects::PLAIN, "replay", 1)
         .and_then(|mut compiler| compiler.tree(&mut registry, &["127.0.0.1:11211".into()]))
         .unwrap_or_else(|error| panic!("{error}"));
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
@@ -272,7 +272,6 @@ fn engine() -> Engine {
         worker: 0,
     };
     let mut engine = Engine::new(
-        &Memcache::PLAIN,
         config.limits.clone(),
         store,
         Arc::new(Register::new(1)),

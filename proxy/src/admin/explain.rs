@@ -4,13 +4,12 @@ use axum::{
     extract::{RawQuery, State},
     http::StatusCode,
 };
-use proxima_wire::memcache::Command;
 
 use super::{
     Shared,
     query::{BadQuery, Query},
 };
-use crate::{control::Proxy, dialect::Memcache};
+use crate::control::Proxy;
 
 pub(super) async fn explain(State(proxy): Shared, RawQuery(query): RawQuery) -> (StatusCode, String) {
     match answer(&proxy, query.as_deref()) {
@@ -24,8 +23,6 @@ fn answer(proxy: &Proxy, query: Option<&str>) -> Result<String, BadQuery> {
     let key = query.bytes("key").filter(|key| !key.is_empty());
     let key = key.ok_or(BadQuery::NoKey)?;
     let command = query.text("command").unwrap_or_else(|| "get".into());
-    let known = Command::by_name(&command);
-    known.ok_or_else(|| BadQuery::NoCommand(command.escape_debug().to_string()))?;
     let listener = query.number("listener")?.unwrap_or(0);
-    Ok(proxy.explain(listener, &Memcache::example(&command, &key))?)
+    Ok(proxy.explain(listener, &command, &key)?)
 }

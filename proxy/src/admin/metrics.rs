@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{
     control::{CopyFigures, Proxy},
-    dialect::{Dialect, Memcache},
     figures::Figures,
     members::{Member, PoolId, State as Health},
     near::store::Counter,
@@ -130,14 +129,11 @@ fn render(proxy: &Proxy, format: Format) -> String {
     copies(proxy, &figures, &mut page);
 
     page.family("requests", "counter", "Requests of clients, by command.");
-    for (command, &count) in figures
-        .requests
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count > 0)
-    {
-        let name = Memcache::PLAIN.command_name(command as u8);
-        page.row("requests_total", &format!("command=\"{name}\""), count);
+    for ((dialect, command), &count) in proxy.dialects().commands().zip(&figures.requests) {
+        if count > 0 {
+            let name = dialect.command_name(command);
+            page.row("requests_total", &format!("command=\"{name}\""), count);
+        }
     }
     page.family("replies", "counter", "Replies to clients, by outcome.");
     for (outcome, name) in crate::dialect::OUTCOMES {
@@ -147,7 +143,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
             figures.replies.with(outcome),
         );
     }
-    lookups(&figures, &mut page);
+    lookups(proxy, &figures, &mut page);
     page.family(
         "request_duration_seconds",
         "histogram",
@@ -184,16 +180,18 @@ fn traffic(figures: &Figures, page: &mut Page) {
     page.counter("server_sent_bytes", "Bytes sent to servers.", servers.sent);
 }
 
-fn lookups(figures: &Figures, page: &mut Page) {
+fn lookups(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     page.family(
         "lookups",
         "counter",
         "Keys that clients have looked for, by command and result.",
     );
-    let asked = (0..=u8::MAX).filter(|&command| figures.requests[usize::from(command)] > 0);
-    for command in asked.filter(|&command| Memcache::PLAIN.looks_up(command)) {
-        let name = Memcache::PLAIN.command_name(command);
-        let counts = figures.replies.lookups(command);
+    for (number, (dialect, command)) in proxy.dialects().commands().enumerate() {
+        if figures.requests.get(number).is_none_or(|&asked| asked == 0) || !dialect.looks_up(command) {
+            continue;
+        }
+        let name = dialect.command_name(command);
+        let counts = figures.replies.lookups(number);
         for (result, count) in ["hit", "miss"].iter().zip(counts) {
             let labels = format!("command=\"{name}\",result=\"{result}\"");
             page.row("lookups_total", &labels, count);

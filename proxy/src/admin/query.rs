@@ -15,8 +15,6 @@ pub(super) enum BadQuery {
     NoNumber { name: String, value: String },
     #[error("which key? /explain?key=K")]
     NoKey,
-    #[error("`{0}` is no command of memcached")]
-    NoCommand(String),
     #[error(transparent)]
     Explain(#[from] ExplainError),
 }

@@ -41,8 +41,12 @@ impl Engine {
         };
         let Some(slot) = client.slots.get(seq) else { return };
         let micros = self.now - slot.started;
-        self.figures
-            .replied(slot.command, reply.outcome, micros, client.listener);
+        self.figures.replied(
+            client.number(slot.command),
+            reply.outcome,
+            micros,
+            client.listener,
+        );
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 4);
         client.active = self.now;
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);

@@ -28,7 +28,7 @@ pub use self::{
 use crate::{
     dialect::{Conversation, Dialect},
     near::embedded::Dump,
-    route::Tree,
+    route::{Origin, Tree},
     stream::Stream,
 };
 
@@ -39,6 +39,8 @@ pub struct Client {
     /// Number of its listener: the route its requests enter.
     pub listener: u16,
     pub dialect: &'static dyn Dialect,
+    /// The number of its protocol's first command among those of all.
+    first_command: u32,
     /// None once it is logged in.
     pub login: Option<Box<Conversation>>,
     pub slots: Slots,
@@ -81,6 +83,20 @@ pub struct Client {
 }
 
 impl Client {
+    /// Where its requests come from.
+    pub fn origin(&self) -> Origin {
+        Origin {
+            listener: self.listener,
+            dialect: self.dialect,
+        }
+    }
+
+    /// The number of a command among those of all protocols.
+    #[inline]
+    pub fn number(&self, command: u16) -> usize {
+        self.first_command as usize + usize::from(command)
+    }
+
     /// Is it in the middle of a value that is being passed on?
     pub fn is_uploading(&self) -> bool {
         self.upload.as_ref().is_some_and(|upload| upload.remaining > 0)

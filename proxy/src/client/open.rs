@@ -2,7 +2,7 @@
 
 use super::{Client, Slots, WHOLE};
 use crate::{
-    dialect::{Conversation, Dialect, Login, Side},
+    dialect::{Conversation, Login, Side, Spoken},
     engine::{Engine, Peer},
     reactor::Conn,
     stream::Stream,
@@ -12,8 +12,9 @@ use crate::{
 pub(super) const UNKNOWN_REPLY: usize = 16 * 1024;
 
 impl Engine {
-    /// A client has connected.
-    pub fn open_client(&mut self, listener: u16, dialect: &'static dyn Dialect) -> Peer {
+    /// A client has connected. `None`: nothing is spoken at this listener any more.
+    pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
+        let Spoken { dialect, first } = self.tree.spoken(usize::from(listener))?;
         let generation = self.next_generation();
         let mut client = Client {
             generation,
@@ -23,6 +24,7 @@ impl Engine {
             },
             listener,
             dialect,
+            first_command: first,
             login: None,
             slots: Slots::default(),
             upload: None,
@@ -59,7 +61,7 @@ impl Engine {
         }
         self.figures.clients.accepted += 1;
         self.share_memory();
-        peer
+        Some(peer)
     }
 
     /// The connection of a client that was just opened.

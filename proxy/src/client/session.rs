@@ -312,13 +312,14 @@ impl Engine {
             return;
         };
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let (origin, number) = (client.origin(), client.number(request.command));
         if request.body > 0
             && let Err(answer) = dialect.check_end(message)
         {
             let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
             return self.answer_here(index, answer, silenced);
         }
-        self.figures.requests[usize::from(request.command)] += 1;
+        self.figures.asked(number);
         let plan = match request.class {
             // No need to ask what to do with one key.
             Class::Read | Class::Write | Class::Delete if request.more_keys.is_empty() => Plan::Route,
@@ -350,7 +351,7 @@ impl Engine {
                 let is_last = at + message.len() == bytes.len() && self.ahead.is_empty();
                 if is_last || request.base64_key || !tree.is_plain(usize::from(listener)) {
                     self.dispatch_ahead(index, tree, bytes);
-                    return self.dispatch(tree, root, listener, dialect, request, message, to);
+                    return self.walk(tree, root, origin, request, message, to);
                 }
                 self.ahead.push(Ahead {
                     request: *request,

@@ -15,7 +15,7 @@ const KEPT: usize = 2048;
 /// What one request of a client waits for.
 #[derive(Debug)]
 pub struct Slot {
-    pub command: u8,
+    pub command: u16,
     /// The client asked for quiet.
     pub quiet: bool,
     /// One key of several: without the closing line, which the slot after the last key brings.
@@ -89,7 +89,7 @@ impl Slots {
 
     /// A new last slot; returns its number. `size`: bytes that may wait for servers until it is answered.
     #[inline]
-    pub fn push(&mut self, command: u8, quiet: bool, part: bool, size: u32, started: u64) -> u32 {
+    pub fn push(&mut self, command: u16, quiet: bool, part: bool, size: u32, started: u64) -> u32 {
         self.asked += size as usize;
         self.queue.push_back(Slot {
             command,

@@ -58,7 +58,9 @@ impl Engine {
         end: &'static [u8],
         budget: &mut usize,
     ) -> usize {
-        self.figures.requests[usize::from(request.command)] += 1;
+        if let Some(client) = self.clients.get(index as usize) {
+            self.figures.asked(client.number(request.command));
+        }
         let (head, keys) = bytes.split_at(request.key.start as usize);
         let mut portion = Portion {
             request,
@@ -190,12 +192,12 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
-        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let (origin, listener, generation) = (client.origin(), client.listener, client.generation);
         let Some(root) = tree.root(usize::from(listener)) else {
             return self.fail_keys(index, portion, Outcome::LocalError, REMOVED);
         };
-        dialect.single(portion.request, portion.head, key, single);
-        let Parsed::Head(request) = dialect.request(single, self.limits.value_bytes as u64) else {
+        origin.dialect.single(portion.request, portion.head, key, single);
+        let Parsed::Head(request) = origin.dialect.request(single, self.limits.value_bytes as u64) else {
             let text = "a key of this request cannot be asked for alone";
             return self.fail_keys(index, portion, Outcome::LocalError, text);
         };
@@ -208,7 +210,7 @@ impl Engine {
             generation,
             seq,
         };
-        self.dispatch(tree, root, listener, dialect, &request, single, to);
+        self.walk(tree, root, origin, &request, single, to);
     }
 
     /// The proxy's own error for all keys that are not served yet.

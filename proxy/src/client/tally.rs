@@ -71,11 +71,12 @@ const COUNT: usize = ENDINGS.len() + OTHERS.len();
 /// A number for each name.
 type Counts = [u64; COUNT];
 
+/// memcached is the first protocol of a process: its commands have their own numbers in the figures.
 fn counts(figures: &Figures) -> Counts {
     let mut counts = [0; COUNT];
     for (count, (_, commands, outcomes)) in counts.iter_mut().zip(ENDINGS) {
         let ends = |command: &Command| -> u64 {
-            let ended = |&outcome| figures.replies.of(*command as u8, outcome);
+            let ended = |&outcome| figures.replies.of(*command as usize, outcome);
             outcomes.iter().map(ended).sum()
         };
         *count = commands.iter().map(ends).sum();
@@ -148,7 +149,7 @@ mod tests {
             (Command::Cas, Outcome::Exists),
             (Command::Set, Outcome::Timeout),
         ] {
-            figures.replied(command as u8, outcome, 1, 0);
+            figures.replied(command as usize, outcome, 1, 0);
         }
         figures.client_traffic.received = 7;
         tally.tell(0, &figures);
@@ -165,7 +166,7 @@ mod tests {
         }
         tally.reset();
         assert_eq!(tally.rows().map(|(_, count)| count).sum::<u64>(), 0);
-        figures.replied(Command::Get as u8, Outcome::Found, 1, 0);
+        figures.replied(Command::Get as usize, Outcome::Found, 1, 0);
         tally.tell(1, &figures);
         assert_eq!(told(&tally, "get_hits"), 1);
     }

@@ -43,7 +43,8 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return Begun::Later;
         };
-        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let (origin, listener, generation) = (client.origin(), client.listener, client.generation);
+        let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
             client.swallow = request.body;
             self.refuse(index, request, Outcome::LocalError, REMOVED);
@@ -82,18 +83,17 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return Begun::Later;
         };
-        self.figures.requests[usize::from(request.command)] += 1;
+        self.figures.asked(number);
         self.figures.clients.uploads += 1;
         let seq = client
             .slots
             .push(request.command, request.is_quiet, false, 0, self.now);
         self.uploads.clear();
         self.turns.clear();
-        self.dispatch(
+        self.walk(
             tree,
             root,
-            listener,
-            dialect,
+            origin,
             request,
             head,
             ReplyTo::Client {

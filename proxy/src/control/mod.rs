@@ -49,7 +49,7 @@ pub use self::{
 use crate::{
     client::Register,
     config::{Loaded, source::Lists},
-    dialect::Dialect,
+    dialect::Dialects,
     figures::Figures,
     frontdoor::ConfigSource,
     members::{
@@ -71,7 +71,7 @@ pub struct Proxy {
     started: Instant,
     io: Io,
     host_id: u64,
-    dialect: &'static dyn Dialect,
+    dialects: Dialects,
     /// Where visits to servers run.
     runtime: tokio::runtime::Handle,
     /// Held while a change is under way, so that what was read first takes effect first.
@@ -255,12 +255,18 @@ impl Proxy {
     ///
     /// # Errors
     /// It is no request.
-    pub fn explain(&self, listener: usize, request: &[u8]) -> Result<String, ExplainError> {
+    pub fn explain(&self, listener: usize, command: &str, key: &[u8]) -> Result<String, ExplainError> {
         let state = &mut *self.state();
         let views = state.copies.views(&state.members);
-        let mut text = route::explain(&state.tree, &views, listener, request, &mut state.random)?;
+        let random = &mut state.random;
+        let mut text = route::explain(&state.tree, &views, listener, command, key, random)?;
         text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
         Ok(text)
+    }
+
+    /// The protocols that are spoken here.
+    pub fn dialects(&self) -> Dialects {
+        self.dialects
     }
 
     /// How many members of each pool may be asked. A pool that waits for DNS to name its first has none.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     config::{ConfigError, Loaded, schema::Config, source::Lists},
-    dialect::Memcache,
+    dialect::Dialects,
     members::{Here, Registry, copies::Views},
     route::{self, CompileError, Compiler, ExplainError, Random},
 };
@@ -62,7 +62,7 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
         config,
         &servers,
         &mut registry,
-        &Memcache::PLAIN,
+        Dialects::PLAIN,
         version,
         host::id(),
     );
@@ -139,7 +139,7 @@ pub fn explain(
         config,
         &servers,
         &mut registry,
-        &Memcache::PLAIN,
+        Dialects::PLAIN,
         &loaded.version_hash,
         host::id(),
     );
@@ -149,7 +149,6 @@ pub fn explain(
         .map(|listener| listener.address.clone())
         .collect();
     let built = compiler.and_then(|mut compiler| compiler.tree(&mut registry, &listeners))?;
-    let request = Memcache::example(command, key.as_bytes());
     let mut text = String::new();
     for (number, address) in listeners.iter().enumerate() {
         text.push_str(&format!("listener {address}: "));
@@ -157,7 +156,8 @@ pub fn explain(
             &built.tree,
             &Views::default(),
             number,
-            &request,
+            command,
+            key.as_bytes(),
             &mut Random(0),
         )?);
     }

@@ -22,7 +22,7 @@ use crate::{
         schema::Config,
         source::{self, Lists},
     },
-    dialect::Dialect,
+    dialect::Dialects,
     members::Registry,
     route::{CompileError, Compiler, Tree},
     worker::Order,
@@ -98,7 +98,7 @@ pub(super) fn make(
     bound: &[Option<String>],
     workers: usize,
     host_id: u64,
-    dialect: &'static dyn Dialect,
+    dialects: Dialects,
 ) -> Result<Made, ReloadError> {
     // A member that was removed while it was ejected must not come back so: nobody probes it any more.
     registry.purge();
@@ -120,7 +120,7 @@ pub(super) fn make(
         config,
         &servers,
         registry,
-        dialect,
+        dialects,
         &version(&loaded, &servers),
         host_id,
     )?;
@@ -329,7 +329,7 @@ impl Proxy {
             &state.bound,
             self.workers.len(),
             self.host_id,
-            self.dialect,
+            self.dialects,
         );
         let made = match made {
             Ok(made) => made,

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     admin,
     client::Register,
-    dialect::{Dialect, Memcache},
+    dialect::Dialects,
     engine::{Engine, Facts},
     frontdoor::ConfigSource,
     members::{Here, Registry, copies::Claims},
@@ -53,8 +53,8 @@ pub struct Options {
     pub node_addresses: Vec<IpAddr>,
     /// This node's zone; servers of the same zone are nearer than others.
     pub zone: Option<String>,
-    /// The protocol of clients and servers.
-    pub dialect: &'static dyn Dialect,
+    /// The protocols of clients and servers.
+    pub dialects: Dialects,
     /// Tell a newcomer what to try.
     pub introduce: bool,
 }
@@ -65,7 +65,7 @@ impl Default for Options {
             io: Io::Auto,
             node_addresses: Vec::new(),
             zone: None,
-            dialect: &Memcache::PLAIN,
+            dialects: Dialects::PLAIN,
             introduce: false,
         }
     }
@@ -109,7 +109,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
     let loaded = source.load().map_err(ReloadError::from)?;
     let workers = loaded.config.workers.unwrap_or_else(host::processors).max(1);
     let admin = loaded.config.admin.clone();
-    let dialect = options.dialect;
+    let dialects = options.dialects;
     let mut registry = Registry::new(Here::new(&options.node_addresses, options.zone.clone()));
     let host_id = host::id();
     let limits = loaded.config.limits.clone();
@@ -126,7 +126,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         absent: Absent::default(),
         hosts,
     };
-    let made = make(wanted, &mut registry, &[], &[], workers, host_id, dialect)?;
+    let made = make(wanted, &mut registry, &[], &[], workers, host_id, dialects)?;
 
     let started = Instant::now();
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -151,8 +151,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
             };
             let (store, register, claims) = (Arc::clone(&store), Arc::clone(&register), Arc::clone(&claims));
             let (limits, seed) = (limits.clone(), random.bits());
-            let make: Make =
-                Box::new(move || Engine::new(dialect, limits, store, register, claims, facts, seed));
+            let make: Make = Box::new(move || Engine::new(limits, store, register, claims, facts, seed));
             make
         })
         .collect();
@@ -161,14 +160,14 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
     if let Some(tree) = made.trees.last() {
         runtime.block_on(copies.look_for_orphans(&tree.members()));
     }
-    let workers = Workers::start(engines, io, started, &news, dialect)?;
+    let workers = Workers::start(engines, io, started, &news)?;
     let state = State {
         registry,
         loaded: made.loaded.clone(),
         servers: BTreeMap::new(),
         absent: Absent::default(),
         hosts: BTreeMap::new(),
-        tree: Tree::empty(dialect),
+        tree: Tree::empty(),
         listeners: Vec::new(),
         bound: Vec::new(),
         members: Vec::new(),
@@ -192,7 +191,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         started,
         io,
         host_id,
-        dialect,
+        dialects,
         runtime: runtime.handle().clone(),
         change: Mutex::default(),
         state: Mutex::new(state),

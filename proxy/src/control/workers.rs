@@ -15,7 +15,6 @@ use socket2::Socket;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
-    dialect::Dialect,
     engine::{Engine, News},
     figures::Figures,
     reactor::{Epoll, Io, Reactor, Uring},
@@ -44,7 +43,6 @@ impl Workers {
         io: Io,
         started: Instant,
         news: &UnboundedSender<News>,
-        dialect: &'static dyn Dialect,
     ) -> std::io::Result<Self> {
         let mut mailboxes = Vec::new();
         let mut ends = Vec::new();
@@ -67,7 +65,6 @@ impl Workers {
                 orders: inbox,
                 ear,
                 news: news.clone(),
-                dialect,
                 beat: Arc::clone(&beat),
                 colleagues: mailboxes.clone(),
             };

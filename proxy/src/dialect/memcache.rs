@@ -34,25 +34,6 @@ impl Memcache {
         flush: true,
         ..Self::MCROUTER
     };
-
-    /// A request of this command for this key, as short as can be: what `explain` walks with.
-    pub fn example(command: &str, key: &[u8]) -> Vec<u8> {
-        use Command::*;
-        let (before, after) = match Command::by_name(command) {
-            Some(Set | Add | Replace | Append | Prepend) => (" ", " 0 0 0\r\n\r\n"),
-            Some(Cas) => (" ", " 0 0 0 1\r\n\r\n"),
-            Some(MetaSet) => (" ", " 0\r\n\r\n"),
-            Some(Incr | Decr) => (" ", " 1\r\n"),
-            Some(Touch) => (" ", " 0\r\n"),
-            Some(Gat | Gats) => (" 0 ", "\r\n"),
-            Some(
-                Get | Gets | Delete | FlushAll | Version | Verbosity | Stats | Config | Quit | Shutdown
-                | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler,
-            )
-            | None => (" ", "\r\n"),
-        };
-        [command.as_bytes(), before.as_bytes(), key, after.as_bytes()].concat()
-    }
 }
 
 /// What `version` answers. Client libraries read the first number to know what they may send and how errors look: it is
@@ -60,6 +41,10 @@ impl Memcache {
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl Dialect for Memcache {
+    fn name(&self) -> &'static str {
+        "memcached"
+    }
+
     fn commands(&self) -> &'static [&'static str] {
         Command::NAMES
     }
@@ -69,8 +54,25 @@ impl Dialect for Memcache {
         memcache::request(bytes, &Limits { value: value_limit })
     }
 
-    fn looks_up(&self, command: u8) -> bool {
-        let class = Command::from_u8(command).map(Command::class);
+    fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {
+        use Command::*;
+        let command = Command::from_number(command)?;
+        let (before, after) = match command {
+            Set | Add | Replace | Append | Prepend => (" ", " 0 0 0\r\n\r\n"),
+            Cas => (" ", " 0 0 0 1\r\n\r\n"),
+            MetaSet => (" ", " 0\r\n\r\n"),
+            Incr | Decr => (" ", " 1\r\n"),
+            Touch => (" ", " 0\r\n"),
+            Gat | Gats => (" 0 ", "\r\n"),
+            Get | Gets | Delete | FlushAll | Version | Verbosity | Stats | Config | Quit | Shutdown
+            | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler => (" ", "\r\n"),
+        };
+        let name = command.name().as_bytes();
+        Some([name, before.as_bytes(), key, after.as_bytes()].concat())
+    }
+
+    fn looks_up(&self, command: u16) -> bool {
+        let class = Command::from_number(command).map(Command::class);
         matches!(
             class,
             Some(Class::Read | Class::Touch | Class::Delete | Class::Arithmetic)
@@ -89,7 +91,7 @@ impl Dialect for Memcache {
     #[inline]
     fn plan(&self, request: &Request, _: &[u8]) -> Plan {
         use Command::*;
-        let Some(command) = Command::from_u8(request.command) else {
+        let Some(command) = Command::from_number(request.command) else {
             return Plan::Refuse("no such command");
         };
         match command {
@@ -109,9 +111,9 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message> {
+    fn reply(&self, command: u16, bytes: &[u8]) -> Parsed<Message> {
         // memcached never speaks unasked.
-        let Some(command) = Command::from_u8(command) else {
+        let Some(command) = Command::from_number(command) else {
             return Parsed::Bad(Bad::fatal(b""));
         };
         memcache::reply(command, bytes).map(|reply| match (command, reply.outcome) {
@@ -125,8 +127,8 @@ impl Dialect for Memcache {
         memcache::is_reply_whole(reply, bytes)
     }
 
-    fn silenced(&self, command: u8, outcome: Outcome) -> bool {
-        Command::from_u8(command).is_some_and(|command| memcache::silenced(command, outcome))
+    fn silenced(&self, command: u16, outcome: Outcome) -> bool {
+        Command::from_number(command).is_some_and(|command| memcache::silenced(command, outcome))
     }
 
     #[inline]
@@ -155,8 +157,8 @@ impl Dialect for Memcache {
         )
     }
 
-    fn rewrite_reply_key(&self, command: u8, key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
-        match Command::from_u8(command) {
+    fn rewrite_reply_key(&self, command: u16, key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
+        match Command::from_number(command) {
             Some(command) => memcache::rewrite_reply_key(command, key, reply, out),
             None => out.extend_from_slice(reply),
         }
@@ -186,8 +188,8 @@ impl Dialect for Memcache {
         memcache::mark_request(request, message, mark, out)
     }
 
-    fn mark_reply(&self, command: u8, reply: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
-        Command::from_u8(command).is_some_and(|command| memcache::mark_reply(command, reply, mark, out))
+    fn mark_reply(&self, command: u16, reply: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
+        Command::from_number(command).is_some_and(|command| memcache::mark_reply(command, reply, mark, out))
     }
 
     fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
@@ -255,12 +257,12 @@ impl Dialect for Memcache {
         }
     }
 
-    fn is_common(&self, command: u8) -> bool {
-        Command::from_u8(command).is_none_or(|command| !command.is_meta())
+    fn is_common(&self, command: u16) -> bool {
+        Command::from_number(command).is_none_or(|command| !command.is_meta())
     }
 
-    fn probe(&self) -> (u8, &'static [u8]) {
-        (Command::Version as u8, b"version\r\n")
+    fn probe(&self) -> (u16, &'static [u8]) {
+        (Command::Version as u16, b"version\r\n")
     }
 }
 

@@ -2,12 +2,17 @@
 //! memcached, Redis and MySQL is behind [`Dialect`]; everything that does not (order, batching, limits, time-outs) is
 //! written once, in `client` and `upstream`.
 
+mod dialects;
 mod memcache;
 mod transform;
 
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request};
 
-pub use self::{memcache::Memcache, transform::Transform};
+pub use self::{
+    dialects::{Dialects, Spoken},
+    memcache::Memcache,
+    transform::Transform,
+};
 pub use proxima_wire::memcache::Effect;
 
 /// State of one connection's login; what it means is the dialect's business.
@@ -74,7 +79,7 @@ pub enum Side {
 pub const MALFORMED: &str = "malformed reply";
 
 /// In place of a command: nobody waits, so only a [`Message::Push`] can be meant.
-pub const UNASKED: u8 = u8::MAX;
+pub const UNASKED: u16 = u16::MAX;
 
 /// Parts of a request that a route changes; none = as it stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,6 +116,9 @@ pub const OUTCOMES: [(Outcome, &str); 20] = [
 pub trait Dialect: Send + Sync {
     // Required.
 
+    /// The protocol's name in configurations. Dialects of one protocol share it: of them a process has one.
+    fn name(&self) -> &'static str;
+
     /// The words of its commands, as configurations name them; each stands at the index that is its number.
     fn commands(&self) -> &'static [&'static str];
 
@@ -119,7 +127,7 @@ pub trait Dialect: Send + Sync {
 
     /// The next message from a server in answer to `command` (or [`UNASKED`]). Only the last part of a reply may be
     /// larger than a shared lane takes; larger parts and pushes break the connection.
-    fn reply(&self, command: u8, bytes: &[u8]) -> Parsed<Message>;
+    fn reply(&self, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
     /// Writes what a cache that has nothing answers.
     fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
@@ -128,23 +136,28 @@ pub trait Dialect: Send + Sync {
     fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
 
     /// A request that every healthy server answers and that changes nothing, with its command.
-    fn probe(&self) -> (u8, &'static [u8]);
+    fn probe(&self) -> (u16, &'static [u8]);
 
     // Provided: commands.
 
     /// The number of a command by its name in configurations.
-    fn command(&self, name: &str) -> Option<u8> {
+    fn command(&self, name: &str) -> Option<u16> {
         let number = self.commands().iter().position(|&word| word == name)?;
-        u8::try_from(number).ok()
+        u16::try_from(number).ok()
     }
 
     /// The name of a command by its number.
-    fn command_name(&self, command: u8) -> &'static str {
+    fn command_name(&self, command: u16) -> &'static str {
         self.commands().get(usize::from(command)).unwrap_or(&"?")
     }
 
+    /// A request of this command for this key, as short as can be: what `explain` walks with. By default there is none.
+    fn example(&self, _command: u16, _key: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Does this command look for a key, so that its replies are hits and misses? By default none does.
-    fn looks_up(&self, _command: u8) -> bool {
+    fn looks_up(&self, _command: u16) -> bool {
         false
     }
 
@@ -167,7 +180,7 @@ pub trait Dialect: Send + Sync {
     }
 
     /// May a server whose login was [limited](Login::Limited) be given this command? By default it may.
-    fn is_common(&self, _command: u8) -> bool {
+    fn is_common(&self, _command: u16) -> bool {
         true
     }
 
@@ -231,7 +244,7 @@ pub trait Dialect: Send + Sync {
     /// The reply at the beginning of `bytes`, if that is what nearly all are: the last message to `command`, of at most
     /// `limit` bytes, all there, and with the end that it must have. One call where three would be.
     #[inline]
-    fn whole(&self, command: u8, bytes: &[u8], limit: u64) -> Option<Reply> {
+    fn whole(&self, command: u16, bytes: &[u8], limit: u64) -> Option<Reply> {
         match self.reply(command, bytes) {
             Parsed::Head(Message::Last(reply)) if reply.len() <= limit => {
                 let whole = bytes.get(..reply.len() as usize)?;
@@ -243,12 +256,12 @@ pub trait Dialect: Send + Sync {
 
     /// Is a reply with this outcome kept from a client that asked for quiet? By default each is: it reads none, and would
     /// take this one for the answer to what it asks next.
-    fn silenced(&self, _command: u8, _: Outcome) -> bool {
+    fn silenced(&self, _command: u16, _: Outcome) -> bool {
         true
     }
 
     /// Appends the reply with the client's own key in place of the one a route has sent. By default replies name no key.
-    fn rewrite_reply_key(&self, _command: u8, _key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
+    fn rewrite_reply_key(&self, _command: u16, _key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(reply);
     }
 
@@ -302,7 +315,7 @@ pub trait Dialect: Send + Sync {
 
     /// Appends a reply to `command`, maybe its head alone, with the version that it names marked so. False: it names none,
     /// and nothing is appended. By default none does.
-    fn mark_reply(&self, _command: u8, _reply: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
+    fn mark_reply(&self, _command: u16, _reply: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
         false
     }
 

@@ -38,6 +38,7 @@ struct Identity {
     pool: String,
     address: String,
     name: Option<String>,
+    protocol: &'static str,
     is_copy: bool,
     /// What its address means.
     socket: Option<SockAddr>,
@@ -100,6 +101,7 @@ impl Registry {
             pool: pool.into(),
             address: server.address.clone(),
             name: server.name.clone(),
+            protocol: dialect.name(),
             is_copy: spec.replicated.is_some(),
             socket: socket.clone(),
         };

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Children, Node, Query, ReplyTo, Tree, Wait, flight::is_good, step::Origin};
+use super::{Children, Node, Query, ReplyTo, Tree, Wait, flight::is_good};
 use crate::engine::Engine;
 
 impl Engine {
@@ -95,16 +95,16 @@ impl Engine {
         let Node::Attempt { handle, children } = tree.node(flight.node) else {
             return;
         };
-        let (request, node, listener) = (flight.request, flight.node, flight.listener);
+        let (request, node, origin) = (flight.request, flight.node, flight.origin);
         // What has begun to stream cannot be sent again.
         let whole = flight.message.len() as u64 >= request.len();
         let mut scratch = [0; 250];
-        let key = tree.dialect.key(&request, &flight.message, &mut scratch);
+        let key = origin.dialect.key(&request, &flight.message, &mut scratch);
         let query = Query {
             command: request.command,
             class: request.class,
             key,
-            dialect: tree.dialect,
+            dialect: origin.dialect,
         };
         let choices = Children {
             tree,
@@ -129,10 +129,6 @@ impl Engine {
             // A copy: the reply may come within the walk, and the flight needs its message for it.
             let mut message = std::mem::take(&mut self.resend);
             message.extend_from_slice(&flight.message);
-            let origin = Origin {
-                listener,
-                dialect: tree.dialect,
-            };
             self.figures.failovers += 1;
             self.try_child(tree, node, index, child, origin, &request, &message);
             message.clear();
@@ -163,9 +159,8 @@ impl Engine {
         let Node::Wrap { handle, .. } = tree.node(flight.node) else {
             return;
         };
-        let (parent, request) = (flight.parent, flight.request);
+        let (parent, request, dialect) = (flight.parent, flight.request, flight.origin.dialect);
         let message = std::mem::take(&mut flight.message);
-        let dialect = tree.dialect;
         let mut scratch = [0; 250];
         let key = dialect.key(&request, &message, &mut scratch);
         handle.reply(key, dialect.command_name(request.command), reply.outcome);
@@ -198,6 +193,7 @@ impl Engine {
             };
             let flight = self.flights.get(index, generation)?;
             let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
+            let dialect = flight.origin.dialect;
             flight.pending = flight.pending.saturating_sub(1);
             let last = flight.pending == 0;
             if std::mem::replace(&mut flight.done, true) {
@@ -225,8 +221,7 @@ impl Engine {
                 Node::Wrap { handle, .. } if handle.changes_key() => {
                     let message = std::mem::take(&mut flight.message);
                     let line = std::mem::take(head);
-                    tree.dialect
-                        .rewrite_reply_key(request.command, request.key.of(&message), &line, head);
+                    dialect.rewrite_reply_key(request.command, request.key.of(&message), &line, head);
                     self.flights.close(index);
                 }
                 _ => self.flights.close(index),

@@ -7,12 +7,17 @@ use super::{
     handle::Random,
     tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
 };
-use crate::{dialect::Effect, members::copies::Views};
+use crate::{
+    dialect::{Dialect, Effect, Spoken},
+    members::copies::Views,
+};
 use proxima_wire::message::{Parsed, Request};
 
 /// Why there is no way to be told. Whoever asks has to ask otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
+    #[error("`{command}` is no command of {protocol}")]
+    NoCommand { command: String, protocol: &'static str },
     #[error("`{0}` is no request")]
     NoRequest(String),
     #[error("`{0}` is not one request for one key")]
@@ -24,25 +29,32 @@ pub enum ExplainError {
 /// The way of one request, as an indented text of one line a step.
 ///
 /// # Errors
-/// The request is none in the tree's protocol.
+/// There is no such listener, or this is no request in its protocol.
 pub fn explain(
     tree: &Tree,
     views: &Views,
     listener: usize,
-    request: &[u8],
+    command: &str,
+    key: &[u8],
     random: &mut Random,
 ) -> Result<String, ExplainError> {
+    let root = tree.root(listener).ok_or(ExplainError::NoListener)?;
+    let Spoken { dialect, .. } = tree.spoken(listener).ok_or(ExplainError::NoListener)?;
+    let number = dialect.command(command);
+    let request = number.and_then(|number| dialect.example(number, key));
+    let request = &request.ok_or_else(|| ExplainError::NoCommand {
+        command: command.escape_debug().to_string(),
+        protocol: dialect.name(),
+    })?;
     let shown = || request.trim_ascii_end().escape_ascii().to_string();
-    let Parsed::Head(head) = tree.dialect.request(request, u64::MAX) else {
+    let Parsed::Head(head) = dialect.request(request, u64::MAX) else {
         return Err(ExplainError::NoRequest(shown()));
     };
     if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
         return Err(ExplainError::NotOne(shown()));
     }
-    let root = tree.root(listener).ok_or(ExplainError::NoListener)?;
     let mut scratch = [0; 250];
-    let key = tree.dialect.key(&head, request, &mut scratch).to_vec();
-    let command = tree.dialect.command_name(head.command);
+    let key = dialect.key(&head, request, &mut scratch).to_vec();
     let mut text = format!(
         "{command} {} (configuration {})\n",
         key.escape_ascii(),
@@ -50,6 +62,7 @@ pub fn explain(
     );
     let mut recorder = Recorder {
         tree,
+        dialect,
         views,
         random,
         text: &mut text,
@@ -60,6 +73,7 @@ pub fn explain(
 
 struct Recorder<'a> {
     tree: &'a Tree,
+    dialect: &'static dyn Dialect,
     views: &'a Views,
     random: &'a mut Random,
     text: &'a mut String,
@@ -73,7 +87,7 @@ impl Recorder<'_> {
             Some(Node::Leaf(Leaf::Member(member))) => member.is_up() && views.standing(member.id).is_read(),
             _ => false,
         };
-        let effect = tree.dialect.effect(head, message);
+        let effect = self.dialect.effect(head, message);
         let acks = copies.min_acks;
         let (what, shown): (String, Vec<usize>) = match (effect, &copies.home) {
             (Effect::Look, _) | (Effect::LookAtHome, None) => (
@@ -88,7 +102,7 @@ impl Recorder<'_> {
             ),
             (Effect::LookAtHome, Some(home)) => {
                 let mut scratch = [0; 250];
-                let key = tree.dialect.key(head, message, &mut scratch);
+                let key = self.dialect.key(head, message, &mut scratch);
                 (
                     "reads at the copy that decides this key".into(),
                     home.pick_live(key, readable).into_iter().collect(),
@@ -96,7 +110,7 @@ impl Recorder<'_> {
             }
             (Effect::Decide, Some(home)) => {
                 let mut scratch = [0; 250];
-                let key = tree.dialect.key(head, message, &mut scratch);
+                let key = self.dialect.key(head, message, &mut scratch);
                 let first = home.pick_live(key, readable);
                 let others = (0..copies.children.len()).filter(|&child| Some(child) != first);
                 (
@@ -123,7 +137,7 @@ impl Recorder<'_> {
     }
 
     fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &str) {
-        let dialect = self.tree.dialect;
+        let dialect = self.dialect;
         let Parsed::Head(head) = dialect.request(message, u64::MAX) else {
             return;
         };

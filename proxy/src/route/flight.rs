@@ -6,7 +6,10 @@ use proxima_wire::message::{Outcome, Reply, Request};
 use slab::Slab;
 
 use super::{NodeId, Tree};
-use crate::members::{MemberId, copies::Claim};
+use crate::{
+    dialect::Dialect,
+    members::{MemberId, copies::Claim},
+};
 
 /// Whom a reply is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,15 @@ pub enum ReplyTo {
     Nobody,
 }
 
+/// Where a request came from: what every step of its walk needs and none changes.
+#[derive(Clone, Copy)]
+pub struct Origin {
+    /// Which listener it came through.
+    pub listener: u16,
+    /// What is spoken there.
+    pub dialect: &'static dyn Dialect,
+}
+
 /// A node that waits for replies.
 pub struct Flight {
     generation: u32,
@@ -27,8 +39,7 @@ pub struct Flight {
     /// The tree it began in: a reload does not change the rules under a request.
     pub tree: Rc<Tree>,
     pub node: NodeId,
-    /// Which listener the request came through.
-    pub listener: u16,
+    pub origin: Origin,
     pub request: Request,
     /// The request's bytes (of a streamed one the head), where they may be needed again.
     pub message: Vec<u8>,
@@ -158,7 +169,7 @@ impl Flights {
         parent: ReplyTo,
         tree: Rc<Tree>,
         node: NodeId,
-        listener: u16,
+        origin: Origin,
         request: &Request,
         pending: u32,
     ) -> (u32, &mut Flight) {
@@ -169,7 +180,7 @@ impl Flights {
             parent,
             tree,
             node,
-            listener,
+            origin,
             request: *request,
             message,
             pending,

@@ -20,7 +20,7 @@ pub(crate) use self::together::{Ahead, TOGETHER};
 pub use self::{
     compile::{CompileError, Compiled, Compiler},
     explain::{ExplainError, explain},
-    flight::{Flight, Flights, ReplyTo},
+    flight::{Flight, Flights, Origin, ReplyTo},
     handle::Random,
     tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},
 };

@@ -5,39 +5,19 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
-use super::{Children, Leaf, Node, NodeId, Query, ReplyTo, Tree, Wait, tree::Wrapped};
+use super::{Children, Leaf, Node, NodeId, Origin, Query, ReplyTo, Tree, Wait, tree::Wrapped};
 use crate::{
-    dialect::{Change, Dialect},
+    dialect::Change,
     engine::Engine,
     near::embedded,
     timer::{Sleeper, Timer},
 };
 
-/// Where a request came from: what every step of its walk needs and none changes.
-#[derive(Clone, Copy)]
-pub(super) struct Origin {
-    pub(super) listener: u16,
-    pub(super) dialect: &'static dyn Dialect,
-}
-
 impl Engine {
     /// Walks `tree` from `node` with a request; its reply will come for `to`.
     #[inline]
     #[allow(clippy::too_many_arguments)] // a request, its origin and its destination: grouping them costs the hot path a copy
-    pub(crate) fn dispatch(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        listener: u16,
-        dialect: &'static dyn Dialect,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        self.walk(tree, node, Origin { listener, dialect }, request, message, to);
-    }
-
-    pub(super) fn walk(
+    pub(crate) fn walk(
         &mut self,
         tree: &Rc<Tree>,
         mut node: NodeId,
@@ -78,7 +58,7 @@ impl Engine {
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, origin, request, message, to),
                 Node::Copies(copies) => {
-                    return self.copies(tree, node, copies, origin.listener, request, message, to);
+                    return self.copies(tree, node, copies, origin, request, message, to);
                 }
                 Node::Gather { wait, children, .. } => {
                     return self.gather(tree, node, *wait, children, origin, request, message, to);
@@ -173,9 +153,9 @@ impl Engine {
             }
             Wait::All | Wait::Majority | Wait::Fastest => {
                 let pending = children.len() as u32;
-                let (flight, _) =
-                    self.flights
-                        .open(to, Rc::clone(tree), node, origin.listener, request, pending);
+                let (flight, _) = self
+                    .flights
+                    .open(to, Rc::clone(tree), node, origin, request, pending);
                 for (number, &child) in children.iter().enumerate() {
                     let to = self.flights.child(flight, number);
                     self.walk(tree, child, origin, request, message, to);
@@ -195,9 +175,7 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let (index, flight) = self
-            .flights
-            .open(to, Rc::clone(tree), node, origin.listener, request, 1);
+        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
         flight.message.extend_from_slice(message);
         self.try_child(tree, node, index, child, origin, request, message);
     }
@@ -340,9 +318,7 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) -> ReplyTo {
-        let (index, flight) = self
-            .flights
-            .open(to, Rc::clone(tree), node, origin.listener, request, 1);
+        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
         flight.message.extend_from_slice(message);
         self.flights.child(index, 0)
     }
@@ -363,11 +339,11 @@ impl Engine {
             let Some(flight) = self.flights.get(index, generation) else {
                 continue;
             };
-            let (tree, node, request, listener) = (
+            let (tree, node, request, origin) = (
                 Rc::clone(&flight.tree),
                 flight.node,
                 flight.request,
-                flight.listener,
+                flight.origin,
             );
             let child = match tree.node(node) {
                 Node::Wrap { child, .. } => child,
@@ -381,10 +357,6 @@ impl Engine {
             let mut message = std::mem::take(&mut self.resend);
             message.extend_from_slice(&flight.message);
             let to = self.flights.child(index, 0);
-            let origin = Origin {
-                listener,
-                dialect: tree.dialect,
-            };
             self.walk(&tree, *child, origin, &request, &message, to);
             message.clear();
             self.resend = message;

@@ -36,13 +36,13 @@ impl Engine {
         if let Some(client) = self.clients.get(client as usize)
             && let Some(root) = tree.root(usize::from(client.listener))
         {
-            let (listener, dialect) = (client.listener, client.dialect);
+            let origin = client.origin();
             let members = choose(tree, root, &ahead, bytes);
             for (ahead, member) in ahead.iter().zip(members) {
                 let (request, message, to) = (&ahead.request, ahead.message(bytes), ahead.to);
                 match member {
                     Some(member) => self.send(member, request, message, to),
-                    None => self.dispatch(tree, root, listener, dialect, request, message, to),
+                    None => self.walk(tree, root, origin, request, message, to),
                 }
             }
         }

@@ -13,7 +13,7 @@ use proxima_wire::{
 
 use super::handle::Random;
 use crate::{
-    dialect::Dialect,
+    dialect::{Dialect, Spoken},
     members::{Member, MemberId, copies::Views},
 };
 
@@ -23,7 +23,7 @@ pub struct NodeId(pub u32);
 
 /// What a decision may look at. Time and chance come as arguments, so that a walk can be repeated.
 pub struct Query<'a> {
-    pub command: u8,
+    pub command: u16,
     pub class: Class,
     /// The key as the server will see it (decoded, without what a wrapping route removes).
     pub key: &'a [u8],
@@ -160,42 +160,41 @@ pub enum Leaf {
     Error(String),
 }
 
+/// Where one listener's requests enter, and what they can reach.
+pub(super) struct Root {
+    pub(super) node: NodeId,
+    /// What its clients speak, and every member below it.
+    pub(super) spoken: Spoken,
+    /// Every member below it, for commands that go to all.
+    pub(super) reach: Vec<Arc<Member>>,
+    /// A gather over all that it reaches, for commands that go to every member.
+    pub(super) broadcast: NodeId,
+    /// Does it lead to the embedded store?
+    pub(super) has_store: bool,
+    /// Does it choose a member by the key, and nothing else?
+    pub(super) is_plain: bool,
+    /// To how many members it sends one request at once, at most.
+    pub(super) fanout: u32,
+}
+
 /// A worker's own copy: handles may keep state of their own (a counter) without sharing it.
 pub struct Tree {
     pub(super) nodes: Vec<Node>,
     /// Where each listener's requests enter.
-    pub(super) roots: Vec<NodeId>,
-    /// Every member below each root, for commands that go to all.
-    pub(super) reach: Vec<Vec<Arc<Member>>>,
-    /// For each root a gather over all that it reaches, for commands that go to every member.
-    pub(super) broadcasts: Vec<NodeId>,
-    /// Does a root lead to the embedded store?
-    pub(super) stores: Vec<bool>,
-    /// Does a root choose a member by the key, and nothing else?
-    pub(super) plain: Vec<bool>,
-    /// To how many members a root sends one request at once, at most.
-    pub(super) fanouts: Vec<u32>,
+    pub(super) roots: Vec<Root>,
     /// The numbers of all its members.
     pub(super) numbers: HashSet<MemberId>,
-    /// The protocol that this tree's members speak.
-    pub dialect: &'static dyn Dialect,
     /// Tells one configuration from another.
     pub version: Arc<str>,
 }
 
 impl Tree {
     /// A tree that nothing enters.
-    pub fn empty(dialect: &'static dyn Dialect) -> Self {
+    pub fn empty() -> Self {
         Self {
             nodes: Vec::new(),
             roots: Vec::new(),
-            reach: Vec::new(),
-            broadcasts: Vec::new(),
-            stores: Vec::new(),
-            plain: Vec::new(),
-            fanouts: Vec::new(),
             numbers: HashSet::new(),
-            dialect,
             version: "none".into(),
         }
     }
@@ -206,27 +205,32 @@ impl Tree {
 
     /// Where the requests of listener number `listener` enter.
     pub fn root(&self, listener: usize) -> Option<NodeId> {
-        self.roots.get(listener).copied()
+        self.roots.get(listener).map(|root| root.node)
+    }
+
+    /// What the clients of listener number `listener` speak.
+    pub fn spoken(&self, listener: usize) -> Option<Spoken> {
+        self.roots.get(listener).map(|root| root.spoken)
     }
 
     /// The members that listener number `listener` can reach.
     pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
-        self.reach.get(listener).map_or(&[], Vec::as_slice)
+        self.roots.get(listener).map_or(&[], |root| &root.reach)
     }
 
     /// Does listener number `listener` lead to the embedded store?
     pub fn reaches_store(&self, listener: usize) -> bool {
-        self.stores.get(listener).copied().unwrap_or(false)
+        self.roots.get(listener).is_some_and(|root| root.has_store)
     }
 
     /// Does any listener lead to the embedded store?
     pub fn has_store(&self) -> bool {
-        self.stores.contains(&true)
+        self.roots.iter().any(|root| root.has_store)
     }
 
     /// Does listener number `listener` lead to members by one choice, which can be made for several requests at once?
     pub fn is_plain(&self, listener: usize) -> bool {
-        self.plain.get(listener).copied().unwrap_or(false)
+        self.roots.get(listener).is_some_and(|root| root.is_plain)
     }
 
     /// Bytes that may wait for servers because of one request of so many bytes to listener number `listener`. A read is
@@ -235,7 +239,7 @@ impl Tree {
     pub fn cost(&self, listener: usize, class: Class, bytes: usize) -> u32 {
         let times = match class {
             Class::Read => 1,
-            _ => self.fanouts.get(listener).copied().unwrap_or(1),
+            _ => self.roots.get(listener).map_or(1, |root| root.fanout),
         };
         (bytes as u32).saturating_mul(times)
     }
@@ -263,7 +267,7 @@ impl Tree {
 
     /// The node that sends to everything that listener number `listener` can reach.
     pub fn broadcast(&self, listener: usize) -> Option<NodeId> {
-        self.broadcasts.get(listener).copied()
+        self.roots.get(listener).map(|root| root.broadcast)
     }
 }
 

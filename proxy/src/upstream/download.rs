@@ -61,7 +61,7 @@ impl Engine {
             let slot = target.slots.get(seq)?;
             trailer = if slot.part { u64::from(reply.trailer) } else { 0 };
             let listener = target.listener;
-            let (command, started) = (slot.command, slot.started);
+            let (command, started) = (target.number(slot.command), slot.started);
             target.reply_size = target.reply_size.max(reply.len() as usize);
             self.figures
                 .replied(command, reply.outcome, self.now - started, listener);

@@ -71,7 +71,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
     pub to: ReplyTo,
-    pub command: u8,
+    pub command: u16,
     /// It may change what a copy holds.
     pub changes: bool,
     /// Microseconds.

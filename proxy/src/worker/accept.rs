@@ -64,13 +64,17 @@ impl<R: Reactor> Worker<R> {
         if self.engine.register.current() >= self.engine.limits.clients as u64 {
             self.engine.figures.clients.over_limit += 1;
             let mut line = Vec::new();
-            self.dialect
-                .error(Outcome::Overloaded, "too many open connections", &mut line);
+            if let Some(spoken) = self.engine.tree.spoken(usize::from(listener)) {
+                let text = "too many open connections";
+                spoken.dialect.error(Outcome::Overloaded, text, &mut line);
+            }
             // One line if its socket takes it; nobody waits for that.
             let _ = (&socket).write(&line);
             return;
         }
-        let peer = self.engine.open_client(listener, self.dialect);
+        let Some(peer) = self.engine.open_client(listener) else {
+            return;
+        };
         if let Peer::Client { index, .. } = peer {
             let address = socket.peer_addr().ok().and_then(|address| address.as_socket());
             let worker = self.engine.facts.worker;

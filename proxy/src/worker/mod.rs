@@ -31,7 +31,6 @@ use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::orders::{Mailbox, Order};
 use crate::{
-    dialect::Dialect,
     engine::{Engine, News, Peer},
     reactor::{Conn, Event, Expect, Reactor},
 };
@@ -44,7 +43,6 @@ pub struct Post {
     /// Has bytes when there are orders or time-outs to look at.
     pub ear: Socket,
     pub news: UnboundedSender<News>,
-    pub dialect: &'static dyn Dialect,
     /// Set while there are time-outs to look at: ring now and then.
     pub beat: Arc<AtomicBool>,
     /// All workers' mailboxes, by number.
@@ -79,7 +77,6 @@ pub struct Worker<R> {
     full: bool,
     /// All workers, by number.
     colleagues: Vec<Mailbox>,
-    dialect: &'static dyn Dialect,
     /// Peers that somebody waits for to take what they were sent.
     watched: Vec<Peer>,
     next_lane_check: u64,
@@ -100,7 +97,6 @@ impl<R: Reactor> Worker<R> {
             orders,
             ear,
             news,
-            dialect,
             beat,
             colleagues,
         } = post;
@@ -116,7 +112,6 @@ impl<R: Reactor> Worker<R> {
             shared: Vec::new(),
             full: false,
             colleagues,
-            dialect,
             watched: Vec::new(),
             next_lane_check: 0,
             next_client_check: 0,

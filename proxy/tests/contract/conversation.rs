@@ -2,23 +2,28 @@
 
 use std::thread;
 
-use proxima::{dialect::Dialect, members::probe::probe};
+use proxima::{dialect::Dialects, members::probe::probe};
 
 use crate::{
     client::Client,
     dialect::Lines,
-    proxy::{Proxy, back_ends},
+    proxy::{Proxy, Served, back_ends},
     server::{self, PASSWORD},
 };
 
-static LINES: Lines = Lines { password: PASSWORD };
-static STRANGER: Lines = Lines { password: "guessed" };
+const LINES: Dialects = Dialects::new(&[&Lines { password: PASSWORD }]);
+const STRANGER: Dialects = Dialects::new(&[&Lines { password: "guessed" }]);
 
 /// Runs a test on every back end, over two servers.
-fn each(route: &str, dialect: &'static dyn Dialect, test: impl Fn(&Proxy)) {
+fn each(route: &str, dialects: Dialects, test: impl Fn(&Proxy)) {
     for io in back_ends() {
-        let servers = [server::start("one"), server::start("two")];
-        test(&Proxy::start(io, &servers, route, dialect));
+        let served = Served {
+            protocol: "lines",
+            pool: "p",
+            servers: vec![server::start("one").to_string(), server::start("two").to_string()],
+            route,
+        };
+        test(&Proxy::start(io, dialects, &[served]).unwrap());
     }
 }
 
@@ -33,7 +38,7 @@ fn parts(key: &str, count: usize) -> Vec<String> {
 
 #[test]
 fn behind_greeting_login_and_transform_requests_are_requests() {
-    each("p", &LINES, |proxy| {
+    each("p", LINES, |proxy| {
         let mut clients: Vec<Client> = (0..20).map(|_| Client::new(proxy.address)).collect();
         for (number, client) in clients.iter_mut().enumerate() {
             assert_eq!(client.ask(&format!("PUT k{number} v{number}")).unwrap(), "+");
@@ -52,7 +57,7 @@ fn behind_greeting_login_and_transform_requests_are_requests() {
 
 #[test]
 fn a_pipeline_in_pieces_is_answered_in_order() {
-    each("p", &LINES, |proxy| {
+    each("p", LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let lines: Vec<String> = (0..50)
             .map(|n| format!("PUT key{n} value{n}\nGET key{n}\nMANY key{n} {}\n", n % 3))
@@ -76,7 +81,7 @@ fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_fl
         "{all_fastest: p}",
         "{log: p}",
     ] {
-        each(route, &LINES, |proxy| {
+        each(route, LINES, |proxy| {
             let mut client = Client::new(proxy.address);
             for count in [0, 1, 10, 5000] {
                 client.say(&format!("MANY k {count}\n")).unwrap();
@@ -99,7 +104,7 @@ fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_fl
 /// A lane that was held back for one reader is anybody's when the last part has come.
 #[test]
 fn readers_of_many_parts_never_stop_others() {
-    each("p", &LINES, |proxy| {
+    each("p", LINES, |proxy| {
         let address = proxy.address;
         thread::scope(|scope| {
             for reader in 0..3 {
@@ -121,7 +126,7 @@ fn readers_of_many_parts_never_stop_others() {
 
 #[test]
 fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
-    each("p", &LINES, |proxy| {
+    each("p", LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         client.say("MANY broken 2\n").unwrap();
         let heard: Vec<_> = std::iter::from_fn(|| client.hear().ok()).collect();
@@ -129,7 +134,7 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
         assert_eq!(Client::new(proxy.address).ask("PUT k v").unwrap(), "+");
     });
     // A route that waits for the whole can still say so.
-    each("{all_sync: p}", &LINES, |proxy| {
+    each("{all_sync: p}", LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let answer = client.ask("MANY broken 2").unwrap();
         assert!(answer.starts_with("? proxy: 127.0.0.1:"), "{answer}");
@@ -140,7 +145,7 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
 
 #[test]
 fn who_does_not_know_the_password_is_told_and_closed() {
-    each("p", &LINES, |proxy| {
+    each("p", LINES, |proxy| {
         let mut client = Client::connect(proxy.address, "guessed");
         client.say("GET k\n").unwrap();
         assert_eq!(client.hear().unwrap(), "DENIED");
@@ -150,7 +155,7 @@ fn who_does_not_know_the_password_is_told_and_closed() {
 
 #[test]
 fn what_is_about_a_connection_does_not_reach_the_servers_that_others_share() {
-    each("p", &LINES, |proxy| {
+    each("p", LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         assert_eq!(
             client.ask("BYE").unwrap(),
@@ -162,7 +167,7 @@ fn what_is_about_a_connection_does_not_reach_the_servers_that_others_share() {
 
 #[test]
 fn a_route_that_must_change_what_the_protocol_cannot_change_says_so() {
-    each("{modify_key: {child: p, ensure_prefix: x}}", &LINES, |proxy| {
+    each("{modify_key: {child: p, ensure_prefix: x}}", LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let reply = client.ask("GET k").unwrap();
         assert_eq!(reply, "? proxy: a route made this request unreadable");
@@ -172,7 +177,7 @@ fn a_route_that_must_change_what_the_protocol_cannot_change_says_so() {
 
 #[test]
 fn a_server_that_refuses_us_is_a_failed_server() {
-    each("p", &STRANGER, |proxy| {
+    each("p", STRANGER, |proxy| {
         let mut client = Client::new(proxy.address);
         let answer = client.ask("GET k").unwrap();
         let is_named = answer.starts_with("? proxy: 127.0.0.1:");
@@ -185,14 +190,14 @@ fn a_server_that_refuses_us_is_a_failed_server() {
 
 #[test]
 fn a_probe_takes_the_same_way_in() {
-    each("p", &LINES, |proxy| {
+    each("p", LINES, |proxy| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         runtime.block_on(probe(&proxy.members[0])).unwrap();
     });
-    each("p", &STRANGER, |proxy| {
+    each("p", STRANGER, |proxy| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

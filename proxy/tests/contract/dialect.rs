@@ -54,6 +54,10 @@ fn line(bytes: &[u8]) -> Parsed<&str> {
 }
 
 impl Dialect for Lines {
+    fn name(&self) -> &'static str {
+        "lines"
+    }
+
     fn commands(&self) -> &'static [&'static str] {
         &COMMANDS
     }
@@ -72,7 +76,7 @@ impl Dialect for Lines {
         })
     }
 
-    fn reply(&self, _: u8, bytes: &[u8]) -> Parsed<Message> {
+    fn reply(&self, _: u16, bytes: &[u8]) -> Parsed<Message> {
         line(bytes).and_then(
             |line| match REPLIES.iter().find(|reply| line.as_bytes()[0] == reply.0) {
                 Some((_, message, outcome)) => Parsed::Head(message(Reply::new(*outcome, line.len()))),
@@ -90,7 +94,7 @@ impl Dialect for Lines {
         out.extend_from_slice(format!("? proxy: {text}\n").as_bytes());
     }
 
-    fn probe(&self) -> (u8, &'static [u8]) {
+    fn probe(&self) -> (u16, &'static [u8]) {
         (0, b"GET probe\n")
     }
 

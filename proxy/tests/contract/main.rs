@@ -6,6 +6,7 @@
 mod client;
 mod conversation;
 mod dialect;
+mod protocols;
 mod proxy;
 mod scramble;
 mod server;

@@ -19,22 +19,32 @@ use proxima::{
     client::{Register, bind},
     config::{
         self,
-        schema::{Permissions, Source},
+        schema::{Permissions, Protocol, Source},
     },
-    dialect::Dialect,
+    dialect::Dialects,
     engine::{Engine, Facts},
     figures::Figures,
     members::{Here, Member, Registry, copies::Claims},
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
-    route::Compiler,
+    route::{CompileError, Compiler},
     worker::{Order, Post, Worker},
 };
 use socket2::Socket;
 
+/// What one listener serves: a route over a pool of its own.
+pub(crate) struct Served<'a> {
+    pub(crate) protocol: &'static str,
+    pub(crate) pool: &'a str,
+    pub(crate) servers: Vec<String>,
+    pub(crate) route: &'a str,
+}
+
 /// A running proxy.
 pub(crate) struct Proxy {
+    /// Where its first listener is, and all.
     pub(crate) address: SocketAddr,
+    pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) members: Vec<Arc<Member>>,
     orders: Sender<Order>,
     bell: UnixStream,
@@ -53,40 +63,48 @@ pub(crate) fn back_ends() -> Vec<&'static str> {
 }
 
 impl Proxy {
-    /// Serves `route` over the pool `p` of these servers.
-    pub(crate) fn start(
-        io: &str,
-        servers: &[SocketAddr],
-        route: &str,
-        dialect: &'static dyn Dialect,
-    ) -> Self {
-        let servers: Vec<String> = servers.iter().map(|address| format!("\"{address}\"")).collect();
-        let listener = bind("127.0.0.1:0", &Permissions::default(), 1).unwrap();
-        let text = format!(
-            "pools: {{p: {{servers: [{}], timeout: 1m, connect_timeout: 1m, eject: {{failures: 0}}}}}}\nroutes: {{main: {route}}}\nlisteners: [{{address: \"{}\", route: main}}]\n",
-            servers.join(", "),
-            listener.address,
-        );
-        let config = config::parse(&text, Path::new("contract"))
+    /// Serves each of these at a listener of its own.
+    ///
+    /// # Errors
+    /// The routes cannot be compiled.
+    pub(crate) fn start(io: &str, dialects: Dialects, served: &[Served<'_>]) -> Result<Self, CompileError> {
+        let bound = |_: &Served<'_>| bind("127.0.0.1:0", &Permissions::default(), 1).unwrap();
+        let listeners: Vec<_> = served.iter().map(bound).collect();
+        let mut text = String::from("pools:\n");
+        for Served { pool, servers, .. } in served {
+            let settings = "timeout: 1m, connect_timeout: 1m, eject: {failures: 0}";
+            text += &format!("  {pool}: {{servers: {servers:?}, {settings}}}\n");
+        }
+        text += "listeners:\n";
+        for (Served { route, .. }, listener) in served.iter().zip(&listeners) {
+            text += &format!("  - {{address: \"{}\", route: {route}}}\n", listener.address);
+        }
+        let mut config = config::parse(&text, Path::new("contract"))
             .unwrap_or_else(|error| panic!("{error}\n{text}"))
             .config;
-        let Source::Static(listed) = config.pools["p"].source.clone() else {
-            unreachable!()
-        };
-        let listed = BTreeMap::from([("p".to_owned(), listed)]);
+        // The file can name only what the program speaks.
+        for (Served { protocol, pool, .. }, listener) in served.iter().zip(&mut config.listeners) {
+            listener.protocol = Protocol(protocol);
+            config.pools.get_mut(*pool).unwrap().protocol = Protocol(protocol);
+        }
+        let listed = config.pools.iter().map(|(name, pool)| match &pool.source {
+            Source::Static(listed) => (name.clone(), listed.clone()),
+            Source::File(_) | Source::Dns(_) => unreachable!(),
+        });
+        let listed: BTreeMap<_, _> = listed.collect();
         let mut registry = Registry::new(Here::new(&[], None));
-        let mut compiler = Compiler::new(&config, &listed, &mut registry, dialect, "contract", 1).unwrap();
-        let tree = compiler
-            .tree(&mut registry, std::slice::from_ref(&listener.address))
-            .unwrap()
-            .tree;
+        let mut compiler = Compiler::new(&config, &listed, &mut registry, dialects, "contract", 1)?;
+        let addresses: Vec<_> = listeners
+            .iter()
+            .map(|listener| listener.address.clone())
+            .collect();
+        let tree = compiler.tree(&mut registry, &addresses)?.tree;
 
         let (bell, ear) = UnixStream::pair().unwrap();
         ear.set_nonblocking(true).unwrap();
         let (orders, inbox) = mpsc::channel();
         let limits = config.limits.clone();
         let work = Work {
-            dialect,
             limits: limits.clone(),
             ear: Socket::from(std::os::fd::OwnedFd::from(ear)),
             inbox,
@@ -100,9 +118,18 @@ impl Proxy {
             }
         });
         let (done, told) = mpsc::channel();
-        let open = listener.sockets.into_iter().map(|socket| (0, socket)).collect();
+        let numbered = listeners.into_iter().enumerate();
+        let open = numbered.flat_map(|(number, listener)| {
+            listener
+                .sockets
+                .into_iter()
+                .map(move |socket| (number as u16, socket))
+        });
+        let open = open.collect();
+        let addresses: Vec<SocketAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
         let proxy = Self {
-            address: listener.address.parse().unwrap(),
+            address: addresses[0],
+            addresses,
             members: tree.members(),
             orders,
             bell,
@@ -116,7 +143,7 @@ impl Proxy {
             done,
         });
         told.recv().unwrap();
-        proxy
+        Ok(proxy)
     }
 
     fn order(&self, order: Order) {
@@ -143,7 +170,6 @@ impl Drop for Proxy {
 }
 
 struct Work {
-    dialect: &'static dyn Dialect,
     limits: config::schema::Limits,
     ear: Socket,
     inbox: mpsc::Receiver<Order>,
@@ -160,7 +186,7 @@ impl Work {
         };
         let register = Arc::new(Register::new(1));
         let claims = Arc::new(Claims::new(1, [1, 2, 3, 4]));
-        let engine = Engine::new(self.dialect, self.limits, store, register, claims, facts, 1);
+        let engine = Engine::new(self.limits, store, register, claims, facts, 1);
         let (news, _heard) = tokio::sync::mpsc::unbounded_channel();
         let beat = Arc::new(AtomicBool::new(false));
         let post = Post {
@@ -168,7 +194,6 @@ impl Work {
             orders: self.inbox,
             ear: self.ear,
             news,
-            dialect: self.dialect,
             beat,
             colleagues: Vec::new(),
         };

@@ -80,7 +80,7 @@ impl Embedded {
                     bad.head as usize + bad.swallow as usize
                 }
                 Parsed::Head(head) => {
-                    let command = Command::from_u8(head.command).unwrap();
+                    let command = Command::from_number(head.command).unwrap();
                     let message = &bytes[..head.len() as usize];
                     let mut out = Vec::new();
                     let outcome = answer(&self.store, &self.context(), &head, message, &mut out);

@@ -1,6 +1,8 @@
 //! Many requests at once: their order, their budget, and how a conversation ends.
 
-use proxima::members::Failure;
+use std::rc::Rc;
+
+use proxima::{members::Failure, route::Tree};
 
 use crate::world::{world, world_of};
 
@@ -196,10 +198,11 @@ fn a_reload_leaves_requests_in_flight_to_the_tree_they_began_in() {
 #[test]
 fn a_listener_that_no_tree_knows_answers_errors() {
     let mut world = world("embedded");
-    let peer = world.engine.open_client(7, &proxima::dialect::Memcache::PLAIN);
-    let proxima::engine::Peer::Client { index, generation } = peer else {
+    let Some(proxima::engine::Peer::Client { index, generation }) = world.engine.open_client(0) else {
         unreachable!()
     };
+    assert!(world.engine.open_client(7).is_none());
+    world.engine.tree = Rc::new(Tree::empty());
     let large = format!("set k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));
     for request in ["get k\r\n", "get k l\r\n", &large, "version\r\n"] {
         world.engine.client_bytes(index, generation, request.as_bytes());

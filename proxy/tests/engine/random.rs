@@ -175,7 +175,7 @@ impl Play {
                 let Some((message, after)) = rest.split_at_checked(request.len() as usize) else {
                     break;
                 };
-                if request.command == Command::Get as u8 {
+                if request.command == Command::Get as u16 {
                     let key = std::str::from_utf8(request.key.of(message)).unwrap();
                     let value = value(key);
                     // Every fifth key is not there.

@@ -15,7 +15,7 @@ use proxima::{
         self,
         schema::{Config, Source},
     },
-    dialect::Memcache,
+    dialect::Dialects,
     engine::{Engine, Facts, Peer},
     members::{
         Here, Registry,
@@ -98,15 +98,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, claims: Arc<Claims>) -> 
     };
     let register = Arc::new(Register::new(2));
     let rival = Claimant::new(Arc::clone(&claims), 1 - worker);
-    let mut engine = Engine::new(
-        &Memcache::PLAIN,
-        config.limits.clone(),
-        store,
-        register,
-        claims,
-        facts,
-        7,
-    );
+    let mut engine = Engine::new(config.limits.clone(), store, register, claims, facts, 7);
     engine.tree = Rc::new(tree(config));
     World {
         engine,
@@ -136,7 +128,7 @@ fn tree(config: &Config) -> proxima::route::Tree {
         .iter()
         .map(|listener| listener.address.clone())
         .collect();
-    let mut compiler = Compiler::new(config, &servers, &mut registry, &Memcache::PLAIN, "test", 1).unwrap();
+    let mut compiler = Compiler::new(config, &servers, &mut registry, Dialects::PLAIN, "test", 1).unwrap();
     compiler.tree(&mut registry, &listeners).unwrap().tree
 }
 
@@ -161,7 +153,7 @@ impl World {
 
     /// A client connects to the first listener.
     pub(crate) fn client(&mut self) -> usize {
-        let peer = self.engine.open_client(0, &Memcache::PLAIN);
+        let peer = self.engine.open_client(0).expect("a listener");
         self.seat(peer, "")
     }
 

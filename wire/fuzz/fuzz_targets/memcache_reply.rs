@@ -8,7 +8,7 @@ use proxima_wire::message::Parsed;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (number, bytes) = input;
-    let Some(command) = Command::from_u8(number % Command::ALL.len() as u8) else {
+    let Some(command) = Command::from_u8(number % Command::ALL.len() as u16) else {
         return;
     };
     let Parsed::Head(head) = reply(command, bytes) else {

@@ -152,7 +152,7 @@ commands! {
 impl Command {
     /// The command with this number.
     #[inline]
-    pub const fn from_u8(number: u8) -> Option<Self> {
+    pub const fn from_number(number: u16) -> Option<Self> {
         if (number as usize) < Self::ALL.len() {
             Some(Self::ALL[number as usize])
         } else {
@@ -179,12 +179,12 @@ mod tests {
     fn number_name_and_word_name_the_same_command() {
         for (number, &command) in Command::ALL.iter().enumerate() {
             assert_eq!(command as usize, number);
-            assert_eq!(Command::from_u8(number as u8), Some(command));
+            assert_eq!(Command::from_number(number as u16), Some(command));
             assert_eq!(command.is_meta(), command.name().len() == 2);
             assert_eq!(Command::by_name(command.name()), Some(command));
             assert_eq!(Command::by_word(command.name().as_bytes()), Some(command));
         }
-        assert_eq!(Command::from_u8(Command::ALL.len() as u8), None);
+        assert_eq!(Command::from_number(Command::ALL.len() as u16), None);
         assert_eq!(Command::by_name("GET"), None);
         assert_eq!(Command::by_word(b"bget"), None);
     }

@@ -9,7 +9,7 @@ use crate::message::{Outcome, Request};
 /// about a server or a connection get `OK` where that is their usual answer and else `ERROR`.
 pub fn default_reply(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outcome {
     use Command::*;
-    let Some(command) = Command::from_u8(request.command) else {
+    let Some(command) = Command::from_number(request.command) else {
         out.extend_from_slice(error::ERROR);
         return Outcome::ClientError;
     };

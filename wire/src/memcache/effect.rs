@@ -22,7 +22,7 @@ pub enum Effect {
 #[must_use]
 pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
     let flag = |wanted: &[u8]| flags(request, bytes).any(|word| wanted.contains(&word[0]));
-    let Some(command) = Command::from_u8(request.command) else {
+    let Some(command) = Command::from_number(request.command) else {
         // Nothing that is not known may be read from one copy or differ on two.
         return Effect::Decide;
     };
@@ -48,14 +48,14 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
         .split(|&byte| byte == b' ')
         .filter(|word| !word.is_empty());
     let body = bytes.get(request.head as usize..).unwrap_or_default();
-    let copied = match Command::from_u8(request.command) {
+    let copied = match Command::from_number(request.command) {
         Some(Command::MetaSet) if stores_as_named(request, bytes) => Copied::Value,
         Some(Command::MetaGet) if only_touches(request, bytes) => Copied::Expiry,
         Some(command) => command.copied(),
         None => Copied::Gone,
     };
     match copied {
-        Copied::Value if request.command == Command::MetaSet as u8 => {
+        Copied::Value if request.command == Command::MetaSet as u16 => {
             // ms key bytes flags*
             out.extend_from_slice(b"ms");
             for word in words.by_ref().skip(1).take(2) {
@@ -133,7 +133,7 @@ fn head<'a>(request: &Request, bytes: &'a [u8]) -> &'a [u8] {
 
 /// The flags of a meta command: its words behind the key, and for `ms` behind the length.
 fn flags<'a>(request: &Request, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
-    let before = if request.command == Command::MetaSet as u8 {
+    let before = if request.command == Command::MetaSet as u16 {
         1
     } else {
         0
@@ -222,7 +222,7 @@ mod tests {
         for (&command, (line, expected)) in Command::ALL.iter().zip(table) {
             let line = format!("{line}\r\n");
             let head = parsed(&line);
-            assert_eq!(head.command, command as u8, "{line:?}");
+            assert_eq!(head.command, command as u16, "{line:?}");
             assert_eq!(effect(&head, line.as_bytes()), expected, "{line:?}");
         }
         assert_eq!(Command::ALL.len(), table.len());

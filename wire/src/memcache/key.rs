@@ -83,7 +83,7 @@ pub fn take_key(bytes: &[u8]) -> NextKey {
 /// Appends to `out` what `request` (one of get, gets, gat, gats) asks for `key` alone; `head` is the request up to its first
 /// key, or more of it. A key costs the same bytes again: `gat TTL KEY\r\n`.
 pub fn single(request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {
-    let name = Command::from_u8(request.command).map_or("", Command::name);
+    let name = Command::from_number(request.command).map_or("", Command::name);
     out.extend_from_slice(name.as_bytes());
     for word in [request.ttl.of(head), key] {
         if !word.is_empty() {

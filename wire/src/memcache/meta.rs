@@ -46,7 +46,7 @@ pub(super) fn keyed(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
     match flags(line, words, 2, request) {
         Ok(flags) => {
             (request.ttl, request.quiet, request.base64_key) = (flags.ttl, flags.quiet, flags.base64);
-            if request.command == Command::MetaGet as u8 {
+            if request.command == Command::MetaGet as u16 {
                 request.class = flags.class;
             }
             Ok(())
@@ -125,7 +125,7 @@ fn check_words(line: Line<'_>, words: Words<'_>, taken: usize) -> Result<(), Bad
 /// the last one.
 fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> Result<Flags, &'static [u8]> {
     let key = request.key.of(line.text);
-    let is_arithmetic = request.command == Command::MetaArithmetic as u8;
+    let is_arithmetic = request.command == Command::MetaArithmetic as u16;
     let fail = |reply| Err(if is_arithmetic { error::BAD_FLAG } else { reply });
     if key.len() > KEY {
         return fail(error::BAD_FORMAT);
@@ -224,7 +224,7 @@ fn fault_of(flag: u8) -> Option<&'static [u8]> {
 #[cold]
 fn mode_fault(request: &Request, mode: &[u8]) -> &'static [u8] {
     let knows = |modes: &[u8]| mode.first().is_some_and(|first| modes.contains(first));
-    match Command::from_u8(request.command) {
+    match Command::from_number(request.command) {
         Some(Command::MetaSet) if !knows(b"EAPRS") => error::BAD_SET_MODE,
         Some(Command::MetaArithmetic) if !knows(b"I+D-") => error::BAD_ARITHMETIC_MODE,
         _ => error::BAD_MODE_LENGTH,

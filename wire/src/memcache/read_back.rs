@@ -12,7 +12,7 @@ use std::io::Write;
 #[must_use]
 pub fn read_back(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> bool {
     let computes = matches!(
-        Command::from_u8(request.command),
+        Command::from_number(request.command),
         Some(Command::Incr | Command::Decr | Command::MetaArithmetic)
     );
     if computes {

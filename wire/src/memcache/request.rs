@@ -153,5 +153,5 @@ pub fn is_value_end(tail: &[u8]) -> bool {
 /// A request of which only the command is known.
 #[inline]
 fn blank(command: Command, head: usize) -> Request {
-    Request::new(command as u8, command.class(), head)
+    Request::new(command as u16, command.class(), head)
 }

@@ -27,14 +27,14 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
     let mut scratch = [0; KEY];
     let key = match change.key {
         Some(key) if request.base64_key => base64::encode(key, &mut scratch).filter(|_| !key.is_empty()),
-        Some(b"noreply") if request.command == Command::Delete as u8 => None,
+        Some(b"noreply") if request.command == Command::Delete as u16 => None,
         Some(key) => Some(key).filter(|key| is_word(key)),
         None => Some(request.key.of(bytes)),
     };
     let Some(key) = key else { return false };
     let head = &bytes[..request.head as usize];
     let mut edit = Edit { head, at: 0, out };
-    let command = Command::from_u8(request.command);
+    let command = Command::from_number(request.command);
     // What `md` marks as stale may live shorter, never longer.
     let ttl = change.ttl.filter(|_| command != Some(Command::MetaDelete));
     let Some(ttl) = ttl else {

@@ -19,7 +19,7 @@ pub fn mark_request(request: &Request, bytes: &[u8], mark: u64, out: &mut Vec<u8
         return false;
     };
     let line = line::text(head);
-    let Some(command) = Command::from_u8(request.command) else {
+    let Some(command) = Command::from_number(request.command) else {
         return false;
     };
     match command.form() {

@@ -11,7 +11,7 @@ const LIMITS: Limits = Limits { value: 1 << 20 };
 
 fn good(exchange: &Exchange) -> (Request, Command) {
     match request(&exchange.request, &LIMITS) {
-        Parsed::Head(request) => (request, Command::from_u8(request.command).unwrap()),
+        Parsed::Head(request) => (request, Command::from_number(request.command).unwrap()),
         other => panic!("{}: {other:?}", exchange.place),
     }
 }

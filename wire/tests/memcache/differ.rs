@@ -121,7 +121,7 @@ fn an_accepted_line_is_the_same_bytes_and_one_reply_to_every_server() {
         let Parsed::Head(request) = parse(line) else {
             continue;
         };
-        let command = Command::from_u8(request.command).unwrap();
+        let command = Command::from_number(request.command).unwrap();
         if stays_here(command) {
             continue;
         }
@@ -228,7 +228,7 @@ fn a_quiet_line_is_silent_where_every_server_is() {
         let Parsed::Head(request) = parse(&line) else {
             continue;
         };
-        let command = Command::from_u8(request.command).unwrap();
+        let command = Command::from_number(request.command).unwrap();
         if !request.is_quiet || stays_here(command) || matches!(request.body, 2 | 3) {
             continue;
         }

@@ -156,7 +156,7 @@ fn line(more: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
 
 /// The accepted `request`, of which `bytes` are all, with a reply: memcached must answer once.
 fn check_accepted(server: &mut UnixStream, request: &Request, bytes: &[u8]) {
-    let command = Command::from_u8(request.command).unwrap();
+    let command = Command::from_number(request.command).unwrap();
     let text = bytes.escape_ascii().to_string();
     // As it stands: quiet requests and those with many keys have no or more replies, but all of them are theirs.
     let asked = ask(server, bytes);

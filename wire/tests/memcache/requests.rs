@@ -26,7 +26,7 @@ fn show(line: &[u8]) -> String {
         ..
     } = request;
     assert_eq!(is_quiet, !quiet.is_empty());
-    let mut text = format!("{:?} {class:?}", Command::from_u8(command).unwrap());
+    let mut text = format!("{:?} {class:?}", Command::from_number(command).unwrap());
     for (name, span) in [("key", key), ("more", more_keys), ("ttl", ttl), ("quiet", quiet)] {
         if !span.is_empty() {
             text += &format!(" {name}={:?}", span.of(line).escape_ascii().to_string());

@@ -6,6 +6,7 @@ mod hashes;
 mod listeners;
 mod names;
 mod nesting;
+mod protocols;
 
 pub(super) use copies::warn_of_two;
 pub(crate) use detours::detours;
@@ -23,6 +24,7 @@ pub(crate) fn check(config: &Config, index: &Index) -> Vec<Complaint> {
     complaints.extend(copies::unkept(config, index));
     complaints.extend(listeners::taken(config, index));
     complaints.extend(hashes::unusable(config, index));
+    complaints.extend(protocols::joined(config, index));
     let circles = nesting::circles(config, index);
     // Measuring the depth follows names, and would never end in a circle.
     if circles.is_empty() {

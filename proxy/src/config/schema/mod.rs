@@ -35,9 +35,20 @@ pub struct Config {
     pub state: Option<PathBuf>,
 }
 
+/// A protocol, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocol(pub &'static str);
+
+impl Protocol {
+    /// memcached's, text and meta commands: that of whoever names none.
+    pub const MEMCACHED: Self = Self("memcached");
+}
+
 /// An address that speaks one protocol and enters one route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
+    /// What its clients speak.
+    pub protocol: Protocol,
     /// `host:port`, `[v6]:port` or `unix:/path`.
     pub address: String,
     /// Where its requests enter.
@@ -129,6 +140,7 @@ impl Default for Config {
         Self {
             workers: None,
             listeners: vec![Listener {
+                protocol: Protocol::MEMCACHED,
                 address: "127.0.0.1:11211".to_owned(),
                 route: Route::Embedded,
                 permissions: Permissions::default(),

@@ -2,11 +2,13 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use super::{Algorithm, Hash};
+use super::{Algorithm, Hash, Protocol};
 
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
+    /// What its servers speak.
+    pub protocol: Protocol,
     /// Where the list of servers comes from.
     pub source: Source,
     /// How a key chooses a server where a route does not say otherwise.
@@ -27,6 +29,7 @@ impl Pool {
     /// These servers and the defaults.
     pub fn of(servers: Vec<Server>) -> Self {
         Self {
+            protocol: Protocol::MEMCACHED,
             source: Source::Static(servers),
             hash: Hash::of(Algorithm::Ketama),
             timeout: Self::TIMEOUT,

@@ -95,6 +95,45 @@ pub enum Route {
 }
 
 impl Route {
+    /// The pool that it names by itself: as what it is, as that of its server, or as its children. Of a named route only the
+    /// configuration can tell whether it is one.
+    pub fn pool(&self) -> Option<&str> {
+        let children = match self {
+            Self::Named(name) | Self::Pool(name) => return Some(name),
+            Self::Member(member) => return member.split_once('/').map(|(pool, _)| pool),
+            Self::Hash { children, .. }
+            | Self::Nearest(children)
+            | Self::Random(children)
+            | Self::RoundRobin(children)
+            | Self::HostId { children, .. }
+            | Self::AllSync(children)
+            | Self::AllMajority(children)
+            | Self::AllFastest(children)
+            | Self::AllInitial(children)
+            | Self::AllAsync(children)
+            | Self::Failover { children, .. }
+            | Self::MissFailover { children, .. }
+            | Self::FailoverWithTtl {
+                failover: children, ..
+            } => children,
+            Self::Embedded
+            | Self::Null
+            | Self::Error(_)
+            | Self::ByOperation { .. }
+            | Self::ByPrefix { .. }
+            | Self::ByKeyPattern { .. }
+            | Self::ByRoutingPrefix { .. }
+            | Self::ModifyKey { .. }
+            | Self::ModifyTtl { .. }
+            | Self::Log(_)
+            | Self::Fault { .. } => return None,
+        };
+        match children {
+            Children::Pool(pool) => Some(pool),
+            Children::List(_) => None,
+        }
+    }
+
     /// Deeper trees, names followed, are refused: the state of a walk stays small.
     pub const DEPTH: usize = 64;
 

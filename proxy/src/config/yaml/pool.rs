@@ -6,7 +6,7 @@ use crate::config::{
     document::Node,
     form::{Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, Shape, Share, Time, Word},
     reading::Reading,
-    schema::{Algorithm, Eject, Hash, Pool, Rejoin, Replicated},
+    schema::{Algorithm, Eject, Hash, Pool, Protocol, Rejoin, Replicated},
     section::section,
     source::{self, DnsForm, ServerForm},
 };
@@ -21,6 +21,8 @@ section! {
         file: Optional<PathText>,
         /// A name whose addresses are the servers, asked every second: `name:port`, or a map.
         dns: Optional<DnsForm>,
+        /// What its servers speak.
+        protocol: Word<Protocol> = Protocol::MEMCACHED,
         /// How a key chooses a server where a route does not say otherwise.
         hash: HashForm = Hash::of(Algorithm::Ketama),
         /// Time for a reply, from the moment the request was handed to the connection.
@@ -167,6 +169,7 @@ impl Form for PoolForm {
             servers,
             file,
             dns,
+            protocol,
             hash,
             timeout,
             connect_timeout,
@@ -183,6 +186,7 @@ impl Form for PoolForm {
         }
         let source = source::chosen(servers, file, dns, node.at, cx)?;
         Ok(Pool {
+            protocol,
             source,
             hash,
             timeout,

@@ -7,11 +7,11 @@ use crate::config::{
     Complaint,
     document::{Name, Node, Value},
     form::{
-        Apart, ByName, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner, PathText,
-        PositiveTime, Shape, Size, Time,
+        Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner,
+        PathText, PositiveTime, Shape, Size, Time, Word,
     },
     reading::Reading,
-    schema::{Config, Embedded, Limits, Listener, Permissions},
+    schema::{Config, Embedded, Limits, Listener, Permissions, Protocol},
     section::section,
 };
 
@@ -47,6 +47,8 @@ section! {
     pub(super) struct ListenerKeys {
         /// `IP:port`, `[v6]:port`, `localhost:port` (127.0.0.1) or `unix:/path`; port 0 = any free one, told at start.
         address: ListenAddress,
+        /// What its clients speak. Its route leads to pools that speak the same.
+        protocol: Word<Protocol> = Protocol::MEMCACHED,
         /// Where its requests enter.
         route: RouteForm,
         /// Who may connect to a Unix socket, as `chmod` takes it: three octal digits. Without it the umask of the process decides.
@@ -54,6 +56,12 @@ section! {
         /// Whose a Unix socket is, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or numbers. Without it the process'.
         owner: Optional<Owner>,
     }
+}
+
+impl Choice for Protocol {
+    const WHAT: &'static str = "a protocol";
+    const WORDS: &'static [(&'static str, Self, &'static str)] =
+        &[("memcached", Self::MEMCACHED, "text and meta commands")];
 }
 
 section! {
@@ -77,7 +85,7 @@ section! {
         /// passed on to servers as it comes may take longer.
         request_timeout: PositiveTime = Limits::DEFAULT.request_timeout,
         /// Bytes a second that a client in the middle of a value of more than 64 KiB must move while others want its place; one
-        /// that moves less is closed. A server takes or gives four such values at once for each worker.
+        /// that moves less is closed. A server takes or gives three such values at once for each worker.
         minimum_rate: Size = Limits::DEFAULT.minimum_rate,
     }
 }
@@ -131,6 +139,7 @@ impl Form for ListenerForm {
         }
         cx.index.listeners.push(site);
         Ok(Listener {
+            protocol: keys.protocol,
             address: keys.address,
             route: keys.route,
             permissions,

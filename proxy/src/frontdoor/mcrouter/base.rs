@@ -9,7 +9,7 @@ use std::{
 use super::{error::OptionError, flags::Flags, settings::NEVER};
 use crate::config::{
     check_address, listen_address,
-    schema::{Config, Embedded, Limits, Listener, Permissions, Route},
+    schema::{Config, Embedded, Limits, Listener, Permissions, Protocol, Route},
 };
 
 /// The configuration without its pools and routes: what the command line alone says.
@@ -76,6 +76,7 @@ pub(super) fn path(flags: &Flags, option: &str) -> Option<PathBuf> {
 /// The addresses to listen on; their route is the root of the tree.
 fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
     let listener = |address| Listener {
+        protocol: Protocol::MEMCACHED,
         permissions: Permissions::default(),
         address,
         route: Route::Null,

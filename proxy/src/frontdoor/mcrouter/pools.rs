@@ -17,7 +17,7 @@ use crate::config::{
     document::{Name, Node, Value, shortened},
     file,
     reading::Reading,
-    schema::{Algorithm, Eject, Hash, Pool, Server, Source},
+    schema::{Algorithm, Eject, Hash, Pool, Protocol, Server, Source},
     suggest,
 };
 
@@ -137,6 +137,7 @@ impl Pools {
             }
         }
         let pool = Pool {
+            protocol: Protocol::MEMCACHED,
             source: Source::Static(servers.clone()),
             hash,
             timeout,

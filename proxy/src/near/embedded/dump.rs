@@ -19,7 +19,7 @@ pub struct Dump {
 impl Dump {
     /// The dump that `message` asks for; none: it asks for something else, or not as it must.
     pub fn asked(request: &Request, message: &[u8]) -> Option<Self> {
-        let is_dump = request.command == Command::LruCrawler as u8;
+        let is_dump = request.command == Command::LruCrawler as u16;
         (is_dump && classes(request, message) == Ok(true)).then(|| Self {
             walk: Walk::default(),
         })

@@ -105,7 +105,7 @@ pub fn answer(
     message: &[u8],
     out: &mut Vec<u8>,
 ) -> Outcome {
-    let Some(command) = Command::from_u8(request.command) else {
+    let Some(command) = Command::from_number(request.command) else {
         return refuse(out, error::ERROR);
     };
     let clock = Clock {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::{CompileError, Compiler};
 use crate::{
     config::schema::{Algorithm, Children, Hash, Pool, Replicated, Route, Server, TtlAction},
+    dialect::Dialect,
     members::Registry,
     route::{
         handle::{
@@ -19,9 +20,11 @@ use crate::{
 pub(super) struct Maker<'m, 'a> {
     pub(super) compiler: &'m mut Compiler<'a>,
     pub(super) registry: &'m mut Registry,
+    /// What is spoken at the listener whose route is being made.
+    pub(super) dialect: &'static dyn Dialect,
     pub(super) nodes: Vec<Node>,
-    /// Named routes are made once and shared.
-    pub(super) named: HashMap<&'a str, NodeId>,
+    /// Named routes are made once for each protocol, and shared.
+    pub(super) named: HashMap<(&'static str, &'a str), NodeId>,
     /// Pools of copies as well.
     pub(super) copied: HashMap<&'a str, NodeId>,
     pub(super) depth: usize,
@@ -196,7 +199,7 @@ impl<'a> Maker<'_, 'a> {
                 self.attempt(
                     MissFailover {
                         best_on_error: *best_on_error,
-                        touch: self.compiler.dialect.command("touch"),
+                        touch: self.dialect.command("touch"),
                     },
                     nodes,
                 )
@@ -247,7 +250,7 @@ impl<'a> Maker<'_, 'a> {
     }
 
     pub(super) fn by_name(&mut self, name: &'a str) -> Result<NodeId, CompileError> {
-        if let Some(&node) = self.named.get(name) {
+        if let Some(&node) = self.named.get(&(self.dialect.name(), name)) {
             return Ok(node);
         }
         let config = self.compiler.config;
@@ -255,7 +258,7 @@ impl<'a> Maker<'_, 'a> {
             Some(route) => self.node(route)?,
             None => self.pool(name)?,
         };
-        self.named.insert(name, node);
+        self.named.insert((self.dialect.name(), name), node);
         Ok(node)
     }
 
@@ -315,6 +318,7 @@ impl<'a> Maker<'_, 'a> {
             .cloned()
             .ok_or_else(|| CompileError::Unknown(pool.into()))?;
         let spec = self.compiler.config.pools.get(pool);
+        self.speaks(pool)?;
         if members.is_empty() && spec.is_some_and(|pool| pool.source.question().is_some()) {
             // Not the miss of an empty list: what is written to it is lost.
             let text = format!("pool {pool} has no servers: DNS has not named any yet");
@@ -331,6 +335,7 @@ impl<'a> Maker<'_, 'a> {
         if let Some((pool, name)) = text.split_once('/')
             && let Some(members) = self.compiler.pools.get(pool)
         {
+            self.speaks(pool)?;
             let found = members
                 .iter()
                 .find(|member| member.name == name || member.address == name)
@@ -345,9 +350,7 @@ impl<'a> Maker<'_, 'a> {
             zone: None,
         };
         let spec = Pool::of(vec![server.clone()]);
-        let member = self
-            .registry
-            .member(text, &spec, &server, self.compiler.dialect)?;
+        let member = self.registry.member(text, &spec, &server, self.dialect)?;
         Ok(self.push(Node::Leaf(Leaf::Member(member))))
     }
 

@@ -5,6 +5,7 @@
 
 mod hashing;
 mod maker;
+mod root;
 mod selectors;
 mod survey;
 
@@ -16,10 +17,10 @@ use std::{
 use proxima_wire::hash::{Distribution, DistributionError};
 
 use self::maker::Maker;
-use super::tree::{Leaf, Node, Tree, Wait};
+use super::tree::{Leaf, Node, Tree};
 use crate::{
-    config::schema::{Config, Route, Server},
-    dialect::Dialect,
+    config::schema::{Config, Protocol, Route, Server},
+    dialect::{Dialects, Spoken},
     members::{AddressError, Member, Registry},
 };
 
@@ -39,6 +40,14 @@ pub enum CompileError {
     Hash { over: String, source: DistributionError },
     #[error("`{0}` is no operation of this protocol")]
     Operation(String),
+    #[error("this program does not speak `{0}`")]
+    Protocol(&'static str),
+    #[error("a route of a listener that speaks {listener} leads to pool {pool}, which speaks {other}")]
+    TwoProtocols {
+        listener: &'static str,
+        pool: String,
+        other: &'static str,
+    },
 }
 
 /// Makes trees of one configuration: one for each worker, sharing what is large and never changes.
@@ -50,7 +59,7 @@ pub struct Compiler<'a> {
     absent: Pools<'a>,
     /// In the order in which trees ask for them; none: by chance.
     distributions: Vec<Option<Arc<Distribution>>>,
-    dialect: &'static dyn Dialect,
+    dialects: Dialects,
     version: Arc<str>,
     host_id: u64,
 }
@@ -71,16 +80,16 @@ impl<'a> Compiler<'a> {
         config: &'a Config,
         servers: &BTreeMap<String, Vec<Server>>,
         registry: &mut Registry,
-        dialect: &'static dyn Dialect,
+        dialects: Dialects,
         version: &str,
         host_id: u64,
     ) -> Result<Self, CompileError> {
         Ok(Self {
             config,
-            pools: members(config, servers, registry, dialect)?,
+            pools: members(config, servers, registry, dialects)?,
             absent: HashMap::new(),
             distributions: Vec::new(),
-            dialect,
+            dialects,
             version: version.into(),
             host_id,
         })
@@ -95,7 +104,7 @@ impl<'a> Compiler<'a> {
         absent: &BTreeMap<String, Vec<Server>>,
         registry: &mut Registry,
     ) -> Result<(), CompileError> {
-        self.absent = members(self.config, absent, registry, self.dialect)?;
+        self.absent = members(self.config, absent, registry, self.dialects)?;
         Ok(())
     }
 
@@ -105,9 +114,11 @@ impl<'a> Compiler<'a> {
     /// # Errors
     /// See [`CompileError`]; the first tree finds them all.
     pub fn tree(&mut self, registry: &mut Registry, listeners: &[String]) -> Result<Compiled, CompileError> {
+        let dialects = self.dialects;
         let mut maker = Maker {
             compiler: self,
             registry,
+            dialect: dialects.default().dialect,
             nodes: Vec::new(),
             named: HashMap::new(),
             copied: HashMap::new(),
@@ -115,43 +126,9 @@ impl<'a> Compiler<'a> {
             hashes: 0,
             warnings: Vec::new(),
         };
-        let config = maker.compiler.config;
         let mut roots = Vec::with_capacity(listeners.len());
         for address in listeners {
-            roots.push(
-                match config
-                    .listeners
-                    .iter()
-                    .find(|listener| listener.address == *address)
-                {
-                    Some(listener) => maker.node(&listener.route)?,
-                    None => maker.push(Node::Leaf(Leaf::Error("this listener was removed".into()))),
-                },
-            );
-        }
-        let mut reach = Vec::new();
-        let mut broadcasts = Vec::new();
-        let mut stores = Vec::new();
-        let mut plain = Vec::new();
-        let mut fanouts = Vec::new();
-        for &root in &roots {
-            let mut leaves = Vec::new();
-            maker.leaves(root, &mut leaves);
-            stores.push(leaves.iter().any(|&leaf| maker.member_at(leaf).is_none()));
-            plain.push(maker.is_plain(root));
-            fanouts.push(maker.fanout(root));
-            reach.push(
-                leaves
-                    .iter()
-                    .filter_map(|&leaf| maker.member_at(leaf).cloned())
-                    .collect(),
-            );
-            let children = maker.everywhere(root, &leaves)?;
-            broadcasts.push(maker.push(Node::Gather {
-                name: "everywhere",
-                wait: Wait::All,
-                children,
-            }));
+            roots.push(maker.root(address)?);
         }
         let (nodes, warnings) = (maker.nodes, maker.warnings);
         let numbers = nodes
@@ -164,17 +141,15 @@ impl<'a> Compiler<'a> {
         let tree = Tree {
             nodes,
             roots,
-            reach,
-            broadcasts,
-            stores,
-            plain,
-            fanouts,
             numbers,
-            dialect: self.dialect,
             version: Arc::clone(&self.version),
         };
         Ok(Compiled { tree, warnings })
     }
+}
+
+fn spoken(dialects: Dialects, protocol: Protocol) -> Result<Spoken, CompileError> {
+    dialects.of(protocol.0).ok_or(CompileError::Protocol(protocol.0))
 }
 
 type Pools<'a> = HashMap<&'a str, Vec<Arc<Member>>>;
@@ -183,11 +158,12 @@ fn members<'a>(
     config: &'a Config,
     servers: &BTreeMap<String, Vec<Server>>,
     registry: &mut Registry,
-    dialect: &'static dyn Dialect,
-) -> Result<Pools<'a>, AddressError> {
+    dialects: Dialects,
+) -> Result<Pools<'a>, CompileError> {
     let mut pools = HashMap::new();
     for (name, pool) in &config.pools {
         let listed = servers.get(name).map_or(&[][..], Vec::as_slice);
+        let dialect = spoken(dialects, pool.protocol)?.dialect;
         let members: Result<Vec<_>, _> = listed
             .iter()
             .map(|server| registry.member(name, pool, server, dialect))

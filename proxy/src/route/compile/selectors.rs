@@ -29,7 +29,7 @@ impl<'a> Maker<'_, 'a> {
         for (name, route) in operations {
             nodes.push(self.node(route)?);
             let child = nodes.len() as u16 - 1;
-            match (group(name), self.compiler.dialect.command(name)) {
+            match (group(name), self.dialect.command(name)) {
                 (Some(class), _) => table[class as usize].fill(child),
                 // Single commands are set last: they win over their group.
                 (None, Some(command)) => named.push((command, child)),

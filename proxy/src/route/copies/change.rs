@@ -8,7 +8,11 @@ use crate::{
     dialect::Effect,
     engine::Engine,
     members::copies::{Claim, Way},
-    route::{Node, NodeId, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
+    route::{
+        Node, NodeId, ReplyTo, Tree,
+        flight::{Origin, Stage},
+        tree::Copies,
+    },
     timer::{Sleeper, Timer},
 };
 
@@ -18,8 +22,8 @@ pub(super) const AGAIN: u64 = 500;
 pub(super) const TURN: u64 = 60_000_000;
 
 /// Does one copy decide what becomes of this change?
-fn is_decided(tree: &Tree, copies: &Copies, request: &Request, message: &[u8]) -> bool {
-    copies.home.is_some() && tree.dialect.effect(request, message) == Effect::Decide
+fn is_decided(origin: Origin, copies: &Copies, request: &Request, message: &[u8]) -> bool {
+    copies.home.is_some() && origin.dialect.effect(request, message) == Effect::Decide
 }
 
 impl Engine {
@@ -36,9 +40,9 @@ impl Engine {
         let Node::Copies(copies) = tree.node(node) else {
             return;
         };
-        let key = self.key(tree, request, message);
+        let key = self.key(origin, request, message);
         let streamed = (message.len() as u64) < request.len();
-        let decided = is_decided(tree, copies, request, message);
+        let decided = is_decided(origin, copies, request, message);
         let way = match (streamed, decided) {
             (true, _) => Way::Streamed,
             (false, true) => Way::ByHome,
@@ -47,9 +51,7 @@ impl Engine {
         let mut claim = self.claimant.claim(&key, way);
         // A streamed value waits before its last byte.
         let goes = streamed || claim.ask();
-        let (index, flight) = self
-            .flights
-            .open(to, Rc::clone(tree), node, origin.listener, request, 0);
+        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 0);
         let generation = flight.generation();
         flight.since = self.now;
         flight.claim = Some(claim);
@@ -108,6 +110,7 @@ impl Engine {
         }
         let claimed = flight.claim.as_ref().is_none_or(Claim::is_held);
         let (tree, node, parent, since) = (Rc::clone(&flight.tree), flight.node, flight.parent, flight.since);
+        let origin = flight.origin;
         let Node::Copies(copies) = tree.node(node) else {
             return;
         };
@@ -117,25 +120,21 @@ impl Engine {
             }
             self.flights.close(index);
             let text = "other changes of this key have not ended";
-            return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
+            return self.deliver_error(parent, origin.dialect, Outcome::Timeout, text);
         }
-        if is_decided(&tree, copies, &flight.request, &flight.message) {
+        if is_decided(origin, copies, &flight.request, &flight.message) {
             return self.find_home(index, generation);
         }
-        let (request, listener) = (flight.request, flight.listener);
+        let request = flight.request;
         let mut message = std::mem::take(&mut self.resend);
         message.extend_from_slice(&flight.message);
-        let key = self.key(&tree, &request, &message);
+        let key = self.key(origin, &request, &message);
         if let Some(flight) = self.flights.get(index, generation) {
             flight.message.clear();
             flight.message.extend_from_slice(&key);
             flight.stage = Stage::Everywhere;
         }
         self.key = key;
-        let origin = Origin {
-            listener,
-            dialect: tree.dialect,
-        };
         self.spread(&tree, copies, index, generation, None, origin, &request, &message);
         message.clear();
         self.resend = message;

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     engine::Engine,
     members::copies::Standing,
-    route::{Node, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
+    route::{Node, ReplyTo, Tree, flight::Stage, tree::Copies},
 };
 
 const NO_HOME: &str = "no copy may decide this key's value";
@@ -23,10 +23,10 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
-        let (tree, node, listener, request) = (
+        let (tree, node, origin, request) = (
             Rc::clone(&flight.tree),
             flight.node,
-            flight.listener,
+            flight.origin,
             flight.request,
         );
         let (since, parent) = (flight.since, flight.parent);
@@ -40,7 +40,7 @@ impl Engine {
         if let Some(flight) = self.flights.get(index, generation) {
             message.extend_from_slice(&flight.message);
         }
-        let key = self.key(&tree, &request, &message);
+        let key = self.key(origin, &request, &message);
         let home = self.home(&tree, copies, &key);
         self.key = key;
         let streamed = (message.len() as u64) < request.len();
@@ -53,14 +53,10 @@ impl Engine {
                     flight.missed.clear();
                 }
                 let to = self.flights.child(index, child);
-                let origin = Origin {
-                    listener,
-                    dialect: tree.dialect,
-                };
                 let next = copies.children[child];
                 let mark = member(&tree, copies, child).map_or(0, |member| mark(member));
                 let mut head = Vec::new();
-                if tree.dialect.mark_request(&request, &message, mark, &mut head) {
+                if origin.dialect.mark_request(&request, &message, mark, &mut head) {
                     self.walk_with_head(&tree, next, head, origin, &request, &message, to);
                 } else {
                     self.walk(&tree, next, origin, &request, &message, to);
@@ -82,7 +78,7 @@ impl Engine {
             }
             _ => {
                 self.flights.close(index);
-                self.deliver_error(parent, tree.dialect, Outcome::Ejected, NO_HOME);
+                self.deliver_error(parent, origin.dialect, Outcome::Ejected, NO_HOME);
             }
         }
         message.clear();
@@ -112,8 +108,9 @@ impl Engine {
         let Node::Copies(copies) = tree.node(flight.node) else {
             return;
         };
+        let origin = flight.origin;
         let mut scratch = [0; 250];
-        let key = tree
+        let key = origin
             .dialect
             .key(&flight.request, &flight.message, &mut scratch)
             .to_vec();
@@ -127,7 +124,7 @@ impl Engine {
         for lane in given.map(|(lane, _)| lane as u32).collect::<Vec<_>>() {
             self.drop_lane(lane, NO_HOME);
         }
-        self.deliver_error(parent, tree.dialect, Outcome::Ejected, NO_HOME);
+        self.deliver_error(parent, origin.dialect, Outcome::Ejected, NO_HOME);
     }
 
     /// A home's reply is too large to be held (the value that a `gat` reads): it is passed on at once, and the others are
@@ -146,6 +143,7 @@ impl Engine {
         }
         let flight = self.flights.get(index, generation)?;
         let (stage, command) = (flight.stage, flight.request.command);
+        let dialect = flight.origin.dialect;
         let (Stage::Home(home) | Stage::Looking(home)) = stage else {
             // Nobody can tell what it means: as if it had not answered.
             self.conclude(index, generation);
@@ -154,7 +152,7 @@ impl Engine {
         let parent = std::mem::replace(&mut flight.parent, ReplyTo::Nobody);
         let line = std::mem::take(head);
         let reply = Reply::new(Outcome::Found, line.len());
-        head.extend_from_slice(&shown(tree, copies, home, command, &reply, &line).1);
+        head.extend_from_slice(&shown(tree, copies, dialect, home, command, &reply, &line).1);
         match stage {
             Stage::Home(_) => {
                 flight.landed += 1;
@@ -212,28 +210,25 @@ impl Engine {
             return;
         };
         flight.stage = Stage::Elsewhere(home);
-        let (tree, request, listener) = (Rc::clone(&flight.tree), flight.request, flight.listener);
+        let (tree, request, origin) = (Rc::clone(&flight.tree), flight.request, flight.origin);
         let mut told = Vec::with_capacity(flight.message.len() + 16);
         if let Some(read) = read {
-            tree.dialect
+            origin
+                .dialect
                 .store_read_back(&request, &flight.message, read, unix, &mut told);
         } else if flight.message.len() as u64 == request.len() {
-            tree.dialect.follow_up(&request, &flight.message, &mut told);
+            origin.dialect.follow_up(&request, &flight.message, &mut told);
         } else {
             // The value went through and was not kept.
             let mut scratch = [0; 250];
-            let key = tree.dialect.key(&request, &flight.message, &mut scratch);
-            tree.dialect.removal(key, &mut told);
+            let key = origin.dialect.key(&request, &flight.message, &mut scratch);
+            origin.dialect.removal(key, &mut told);
         }
-        let origin = Origin {
-            listener,
-            dialect: tree.dialect,
-        };
-        let Parsed::Head(request) = tree.dialect.request(&told, u64::MAX) else {
+        let Parsed::Head(request) = origin.dialect.request(&told, u64::MAX) else {
             let parent = flight.parent;
             self.flights.close(index);
             let text = "the other copies cannot be told what has become of this value";
-            return self.deliver_error(parent, tree.dialect, Outcome::LocalError, text);
+            return self.deliver_error(parent, origin.dialect, Outcome::LocalError, text);
         };
         let home = Some(home as usize);
         self.spread(&tree, copies, index, generation, home, origin, &request, &told);

@@ -8,7 +8,7 @@ use super::{key_of, member};
 use crate::{
     engine::Engine,
     members::{Member, copies::Standing},
-    route::{ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
+    route::{ReplyTo, Tree, flight::Stage, tree::Copies},
 };
 
 impl Engine {
@@ -25,7 +25,7 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
-        let (parent, landed, listener) = (flight.parent, flight.landed, flight.listener);
+        let (parent, landed, origin) = (flight.parent, flight.landed, flight.origin);
         let home = match flight.stage {
             Stage::Elsewhere(home) => Some(home as usize),
             _ => None,
@@ -34,14 +34,10 @@ impl Engine {
         let mut told = Vec::new();
         // A flush is not undone: where it landed nothing is left.
         if !key.is_empty() {
-            tree.dialect.removal(&key, &mut told);
+            origin.dialect.removal(&key, &mut told);
         }
         let missed = std::mem::take(&mut flight.missed);
         self.flights.close(index);
-        let origin = Origin {
-            listener,
-            dialect: tree.dialect,
-        };
         let mut reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
             .filter(|(_, member)| !missed.iter().any(|&(other, _)| other == member.id))
@@ -59,7 +55,7 @@ impl Engine {
             .iter()
             .any(|(_, member)| self.views.standing(member.id) != Standing::Joining);
         for (child, member) in reached {
-            if let Parsed::Head(removal) = tree.dialect.request(&told, u64::MAX) {
+            if let Parsed::Head(removal) = origin.dialect.request(&told, u64::MAX) {
                 self.walk(
                     tree,
                     copies.children[child],
@@ -78,6 +74,6 @@ impl Engine {
             "only {landed} of the {} copies that min_acks asks for took this write",
             copies.min_acks
         );
-        self.deliver_error(parent, tree.dialect, Outcome::Overloaded, &text);
+        self.deliver_error(parent, origin.dialect, Outcome::Overloaded, &text);
     }
 }

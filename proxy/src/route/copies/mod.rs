@@ -31,8 +31,7 @@ use proxima_wire::message::{Outcome, Request};
 pub(crate) use self::{opening::Opening, turn::Turn};
 use super::{
     Node, NodeId, ReplyTo, Tree,
-    flight::{Flight, Stage},
-    step::Origin,
+    flight::{Flight, Origin, Stage},
     tree::{Copies, Leaf},
 };
 use crate::{dialect::Effect, engine::Engine, members::Member};
@@ -55,7 +54,7 @@ fn key_of(flight: &Flight) -> Cow<'_, [u8]> {
         Stage::Everywhere | Stage::Undoing => Cow::Borrowed(&flight.message),
         _ => {
             let mut scratch = [0; 250];
-            let dialect = flight.tree.dialect;
+            let dialect = flight.origin.dialect;
             Cow::Owned(
                 dialect
                     .key(&flight.request, &flight.message, &mut scratch)
@@ -86,16 +85,12 @@ impl Engine {
         tree: &Rc<Tree>,
         node: NodeId,
         copies: &Copies,
-        listener: u16,
+        origin: Origin,
         request: &Request,
         message: &[u8],
         to: ReplyTo,
     ) {
-        let origin = Origin {
-            listener,
-            dialect: tree.dialect,
-        };
-        match (tree.dialect.effect(request, message), &copies.home) {
+        match (origin.dialect.effect(request, message), &copies.home) {
             (Effect::Look, _) | (Effect::LookAtHome, None) => {
                 let chosen = copies
                     .nearest
@@ -105,7 +100,7 @@ impl Engine {
                 self.look(tree, copies, chosen, origin, request, message, to);
             }
             (Effect::LookAtHome, Some(home)) => {
-                let key = self.key(tree, request, message);
+                let key = self.key(origin, request, message);
                 let chosen = home.pick_live(&key, |child| self.is_readable(tree, copies, child));
                 self.key = key;
                 match chosen.and_then(|home| Some((home, *copies.children.get(home)?))) {
@@ -117,11 +112,11 @@ impl Engine {
         }
     }
 
-    fn key(&mut self, tree: &Tree, request: &Request, message: &[u8]) -> Vec<u8> {
+    fn key(&mut self, origin: Origin, request: &Request, message: &[u8]) -> Vec<u8> {
         let mut key = std::mem::take(&mut self.key);
         let mut scratch = [0; 250];
         key.clear();
-        key.extend_from_slice(tree.dialect.key(request, message, &mut scratch));
+        key.extend_from_slice(origin.dialect.key(request, message, &mut scratch));
         key
     }
 

@@ -9,7 +9,11 @@ use proxima_wire::message::{Outcome, Parsed, Request};
 use super::{member, spread::is_missed};
 use crate::{
     engine::Engine,
-    route::{NodeId, Tree, flight::Stage, step::Origin, tree::Copies},
+    route::{
+        NodeId, Tree,
+        flight::{Origin, Stage},
+        tree::Copies,
+    },
 };
 
 /// What besides the command itself is sent to a home, in the order of its numbers among the replies of a flight: they follow
@@ -50,10 +54,10 @@ impl Engine {
         message: &[u8],
     ) {
         let mut asked = Vec::new();
-        if !tree.dialect.read_back(request, message, &mut asked) {
+        if !origin.dialect.read_back(request, message, &mut asked) {
             return;
         }
-        let Parsed::Head(reading) = tree.dialect.request(&asked, u64::MAX) else {
+        let Parsed::Head(reading) = origin.dialect.request(&asked, u64::MAX) else {
             return;
         };
         let Some(flight) = self.flights.get(index, generation) else {
@@ -90,22 +94,18 @@ impl Engine {
         if flight.pending > 0 {
             return;
         }
-        let (request, listener) = (flight.request, flight.listener);
+        let (request, origin) = (flight.request, flight.origin);
         let mut asked = Vec::new();
         // Whoever reads a stale value first is to refill it: not we, who only look. Other changes of the key wait for this.
         if what == Aftermath::Read
-            && tree
+            && origin
                 .dialect
                 .undo_read_back(&request, &flight.message, bytes, &mut asked)
-            && let Parsed::Head(undoing) = tree.dialect.request(&asked, u64::MAX)
+            && let Parsed::Head(undoing) = origin.dialect.request(&asked, u64::MAX)
             && let Some(&next) = copies.children.get(home as usize)
         {
             flight.pending += 1;
             let to = self.flights.child(index, Aftermath::Undo.number(copies));
-            let origin = Origin {
-                listener,
-                dialect: tree.dialect,
-            };
             return self.walk(tree, next, origin, &undoing, &asked, to);
         }
         if what == Aftermath::Undo && is_missed(outcome) {

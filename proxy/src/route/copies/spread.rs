@@ -8,7 +8,11 @@ use super::{PATIENCE, key_of, member, read_back::Aftermath, undo, version::shown
 use crate::{
     engine::Engine,
     members::{Member, MemberId, copies::Standing},
-    route::{Node, Tree, flight::Stage, step::Origin, tree::Copies},
+    route::{
+        Node, Tree,
+        flight::{Origin, Stage},
+        tree::Copies,
+    },
 };
 
 /// No answer of the server: whether it did what it was asked is not known. What we did not send for want of our own means
@@ -119,14 +123,15 @@ impl Engine {
             return;
         };
         let (stage, parent, command) = (flight.stage, flight.parent, flight.request.command);
+        let dialect = flight.origin.dialect;
         match stage {
             Stage::Looking(home) => {
-                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
+                let (reply, bytes) = shown(tree, copies, dialect, home, command, reply, bytes);
                 self.flights.close(index);
                 self.deliver(parent, &reply, &bytes);
             }
             Stage::Home(home) => {
-                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
+                let (reply, bytes) = shown(tree, copies, dialect, home, command, reply, bytes);
                 let missed = self.count(tree, copies, index, generation, child, &reply, &bytes);
                 self.decided(copies, index, generation, home, missed, &reply, &bytes);
             }
@@ -210,9 +215,10 @@ impl Engine {
             return self.parked.push((index, generation));
         }
         if awaited {
+            let dialect = flight.origin.dialect;
             self.flights.close(index);
             let text = "a copy missed this write and it could not be settled who still reads it";
-            return self.deliver_error(parent, tree.dialect, Outcome::Timeout, text);
+            return self.deliver_error(parent, dialect, Outcome::Timeout, text);
         }
         // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
         if (flight.landed as usize) < copies.min_acks && flight.unsent.is_empty() {

@@ -12,7 +12,6 @@ use crate::{
     route::{
         Tree,
         flight::{Flight, Stage},
-        step::Origin,
         tree::Copies,
     },
 };
@@ -34,16 +33,13 @@ impl Engine {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
+        let origin = flight.origin;
         let key = key_of(flight).into_owned();
         let mut told = Vec::with_capacity(key.len() + 16);
         // A flush is not undone: where it landed nothing is left.
         if !key.is_empty() {
-            tree.dialect.removal(&key, &mut told);
+            origin.dialect.removal(&key, &mut told);
         }
-        let origin = Origin {
-            listener: flight.listener,
-            dialect: tree.dialect,
-        };
         let landed: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
             .filter(|(_, member)| !flight.missed.iter().any(|&(other, _)| other == member.id))
@@ -53,7 +49,7 @@ impl Engine {
         flight.message = key;
         // One more than there are, so that replies that come within the walk do not end the flight.
         flight.pending = 1;
-        if let Parsed::Head(removal) = tree.dialect.request(&told, u64::MAX) {
+        if let Parsed::Head(removal) = origin.dialect.request(&told, u64::MAX) {
             for (child, member) in landed {
                 if !self.views.standing(member.id).is_written() {
                     self.miss(member, index, generation, "");

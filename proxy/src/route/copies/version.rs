@@ -10,9 +10,14 @@ use proxima_wire::{
 
 use super::member;
 use crate::{
+    dialect::Dialect,
     engine::Engine,
     members::Member,
-    route::{NodeId, ReplyTo, Tree, flight::Stage, step::Origin, tree::Copies},
+    route::{
+        NodeId, ReplyTo, Tree,
+        flight::{Origin, Stage},
+        tree::Copies,
+    },
 };
 
 /// The same in every proxy that knows this server by the same name.
@@ -24,14 +29,15 @@ pub(super) fn mark(member: &Member) -> u64 {
 pub(super) fn shown<'a>(
     tree: &Tree,
     copies: &Copies,
+    dialect: &dyn Dialect,
     home: u32,
-    command: u8,
+    command: u16,
     reply: &Reply,
     bytes: &'a [u8],
 ) -> (Reply, Cow<'a, [u8]>) {
     let mut out = Vec::new();
     let marked = member(tree, copies, home as usize)
-        .is_some_and(|member| tree.dialect.mark_reply(command, bytes, mark(member), &mut out));
+        .is_some_and(|member| dialect.mark_reply(command, bytes, mark(member), &mut out));
     if !marked {
         return (*reply, Cow::Borrowed(bytes));
     }
@@ -52,9 +58,7 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let (index, flight) = self
-            .flights
-            .open(to, Rc::clone(tree), node, origin.listener, request, 1);
+        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
         flight.stage = Stage::Looking(home as u32);
         let to = self.flights.child(index, home);
         self.walk(tree, child, origin, request, message, to);

@@ -10,7 +10,7 @@ pub(in crate::route) struct MissFailover {
     /// When nobody has it: the best reply, not the last.
     pub(in crate::route) best_on_error: bool,
     /// `touch`: unlike the others of its class it reads nothing.
-    pub(in crate::route) touch: Option<u8>,
+    pub(in crate::route) touch: Option<u16>,
 }
 
 impl Attempt for MissFailover {

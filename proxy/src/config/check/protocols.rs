@@ -1,0 +1,79 @@
+//! Routes that would join two protocols.
+
+use std::collections::HashSet;
+
+use crate::config::{Complaint, reading::Index, schema::Config};
+
+/// Each listener whose route leads to a pool of another protocol.
+pub(super) fn joined(config: &Config, index: &Index) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for (listener, site) in config.listeners.iter().zip(&index.listeners) {
+        let (mut pending, mut seen) = (vec![&listener.route], HashSet::new());
+        while let Some(route) = pending.pop() {
+            pending.extend(route.children());
+            let Some(name) = route.pool().filter(|&name| seen.insert(name)) else {
+                continue;
+            };
+            if let Some(named) = config.routes.get(name) {
+                pending.push(named);
+            } else if let Some(pool) = config.pools.get(name)
+                && pool.protocol != listener.protocol
+            {
+                let (ours, theirs) = (listener.protocol.0, pool.protocol.0);
+                let problem = format!(
+                    "its clients speak {ours}, and its route leads to pool `{name}`, which speaks {theirs}"
+                );
+                let remedy = format!("give the listener `protocol: {theirs}`, or lead it to pools of {ours}");
+                complaints.push(site.refuse(problem).with_remedy(remedy));
+            }
+        }
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{reading::Reading, schema::Protocol, yaml};
+
+    /// The mistakes of a file whose pool `b` speaks another protocol.
+    fn joined(routes: &str, first: &str) -> Vec<String> {
+        let text = format!(
+            "pools: {{a: [\"10.0.0.1:1\"], b: [{{address: \"10.0.0.2:1\", name: x}}]}}\nroutes: {{{routes}}}\n\
+             listeners:\n  - {{address: \"127.0.0.1:1\", route: {first}}}\n  - {{address: \"127.0.0.1:2\", route: b}}\n"
+        );
+        let mut cx = Reading::default();
+        let mut config = yaml::parse(&text, &mut cx).unwrap();
+        config.listeners[1].protocol = Protocol("other");
+        config.pools.get_mut("b").unwrap().protocol = Protocol("other");
+        let complaints = super::joined(&config, &cx.index);
+        complaints.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_listener_whose_route_leads_to_a_pool_of_another_protocol_is_refused() {
+        for (routes, first, refused) in [
+            ("", "a", false),
+            ("", "b", true),
+            ("", "{member: b/x}", true),
+            ("", "{failover: [a, {nearest: b}]}", true),
+            (
+                "c: {log: d}, d: {by_prefix: {prefixes: {k: a}, default: b}}",
+                "c",
+                true,
+            ),
+            ("c: {hash: {children: a}}", "{all_sync: [c, c]}", false),
+        ] {
+            let found = joined(routes, first);
+            assert_eq!(!found.is_empty(), refused, "{routes} {first}: {found:?}");
+            assert!(
+                found.iter().all(|text| text.contains("4:")
+                    && text.contains(
+                        "its clients speak memcached, and its route leads to pool `b`, which speaks other"
+                    )
+                    && text
+                        .contains("give the listener `protocol: other`, or lead it to pools of memcached")),
+                "{found:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Where a listener's requests enter, and in which protocol.
+
+use super::{CompileError, maker::Maker, spoken};
+use crate::route::tree::{Leaf, Node, Root, Wait};
+
+impl Maker<'_, '_> {
+    /// Where the requests of the listener at `address` enter.
+    pub(super) fn root(&mut self, address: &str) -> Result<Root, CompileError> {
+        let (config, dialects) = (self.compiler.config, self.compiler.dialects);
+        let listener = config
+            .listeners
+            .iter()
+            .find(|listener| listener.address == address);
+        let (spoken, node) = match listener {
+            Some(listener) => {
+                let spoken = spoken(dialects, listener.protocol)?;
+                self.dialect = spoken.dialect;
+                (spoken, self.node(&listener.route)?)
+            }
+            None => {
+                let removed = Leaf::Error("this listener was removed".into());
+                (dialects.default(), self.push(Node::Leaf(removed)))
+            }
+        };
+        let mut leaves = Vec::new();
+        self.leaves(node, &mut leaves);
+        let children = self.everywhere(node, &leaves)?;
+        let members = leaves.iter().map(|&leaf| self.member_at(leaf).cloned());
+        let members: Vec<_> = members.collect();
+        Ok(Root {
+            node,
+            spoken,
+            has_store: members.iter().any(Option::is_none),
+            reach: members.into_iter().flatten().collect(),
+            is_plain: self.is_plain(node),
+            fanout: self.fanout(node),
+            broadcast: self.push(Node::Gather {
+                name: "everywhere",
+                wait: Wait::All,
+                children,
+            }),
+        })
+    }
+
+    /// Does this pool speak what is spoken at the listener?
+    pub(super) fn speaks(&self, pool: &str) -> Result<(), CompileError> {
+        let (listener, spec) = (self.dialect.name(), self.compiler.config.pools.get(pool));
+        match spec
+            .map(|pool| pool.protocol.0)
+            .filter(|&other| other != listener)
+        {
+            Some(other) => Err(CompileError::TwoProtocols {
+                listener,
+                pool: pool.to_owned(),
+                other,
+            }),
+            None => Ok(()),
+        }
+    }
+}
