@@ -262,16 +262,17 @@ def test_a_client_that_ends_in_the_middle_of_a_value_before_its_turn_is_closed(s
             pass
 
     proxy = proxima(behind(scripted(talk)))
-    uploads = [proxy.raw() for _ in range(4)]
+    uploads = [proxy.raw() for _ in range(3)]
     for upload in uploads:
         upload.send(b"set k 0 0 100000\r\nhalf")
-    until(lambda: proxy.metric("requests_in_flight") == 4, "all that may upload at once do")
+    until(lambda: proxy.metric("requests_in_flight") == 3, "all that may upload at once do")
     with proxy.raw() as late:
         freeze(proxy.process)
-        late.send(b"set k 0 0 100000\r\nhalf")
+        # Larger than what is held until it is whole.
+        late.send(b"set k 0 0 2000000\r\nhalf")
         late.finish()
         proxy.signal(signal.SIGCONT)
-        until(lambda: proxy.metric("clients") == 5, "it waits")
+        until(lambda: proxy.metric("clients") == 4, "it waits")
         for upload in uploads:
             upload.close()
         until(lambda: proxy.metric("clients") == 0, "it is closed")

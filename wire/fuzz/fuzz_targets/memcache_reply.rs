@@ -6,9 +6,9 @@ use libfuzzer_sys::fuzz_target;
 use proxima_wire::memcache::{Command, is_reply_whole, mark_reply, reply, reply_key, rewrite_reply_key};
 use proxima_wire::message::Parsed;
 
-fuzz_target!(|input: (u8, &[u8])| {
+fuzz_target!(|input: (u16, &[u8])| {
     let (number, bytes) = input;
-    let Some(command) = Command::from_u8(number % Command::ALL.len() as u16) else {
+    let Some(command) = Command::from_number(number % Command::ALL.len() as u16) else {
         return;
     };
     let Parsed::Head(head) = reply(command, bytes) else {

@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut out = Vec::new();
     let outcome = default_reply(&whole, bytes, &mut out);
-    let command = Command::from_u8(whole.command).unwrap();
+    let command = Command::from_number(whole.command).unwrap();
     if !whole.more_keys.is_empty() {
         for span in keys(&whole, bytes) {
             let mut line = Vec::new();
