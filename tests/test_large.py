@@ -59,6 +59,21 @@ def test_the_largest_value_goes_both_ways_and_is_never_held_whole(server, proxy,
         grows_at_most(proxy, before, 48 * MIB)
 
 
+def test_a_client_that_took_large_values_is_served_on(server, proxima):
+    """Whatever pieces they come in, and however small its share of memory is."""
+    limits = {"connection_bytes": "64KiB"}
+    proxy = proxima(config("cache", {"cache": [server.address]}, workers=1, limits=limits))
+    values = {b"%d" % size: os.urandom(size) for size in (200_000, 700_000, 1_200_000, 2_500_000, 3_700_000)}
+    with proxy.raw() as client:
+        client.set("small", "v")
+        for key, large in values.items():
+            put(client, key, large)
+        for _ in range(10):
+            for key, large in values.items():
+                assert client.get(key) == large
+                assert client.get("small") == b"v"
+
+
 def test_a_large_value_in_the_middle_of_a_pipeline_keeps_its_place(proxy, value):
     piece = value[: 3 * MIB]
     with proxy.raw() as client:

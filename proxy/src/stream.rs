@@ -48,6 +48,8 @@ pub struct Stream {
     pub out: Vec<u8>,
     /// On the list of connections to flush.
     pub dirty: bool,
+    /// On the list of connections that are looked at until they have taken what they were sent.
+    pub watched: bool,
     /// Not receiving.
     pub paused: bool,
     /// Bytes in the transform's form, to be sent at the end of this turn.

@@ -67,7 +67,7 @@ impl<R: Reactor> Worker<R> {
         if backlog > 0 {
             self.charge(peer, backlog);
             // Most often a piece that was passed in this turn: the next one looks again.
-            return self.watched.push(peer);
+            return self.watch(peer);
         }
         if let Some(transform) = &mut stream.transform {
             if !stream.out.is_empty()
@@ -111,6 +111,15 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
+    /// Looks in the next turn whether this peer has taken what it was sent.
+    pub(super) fn watch(&mut self, peer: Peer) {
+        if let Some(stream) = self.engine.stream(peer)
+            && !std::mem::replace(&mut stream.watched, true)
+        {
+            self.watched.push(peer);
+        }
+    }
+
     /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
     /// after them would never end.
     fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool, size: usize) {
@@ -128,7 +137,7 @@ impl<R: Reactor> Worker<R> {
                 if finished && backlog == 0 {
                     self.engine.close_client(index, false);
                 } else if finished || sent && (is_large || client.stalled || self.engine.holds_lanes()) {
-                    self.watched.push(peer);
+                    self.watch(peer);
                 }
             }
             Peer::Lane { index, .. } => {
@@ -139,7 +148,7 @@ impl<R: Reactor> Worker<R> {
                         .get(index as usize)
                         .is_some_and(|lane| lane.uploading.is_some())
                 {
-                    self.watched.push(peer);
+                    self.watch(peer);
                 }
             }
         }

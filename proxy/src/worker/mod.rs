@@ -334,12 +334,19 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// Has a watched peer taken what it was sent?
+    /// Has a watched peer taken what it was sent? Of what its socket has refused, `Sent` will tell. A piece that was passed in
+    /// this very turn is not offered yet, and of that nobody would tell: the next turn looks again.
     fn settle_watched(&mut self) {
         for peer in std::mem::take(&mut self.watched) {
-            let conn = self.engine.stream(peer).and_then(|stream| stream.conn);
-            if conn.is_some_and(|conn| self.reactor.backlog(conn) == 0) {
+            let Some(stream) = self.engine.stream(peer) else {
+                continue;
+            };
+            stream.watched = false;
+            let Some(conn) = stream.conn else { continue };
+            if self.reactor.backlog(conn) == 0 {
                 self.drained(peer);
+            } else if self.reactor.refused(conn) == 0 {
+                self.watch(peer);
             }
         }
     }
