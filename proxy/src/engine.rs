@@ -292,7 +292,7 @@ impl Engine {
     pub fn leaves_unanswered(&self) -> bool {
         self.lanes
             .iter()
-            .any(|(_, lane)| lane.member.is_copy && lane.waiters.iter().any(|waiter| waiter.changes))
+            .any(|(_, lane)| lane.member.is_copy() && lane.waiters.iter().any(|waiter| waiter.changes))
     }
 
     /// Is any server held back because its reader is slow?

@@ -60,6 +60,19 @@ pub enum Class {
     Session,
 }
 
+/// How a request is to be run when every server holds a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It only looks, and any copy that is up to date will do.
+    Look,
+    /// It looks at what only one copy knows: the version that a later change will name.
+    LookAtHome,
+    /// It does the same to every copy, whatever that holds: set, delete.
+    Everywhere,
+    /// What becomes of the value depends on the value (a condition, a sum, something appended): one copy decides.
+    Decide,
+}
+
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {

@@ -129,7 +129,7 @@ fn rows(proxy: &Proxy) -> Vec<Row> {
             ejections: member.health.ejections(),
             lanes: counted.map_or(0, |figures| figures.lanes),
             waiting: counted.map_or(0, |figures| figures.waiting),
-            copy: member.is_copy.then(|| Copy::of(proxy.copy(&member), now)),
+            copy: member.is_copy().then(|| Copy::of(proxy.copy(&member), now)),
             fail_open: member.fails_open(),
         }
     };

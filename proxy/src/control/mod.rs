@@ -171,7 +171,7 @@ impl Proxy {
     pub fn copies(&self) -> Vec<(Arc<Member>, CopyFigures)> {
         let state = self.state();
         let figures = |member: &Member| state.copies.figures.get(&member.id).copied().unwrap_or_default();
-        let copies = state.members.iter().filter(|member| member.is_copy);
+        let copies = state.members.iter().filter(|member| member.is_copy());
         copies
             .map(|member| (Arc::clone(member), figures(member)))
             .collect()
@@ -190,7 +190,7 @@ impl Proxy {
             names.chain(["absent"]).map(|name| (name, 0)).collect()
         };
         let mut pools: BTreeMap<&str, BTreeMap<&'static str, usize>> = BTreeMap::new();
-        for member in state.members.iter().filter(|member| member.is_copy) {
+        for member in state.members.iter().filter(|member| member.is_copy()) {
             let name = match state.absent.holds(member) {
                 true => "absent",
                 false => state.copies.agreement.standing(member.id).name(),

@@ -5,7 +5,7 @@ use proxima_wire::{
     message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request},
 };
 
-use super::{Change, Conversation, Dialect, Effect, Login, MALFORMED, Message, Plan};
+use super::{Change, Conversation, Copied, Dialect, Effect, Login, MALFORMED, Message, Plan};
 
 /// The memcached dialect, as ourselves or in mcrouter's place.
 #[derive(Debug)]
@@ -164,36 +164,12 @@ impl Dialect for Memcache {
         }
     }
 
-    fn effect(&self, request: &Request, message: &[u8]) -> Effect {
-        memcache::effect(request, message)
+    fn copied(&self) -> Option<&'static dyn Copied> {
+        Some(&Self::PLAIN)
     }
 
-    fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
-        memcache::follow_up(request, message, out);
-    }
-
-    fn read_back(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> bool {
-        memcache::read_back(request, message, out)
-    }
-
-    fn store_read_back(&self, request: &Request, message: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) {
-        memcache::store_read_back(request, message, reply, unix, out);
-    }
-
-    fn undo_read_back(&self, request: &Request, message: &[u8], reply: &[u8], out: &mut Vec<u8>) -> bool {
-        memcache::undo_read_back(request, message, reply, out)
-    }
-
-    fn mark_request(&self, request: &Request, message: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
-        memcache::mark_request(request, message, mark, out)
-    }
-
-    fn mark_reply(&self, command: u16, reply: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
-        Command::from_number(command).is_some_and(|command| memcache::mark_reply(command, reply, mark, out))
-    }
-
-    fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
-        memcache::removal(key, out);
+    fn is_embedded(&self) -> bool {
+        true
     }
 
     fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
@@ -263,6 +239,40 @@ impl Dialect for Memcache {
 
     fn probe(&self) -> (u16, &'static [u8]) {
         (Command::Version as u16, b"version\r\n")
+    }
+}
+
+impl Copied for Memcache {
+    fn effect(&self, request: &Request, message: &[u8]) -> Effect {
+        memcache::effect(request, message)
+    }
+
+    fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
+        memcache::follow_up(request, message, out);
+    }
+
+    fn read_back(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> bool {
+        memcache::read_back(request, message, out)
+    }
+
+    fn store_read_back(&self, request: &Request, message: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) {
+        memcache::store_read_back(request, message, reply, unix, out);
+    }
+
+    fn undo_read_back(&self, request: &Request, message: &[u8], reply: &[u8], out: &mut Vec<u8>) -> bool {
+        memcache::undo_read_back(request, message, reply, out)
+    }
+
+    fn mark_request(&self, request: &Request, message: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
+        memcache::mark_request(request, message, mark, out)
+    }
+
+    fn mark_reply(&self, command: u16, reply: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
+        Command::from_number(command).is_some_and(|command| memcache::mark_reply(command, reply, mark, out))
+    }
+
+    fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
+        memcache::removal(key, out);
     }
 }
 

@@ -2,6 +2,7 @@
 //! memcached, Redis and MySQL is behind [`Dialect`]; everything that does not (order, batching, limits, time-outs) is
 //! written once, in `client` and `upstream`.
 
+mod copied;
 mod dialects;
 mod memcache;
 mod transform;
@@ -9,11 +10,12 @@ mod transform;
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request};
 
 pub use self::{
+    copied::Copied,
     dialects::{Dialects, Spoken},
     memcache::Memcache,
     transform::Transform,
 };
-pub use proxima_wire::memcache::Effect;
+pub use proxima_wire::message::Effect;
 
 /// State of one connection's login; what it means is the dialect's business.
 #[derive(Debug, Default)]
@@ -265,60 +267,15 @@ pub trait Dialect: Send + Sync {
         out.extend_from_slice(reply);
     }
 
-    // Provided: copies of a value.
+    // Provided: what not every protocol has.
 
-    /// What the request means where every server holds a copy. By default any copy may be read, and all else is done to
-    /// each.
-    fn effect(&self, request: &Request, _message: &[u8]) -> Effect {
-        match request.class {
-            Class::Read => Effect::Look,
-            _ => Effect::Everywhere,
-        }
+    /// How values are copied to all servers of a pool. By default they cannot be: such a pool is refused.
+    fn copied(&self) -> Option<&'static dyn Copied> {
+        None
     }
 
-    /// Appends what the other copies are told after one of them has decided the request's value. By default: that theirs
-    /// is gone.
-    fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
-        self.removal(request.key.of(message), out);
-    }
-
-    /// Appends the request that reads what this one will leave of its value, to be sent right behind it on one lane. False:
-    /// it computes none, and nothing is appended. By default none does.
-    fn read_back(&self, _: &Request, _message: &[u8], _out: &mut Vec<u8>) -> bool {
+    /// Does the store in this process answer its requests? By default it does not: a route that leads there is refused.
+    fn is_embedded(&self) -> bool {
         false
     }
-
-    /// Appends what the other copies are told after this whole reply to [`Dialect::read_back`], at this time in seconds
-    /// since 1970. By default: that theirs is gone.
-    fn store_read_back(
-        &self,
-        request: &Request,
-        message: &[u8],
-        _reply: &[u8],
-        _unix: u64,
-        out: &mut Vec<u8>,
-    ) {
-        self.removal(request.key.of(message), out);
-    }
-
-    /// Appends what undoes, where the value was read back with this reply, what the reading itself has changed. False:
-    /// nothing, and nothing is appended.
-    fn undo_read_back(&self, _: &Request, _message: &[u8], _reply: &[u8], _out: &mut Vec<u8>) -> bool {
-        false
-    }
-
-    /// Appends the head of a request with each version of a value that it names marked as one server's. False: it names
-    /// none, and nothing is appended. By default none does.
-    fn mark_request(&self, _: &Request, _message: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
-        false
-    }
-
-    /// Appends a reply to `command`, maybe its head alone, with the version that it names marked so. False: it names none,
-    /// and nothing is appended. By default none does.
-    fn mark_reply(&self, _command: u16, _reply: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
-        false
-    }
-
-    /// Appends the removal of this key, as the server knows it. By default there is none.
-    fn removal(&self, _key: &[u8], _out: &mut Vec<u8>) {}
 }

@@ -12,7 +12,7 @@ use std::{
 use socket2::SockAddr;
 
 use super::{Distance, Health};
-use crate::dialect::Dialect;
+use crate::dialect::{Copied, Dialect};
 
 /// A member's number, the same in every snapshot as long as the member lives: workers find its lanes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,8 +48,8 @@ pub struct Member {
     pub timeout: Duration,
     /// Time for a connection.
     pub connect_timeout: Duration,
-    /// It holds a copy of what all of its pool hold.
-    pub is_copy: bool,
+    /// It holds a copy of what all of its pool hold, in this way; `None`: it holds what no other does.
+    pub copied: Option<&'static dyn Copied>,
     /// Shared with every pool that names the same server.
     pub health: Arc<Health>,
     /// So many of its pool are ejected that those which are only suspected are asked again.
@@ -57,6 +57,12 @@ pub struct Member {
 }
 
 impl Member {
+    /// Does it hold a copy of what all of its pool hold?
+    #[inline]
+    pub fn is_copy(&self) -> bool {
+        self.copied.is_some()
+    }
+
     /// May it be asked?
     #[inline]
     pub fn is_up(&self) -> bool {

@@ -146,7 +146,7 @@ impl Registry {
             dialect,
             timeout: spec.timeout,
             connect_timeout: spec.connect_timeout,
-            is_copy: spec.replicated.is_some(),
+            copied: spec.replicated.and_then(|_| dialect.copied()),
             health,
             fail_open: Arc::clone(self.fail_open.entry(pool.into()).or_default()),
         });

@@ -87,7 +87,7 @@ impl Recorder<'_> {
             Some(Node::Leaf(Leaf::Member(member))) => member.is_up() && views.standing(member.id).is_read(),
             _ => false,
         };
-        let effect = self.dialect.effect(head, message);
+        let effect = copies.copied.effect(head, message);
         let acks = copies.min_acks;
         let (what, shown): (String, Vec<usize>) = match (effect, &copies.home) {
             (Effect::Look, _) | (Effect::LookAtHome, None) => (
@@ -218,7 +218,7 @@ impl Recorder<'_> {
                     Some(_) => format!("{:?}", member.health.state()).to_lowercase(),
                     None => "ejected as its name does not resolve".into(),
                 };
-                let standing = match member.is_copy {
+                let standing = match member.is_copy() {
                     true => format!(", copy {:?}", self.views.standing(member.id)).to_lowercase(),
                     false => String::new(),
                 };

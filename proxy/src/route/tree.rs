@@ -13,7 +13,7 @@ use proxima_wire::{
 
 use super::handle::Random;
 use crate::{
-    dialect::{Dialect, Spoken},
+    dialect::{Copied, Dialect, Spoken},
     members::{Member, MemberId, copies::Views},
 };
 
@@ -138,6 +138,8 @@ pub enum Node {
 
 /// The copies of a pool, for what changes them.
 pub struct Copies {
+    /// What they are told.
+    pub copied: &'static dyn Copied,
     /// The members, in the order of the pool.
     pub children: Vec<NodeId>,
     /// Their positions, the nearest first.
@@ -298,7 +300,7 @@ impl<'a> Children<'a> {
     /// May this child be asked? Everything may but an ejected member, and a copy that is not fit for it.
     pub fn is_up(&self, index: usize) -> bool {
         self.member(index).is_none_or(|member| {
-            member.is_up() && (!member.is_copy || self.views.admits(member.id, self.class))
+            member.is_up() && (!member.is_copy() || self.views.admits(member.id, self.class))
         })
     }
 

@@ -79,7 +79,7 @@ impl Engine {
             self.wake_uploads();
         }
         self.in_flight -= lane.waiters.len();
-        let unanswered = lane.member.is_copy && !lane.waiters.is_empty();
+        let unanswered = lane.member.is_copy() && !lane.waiters.is_empty();
         // Before that nothing was sent that a server could still execute.
         let broken = (unanswered && matches!(lane.phase, Phase::Ready))
             .then(|| News::Broken(lane.member.clone(), lane.local));

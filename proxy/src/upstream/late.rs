@@ -59,7 +59,7 @@ impl Lane {
         let is_connecting = match self.phase {
             Phase::Connecting | Phase::Greeting => true,
             // Who waits behind it waits for a reply, and a copy that does not answer is no copy.
-            Phase::Login(_) => self.member.is_copy || self.waiters.is_empty(),
+            Phase::Login(_) => self.member.is_copy() || self.waiters.is_empty(),
             Phase::Ready => false,
         };
         if is_connecting {

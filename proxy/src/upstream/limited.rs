@@ -14,7 +14,7 @@ impl Engine {
             return;
         };
         let member = lane.member.clone();
-        if member.is_copy {
+        if member.is_copy() {
             self.miss_aside(&member, b"", why);
             return self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, why);
         }

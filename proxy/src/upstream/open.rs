@@ -20,12 +20,10 @@ const LANE_BYTES: usize = 16 << 20;
 
 /// May this request change what a copy holds?
 fn changes_copy(member: &Member, request: &Request, message: &[u8]) -> bool {
-    member.is_copy
-        && request.class != Class::Read
-        && !matches!(
-            member.dialect.effect(request, message),
-            Effect::Look | Effect::LookAtHome
-        )
+    member.copied.is_some_and(|copied| {
+        request.class != Class::Read
+            && !matches!(copied.effect(request, message), Effect::Look | Effect::LookAtHome)
+    })
 }
 
 impl Engine {
@@ -35,7 +33,7 @@ impl Engine {
         if !member.is_up() {
             return self.not_sent(member, request, message, to, Outcome::Ejected, member.refusal());
         }
-        if member.is_copy && !self.may_ask(member, request) {
+        if member.is_copy() && !self.may_ask(member, request) {
             return self.not_sent(member, request, message, to, Outcome::Ejected, UNREPAIRED);
         }
         let streamed = (message.len() as u64) < request.len();
@@ -54,7 +52,7 @@ impl Engine {
             return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
         }
         // What a copy is refused it misses, and our own overload is not its failure.
-        if lane.requests().len() > LANE_BYTES && !matches!(to, ReplyTo::Client { .. }) && !member.is_copy {
+        if lane.requests().len() > LANE_BYTES && !matches!(to, ReplyTo::Client { .. }) && !member.is_copy() {
             let what = "too many requests wait for it";
             return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }
@@ -211,7 +209,7 @@ impl Engine {
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
             // A login in which the server has spoken last is an answer on this very connection.
-            Login::Ready { used } if lane.member.is_copy && used == 0 => {
+            Login::Ready { used } if lane.member.is_copy() && used == 0 => {
                 lane.phase = Phase::Greeting;
                 lane.stream.out.extend_from_slice(lane.member.dialect.probe().1);
                 Some(used)

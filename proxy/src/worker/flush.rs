@@ -12,7 +12,7 @@ impl<R: Reactor> Worker<R> {
     pub(super) fn note_address(&mut self, index: u32, generation: u32) {
         if let Some(lane) = self.engine.lanes.get_mut(index as usize)
             && lane.generation == generation
-            && lane.member.is_copy
+            && lane.member.is_copy()
             && let Some(conn) = lane.stream.conn
         {
             lane.local = self.reactor.local(conn);

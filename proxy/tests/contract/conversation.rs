@@ -22,6 +22,7 @@ fn each(route: &str, dialects: Dialects, test: impl Fn(&Proxy)) {
             pool: "p",
             servers: vec![server::start("one").to_string(), server::start("two").to_string()],
             route,
+            replicated: false,
         };
         test(&Proxy::start(io, dialects, &[served]).unwrap());
     }

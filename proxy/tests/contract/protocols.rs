@@ -55,6 +55,7 @@ fn lines<'a>(pool: &'a str, route: &'a str) -> Served<'a> {
         pool,
         servers: vec![server::start("one").to_string()],
         route,
+        replicated: false,
     }
 }
 
@@ -64,6 +65,7 @@ fn memcached<'a>(socket: &Path, route: &'a str) -> Served<'a> {
         pool: "m",
         servers: vec![format!("unix:{}", socket.display())],
         route,
+        replicated: false,
     }
 }
 
@@ -131,6 +133,22 @@ fn a_route_that_joins_two_protocols_is_refused() {
             assert_eq!((listener, pool.as_str(), other), ("lines", "m", "memcached"));
         }
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_protocol_lacks_is_refused() {
+    let copies = Served {
+        replicated: true,
+        ..lines("p", "p")
+    };
+    let embedded = lines("p", "{failover: [p, embedded]}");
+    for (served, words) in [
+        (copies, "pool p cannot be replicated: lines has no copies"),
+        (embedded, "the embedded store does not speak lines"),
+    ] {
+        let refused = Proxy::start("epoll", BOTH, &[served]).map(|_| ()).unwrap_err();
+        assert_eq!(refused.to_string(), words);
     }
 }
 

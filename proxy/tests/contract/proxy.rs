@@ -38,6 +38,7 @@ pub(crate) struct Served<'a> {
     pub(crate) pool: &'a str,
     pub(crate) servers: Vec<String>,
     pub(crate) route: &'a str,
+    pub(crate) replicated: bool,
 }
 
 /// A running proxy.
@@ -71,8 +72,15 @@ impl Proxy {
         let bound = |_: &Served<'_>| bind("127.0.0.1:0", &Permissions::default(), 1).unwrap();
         let listeners: Vec<_> = served.iter().map(bound).collect();
         let mut text = String::from("pools:\n");
-        for Served { pool, servers, .. } in served {
-            let settings = "timeout: 1m, connect_timeout: 1m, eject: {failures: 0}";
+        for Served {
+            pool,
+            servers,
+            replicated,
+            ..
+        } in served
+        {
+            let settings =
+                format!("timeout: 1m, connect_timeout: 1m, eject: {{failures: 0}}, replicated: {replicated}");
             text += &format!("  {pool}: {{servers: {servers:?}, {settings}}}\n");
         }
         text += "listeners:\n";

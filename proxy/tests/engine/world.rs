@@ -329,7 +329,8 @@ impl World {
             return;
         };
         let lane = self.engine.lanes.get(index as usize);
-        let logs_in = lane.is_some_and(|lane| matches!(lane.phase, Phase::Login(_)) && !lane.member.is_copy);
+        let logs_in =
+            lane.is_some_and(|lane| matches!(lane.phase, Phase::Login(_)) && !lane.member.is_copy());
         if logs_in && seat.heard == b"version\r\n" {
             seat.heard.clear();
             let version = self

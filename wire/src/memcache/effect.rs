@@ -3,20 +3,7 @@
 use super::command::Copied;
 use super::key::{KEY, is_word};
 use super::{Command, base64, line};
-use crate::message::Request;
-
-/// How a request is to be run when every server holds a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It only looks, and any copy that is up to date will do.
-    Look,
-    /// It looks at what only one copy knows: the version that a later `cas` will name.
-    LookAtHome,
-    /// It does the same to every copy, whatever that holds: set, delete.
-    Everywhere,
-    /// What becomes of the value depends on the value (add, cas, incr, append, …): one copy decides.
-    Decide,
-}
+use crate::message::{Effect, Request};
 
 /// The effect of the request that begins `bytes`.
 #[must_use]

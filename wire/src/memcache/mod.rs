@@ -36,7 +36,7 @@ mod version;
 
 pub use command::Command;
 pub use default_reply::default_reply;
-pub use effect::{Effect, effect, follow_up, removal};
+pub use effect::{effect, follow_up, removal};
 pub use key::{KEY, is_valid_key, key, keys, next_key, single, take_key};
 pub use line::LINE;
 pub use number::{LONGEST_TTL, number, time};

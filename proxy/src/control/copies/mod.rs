@@ -198,7 +198,7 @@ impl Copies {
     /// The standings, for `explain`.
     pub(super) fn views(&self, members: &[Arc<Member>]) -> Views {
         let mut views = Views::default();
-        for member in members.iter().filter(|member| member.is_copy) {
+        for member in members.iter().filter(|member| member.is_copy()) {
             views.show(member.id, self.agreement.standing(member.id));
         }
         views
@@ -207,7 +207,7 @@ impl Copies {
 
 /// The copies of a configuration.
 fn copies_of(members: &[Arc<Member>]) -> impl Iterator<Item = &Arc<Member>> {
-    members.iter().filter(|member| member.is_copy)
+    members.iter().filter(|member| member.is_copy())
 }
 
 impl Proxy {

@@ -99,6 +99,9 @@ impl<'a> Maker<'_, 'a> {
             Route::Named(name) => self.by_name(name)?,
             Route::Pool(name) => self.pool(name)?,
             Route::Member(address) => self.single(address)?,
+            Route::Embedded if !self.dialect.is_embedded() => {
+                return Err(CompileError::NotEmbedded(self.dialect.name()));
+            }
             Route::Embedded => self.push(Node::Leaf(Leaf::Embedded)),
             Route::Null => self.push(Node::Leaf(Leaf::Null)),
             Route::Error(text) => self.push(Node::Leaf(Leaf::Error(text.clone()))),
@@ -285,7 +288,13 @@ impl<'a> Maker<'_, 'a> {
             false => None,
         };
         let min_acks = replicated.acks_of(named);
+        let protocol = self.dialect.name();
+        let copied = self.dialect.copied().ok_or_else(|| CompileError::NoCopies {
+            pool: name.to_owned(),
+            protocol,
+        })?;
         let node = self.push(Node::Copies(Copies {
+            copied,
             children,
             nearest,
             min_acks,

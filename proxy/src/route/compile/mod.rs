@@ -42,6 +42,10 @@ pub enum CompileError {
     Operation(String),
     #[error("this program does not speak `{0}`")]
     Protocol(&'static str),
+    #[error("pool {pool} cannot be replicated: {protocol} has no copies")]
+    NoCopies { pool: String, protocol: &'static str },
+    #[error("the embedded store does not speak {0}")]
+    NotEmbedded(&'static str),
     #[error("a route of a listener that speaks {listener} leads to pool {pool}, which speaks {other}")]
     TwoProtocols {
         listener: &'static str,

@@ -22,7 +22,7 @@ impl Maker<'_, '_> {
         let Some(Node::Choose { handle, children }) = self.nodes.get(root.0 as usize) else {
             return false;
         };
-        let is_member = |&child: &NodeId| self.member_at(child).is_some_and(|member| !member.is_copy);
+        let is_member = |&child: &NodeId| self.member_at(child).is_some_and(|member| !member.is_copy());
         handle.choose_four([b""; 4]).is_some() && children.iter().all(is_member)
     }
 
@@ -80,7 +80,7 @@ impl Maker<'_, '_> {
         let config = self.compiler.config;
         let mut found = Vec::new();
         for &leaf in leaves {
-            let copied = self.member_at(leaf).filter(|member| member.is_copy);
+            let copied = self.member_at(leaf).filter(|member| member.is_copy());
             let pool = copied.and_then(|member| config.pools.get_key_value(&*member.pool));
             let node = match pool {
                 Some((pool, _)) => self.pool(pool)?,

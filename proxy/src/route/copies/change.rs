@@ -22,8 +22,8 @@ pub(super) const AGAIN: u64 = 500;
 pub(super) const TURN: u64 = 60_000_000;
 
 /// Does one copy decide what becomes of this change?
-fn is_decided(origin: Origin, copies: &Copies, request: &Request, message: &[u8]) -> bool {
-    copies.home.is_some() && origin.dialect.effect(request, message) == Effect::Decide
+fn is_decided(copies: &Copies, request: &Request, message: &[u8]) -> bool {
+    copies.home.is_some() && copies.copied.effect(request, message) == Effect::Decide
 }
 
 impl Engine {
@@ -42,7 +42,7 @@ impl Engine {
         };
         let key = self.key(origin, request, message);
         let streamed = (message.len() as u64) < request.len();
-        let decided = is_decided(origin, copies, request, message);
+        let decided = is_decided(copies, request, message);
         let way = match (streamed, decided) {
             (true, _) => Way::Streamed,
             (false, true) => Way::ByHome,
@@ -122,7 +122,7 @@ impl Engine {
             let text = "other changes of this key have not ended";
             return self.deliver_error(parent, origin.dialect, Outcome::Timeout, text);
         }
-        if is_decided(origin, copies, &flight.request, &flight.message) {
+        if is_decided(copies, &flight.request, &flight.message) {
             return self.find_home(index, generation);
         }
         let request = flight.request;

@@ -56,7 +56,7 @@ impl Engine {
                 let next = copies.children[child];
                 let mark = member(&tree, copies, child).map_or(0, |member| mark(member));
                 let mut head = Vec::new();
-                if origin.dialect.mark_request(&request, &message, mark, &mut head) {
+                if copies.copied.mark_request(&request, &message, mark, &mut head) {
                     self.walk_with_head(&tree, next, head, origin, &request, &message, to);
                 } else {
                     self.walk(&tree, next, origin, &request, &message, to);
@@ -143,7 +143,6 @@ impl Engine {
         }
         let flight = self.flights.get(index, generation)?;
         let (stage, command) = (flight.stage, flight.request.command);
-        let dialect = flight.origin.dialect;
         let (Stage::Home(home) | Stage::Looking(home)) = stage else {
             // Nobody can tell what it means: as if it had not answered.
             self.conclude(index, generation);
@@ -152,7 +151,7 @@ impl Engine {
         let parent = std::mem::replace(&mut flight.parent, ReplyTo::Nobody);
         let line = std::mem::take(head);
         let reply = Reply::new(Outcome::Found, line.len());
-        head.extend_from_slice(&shown(tree, copies, dialect, home, command, &reply, &line).1);
+        head.extend_from_slice(&shown(tree, copies, home, command, &reply, &line).1);
         match stage {
             Stage::Home(_) => {
                 flight.landed += 1;
@@ -213,16 +212,16 @@ impl Engine {
         let (tree, request, origin) = (Rc::clone(&flight.tree), flight.request, flight.origin);
         let mut told = Vec::with_capacity(flight.message.len() + 16);
         if let Some(read) = read {
-            origin
-                .dialect
+            copies
+                .copied
                 .store_read_back(&request, &flight.message, read, unix, &mut told);
         } else if flight.message.len() as u64 == request.len() {
-            origin.dialect.follow_up(&request, &flight.message, &mut told);
+            copies.copied.follow_up(&request, &flight.message, &mut told);
         } else {
             // The value went through and was not kept.
             let mut scratch = [0; 250];
             let key = origin.dialect.key(&request, &flight.message, &mut scratch);
-            origin.dialect.removal(key, &mut told);
+            copies.copied.removal(key, &mut told);
         }
         let Parsed::Head(request) = origin.dialect.request(&told, u64::MAX) else {
             let parent = flight.parent;

@@ -34,7 +34,7 @@ impl Engine {
         let mut told = Vec::new();
         // A flush is not undone: where it landed nothing is left.
         if !key.is_empty() {
-            origin.dialect.removal(&key, &mut told);
+            copies.copied.removal(&key, &mut told);
         }
         let missed = std::mem::take(&mut flight.missed);
         self.flights.close(index);

@@ -90,7 +90,7 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        match (origin.dialect.effect(request, message), &copies.home) {
+        match (copies.copied.effect(request, message), &copies.home) {
             (Effect::Look, _) | (Effect::LookAtHome, None) => {
                 let chosen = copies
                     .nearest

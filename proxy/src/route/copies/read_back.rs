@@ -54,7 +54,7 @@ impl Engine {
         message: &[u8],
     ) {
         let mut asked = Vec::new();
-        if !origin.dialect.read_back(request, message, &mut asked) {
+        if !copies.copied.read_back(request, message, &mut asked) {
             return;
         }
         let Parsed::Head(reading) = origin.dialect.request(&asked, u64::MAX) else {
@@ -98,8 +98,8 @@ impl Engine {
         let mut asked = Vec::new();
         // Whoever reads a stale value first is to refill it: not we, who only look. Other changes of the key wait for this.
         if what == Aftermath::Read
-            && origin
-                .dialect
+            && copies
+                .copied
                 .undo_read_back(&request, &flight.message, bytes, &mut asked)
             && let Parsed::Head(undoing) = origin.dialect.request(&asked, u64::MAX)
             && let Some(&next) = copies.children.get(home as usize)

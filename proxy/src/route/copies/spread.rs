@@ -123,15 +123,14 @@ impl Engine {
             return;
         };
         let (stage, parent, command) = (flight.stage, flight.parent, flight.request.command);
-        let dialect = flight.origin.dialect;
         match stage {
             Stage::Looking(home) => {
-                let (reply, bytes) = shown(tree, copies, dialect, home, command, reply, bytes);
+                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
                 self.flights.close(index);
                 self.deliver(parent, &reply, &bytes);
             }
             Stage::Home(home) => {
-                let (reply, bytes) = shown(tree, copies, dialect, home, command, reply, bytes);
+                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
                 let missed = self.count(tree, copies, index, generation, child, &reply, &bytes);
                 self.decided(copies, index, generation, home, missed, &reply, &bytes);
             }

@@ -106,7 +106,7 @@ impl Engine {
         let pool = known().next().map(|member| &member.pool);
         for member in self.tree.members() {
             let is_stranger = !known().any(|known| known.id == member.id);
-            if member.is_copy && pool == Some(&member.pool) && is_stranger {
+            if member.is_copy() && pool == Some(&member.pool) && is_stranger {
                 self.miss(
                     &member,
                     index,

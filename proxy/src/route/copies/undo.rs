@@ -38,7 +38,7 @@ impl Engine {
         let mut told = Vec::with_capacity(key.len() + 16);
         // A flush is not undone: where it landed nothing is left.
         if !key.is_empty() {
-            origin.dialect.removal(&key, &mut told);
+            copies.copied.removal(&key, &mut told);
         }
         let landed: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter_map(|child| Some((child, member(tree, copies, child)?)))

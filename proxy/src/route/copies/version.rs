@@ -10,7 +10,6 @@ use proxima_wire::{
 
 use super::member;
 use crate::{
-    dialect::Dialect,
     engine::Engine,
     members::Member,
     route::{
@@ -29,7 +28,6 @@ pub(super) fn mark(member: &Member) -> u64 {
 pub(super) fn shown<'a>(
     tree: &Tree,
     copies: &Copies,
-    dialect: &dyn Dialect,
     home: u32,
     command: u16,
     reply: &Reply,
@@ -37,7 +35,7 @@ pub(super) fn shown<'a>(
 ) -> (Reply, Cow<'a, [u8]>) {
     let mut out = Vec::new();
     let marked = member(tree, copies, home as usize)
-        .is_some_and(|member| dialect.mark_reply(command, bytes, mark(member), &mut out));
+        .is_some_and(|member| copies.copied.mark_reply(command, bytes, mark(member), &mut out));
     if !marked {
         return (*reply, Cow::Borrowed(bytes));
     }
