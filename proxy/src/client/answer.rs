@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// A piece of a large reply for this slot of a client. It leaves straight from the buffer in which it came, or waits in the
-    /// client's. Returns how many bytes wait there; none: the client is gone.
+    /// client's. Returns how many bytes wait for the client in all; none: it is gone.
     pub(crate) fn pass_piece(&mut self, to: (u32, u32, u32), piece: &[u8], is_last: bool) -> Option<usize> {
         let (index, generation, seq) = to;
         let client = self
@@ -107,8 +107,9 @@ impl Engine {
             }
             return Some(0);
         }
-        let collected = client.slots.more(seq, piece, &mut client.stream.out);
-        let waiting = collected + client.stream.out.len();
+        client.slots.more(seq, piece, &mut client.stream.out);
+        // All that waits for this client: of many large replies that come before their turn none may be large by itself.
+        let waiting = client.slots.held() + client.stream.out.len();
         if is_last {
             client.slots.finish(seq, &mut client.stream.out);
         }

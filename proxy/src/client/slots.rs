@@ -204,23 +204,19 @@ impl Slots {
         }
     }
 
-    /// More of a large reply. Returns how many bytes are collected for it (0: they leave as they come).
-    pub fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+    /// More of a large reply.
+    pub fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
         match self
             .queue
             .get_mut(seq.wrapping_sub(self.head) as usize)
             .map(|slot| &mut slot.state)
         {
-            Some(State::Streaming) => {
-                append(bytes, out);
-                0
-            }
+            Some(State::Streaming) => append(bytes, out),
             Some(State::Large(collected)) => {
                 append(bytes, collected);
                 self.collected += bytes.len();
-                collected.len()
             }
-            _ => 0,
+            _ => {}
         }
     }
 
@@ -333,7 +329,8 @@ fn hand_over(collected: &mut Vec<u8>, out: &mut Vec<u8>) {
     if out.is_empty() {
         *out = std::mem::take(collected);
     } else {
-        out.append(collected);
+        append(collected, out);
+        *collected = Vec::new();
     }
 }
 
@@ -398,10 +395,12 @@ mod tests {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0, 0));
         slots.begin(b);
-        assert_eq!(slots.more(b, b"head ", &mut out), 5);
-        assert_eq!(slots.more(b, b"one ", &mut out), 9);
+        slots.more(b, b"head ", &mut out);
+        slots.more(b, b"one ", &mut out);
+        assert_eq!((out.len(), slots.held()), (0, 9));
         slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
-        assert_eq!(slots.more(b, b"two", &mut out), 0);
+        slots.more(b, b"two", &mut out);
+        assert_eq!(slots.held(), 0);
         slots.finish(b, &mut out);
         assert_eq!(out, b"A head one two");
         assert!(slots.is_empty());

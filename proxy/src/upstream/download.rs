@@ -135,7 +135,8 @@ impl Engine {
             let lane = &mut self.lanes[index as usize];
             lane.download = None;
             lane.free = self.now;
-            let goes_on = hold && lane.reader() == to.map(|(client, generation, _)| (client, generation));
+            let reader = to.map(|(client, generation, _)| (client, generation));
+            let goes_on = hold && reader.is_some_and(|reader| self.reads_next(index, reader));
             self.hold_lane(index, goes_on);
             self.settle_lane(index);
         } else if hold {

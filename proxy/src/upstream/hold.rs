@@ -3,7 +3,10 @@
 //! Invariant: for slow readers a request is delayed by half its pool's time-out at most, however many of them there are before
 //! it. A lane may be held back for a quarter of the time-out while others wait behind the reply; of that it regains one
 //! microsecond in the four that follow, so that within a time-out it is a quarter and a quarter of the rest. After that the
-//! reader is closed with a reset, what is left of the reply is read and thrown away, and the lane lives on.
+//! reader is closed with a reset, what is left of the reply is read and thrown away, and the lane lives on. It is not held
+//! back again before it has regained some of its time: the next reader for whom it would have to be is closed at once.
+
+use proxima_wire::message::Class;
 
 use super::{Lane, Waiter};
 use crate::{engine::Engine, route::ReplyTo};
@@ -21,8 +24,13 @@ impl Hold {
     const REGAINED: u64 = 4;
 
     fn begin(&mut self, now: u64) {
-        self.spent = self.spent.saturating_sub((now - self.changed) / Self::REGAINED);
+        self.spent = self.left_of(now);
         self.changed = now;
+    }
+
+    /// Of a lane that is not held back: what it has spent and not regained.
+    fn left_of(&self, now: u64) -> u64 {
+        self.spent.saturating_sub((now - self.changed) / Self::REGAINED)
     }
 
     /// `behind`: since when the first of the others waits.
@@ -38,9 +46,17 @@ impl Hold {
 }
 
 impl Engine {
-    /// Stops or starts reading from a server.
+    /// Stops or starts reading from a server. A lane that others wait for and that has no time left for it is not stopped:
+    /// its reader goes.
     pub(crate) fn hold_lane(&mut self, index: u32, hold: bool) {
         let now = self.now;
+        if let Some(lane) = self.lanes.get(index as usize)
+            && hold
+            && !lane.stream.paused
+            && lane.has_no_time_left(now)
+        {
+            return self.give_up_reader(index);
+        }
         if let Some(lane) = self.lanes.get_mut(index as usize)
             && let Some(conn) = lane.stream.conn
             && lane.stream.paused != hold
@@ -57,6 +73,30 @@ impl Engine {
             }
             lane.active = now;
             self.wishes.pause.push((conn, hold));
+        }
+    }
+
+    /// Is the next reply of this lane for a read of this client, through whatever steps of the tree? A change is let through:
+    /// others may wait for its key.
+    pub(super) fn reads_next(&mut self, lane: u32, client: (u32, u32)) -> bool {
+        let first = self
+            .lanes
+            .get(lane as usize)
+            .and_then(|lane| lane.waiters.front());
+        let mut to = first.map_or(ReplyTo::Nobody, |waiter| waiter.to);
+        loop {
+            match to {
+                ReplyTo::Client {
+                    index, generation, ..
+                } => return (index, generation) == client,
+                ReplyTo::Flight {
+                    index, generation, ..
+                } => match self.flights.get(index, generation) {
+                    Some(flight) if flight.request.class == Class::Read => to = flight.parent,
+                    _ => return false,
+                },
+                ReplyTo::Nobody => return false,
+            }
         }
     }
 
@@ -113,8 +153,9 @@ impl Engine {
                 download.to = None;
                 download.collect = true;
             }
-            (None, Some(waiter)) => waiter.to = ReplyTo::Nobody,
-            (None, None) => {}
+            (None, Some(waiter)) if reader.is_some() => waiter.to = ReplyTo::Nobody,
+            // A step of the tree waits for what comes next. It must have its answer, and holds nobody back.
+            _ => {}
         }
         self.hold_lane(index, false);
         if let Some((client, generation)) = reader
@@ -140,10 +181,19 @@ impl Lane {
         behind.find(is_anothers).map(|waiter| waiter.sent)
     }
 
+    /// Of a lane that is held back: must it be let go?
     fn has_held_enough(&self, now: u64) -> bool {
-        let quarter = self.member.timeout.as_micros() as u64 / 4;
         let behind = self.behind();
-        behind.is_some() && self.hold.spent(now, behind) > quarter
+        behind.is_some() && self.hold.spent(now, behind) > self.time_to_hold()
+    }
+
+    /// Of one that is not: may it be held back no more?
+    fn has_no_time_left(&self, now: u64) -> bool {
+        self.behind().is_some() && self.hold.left_of(now) >= self.time_to_hold()
+    }
+
+    fn time_to_hold(&self) -> u64 {
+        self.member.timeout.as_micros() as u64 / 4
     }
 }
 
@@ -159,6 +209,10 @@ mod tests {
             let (mut hold, mut now, mut delayed) = (Hold::default(), TIMEOUT, 0);
             let sent = now;
             while now - sent < TIMEOUT {
+                if hold.left_of(now) >= TIMEOUT / 4 {
+                    now += rest.max(100);
+                    continue;
+                }
                 hold.begin(now);
                 while hold.spent(now, Some(sent)) <= TIMEOUT / 4 {
                     now += 100;

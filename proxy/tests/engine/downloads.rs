@@ -9,10 +9,12 @@ use crate::world::{World, world, world_of};
 const SIZE: usize = 2 << 20;
 
 fn value(key: &str) -> String {
-    format!(
-        "VALUE {key} 0 {SIZE}\r\n{}\r\nEND\r\n",
-        key.repeat(SIZE / key.len())
-    )
+    large(key, SIZE)
+}
+
+fn large(key: &str, size: usize) -> String {
+    let value = key.repeat(size / key.len());
+    format!("VALUE {key} 0 {size}\r\n{value}\r\nEND\r\n")
 }
 
 /// The server sends as long as it is read from; returns what it has not sent.
@@ -271,6 +273,37 @@ fn what_is_collected_is_bounded_over_many_replies_for_one_reader() {
     assert_eq!(world.heard(quick), "END\r\n");
 }
 
+/// Each of them may be small for what may be collected, of one reply, before its turn. All of them together are not.
+#[test]
+fn what_is_collected_before_its_turn_is_bounded_over_many_replies() {
+    for to in ["{member: p/a}", "{failover: [{member: p/a}, {member: p/b}]}"] {
+        let mut world = world_of(&format!(
+            "pools: {{p: [{{address: \"10.0.0.1:1\", name: a}}, {{address: \"10.0.0.2:1\", name: b}}, \
+                           {{address: \"10.0.0.3:1\", name: c}}]}}\n\
+             limits: {{total_bytes: 16MiB, connection_bytes: 16MiB}}\n\
+             routes: {{main: {{by_prefix: {{prefixes: {{c: {{member: p/c}}}}, default: {to}}}}}}}\n\
+             listeners: [{{address: \"127.0.0.1:1\", route: main}}]\n"
+        ));
+        let client = world.client();
+        world.say(client, b"get c\r\n");
+        world.say(client, &b"get k\r\n".repeat(20));
+        let (lane, reply) = (world.lane("a"), large("k", 512 << 10));
+        let mut said = 0;
+        while !world.seats[lane].paused && said < 20 {
+            world.say(lane, reply.as_bytes());
+            said += 1;
+        }
+        assert!(said <= 4, "{said} replies of 512 KiB were collected for {to}");
+        world.reply("c", "END\r\n");
+        while said < 20 {
+            assert!(!world.seats[lane].paused, "nobody would ever read from it again");
+            world.say(lane, reply.as_bytes());
+            said += 1;
+        }
+        assert!(world.heard(client) == format!("END\r\n{}", reply.repeat(20)));
+    }
+}
+
 /// A reader that takes a little again and again holds its lane again and again, but not for long in all.
 #[test]
 fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {
@@ -295,6 +328,36 @@ fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {
     assert!(say_while_read(&mut world, lane, rest).is_empty());
     assert_eq!(world.heard(quick), "END\r\n");
     assert!(world.engine.now - sent <= 500_000, "{}", world.engine.now - sent);
+    assert_eq!(world.seats[lane].closed, None, "the lane lives on");
+}
+
+/// However often it is looked after: the last of them are not held back for at all.
+#[test]
+fn many_slow_readers_delay_those_behind_them_by_half_the_time_out_at_most() {
+    let mut world = world_of(
+        "pools: {p: [10.0.0.1:1]}\nlimits: {total_bytes: 64MiB}\n\
+         listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
+    );
+    let slow: Vec<usize> = (0..20).map(|_| world.client()).collect();
+    for &reader in &slow {
+        world.seats[reader].frozen = true;
+        world.say(reader, &b"get k\r\n".repeat(4));
+    }
+    let quick = world.client();
+    world.say(quick, b"get l\r\n");
+    let (lane, reply) = (world.lane("10.0.0.1:1"), value("k"));
+    let replies = format!("{}END\r\n", reply.repeat(20 * 4));
+    let (sent, mut rest) = (world.engine.now, replies.as_str());
+    loop {
+        rest = say_while_read(&mut world, lane, rest);
+        if rest.is_empty() {
+            break;
+        }
+        world.pass(Duration::from_millis(50));
+    }
+    assert_eq!(world.heard(quick), "END\r\n");
+    assert!(world.engine.now - sent <= 500_000, "{}", world.engine.now - sent);
+    assert!(slow.iter().all(|&reader| world.seats[reader].closed.is_some()));
     assert_eq!(world.seats[lane].closed, None, "the lane lives on");
 }
 
