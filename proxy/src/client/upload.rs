@@ -43,6 +43,12 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return Begun::Later;
         };
+        let is_whole = rest.len() as u64 >= request.len();
+        if client.eof && !is_whole {
+            // Its rest will never come.
+            self.close_client(index, false);
+            return Begun::Later;
+        }
         let (origin, listener, generation) = (client.origin(), client.listener, client.generation);
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
@@ -54,7 +60,6 @@ impl Engine {
         let Some(head) = rest.get(..request.head as usize) else {
             return Begun::Later;
         };
-        let is_whole = rest.len() as u64 >= request.len();
         let full = reach.iter().find(|member| {
             self.by_member
                 .get(member.id.0 as usize)

@@ -9,7 +9,7 @@ use std::mem;
 use slab::Slab;
 
 use super::Lane;
-use crate::{client::Client, engine::Engine};
+use crate::{client::Client, engine::Engine, reactor::Conn};
 
 /// How fast a large message moves.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,26 @@ impl Engine {
             .collect();
         for client in late {
             self.requeue(client);
+        }
+    }
+
+    /// Uploads whose rest will never come wait for no place. Nobody reads from those that wait, so that their ends have to be
+    /// looked for. Called a few times a second; `has_ended` tells whether a client has sent all that it ever will, and nothing of
+    /// that is unread.
+    pub fn check_uploads(&mut self, has_ended: &dyn Fn(Conn) -> bool) {
+        if self.waiting_uploads == 0 {
+            return;
+        }
+        let waits = |client: &Client| client.place_due.is_some() && client.stream.paused && !client.eof;
+        let ended: Vec<(u32, u32)> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| waits(client) && client.stream.conn.is_some_and(has_ended))
+            .map(|(index, client)| (index as u32, client.generation))
+            .collect();
+        for (index, generation) in ended {
+            self.client_eof(index, generation);
+            self.requeue(index);
         }
     }
 

@@ -37,10 +37,12 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// A listener could not accept: what waits for it is tried again with the next beat.
+    /// A listener could not accept: what waits for it is tried again with the next beat, and not before, or it would be tried
+    /// all the time.
     pub(super) fn cannot_accept(&mut self, error: &io::Error) {
         self.engine.fall_short(Shortage::Accept, &reason(error));
         self.pause_listeners();
+        self.cannot_accept = true;
     }
 
     fn pause_listeners(&mut self) {
@@ -50,9 +52,9 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// Clients that wait are accepted as soon as there is room for them; called with every beat.
+    /// Clients that wait are accepted as soon as there is room for them; called in every turn.
     pub(super) fn accept_again(&mut self) {
-        if self.full && self.engine.register.has_room() {
+        if self.full && !self.cannot_accept && self.engine.register.has_room() {
             self.full = false;
             for &(_, listener) in &self.listeners {
                 self.reactor.resume(listener);

@@ -75,6 +75,8 @@ pub struct Worker<R> {
     shared: Vec<u16>,
     /// The listeners are paused: new clients wait in the kernel's queues until there are descriptors for them.
     full: bool,
+    /// And that was tried in vain since the last beat.
+    cannot_accept: bool,
     /// All workers, by number.
     colleagues: Vec<Mailbox>,
     /// Peers that somebody waits for to take what they were sent.
@@ -111,6 +113,7 @@ impl<R: Reactor> Worker<R> {
             listeners: Vec::new(),
             shared: Vec::new(),
             full: false,
+            cannot_accept: false,
             colleagues,
             watched: Vec::new(),
             next_lane_check: 0,
@@ -148,6 +151,7 @@ impl<R: Reactor> Worker<R> {
             self.engine.run_timers();
             self.engine.look_at_openings();
             self.check();
+            self.accept_again();
             self.settle_watched();
             self.serve_again();
             self.fulfil();
@@ -310,12 +314,13 @@ impl<R: Reactor> Worker<R> {
         if now >= self.next_lane_check {
             self.next_lane_check = now + LANE_CHECK;
             self.engine.tell_counts();
-            self.accept_again();
+            self.cannot_accept = false;
             let reactor = &self.reactor;
             self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
                 reactor.unacknowledged(conn)
             });
             self.engine.check_room();
+            self.engine.check_uploads(&|conn| reactor.has_ended(conn));
         }
         if now >= self.next_client_check {
             self.next_client_check = now + CLIENT_CHECK;

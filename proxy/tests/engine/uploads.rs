@@ -158,6 +158,30 @@ fn uploads_beyond_the_bulk_lanes_wait_and_go_on_even_when_those_lanes_die() {
     }
 }
 
+/// Nobody reads from who waits for a place, so that its end has to be looked for; whoever has sent all is still served.
+#[test]
+fn an_upload_whose_rest_will_never_come_waits_for_no_place() {
+    let mut world = world("{member: p/a}");
+    let (request, small) = (set(), format!("set s 0 0 100000\r\n{}\r\n", "v".repeat(100_000)));
+    let first: Vec<usize> = (0..STREAMED).map(|_| world.client()).collect();
+    for &client in &first {
+        world.say(client, &request.as_bytes()[..100_000]);
+    }
+    let [whole, waits, left] = [0; 3].map(|_| world.client());
+    world.say(whole, small.as_bytes());
+    world.say(waits, small.as_bytes());
+    world.say(left, &request.as_bytes()[..100_000]);
+    assert!(world.seats[waits].paused && world.seats[left].paused);
+    world.engine.check_uploads(&|_| true);
+    world.pass(Duration::from_millis(50));
+    assert!(world.seats[left].closed.is_some());
+    assert_eq!(world.seats[waits].closed, None);
+    for client in [whole, waits] {
+        world.reply("a", "STORED\r\n");
+        assert_eq!(world.heard(client), "STORED\r\n");
+    }
+}
+
 #[test]
 fn a_server_that_answers_before_the_end_is_listened_to() {
     let mut world = world("{member: p/a}");

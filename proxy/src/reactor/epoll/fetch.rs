@@ -39,6 +39,7 @@ impl Epoll {
                 && let Some(source) = self.sources.get_mut(conn.index as usize)
             {
                 source.hangup |= source.generation == conn.generation;
+                source.broken |= event.is_error() && source.generation == conn.generation;
             }
             let read = event.is_readable() || event.is_read_closed() || event.is_error();
             self.ready.push(Ready {

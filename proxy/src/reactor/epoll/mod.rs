@@ -22,7 +22,7 @@ use self::{
     source::{Source, State},
 };
 use super::{
-    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, socket::stream_socket,
+    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::has_ended, socket::stream_socket,
     unacknowledged::unacknowledged,
 };
 
@@ -83,6 +83,7 @@ impl Epoll {
             readable: false,
             again: false,
             hangup: false,
+            broken: false,
             backlog: Vec::new(),
             sent: 0,
             accepted: 0,
@@ -134,6 +135,15 @@ impl Epoll {
         }
     }
 
+    /// Reads in the next turn, whether an edge comes or not.
+    fn look_again(&mut self, conn: Conn) {
+        if let Some(source) = self.source(conn)
+            && !std::mem::replace(&mut source.again, true)
+        {
+            self.again.push(conn);
+        }
+    }
+
     fn read(&mut self, conn: Conn) -> Option<Event> {
         let mut scratch = self
             .scratch
@@ -143,6 +153,14 @@ impl Epoll {
             self.scratch.push(scratch);
             return None;
         };
+        if source.paused && source.broken {
+            // Who is read no further for now may have asked for much, and all of it would be fetched for nobody.
+            let gone = || io::ErrorKind::ConnectionReset.into();
+            let error = source.socket.take_error().ok().flatten().unwrap_or_else(gone);
+            let tag = source.tag;
+            self.scratch.push(scratch);
+            return Some(Event::Failed { tag, error });
+        }
         if source.paused || source.again {
             // It is read when it is resumed, or in the next turn.
             source.readable = source.paused;
@@ -228,11 +246,15 @@ impl Reactor for Epoll {
         };
         debug_assert!(source.backlog.is_empty());
         let sent = source.write(bytes);
+        let broken = source.broken;
         if sent < bytes.len() {
             source.backlog = std::mem::take(bytes);
             source.sent = sent;
         } else {
             bytes.clear();
+        }
+        if broken {
+            self.look_again(conn);
         }
     }
 
@@ -241,6 +263,9 @@ impl Reactor for Epoll {
         if let Some(source) = self.source(conn) {
             let sent = source.write(bytes);
             source.backlog.extend_from_slice(&bytes[sent..]);
+            if source.broken {
+                self.look_again(conn);
+            }
         }
     }
 
@@ -261,6 +286,13 @@ impl Reactor for Epoll {
             .get(conn.index as usize)
             .filter(|source| source.generation == conn.generation)
             .map_or(0, |source| unacknowledged(&source.socket))
+    }
+
+    fn has_ended(&self, conn: Conn) -> bool {
+        self.sources
+            .get(conn.index as usize)
+            .filter(|source| source.generation == conn.generation)
+            .is_some_and(|source| has_ended(&source.socket))
     }
 
     fn pause(&mut self, conn: Conn) {

@@ -21,6 +21,8 @@ pub(super) struct Source {
     pub(super) again: bool,
     /// The peer has closed its side: after the data there is an end of file and no further edge.
     pub(super) hangup: bool,
+    /// The connection is broken: nothing that is still to be written gets anywhere.
+    pub(super) broken: bool,
     pub(super) backlog: Vec<u8>,
     pub(super) sent: usize,
     /// Clients accepted in this turn.
@@ -36,15 +38,18 @@ pub(super) enum State {
 
 impl Source {
     /// Writes what the socket takes now; returns how much that was.
-    pub(super) fn write(&self, bytes: &[u8]) -> usize {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let mut sent = 0;
         while self.state == State::Open && sent < bytes.len() {
             match send(&self.socket, &bytes[sent..], SendFlags::NOSIGNAL) {
                 Ok(n) => sent += n,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // The read side reports a broken connection; here its bytes are merely gone.
-                Err(_) => return bytes.len(),
+                // The read side reports it; here its bytes are merely gone.
+                Err(_) => {
+                    self.broken = true;
+                    return bytes.len();
+                }
             }
         }
         sent

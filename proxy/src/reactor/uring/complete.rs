@@ -64,12 +64,9 @@ impl Uring {
                     return None;
                 }
                 if result < 0 && result != -libc::EINTR && result != -libc::EAGAIN {
-                    // Broken: the receive side reports it, unless that has ended; the bytes are merely gone.
                     (link.slow, link.sent, link.sending) = (false, 0, Vec::new());
-                    return (!link.receiving).then(|| Event::Failed {
-                        tag: link.tag,
-                        error: io::Error::from_raw_os_error(-result),
-                    });
+                    self.break_off(conn, -result);
+                    return None;
                 }
                 link.sent += result.max(0) as usize;
                 if link.sent < link.sending.len() {
@@ -82,6 +79,17 @@ impl Uring {
                 self.keep(bytes);
                 Some(Event::Sent { tag })
             }
+        }
+    }
+
+    /// A send has failed: its bytes are merely gone. The receive side reports it; if it has ended, as that of a paused connection,
+    /// nobody else would.
+    pub(super) fn break_off(&mut self, conn: Conn, errno: i32) {
+        let Some(link) = self.open(conn) else { return };
+        let (tag, receiving) = (link.tag, link.receiving);
+        if !std::mem::replace(&mut link.broken, true) && !receiving {
+            let error = io::Error::from_raw_os_error(errno);
+            self.events.push_back(Event::Failed { tag, error });
         }
     }
 
@@ -133,7 +141,7 @@ impl Uring {
             .get_mut(conn.index as usize)
             .filter(|l| l.generation == conn.generation)?;
         let group = usize::from(link.expect == Expect::Large);
-        let (tag, closed, paused) = (link.tag, link.closed, link.paused);
+        let (tag, closed, paused, broken) = (link.tag, link.closed, link.paused, link.broken);
         let more = cqueue::more(flags);
         if !more {
             link.receiving = false;
@@ -162,6 +170,11 @@ impl Uring {
                 }
                 buffer.map(|buffer| Event::Data { tag, buffer })
             }
+            // It was paused, and has broken meanwhile.
+            _ if broken && paused => Some(Event::Failed {
+                tag,
+                error: io::ErrorKind::ConnectionReset.into(),
+            }),
             // All buffers are in use, or we asked for it: nothing is lost, receive again (when not paused).
             _ if [libc::ENOBUFS, libc::ECANCELED, libc::EINTR, libc::EAGAIN].contains(&-result) => {
                 self.receive(conn);

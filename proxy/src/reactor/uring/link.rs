@@ -17,6 +17,8 @@ pub(super) struct Link {
     pub(super) paused: bool,
     pub(super) receiving: bool,
     pub(super) closed: bool,
+    /// The connection is broken: nothing that is still to be sent gets anywhere.
+    pub(super) broken: bool,
     pub(super) connecting: bool,
     /// Operations whose completion is still to come.
     pub(super) operations: u8,

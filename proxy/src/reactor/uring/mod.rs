@@ -29,7 +29,7 @@ use self::{
     pool::{LARGE, Pool, SMALL},
 };
 use super::{
-    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, socket::stream_socket,
+    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::has_ended, socket::stream_socket,
     unacknowledged::unacknowledged,
 };
 
@@ -125,6 +125,7 @@ impl Uring {
             paused: false,
             receiving: false,
             closed: false,
+            broken: false,
             connecting: false,
             operations: 0,
             sending: Vec::new(),
@@ -242,6 +243,14 @@ impl Reactor for Uring {
             .get(conn.index as usize)
             .filter(|link| link.generation == conn.generation)
             .map_or(0, |link| unacknowledged(&link.socket))
+    }
+
+    fn has_ended(&self, conn: Conn) -> bool {
+        self.links
+            .get(conn.index as usize)
+            .filter(|link| link.generation == conn.generation)
+            // Until its receive has ended, bytes may be on their way from the kernel to us.
+            .is_some_and(|link| !link.receiving && has_ended(&link.socket))
     }
 
     fn pause(&mut self, conn: Conn) {

@@ -79,8 +79,7 @@ impl Uring {
     pub(super) fn quick_failed(&mut self, conn: Conn, result: i32) {
         let passed = self.passed.iter().position(|passed| passed.conn == conn);
         if result < 0 && result != -libc::EAGAIN && result != -libc::EINTR {
-            // Broken: the receive side reports it; here its bytes are merely gone.
-            return;
+            return self.break_off(conn, -result);
         }
         let rest = passed.map(|at| self.passed[at].piece.to_vec());
         let Some(link) = self.open(conn) else { return };
