@@ -276,3 +276,19 @@ def test_a_client_that_ends_in_the_middle_of_a_value_before_its_turn_is_closed(s
         for upload in uploads:
             upload.close()
         until(lambda: proxy.metric("clients") == 0, "it is closed")
+
+
+def test_nothing_is_fetched_for_a_client_that_is_gone(memcached, proxima):
+    server = memcached(memory=64)
+    proxy = proxima(config("cache", {"cache": [server.address]}, workers=1))
+    server.set("large", bytes(500_000))
+    keys = 2000
+    with proxy.raw() as client:
+        client.send(b"get" + keys * b" large" + b"\r\n")
+        client.exactly(300_000)
+        client.abort()
+    # Somebody else's requests are served meanwhile and afterwards.
+    with proxy.raw() as other:
+        until(lambda: proxy.metric("clients") == 1, "the client that is gone is still counted")
+        assert other.get("small") is None
+    assert server.stat("get_hits") < keys / 4
