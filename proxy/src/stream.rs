@@ -1,5 +1,7 @@
 //! The bytes of one connection in both directions, above the reactor: the same for clients and servers.
 
+use proxima_wire::message::Parse;
+
 use crate::{dialect::Transform, reactor::Conn};
 
 /// Empty buffers, for whatever connection has bytes to send next. The last one that was given back is lent first: it is
@@ -44,6 +46,8 @@ pub struct Stream {
     pub stash: Vec<u8>,
     /// So many of its first bytes were understood since: they go when that is worth moving the rest.
     pub(crate) taken: usize,
+    /// What its codec has noted about the message that has begun.
+    pub(crate) parse: Parse,
     /// To be sent at the end of this turn.
     pub out: Vec<u8>,
     /// On the list of connections to flush.

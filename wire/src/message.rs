@@ -98,6 +98,8 @@ pub struct Request {
     pub is_quiet: bool,
     /// The key stands base64-encoded; the server will decode it before use.
     pub base64_key: bool,
+    /// No server replies to it, and the client expects no reply.
+    pub is_unanswered: bool,
 }
 
 impl Request {
@@ -116,6 +118,7 @@ impl Request {
             quiet: absent,
             is_quiet: false,
             base64_key: false,
+            is_unanswered: false,
         }
     }
 
@@ -167,11 +170,12 @@ pub enum Outcome {
     Deadline,
     /// Too much is waiting already.
     Overloaded,
-    /// The server answered an error (`SERVER_ERROR …`).
+    /// The server answered that it failed (`SERVER_ERROR …`): another one may do better.
     RemoteError,
     /// The proxy could not do it (no route, no member, an error route).
     LocalError,
-    /// The request was wrong (`CLIENT_ERROR …`, `ERROR`).
+    /// The answer is that the request was wrong (`CLIENT_ERROR …`, `ERROR`). The server is well: nothing is counted against it,
+    /// and no other one would answer anything else.
     ClientError,
     /// The expiry time was changed (`TOUCHED`). Last, as in mcrouter.
     Touched,
@@ -244,6 +248,26 @@ impl Reply {
     /// A reply is never empty; here because clippy wants it beside `len`.
     pub const fn is_empty(&self) -> bool {
         false
+    }
+}
+
+/// What a codec has noted about a message whose end has not come yet, so that it goes on from there and reads nothing twice.
+/// Only the codec knows what it means, but for one thing: a new one says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parse {
+    /// Bytes of the message that were read.
+    pub seen: u32,
+    /// Things (elements of nested lists, columns, lines) that are still to come.
+    pub left: u32,
+    /// Whatever else it must remember.
+    pub notes: [u32; 2],
+}
+
+impl Parse {
+    /// Does it say nothing?
+    #[inline]
+    pub const fn is_new(&self) -> bool {
+        self.seen == 0 && self.left == 0
     }
 }
 

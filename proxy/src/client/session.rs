@@ -224,7 +224,8 @@ impl Engine {
             let Some(client) = self.clients.get_mut(index as usize) else {
                 return bytes.len();
             };
-            match &client.dialect.request(rest, self.limits.value_bytes as u64) {
+            let (dialect, most) = (client.dialect, self.limits.value_bytes as u64);
+            match &dialect.request(&mut client.stream.parse, rest, most) {
                 Parsed::More => return at,
                 Parsed::Bad(bad) => {
                     client.slots.push_answer(bad.reply, false, &mut client.stream.out);

@@ -197,7 +197,7 @@ impl Engine {
             return self.fail_keys(index, portion, Outcome::LocalError, REMOVED);
         };
         origin.dialect.single(portion.request, portion.head, key, single);
-        let Parsed::Head(request) = origin.dialect.request(single, self.limits.value_bytes as u64) else {
+        let Parsed::Head(request) = origin.dialect.head(single) else {
             let text = "a key of this request cannot be asked for alone";
             return self.fail_keys(index, portion, Outcome::LocalError, text);
         };

@@ -108,7 +108,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
-        let Parsed::Head(request) = client.dialect.request(line, 0) else {
+        let Parsed::Head(request) = client.dialect.head(line) else {
             return;
         };
         let to = ReplyTo::Client {

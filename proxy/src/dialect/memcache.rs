@@ -2,7 +2,7 @@
 
 use proxima_wire::{
     memcache::{self, Command, Limits, Rewrite, error},
-    message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request},
+    message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
 };
 
 use super::{Change, Conversation, Copied, Dialect, Effect, Login, MALFORMED, Message, Plan};
@@ -50,7 +50,7 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn request(&self, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
+    fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
         memcache::request(bytes, &Limits { value: value_limit })
     }
 
@@ -111,7 +111,7 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn reply(&self, command: u16, bytes: &[u8]) -> Parsed<Message> {
+    fn reply(&self, _: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
         // memcached never speaks unasked.
         let Some(command) = Command::from_number(command) else {
             return Parsed::Bad(Bad::fatal(b""));

@@ -7,7 +7,7 @@ mod dialects;
 mod memcache;
 mod transform;
 
-use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parsed, Reply, Request};
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request};
 
 pub use self::{
     copied::Copied,
@@ -45,7 +45,7 @@ pub enum Login {
 pub enum Message {
     /// The whole reply, or the last part of one.
     Last(Reply),
-    /// A part of a reply of which more is to come.
+    /// A part of a reply of which more is to come. All of it must be there.
     Part(Reply),
     /// Nobody asked for it.
     Push(Reply),
@@ -124,12 +124,15 @@ pub trait Dialect: Send + Sync {
     /// The words of its commands, as configurations name them; each stands at the index that is its number.
     fn commands(&self) -> &'static [&'static str];
 
-    /// The head of the next request.
-    fn request(&self, bytes: &[u8], value_limit: u64) -> Parsed<Request>;
+    /// The head of the next request. `parse` is what was noted when the beginning of these bytes was seen before and was too
+    /// short, else new; it is left new unless they are too short again.
+    fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request>;
 
-    /// The next message from a server in answer to `command` (or [`UNASKED`]). Only the last part of a reply may be
-    /// larger than a shared lane takes; larger parts and pushes break the connection.
-    fn reply(&self, command: u16, bytes: &[u8]) -> Parsed<Message>;
+    /// The next message from a server in answer to `command` (or [`UNASKED`]). `parse` is what was noted when the beginning of
+    /// these bytes was seen before and was too short, or with the part before them, else new; the last message of a reply
+    /// leaves it new. Only the last part of a reply may be larger than a shared lane takes; larger parts and pushes break the
+    /// connection.
+    fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
     /// Writes what a cache that has nothing answers.
     fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
@@ -188,6 +191,11 @@ pub trait Dialect: Send + Sync {
 
     // Provided: requests.
 
+    /// The head of a request that is all there.
+    fn head(&self, message: &[u8]) -> Parsed<Request> {
+        self.request(&mut Parse::default(), message, u64::MAX)
+    }
+
     /// Is the body's end what it must be? If not, this is the answer. By default it may be anything: its length says all.
     #[inline]
     fn check_end(&self, _message: &[u8]) -> Result<(), &'static [u8]> {
@@ -244,10 +252,11 @@ pub trait Dialect: Send + Sync {
     }
 
     /// The reply at the beginning of `bytes`, if that is what nearly all are: the last message to `command`, of at most
-    /// `limit` bytes, all there, and with the end that it must have. One call where three would be.
+    /// `limit` bytes, all there, and with the end that it must have. One call where three would be. Asked only where nothing
+    /// was noted about these bytes.
     #[inline]
     fn whole(&self, command: u16, bytes: &[u8], limit: u64) -> Option<Reply> {
-        match self.reply(command, bytes) {
+        match self.reply(&mut Parse::default(), command, bytes) {
             Parsed::Head(Message::Last(reply)) if reply.len() <= limit => {
                 let whole = bytes.get(..reply.len() as usize)?;
                 self.is_whole(&reply, whole).then_some(reply)

@@ -3,7 +3,7 @@
 
 use std::{io, time::Duration};
 
-use proxima_wire::message::Parsed;
+use proxima_wire::message::{Parse, Parsed};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, UnixStream},
@@ -116,8 +116,9 @@ where
     }
     let (command, question) = dialect.probe();
     talk.say(question).await?;
+    let mut parse = Parse::default();
     loop {
-        match dialect.reply(command, &talk.heard) {
+        match dialect.reply(&mut parse, command, &talk.heard) {
             Parsed::Head(Message::Push(push)) if talk.heard.len() as u64 >= push.len() => {
                 talk.heard.drain(..push.len() as usize);
             }

@@ -47,7 +47,7 @@ pub fn explain(
         protocol: dialect.name(),
     })?;
     let shown = || request.trim_ascii_end().escape_ascii().to_string();
-    let Parsed::Head(head) = dialect.request(request, u64::MAX) else {
+    let Parsed::Head(head) = dialect.head(request) else {
         return Err(ExplainError::NoRequest(shown()));
     };
     if head.len() != request.len() as u64 || !head.more_keys.is_empty() {
@@ -138,7 +138,7 @@ impl Recorder<'_> {
 
     fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &str) {
         let dialect = self.dialect;
-        let Parsed::Head(head) = dialect.request(message, u64::MAX) else {
+        let Parsed::Head(head) = dialect.head(message) else {
             return;
         };
         let mut scratch = [0; 250];

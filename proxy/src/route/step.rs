@@ -232,7 +232,7 @@ impl Engine {
         to: ReplyTo,
     ) {
         head.extend_from_slice(message.get(request.head as usize..).unwrap_or_default());
-        match origin.dialect.request(&head, u64::MAX) {
+        match origin.dialect.head(&head) {
             Parsed::Head(request) => self.walk(tree, node, origin, &request, &head, to),
             _ => {
                 let text = "a route made this request unreadable";

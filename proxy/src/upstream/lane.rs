@@ -170,7 +170,11 @@ impl Lane {
     /// Is the next message a reply like nearly all: to a small request, and from its beginning?
     #[inline]
     pub fn is_plain(&self) -> bool {
-        matches!(self.phase, Phase::Ready) && self.download.is_none() && self.part_bytes == 0 && !self.bulk
+        matches!(self.phase, Phase::Ready)
+            && self.download.is_none()
+            && self.part_bytes == 0
+            && !self.bulk
+            && self.stream.parse.is_new()
     }
 
     /// The first in the queue has its reply. True: the server failed with it.

@@ -52,7 +52,7 @@ impl super::Lane {
         let mut at = 0;
         self.waiters.retain(|&waiter| {
             // They were read once before, when they came.
-            let end = match dialect.request(&held[at..], u64::MAX) {
+            let end = match dialect.head(&held[at..]) {
                 Parsed::Head(request) => held.len().min(at + request.len() as usize),
                 Parsed::More | Parsed::Bad(_) => held.len(),
             };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Class, Outcome, Parsed, Request};
+use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 
 use super::{Hold, Lane, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
@@ -51,6 +51,10 @@ impl Engine {
             self.settle_lane(index);
             return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
         }
+        if request.is_unanswered && member.is_copy() {
+            let what = "a copy must answer what it is told";
+            return self.not_sent(member, request, message, to, Outcome::LocalError, what);
+        }
         // What a copy is refused it misses, and our own overload is not its failure.
         if lane.requests().len() > LANE_BYTES && !matches!(to, ReplyTo::Client { .. }) && !member.is_copy() {
             let what = "too many requests wait for it";
@@ -74,18 +78,20 @@ impl Engine {
             requests.extend_from_slice(body);
         }
         lane.given += message.len() as u64;
-        // Written in its place: `push_back` is a call, and would copy what has just been written in parts, for which the
-        // processor waits until its store buffer is empty.
-        lane.waiters.push_back(Waiter::NOBODY);
-        if let Some(waiter) = lane.waiters.back_mut() {
-            *waiter = Waiter {
-                to,
-                command: request.command,
-                changes: changes_copy(member, request, message),
-                sent: now,
-            };
+        if !request.is_unanswered {
+            // Written in its place: `push_back` is a call, and would copy what has just been written in parts, for which the
+            // processor waits until its store buffer is empty.
+            lane.waiters.push_back(Waiter::NOBODY);
+            if let Some(waiter) = lane.waiters.back_mut() {
+                *waiter = Waiter {
+                    to,
+                    command: request.command,
+                    changes: changes_copy(member, request, message),
+                    sent: now,
+                };
+            }
+            self.in_flight += 1;
         }
-        self.in_flight += 1;
         let generation = lane.generation;
         if lane.stream.mark() {
             self.wishes.flush.push(Peer::Lane { index, generation });
@@ -95,6 +101,10 @@ impl Engine {
             lane.active = now;
             lane.pace = Pace::since(now);
             self.uploads.push((index, generation));
+        }
+        if request.is_unanswered {
+            // That it is on its way is all that will ever be known.
+            self.deliver(to, &Reply::new(Outcome::Ok, 0), b"");
         }
     }
 
@@ -234,8 +244,9 @@ impl Engine {
     /// The answer to the first question; returns how many bytes it was.
     fn greeted(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
         let lane = self.lanes.get_mut(index as usize)?;
-        let (command, _) = lane.member.dialect.probe();
-        match lane.member.dialect.reply(command, bytes) {
+        let dialect = lane.member.dialect;
+        let (command, _) = dialect.probe();
+        match dialect.reply(&mut lane.stream.parse, command, bytes) {
             Parsed::Head(Message::Last(reply)) if !reply.outcome.is_error() => {
                 let used = bytes.get(..reply.len() as usize)?.len();
                 lane.ready(self.now);

@@ -66,7 +66,8 @@ impl Engine {
             return LINE;
         }
         let command = lane.waiters.front().map_or(UNASKED, |waiter| waiter.command);
-        match lane.member.dialect.reply(command, stash) {
+        let mut parse = lane.stream.parse;
+        match lane.member.dialect.reply(&mut parse, command, stash) {
             Parsed::Head(Message::Last(reply) | Message::Part(reply) | Message::Push(reply))
                 if reply.len() <= WHOLE =>
             {
@@ -123,7 +124,8 @@ impl Engine {
         }
         let waiter = lane.waiters.front().copied();
         let command = waiter.map_or(UNASKED, |waiter| waiter.command);
-        match (lane.member.dialect.reply(command, rest), waiter) {
+        let dialect = lane.member.dialect;
+        match (dialect.reply(&mut lane.stream.parse, command, rest), waiter) {
             (Parsed::More, _) => None,
             (Parsed::Head(Message::Push(reply)), _) if reply.len() <= WHOLE => {
                 let push = rest.get(..reply.len() as usize)?;
@@ -140,7 +142,7 @@ impl Engine {
             }
             (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
                 let whole = rest.get(..reply.len() as usize)?;
-                if !lane.member.dialect.is_whole(&reply, whole) {
+                if !dialect.is_whole(&reply, whole) {
                     let what = "reply without an end";
                     self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, what);
                     return Some(rest.len());

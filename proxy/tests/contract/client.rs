@@ -40,6 +40,18 @@ impl Client {
         self.hear()
     }
 
+    /// All lines of a reply that has replies within replies.
+    pub(crate) fn hear_nested(&mut self) -> io::Result<Vec<String>> {
+        let (mut lines, mut left) = (Vec::new(), 1);
+        while left > 0 {
+            let line = self.hear()?;
+            let own = line.strip_prefix("* ").and_then(|count| count.parse().ok());
+            left = left - 1 + own.unwrap_or(0);
+            lines.push(line);
+        }
+        Ok(lines)
+    }
+
     /// All lines of a reply in parts.
     pub(crate) fn hear_many(&mut self) -> io::Result<Vec<String>> {
         let mut lines = Vec::new();

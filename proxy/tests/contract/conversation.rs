@@ -11,11 +11,13 @@ use crate::{
     server::{self, PASSWORD},
 };
 
-const LINES: Dialects = Dialects::new(&[&Lines { password: PASSWORD }]);
-const STRANGER: Dialects = Dialects::new(&[&Lines { password: "guessed" }]);
+static KNOWN: Lines = Lines::new(PASSWORD);
+static LINES: Dialects = Dialects::new(&[&KNOWN]);
+static GUESSED: Lines = Lines::new("guessed");
+static STRANGER: Dialects = Dialects::new(&[&GUESSED]);
 
 /// Runs a test on every back end, over two servers.
-fn each(route: &str, dialects: Dialects, test: impl Fn(&Proxy)) {
+pub(crate) fn each(route: &str, dialects: &Dialects, test: impl Fn(&Proxy)) {
     for io in back_ends() {
         let served = Served {
             protocol: "lines",
@@ -24,7 +26,7 @@ fn each(route: &str, dialects: Dialects, test: impl Fn(&Proxy)) {
             route,
             replicated: false,
         };
-        test(&Proxy::start(io, dialects, &[served]).unwrap());
+        test(&Proxy::start(io, *dialects, &[served]).unwrap());
     }
 }
 
@@ -39,7 +41,7 @@ fn parts(key: &str, count: usize) -> Vec<String> {
 
 #[test]
 fn behind_greeting_login_and_transform_requests_are_requests() {
-    each("p", LINES, |proxy| {
+    each("p", &LINES, |proxy| {
         let mut clients: Vec<Client> = (0..20).map(|_| Client::new(proxy.address)).collect();
         for (number, client) in clients.iter_mut().enumerate() {
             assert_eq!(client.ask(&format!("PUT k{number} v{number}")).unwrap(), "+");
@@ -58,7 +60,7 @@ fn behind_greeting_login_and_transform_requests_are_requests() {
 
 #[test]
 fn a_pipeline_in_pieces_is_answered_in_order() {
-    each("p", LINES, |proxy| {
+    each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let lines: Vec<String> = (0..50)
             .map(|n| format!("PUT key{n} value{n}\nGET key{n}\nMANY key{n} {}\n", n % 3))
@@ -82,7 +84,7 @@ fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_fl
         "{all_fastest: p}",
         "{log: p}",
     ] {
-        each(route, LINES, |proxy| {
+        each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
             for count in [0, 1, 10, 5000] {
                 client.say(&format!("MANY k {count}\n")).unwrap();
@@ -105,7 +107,7 @@ fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_fl
 /// A lane that was held back for one reader is anybody's when the last part has come.
 #[test]
 fn readers_of_many_parts_never_stop_others() {
-    each("p", LINES, |proxy| {
+    each("p", &LINES, |proxy| {
         let address = proxy.address;
         thread::scope(|scope| {
             for reader in 0..3 {
@@ -127,7 +129,7 @@ fn readers_of_many_parts_never_stop_others() {
 
 #[test]
 fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
-    each("p", LINES, |proxy| {
+    each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         client.say("MANY broken 2\n").unwrap();
         let heard: Vec<_> = std::iter::from_fn(|| client.hear().ok()).collect();
@@ -135,7 +137,7 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
         assert_eq!(Client::new(proxy.address).ask("PUT k v").unwrap(), "+");
     });
     // A route that waits for the whole can still say so.
-    each("{all_sync: p}", LINES, |proxy| {
+    each("{all_sync: p}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let answer = client.ask("MANY broken 2").unwrap();
         assert!(answer.starts_with("? proxy: 127.0.0.1:"), "{answer}");
@@ -146,7 +148,7 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
 
 #[test]
 fn who_does_not_know_the_password_is_told_and_closed() {
-    each("p", LINES, |proxy| {
+    each("p", &LINES, |proxy| {
         let mut client = Client::connect(proxy.address, "guessed");
         client.say("GET k\n").unwrap();
         assert_eq!(client.hear().unwrap(), "DENIED");
@@ -156,7 +158,7 @@ fn who_does_not_know_the_password_is_told_and_closed() {
 
 #[test]
 fn what_is_about_a_connection_does_not_reach_the_servers_that_others_share() {
-    each("p", LINES, |proxy| {
+    each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         assert_eq!(
             client.ask("BYE").unwrap(),
@@ -168,7 +170,7 @@ fn what_is_about_a_connection_does_not_reach_the_servers_that_others_share() {
 
 #[test]
 fn a_route_that_must_change_what_the_protocol_cannot_change_says_so() {
-    each("{modify_key: {child: p, ensure_prefix: x}}", LINES, |proxy| {
+    each("{modify_key: {child: p, ensure_prefix: x}}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let reply = client.ask("GET k").unwrap();
         assert_eq!(reply, "? proxy: a route made this request unreadable");
@@ -178,7 +180,7 @@ fn a_route_that_must_change_what_the_protocol_cannot_change_says_so() {
 
 #[test]
 fn a_server_that_refuses_us_is_a_failed_server() {
-    each("p", STRANGER, |proxy| {
+    each("p", &STRANGER, |proxy| {
         let mut client = Client::new(proxy.address);
         let answer = client.ask("GET k").unwrap();
         let is_named = answer.starts_with("? proxy: 127.0.0.1:");
@@ -191,14 +193,14 @@ fn a_server_that_refuses_us_is_a_failed_server() {
 
 #[test]
 fn a_probe_takes_the_same_way_in() {
-    each("p", LINES, |proxy| {
+    each("p", &LINES, |proxy| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         runtime.block_on(probe(&proxy.members[0])).unwrap();
     });
-    each("p", STRANGER, |proxy| {
+    each("p", &STRANGER, |proxy| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

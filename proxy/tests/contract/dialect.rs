@@ -1,38 +1,57 @@
 //! The protocol: lines.
 //!
 //! ```text
-//!  server: HELLO salt                 client: GET key      server: = value | ? error
+//!  server: HELLO salt                 client: GET key      server: = value | ~ wrong | ? failed
 //!  client: LOGIN user answer                  PUT key value        +
 //!  server: WELCOME | DENIED                   MANY key count       - part (count times), then . count
-//!  server, at any time: ! news                BYE                 (closes)
+//!  server, at any time: ! news                NEST key count       * count, then as many replies, each nested or not
+//!                                             BATCH key count      + (behind the request come as many lines: key value)
+//!                                             TELL key value       (nothing)
+//!                                             BYE                  (closes)
 //! ```
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use proxima::dialect::{Conversation, Dialect, Login, Message, Side, Transform};
-use proxima_wire::message::{Bad, Class, Outcome, Parsed, Reply, Request, Span};
+use proxima_wire::message::{Bad, Class, Outcome, Parse, Parsed, Reply, Request, Span};
 
 use crate::scramble::Scramble;
 
 /// As the client and as the server of this protocol.
 pub(crate) struct Lines {
     /// At servers.
-    pub(crate) password: &'static str,
+    password: &'static str,
+    /// Bytes of requests and replies that were looked at.
+    pub(crate) read: AtomicU64,
 }
 
-const COMMANDS: [&str; 4] = ["GET", "PUT", "MANY", "BYE"];
-const CLASSES: [Class; 4] = [Class::Read, Class::Write, Class::Read, Class::Session];
+const COMMANDS: [&str; 7] = ["GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL"];
+const CLASSES: [Class; 7] = [
+    Class::Read,
+    Class::Write,
+    Class::Read,
+    Class::Session,
+    Class::Read,
+    Class::Write,
+    Class::Write,
+];
 type Kind = fn(Reply) -> Message;
 /// What a server's lines begin with.
-const REPLIES: [(u8, Kind, Outcome); 6] = [
+const REPLIES: [(u8, Kind, Outcome); 8] = [
     (b'!', Message::Push, Outcome::Ok),
     (b'-', Message::Part, Outcome::Ok),
     (b'.', Message::Last, Outcome::Ok),
     (b'=', Message::Last, Outcome::Found),
+    (b'*', Message::Last, Outcome::Found),
+    (b'~', Message::Last, Outcome::ClientError),
     (b'+', Message::Last, Outcome::Stored),
     (b'?', Message::Last, Outcome::RemoteError),
 ];
 const UNKNOWN: &[u8] = b"? no such command\n";
 /// No line is longer.
 const LONGEST: usize = 16 * 1024;
+/// So much of a nested reply is passed on before the rest has come.
+const PORTION: u32 = 8 * 1024;
 
 /// What proves that one knows the password without saying it.
 pub(crate) fn answer(salt: &str, password: &str) -> String {
@@ -53,6 +72,30 @@ fn line(bytes: &[u8]) -> Parsed<&str> {
     }
 }
 
+impl Lines {
+    pub(crate) const fn new(password: &'static str) -> Self {
+        Self {
+            password,
+            read: AtomicU64::new(0),
+        }
+    }
+
+    /// The next line of a message of which `parse` says how much was read.
+    fn next<'a>(&self, parse: &mut Parse, bytes: &'a [u8]) -> Parsed<&'a str> {
+        let rest = bytes.get(parse.seen as usize..).unwrap_or_default();
+        let line = line(rest);
+        let read = match line {
+            Parsed::Head(line) => line.len(),
+            Parsed::More | Parsed::Bad(_) => rest.len(),
+        };
+        self.read.fetch_add(read as u64, Relaxed);
+        line.map(|line| {
+            parse.seen += line.len() as u32;
+            line
+        })
+    }
+}
+
 impl Dialect for Lines {
     fn name(&self) -> &'static str {
         "lines"
@@ -62,27 +105,88 @@ impl Dialect for Lines {
         &COMMANDS
     }
 
-    fn request(&self, bytes: &[u8], _: u64) -> Parsed<Request> {
-        line(bytes).and_then(|line| {
-            let mut words = line.trim_end().split(' ');
-            let [name, key] = [0; 2].map(|_| words.next().unwrap_or_default());
-            let Some(command) = self.command(name) else {
-                return Parsed::Bad(Bad::refused(line.len(), UNKNOWN));
+    fn request(&self, parse: &mut Parse, bytes: &[u8], _: u64) -> Parsed<Request> {
+        if parse.is_new() {
+            let begun = self.next(parse, bytes).and_then(|line| {
+                let mut words = line.trim_end().split(' ');
+                let [name, key, count] = [0; 3].map(|_| words.next().unwrap_or_default());
+                let Some(command) = self.command(name) else {
+                    return Parsed::Bad(Bad::refused(line.len(), UNKNOWN));
+                };
+                let lines = if name == "BATCH" {
+                    count.parse().unwrap_or(0)
+                } else {
+                    0
+                };
+                Parsed::Head((
+                    command,
+                    Span::new(name.len() + 1, name.len() + 1 + key.len()),
+                    lines,
+                ))
+            });
+            let (command, key, lines) = match begun {
+                Parsed::Head(begun) => begun,
+                Parsed::More => return Parsed::More,
+                Parsed::Bad(bad) => {
+                    *parse = Parse::default();
+                    return Parsed::Bad(bad);
+                }
             };
-            Parsed::Head(Request {
-                key: Span::new(name.len() + 1, name.len() + 1 + key.len()),
-                ..Request::new(command, CLASSES[usize::from(command)], line.len())
-            })
+            parse.left = lines;
+            parse.notes = [u32::from(command), key.len];
+        }
+        while parse.left > 0 {
+            match self.next(parse, bytes) {
+                Parsed::Head(_) => parse.left -= 1,
+                Parsed::More => return Parsed::More,
+                Parsed::Bad(bad) => {
+                    *parse = Parse::default();
+                    return Parsed::Bad(bad);
+                }
+            }
+        }
+        let Parse {
+            seen,
+            notes: [command, key],
+            ..
+        } = std::mem::take(parse);
+        let name = COMMANDS[command as usize].len() as u32;
+        Parsed::Head(Request {
+            key: Span {
+                start: name + 1,
+                len: key,
+            },
+            is_unanswered: COMMANDS[command as usize] == "TELL",
+            ..Request::new(command as u16, CLASSES[command as usize], seen as usize)
         })
     }
 
-    fn reply(&self, _: u16, bytes: &[u8]) -> Parsed<Message> {
-        line(bytes).and_then(
-            |line| match REPLIES.iter().find(|reply| line.as_bytes()[0] == reply.0) {
-                Some((_, message, outcome)) => Parsed::Head(message(Reply::new(*outcome, line.len()))),
-                None => Parsed::Bad(Bad::fatal(UNKNOWN)),
-            },
-        )
+    fn reply(&self, parse: &mut Parse, _: u16, bytes: &[u8]) -> Parsed<Message> {
+        loop {
+            let line = match self.next(parse, bytes) {
+                Parsed::Head(line) => line,
+                Parsed::More => return Parsed::More,
+                Parsed::Bad(bad) => return Parsed::Bad(bad),
+            };
+            let Some((kind, message, outcome)) = REPLIES.iter().find(|reply| line.as_bytes()[0] == reply.0)
+            else {
+                return Parsed::Bad(Bad::fatal(UNKNOWN));
+            };
+            // This one was one of those that were to come, and its own come now.
+            let own = match kind {
+                b'*' => line[1..].trim().parse().unwrap_or(0),
+                _ => 0,
+            };
+            parse.left = parse.left.saturating_sub(1) + own;
+            if parse.left == 0 {
+                let seen = std::mem::take(parse).seen;
+                return Parsed::Head(message(Reply::new(*outcome, seen as usize)));
+            }
+            if parse.seen > PORTION {
+                let seen = std::mem::take(&mut parse.seen);
+                return Parsed::Head(Message::Part(Reply::new(Outcome::Ok, seen as usize)));
+            }
+        }
     }
 
     fn miss(&self, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {

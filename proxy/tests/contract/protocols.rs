@@ -22,7 +22,8 @@ use crate::{
     server::{self, PASSWORD},
 };
 
-const BOTH: Dialects = Dialects::new(&[&Lines { password: PASSWORD }, &Memcache::PLAIN]);
+static LINES: Lines = Lines::new(PASSWORD);
+static BOTH: Dialects = Dialects::new(&[&LINES, &Memcache::PLAIN]);
 
 /// A memcached at a path; it ends with the test.
 struct Memcached(Child);
@@ -155,8 +156,8 @@ fn what_a_protocol_lacks_is_refused() {
 #[test]
 fn what_the_process_does_not_speak_is_refused() {
     let served = [memcached(Path::new("/nowhere"), "m")];
-    let lines = Dialects::new(&[&Lines { password: PASSWORD }]);
-    let refused = Proxy::start("epoll", lines, &served).map(|_| ());
+    static ALONE: Dialects = Dialects::new(&[&LINES]);
+    let refused = Proxy::start("epoll", ALONE, &served).map(|_| ());
     assert!(
         matches!(refused, Err(CompileError::Protocol("memcached"))),
         "{refused:?}"

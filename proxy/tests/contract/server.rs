@@ -30,6 +30,23 @@ pub(crate) fn start(name: &'static str) -> SocketAddr {
     address
 }
 
+/// The lines of a reply that has replies within replies.
+pub(crate) fn nested(key: &str, count: usize) -> Vec<String> {
+    let mut lines = vec![format!("* {count}")];
+    for number in 0..count {
+        match number % 3 {
+            0 => lines.extend([
+                "* 2".into(),
+                format!("= {number} of {key}"),
+                "* 1".into(),
+                "* 0".into(),
+            ]),
+            _ => lines.push(format!("= {number} of {key} {}", "y".repeat(40))),
+        }
+    }
+    lines
+}
+
 /// A line-wise conversation behind a transform; the client's side of it too.
 pub(crate) struct Talk {
     stream: TcpStream,
@@ -102,10 +119,27 @@ impl Talk {
                     values.lock().unwrap().insert(key.to_owned(), rest.to_owned());
                     self.say("+\n")?;
                 }
+                "GET" if key == "wrong" => self.say(&format!("~ wrong for {name}\n"))?,
+                "GET" if key == "failed" => self.say(&format!("? {name} has failed\n"))?,
                 "GET" => match values.lock().unwrap().get(key) {
                     Some(value) => self.say(&format!("! news\n= {value} of {name}\n"))?,
                     None => self.say("= nothing\n! news\n")?,
                 },
+                "NEST" => {
+                    let nested = nested(key, rest.parse().unwrap_or(0)).join("\n");
+                    self.say_slowly(&format!("{nested}\n! after it\n"), 20)?;
+                }
+                "BATCH" => {
+                    for _ in 0..rest.parse().unwrap_or(0) {
+                        let line = self.hear()?;
+                        let (key, value) = line.split_once(' ').unwrap_or_default();
+                        values.lock().unwrap().insert(key.to_owned(), value.to_owned());
+                    }
+                    self.say("+\n")?;
+                }
+                "TELL" => {
+                    values.lock().unwrap().insert(key.to_owned(), rest.to_owned());
+                }
                 "MANY" if key == "broken" => {
                     self.say("- and then\n")?;
                     return Ok(());

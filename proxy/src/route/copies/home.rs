@@ -223,7 +223,7 @@ impl Engine {
             let key = origin.dialect.key(&request, &flight.message, &mut scratch);
             copies.copied.removal(key, &mut told);
         }
-        let Parsed::Head(request) = origin.dialect.request(&told, u64::MAX) else {
+        let Parsed::Head(request) = origin.dialect.head(&told) else {
             let parent = flight.parent;
             self.flights.close(index);
             let text = "the other copies cannot be told what has become of this value";

@@ -55,7 +55,7 @@ impl Engine {
             .iter()
             .any(|(_, member)| self.views.standing(member.id) != Standing::Joining);
         for (child, member) in reached {
-            if let Parsed::Head(removal) = origin.dialect.request(&told, u64::MAX) {
+            if let Parsed::Head(removal) = origin.dialect.head(&told) {
                 self.walk(
                     tree,
                     copies.children[child],

@@ -57,7 +57,7 @@ impl Engine {
         if !copies.copied.read_back(request, message, &mut asked) {
             return;
         }
-        let Parsed::Head(reading) = origin.dialect.request(&asked, u64::MAX) else {
+        let Parsed::Head(reading) = origin.dialect.head(&asked) else {
             return;
         };
         let Some(flight) = self.flights.get(index, generation) else {
@@ -101,7 +101,7 @@ impl Engine {
             && copies
                 .copied
                 .undo_read_back(&request, &flight.message, bytes, &mut asked)
-            && let Parsed::Head(undoing) = origin.dialect.request(&asked, u64::MAX)
+            && let Parsed::Head(undoing) = origin.dialect.head(&asked)
             && let Some(&next) = copies.children.get(home as usize)
         {
             flight.pending += 1;

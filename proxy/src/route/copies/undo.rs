@@ -49,7 +49,7 @@ impl Engine {
         flight.message = key;
         // One more than there are, so that replies that come within the walk do not end the flight.
         flight.pending = 1;
-        if let Parsed::Head(removal) = origin.dialect.request(&told, u64::MAX) {
+        if let Parsed::Head(removal) = origin.dialect.head(&told) {
             for (child, member) in landed {
                 if !self.views.standing(member.id).is_written() {
                     self.miss(member, index, generation, "");

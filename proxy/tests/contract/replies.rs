@@ -1,0 +1,122 @@
+//! One reply, none, or replies within replies; and replies that say no.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use proxima::dialect::Dialects;
+
+use crate::{
+    client::Client,
+    conversation::each,
+    dialect::Lines,
+    server::{PASSWORD, nested},
+};
+
+static KNOWN: Lines = Lines::new(PASSWORD);
+static LINES: Dialects = Dialects::new(&[&KNOWN]);
+
+const ROUTES: [&str; 5] = [
+    "p",
+    "{failover: p}",
+    "{all_sync: p}",
+    "{all_fastest: p}",
+    "{log: p}",
+];
+
+#[test]
+fn replies_within_replies_are_one_reply() {
+    for route in ROUTES {
+        each(route, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            for count in [0, 1, 10, 3000] {
+                // What comes next must not be taken for a part of it.
+                client.say(&format!("NEST k {count}\nPUT k v\n")).unwrap();
+                let heard = client.hear_nested().unwrap();
+                assert!(heard == nested("k", count), "{route}, {count} replies: {heard:?}");
+                assert_eq!(client.hear().unwrap(), "+", "{route}");
+            }
+            let mut clients: Vec<Client> = (0..5).map(|_| Client::new(proxy.address)).collect();
+            for (number, client) in clients.iter_mut().enumerate() {
+                client.say(&format!("NEST k{number} {}\n", 10 * number)).unwrap();
+            }
+            for (number, client) in clients.iter_mut().enumerate() {
+                let expected = nested(&format!("k{number}"), 10 * number);
+                assert_eq!(client.hear_nested().unwrap(), expected, "{route}");
+            }
+        });
+    }
+}
+
+/// However many pieces a message comes in.
+#[test]
+fn what_was_read_of_a_message_is_not_read_again() {
+    static COUNTED: Lines = Lines::new(PASSWORD);
+    static DIALECTS: Dialects = Dialects::new(&[&COUNTED]);
+    each("p", &DIALECTS, |proxy| {
+        let mut client = Client::new(proxy.address);
+        let lines: Vec<String> = (0..600)
+            .map(|number| format!("key{number} value{number}\n"))
+            .collect();
+        let batch = format!("BATCH k 600\n{}", lines.concat());
+        COUNTED.read.store(0, Relaxed);
+        client.say_slowly(&batch, 100).unwrap();
+        assert_eq!(client.hear().unwrap(), "+");
+        client.say("NEST k 2000\n").unwrap();
+        let heard = client.hear_nested().unwrap();
+        assert!(heard == nested("k", 2000));
+        let (read, sent) = (COUNTED.read.load(Relaxed), batch.len() + heard.join("\n").len());
+        // Of a line whose end is missing the beginning is looked at once more.
+        assert!(read < 2 * sent as u64, "{read} bytes were read of {sent}");
+    });
+}
+
+#[test]
+fn a_request_of_many_lines_is_one_request() {
+    each("p", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        client
+            .say_slowly("GET k\nBATCH k 3\nk v\nk w\nk x\nGET k\nBATCH k 0\nGET k\n", 13)
+            .unwrap();
+        assert_eq!(client.hear().unwrap(), "= nothing");
+        assert_eq!(client.hear().unwrap(), "+");
+        let value = client.hear().unwrap();
+        assert!(value.starts_with("= x of "), "{value}");
+        assert_eq!(client.hear().unwrap(), "+");
+        assert_eq!(client.hear().unwrap(), value);
+    });
+}
+
+#[test]
+fn nobody_waits_for_the_reply_to_a_request_that_has_none() {
+    for route in ROUTES {
+        each(route, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            let lines: Vec<String> = (0..50)
+                .map(|n| format!("TELL k v{n}\nGET k\nTELL l w\nPUT l x\n"))
+                .collect();
+            client.say_slowly(&lines.concat(), 25).unwrap();
+            for n in 0..50 {
+                let value = client.hear().unwrap();
+                assert!(value.starts_with(&format!("= v{n} of ")), "{route}: {value}");
+                assert_eq!(client.hear().unwrap(), "+", "{route}");
+            }
+            assert_eq!(proxy.figures().in_flight, 0, "{route}");
+        });
+    }
+}
+
+/// Only a server that fails is a reason to ask another one, and to count against it.
+#[test]
+fn a_reply_that_says_no_is_a_reply() {
+    each("{failover: [p, p]}", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        let errors = || -> u64 { proxy.figures().members.iter().map(|member| member.errors).sum() };
+        for _ in 0..10 {
+            let answer = client.ask("GET wrong").unwrap();
+            assert!(answer.starts_with("~ wrong for "), "{answer}");
+        }
+        assert_eq!((proxy.figures().failovers, errors()), (0, 0));
+        let answer = client.ask("GET failed").unwrap();
+        assert!(answer.ends_with(" has failed"), "{answer}");
+        assert_eq!((proxy.figures().failovers, errors()), (1, 2));
+    });
+}
