@@ -171,8 +171,17 @@ impl Epoll {
         loop {
             return match recv(&source.socket, &mut scratch[..], RecvFlags::empty()).map(|(_, len)| len) {
                 Ok(0) => {
+                    let broken = source.broken;
                     self.scratch.push(scratch);
-                    Some(Event::Eof { tag })
+                    // Behind the last bytes of a connection that was reset the kernel may tell of an end, once it has told of the
+                    // error: but nobody waits for replies.
+                    Some(match broken {
+                        true => Event::Failed {
+                            tag,
+                            error: io::ErrorKind::ConnectionReset.into(),
+                        },
+                        false => Event::Eof { tag },
+                    })
                 }
                 Ok(n) => {
                     if n == scratch.len() || source.hangup {
