@@ -98,7 +98,8 @@ pub struct Request {
     pub is_quiet: bool,
     /// The key stands base64-encoded; the server will decode it before use.
     pub base64_key: bool,
-    /// No server replies to it, and the client expects no reply.
+    /// No server replies to it, and the client expects no reply: it `is_quiet` too, for the errors that are found before a
+    /// server is asked.
     pub is_unanswered: bool,
 }
 

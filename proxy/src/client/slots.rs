@@ -330,7 +330,6 @@ fn hand_over(collected: &mut Vec<u8>, out: &mut Vec<u8>) {
         *out = std::mem::take(collected);
     } else {
         append(collected, out);
-        *collected = Vec::new();
     }
 }
 

@@ -10,16 +10,8 @@ pub struct Dialects(&'static [&'static dyn Dialect]);
 #[derive(Clone, Copy)]
 pub struct Spoken {
     pub dialect: &'static dyn Dialect,
-    /// The number of its first command among the commands of all.
+    /// The number of its first command among the commands of all: figures are kept by it.
     pub first: u32,
-}
-
-impl Spoken {
-    /// The number of its command among the commands of all: figures are kept by it.
-    #[inline]
-    pub fn number(self, command: u16) -> usize {
-        self.first as usize + usize::from(command)
-    }
 }
 
 impl Dialects {

@@ -24,12 +24,12 @@ impl Hold {
     const REGAINED: u64 = 4;
 
     fn begin(&mut self, now: u64) {
-        self.spent = self.left_of(now);
+        self.spent = self.owed_at(now);
         self.changed = now;
     }
 
     /// Of a lane that is not held back: what it has spent and not regained.
-    fn left_of(&self, now: u64) -> u64 {
+    fn owed_at(&self, now: u64) -> u64 {
         self.spent.saturating_sub((now - self.changed) / Self::REGAINED)
     }
 
@@ -189,7 +189,7 @@ impl Lane {
 
     /// Of one that is not: may it be held back no more?
     fn has_no_time_left(&self, now: u64) -> bool {
-        self.behind().is_some() && self.hold.left_of(now) >= self.time_to_hold()
+        self.behind().is_some() && self.hold.owed_at(now) >= self.time_to_hold()
     }
 
     fn time_to_hold(&self) -> u64 {
@@ -209,7 +209,7 @@ mod tests {
             let (mut hold, mut now, mut delayed) = (Hold::default(), TIMEOUT, 0);
             let sent = now;
             while now - sent < TIMEOUT {
-                if hold.left_of(now) >= TIMEOUT / 4 {
+                if hold.owed_at(now) >= TIMEOUT / 4 {
                     now += rest.max(100);
                     continue;
                 }

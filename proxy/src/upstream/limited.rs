@@ -48,25 +48,23 @@ impl super::Lane {
     /// Takes out the requests that this server is not to be given; who waits for them.
     fn drop_held(&mut self, dialect: &dyn Dialect) -> Vec<Waiter> {
         let held = std::mem::take(&mut self.held);
+        let mut waiters = std::mem::take(&mut self.waiters).into_iter();
         let mut refused = Vec::new();
-        let mut at = 0;
-        self.waiters.retain(|&waiter| {
-            // They were read once before, when they came.
-            let end = match dialect.head(&held[at..]) {
-                Parsed::Head(request) => held.len().min(at + request.len() as usize),
-                Parsed::More | Parsed::Bad(_) => held.len(),
-            };
-            let message = &held[at..end];
-            at = end;
-            let keeps = !message.is_empty() && dialect.is_common(waiter.command);
-            if keeps {
+        let mut rest = &held[..];
+        // They were read once before, when they came.
+        while let Parsed::Head(request) = dialect.head(rest) {
+            let (message, behind) = rest.split_at(rest.len().min(request.len() as usize));
+            rest = behind;
+            let waiter = (!request.is_unanswered).then(|| waiters.next()).flatten();
+            if dialect.is_common(request.command) {
                 self.held.extend_from_slice(message);
+                self.waiters.extend(waiter);
             } else {
                 self.given = self.given.saturating_sub(message.len() as u64);
-                refused.push(waiter);
+                refused.extend(waiter);
             }
-            keeps
-        });
+        }
+        refused.extend(waiters);
         refused
     }
 }

@@ -55,8 +55,10 @@ impl Engine {
             let what = "a copy must answer what it is told";
             return self.not_sent(member, request, message, to, Outcome::LocalError, what);
         }
-        // What a copy is refused it misses, and our own overload is not its failure.
-        if lane.requests().len() > LANE_BYTES && !matches!(to, ReplyTo::Client { .. }) && !member.is_copy() {
+        // What a client waits for is bounded by what it may have under way. What a copy is refused it misses, and our own
+        // overload is not its failure.
+        let is_bounded = matches!(to, ReplyTo::Client { .. }) && !request.is_unanswered;
+        if lane.requests().len() > LANE_BYTES && !is_bounded && !member.is_copy() {
             let what = "too many requests wait for it";
             return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }

@@ -1,6 +1,6 @@
 //! The five demands, on each back end.
 
-use std::thread;
+use std::{net::SocketAddr, thread};
 
 use proxima::{dialect::Dialects, members::probe::probe};
 
@@ -18,11 +18,26 @@ static STRANGER: Dialects = Dialects::new(&[&GUESSED]);
 
 /// Runs a test on every back end, over two servers.
 pub(crate) fn each(route: &str, dialects: &Dialects, test: impl Fn(&Proxy)) {
+    over(
+        route,
+        &["one", "two"].map(|name| move || server::start(name)),
+        dialects,
+        test,
+    );
+}
+
+/// Runs a test on every back end, over servers that are started for each.
+pub(crate) fn over(
+    route: &str,
+    servers: &[impl Fn() -> SocketAddr],
+    dialects: &Dialects,
+    test: impl Fn(&Proxy),
+) {
     for io in back_ends() {
         let served = Served {
             protocol: "lines",
             pool: "p",
-            servers: vec![server::start("one").to_string(), server::start("two").to_string()],
+            servers: servers.iter().map(|start| start().to_string()).collect(),
             route,
             replicated: false,
         };

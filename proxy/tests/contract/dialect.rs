@@ -3,7 +3,7 @@
 //! ```text
 //!  server: HELLO salt                 client: GET key      server: = value | ~ wrong | ? failed
 //!  client: LOGIN user answer                  PUT key value        +
-//!  server: WELCOME | DENIED                   MANY key count       - part (count times), then . count
+//!  server: WELCOME [old] | DENIED             MANY key count       - part (count times), then . count
 //!  server, at any time: ! news                NEST key count       * count, then as many replies, each nested or not
 //!                                             BATCH key count      + (behind the request come as many lines: key value)
 //!                                             TELL key value       (nothing)
@@ -151,12 +151,14 @@ impl Dialect for Lines {
             ..
         } = std::mem::take(parse);
         let name = COMMANDS[command as usize].len() as u32;
+        let is_unanswered = COMMANDS[command as usize] == "TELL";
         Parsed::Head(Request {
             key: Span {
                 start: name + 1,
                 len: key,
             },
-            is_unanswered: COMMANDS[command as usize] == "TELL",
+            is_quiet: is_unanswered,
+            is_unanswered,
             ..Request::new(command as u16, CLASSES[command as usize], seen as usize)
         })
     }
@@ -196,6 +198,10 @@ impl Dialect for Lines {
 
     fn error(&self, _: Outcome, text: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("? proxy: {text}\n").as_bytes());
+    }
+
+    fn is_common(&self, command: u16) -> bool {
+        COMMANDS[command as usize] != "BATCH"
     }
 
     fn probe(&self) -> (u16, &'static [u8]) {
@@ -238,6 +244,10 @@ impl Dialect for Lines {
                 Login::More { used: line.len() }
             }
             (1, Parsed::Head(line @ "WELCOME\n")) => Login::Ready { used: line.len() },
+            (1, Parsed::Head(line @ "WELCOME old\n")) => Login::Limited {
+                used: line.len(),
+                why: "an old server takes no batches".into(),
+            },
             (_, Parsed::Head(line)) => Login::Refused(format!("the server said {}", line.trim_end())),
             (_, Parsed::Bad(_)) => Login::Refused("the server said no line".into()),
         }

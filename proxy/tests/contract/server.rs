@@ -15,7 +15,7 @@ use crate::{dialect::answer, scramble::Scramble};
 
 pub(crate) const PASSWORD: &str = "s3cret";
 
-/// Starts a server that lives as long as the process; its name is in its replies.
+/// Starts a server that lives as long as the process; its name is in its replies. That of the name `old` takes no batches.
 pub(crate) fn start(name: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -109,7 +109,8 @@ impl Talk {
         if self.hear()? != format!("LOGIN proxy {}", answer(&format!("salt of {name}"), PASSWORD)) {
             return self.say("DENIED\n");
         }
-        self.say("WELCOME\n! first news\n")?;
+        let welcome = if name == "old" { "WELCOME old" } else { "WELCOME" };
+        self.say(&format!("{welcome}\n! first news\n"))?;
         loop {
             let line = self.hear()?;
             let mut words = line.splitn(3, ' ');

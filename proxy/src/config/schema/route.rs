@@ -98,9 +98,19 @@ impl Route {
     /// The pool that it names by itself: as what it is, as that of its server, or as its children. Of a named route only the
     /// configuration can tell whether it is one.
     pub fn pool(&self) -> Option<&str> {
-        let children = match self {
-            Self::Named(name) | Self::Pool(name) => return Some(name),
-            Self::Member(member) => return member.split_once('/').map(|(pool, _)| pool),
+        match self {
+            Self::Named(name) | Self::Pool(name) => Some(name),
+            Self::Member(member) => member.split_once('/').map(|(pool, _)| pool),
+            _ => match self.choice()? {
+                Children::Pool(pool) => Some(pool),
+                Children::List(_) => None,
+            },
+        }
+    }
+
+    /// What it chooses from, or gathers, if it does.
+    fn choice(&self) -> Option<&Children> {
+        match self {
             Self::Hash { children, .. }
             | Self::Nearest(children)
             | Self::Random(children)
@@ -115,8 +125,11 @@ impl Route {
             | Self::MissFailover { children, .. }
             | Self::FailoverWithTtl {
                 failover: children, ..
-            } => children,
-            Self::Embedded
+            } => Some(children),
+            Self::Named(_)
+            | Self::Pool(_)
+            | Self::Member(_)
+            | Self::Embedded
             | Self::Null
             | Self::Error(_)
             | Self::ByOperation { .. }
@@ -126,11 +139,7 @@ impl Route {
             | Self::ModifyKey { .. }
             | Self::ModifyTtl { .. }
             | Self::Log(_)
-            | Self::Fault { .. } => return None,
-        };
-        match children {
-            Children::Pool(pool) => Some(pool),
-            Children::List(_) => None,
+            | Self::Fault { .. } => None,
         }
     }
 
@@ -139,34 +148,7 @@ impl Route {
 
     /// The routes that stand directly in this one; a pool's members and named routes are not followed.
     pub fn children(&self) -> Vec<&Route> {
-        fn listed(children: &Children) -> Vec<&Route> {
-            match children {
-                Children::Pool(_) => Vec::new(),
-                Children::List(routes) => routes.iter().collect(),
-            }
-        }
-        match self {
-            Self::Named(_)
-            | Self::Pool(_)
-            | Self::Member(_)
-            | Self::Embedded
-            | Self::Null
-            | Self::Error(_) => Vec::new(),
-            Self::Hash { children, .. }
-            | Self::Nearest(children)
-            | Self::Random(children)
-            | Self::RoundRobin(children)
-            | Self::HostId { children, .. }
-            | Self::AllSync(children)
-            | Self::AllMajority(children)
-            | Self::AllFastest(children)
-            | Self::AllInitial(children)
-            | Self::AllAsync(children)
-            | Self::Failover { children, .. }
-            | Self::MissFailover { children, .. } => listed(children),
-            Self::FailoverWithTtl { normal, failover, .. } => {
-                [&**normal].into_iter().chain(listed(failover)).collect()
-            }
+        let own: Vec<&Route> = match self {
             Self::ByOperation {
                 operations: routes,
                 default,
@@ -175,16 +157,21 @@ impl Route {
                 prefixes: routes,
                 default,
             } => routes.values().chain(default.as_deref()).collect(),
-            Self::ByKeyPattern { patterns, default } => patterns
-                .iter()
-                .map(|(_, route)| route)
-                .chain(default.as_deref())
-                .collect(),
-            Self::ModifyKey { child, .. } | Self::ModifyTtl { child, .. } | Self::Fault { child, .. } => {
-                vec![child]
+            Self::ByKeyPattern { patterns, default } => {
+                let routes = patterns.iter().map(|(_, route)| route);
+                routes.chain(default.as_deref()).collect()
             }
-            Self::Log(child) => vec![child],
+            Self::FailoverWithTtl { normal: child, .. }
+            | Self::ModifyKey { child, .. }
+            | Self::ModifyTtl { child, .. }
+            | Self::Fault { child, .. }
+            | Self::Log(child) => vec![child],
             Self::ByRoutingPrefix { routes, .. } => routes.values().collect(),
+            _ => Vec::new(),
+        };
+        match self.choice() {
+            Some(Children::List(listed)) => own.into_iter().chain(listed).collect(),
+            Some(Children::Pool(_)) | None => own,
         }
     }
 }
