@@ -353,6 +353,25 @@ def test_uploads_that_dawdle_lose_their_place_to_those_who_want_it(server, proxi
     assert proxy.metric("member_ejections_total") == 0
 
 
+def test_an_upload_whose_client_has_gone_waits_for_no_place(server, proxima, value):
+    pool = {"servers": [server.address], "timeout": "20s"}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1))
+    dawdlers = [proxy.raw() for _ in range(3)]
+    for number, client in enumerate(dawdlers):
+        client.send(b"set dawdler%d 0 0 1000000\r\n%b" % (number, value[:1000]))
+    until(lambda: proxy.metric("clients") == 3, "the dawdlers are there")
+    half = b"set half 0 0 1000000\r\n" + value[:500_000]
+    for _ in range(20):
+        with proxy.raw() as client:
+            client.send(half)
+    until(lambda: proxy.metric("clients_accepted_total") >= 23, "they came")
+    until(lambda: proxy.metric("clients") == 3, "those who have gone are gone here too")
+    assert proxy.metric("member_ejections_total") == 0
+    for client in dawdlers:
+        client.send(value[1000:1_000_000] + b"\r\n")
+        assert client.line() == b"STORED\r\n"
+
+
 def test_slow_readers_take_only_the_connections_that_are_promised(server, proxima, value):
     pool = {"servers": [server.address], "timeout": "2s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"total_bytes": "256MiB"}))
