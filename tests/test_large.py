@@ -360,10 +360,10 @@ def test_an_upload_whose_client_has_gone_waits_for_no_place(server, proxima, val
     for number, client in enumerate(dawdlers):
         client.send(b"set dawdler%d 0 0 1000000\r\n%b" % (number, value[:1000]))
     until(lambda: proxy.metric("clients") == 3, "the dawdlers are there")
-    half = b"set half 0 0 1000000\r\n" + value[:500_000]
+    beginning = b"set large 0 0 40000000\r\n" + value[:100_000]
     for _ in range(20):
         with proxy.raw() as client:
-            client.send(half)
+            client.send(beginning)
     until(lambda: proxy.metric("clients_accepted_total") >= 23, "they came")
     until(lambda: proxy.metric("clients") == 3, "those who have gone are gone here too")
     assert proxy.metric("member_ejections_total") == 0

@@ -92,6 +92,11 @@ impl Stream {
         append(rest, &mut self.stash);
     }
 
+    /// Bytes that are kept.
+    pub fn held(&self) -> usize {
+        self.stash.len() - self.taken
+    }
+
     /// Lends what was kept, to be [given back](Self::keep_rest), and where in it the first byte stands that was not understood.
     pub fn take_stash(&mut self) -> (Vec<u8>, usize) {
         (std::mem::take(&mut self.stash), std::mem::take(&mut self.taken))

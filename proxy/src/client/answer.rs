@@ -213,7 +213,7 @@ impl Engine {
         }
         self.figures.clients.closed += 1;
         self.discharge(client.charged);
-        self.waiting_uploads -= usize::from(client.place_due.is_some());
+        self.waiting_uploads -= usize::from(client.place.is_some());
         self.share_memory();
         self.register.closed(self.facts.worker, index);
         self.release_lanes(index, client.generation);
@@ -240,6 +240,10 @@ impl Engine {
         client.eof = true;
         if client.left_midway() {
             return self.close_client(index, false);
+        }
+        if client.place.is_some() {
+            // It is served now, or its rest will never come.
+            self.requeue(index);
         }
         // The flush closes it when nothing is due, in the socket's buffer neither.
         self.flush_later(Peer::Client { index, generation });

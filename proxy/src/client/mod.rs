@@ -32,6 +32,15 @@ use crate::{
     stream::Stream,
 };
 
+/// The place among the large messages to a server that an upload waits for.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// Microseconds: until when.
+    pub due: u64,
+    /// Of its whole message.
+    pub bytes: u64,
+}
+
 /// One client connection.
 pub struct Client {
     pub generation: u32,
@@ -61,8 +70,8 @@ pub struct Client {
     pub eof: bool,
     /// The request in this slot changes copies in several steps: not served further before it is answered.
     pub awaits: Option<u32>,
-    /// Microseconds: until when its upload may wait for a place among the large messages to a server; `None`: it does not.
-    pub place_due: Option<u64>,
+    /// What its upload waits for among the large messages to a server; `None`: it does not.
+    pub place: Option<Wanted>,
     /// Not served further until replies have made room.
     pub stalled: bool,
     /// On the list of clients to be served again.

@@ -35,7 +35,7 @@ impl Engine {
             closing: false,
             eof: false,
             awaits: None,
-            place_due: None,
+            place: None,
             stalled: false,
             queued: false,
             waits: false,

@@ -4,7 +4,7 @@ use std::{rc::Rc, time::Duration};
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Upload, session::REMOVED};
+use super::{Upload, Wanted, session::REMOVED};
 use crate::{
     engine::{Engine, Peer},
     route::{ReplyTo, Tree, Turn},
@@ -71,9 +71,10 @@ impl Engine {
                 return Begun::Whole;
             }
             let most = self.limits.write_timeout.min(LONGEST_WAIT).as_micros() as u64;
-            let due = client.place_due.unwrap_or(self.now + most);
+            let due = client.place.map_or(self.now + most, |place| place.due);
             if self.now < due {
-                self.wait_for_place(index, Some(due));
+                let bytes = request.len();
+                self.wait_for_place(index, Some(Wanted { due, bytes }));
                 return Begun::Later;
             }
             client.swallow = request.body;

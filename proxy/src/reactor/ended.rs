@@ -1,15 +1,23 @@
-//! Whether a peer has sent all that it ever will.
+//! What a peer that sends no more has left to be read.
 
 use rustix::{
-    io::Errno,
-    net::{RecvFlags, recv},
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::ioctl_fionread,
 };
 use socket2::Socket;
 
-/// Has the peer closed its side or broken the connection, and is nothing left to be read?
-pub(super) fn has_ended(socket: &Socket) -> bool {
-    match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-        Ok((_, count)) => count == 0,
-        Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
+/// Bytes that wait to be read, if the peer has closed its side or broken the connection; `None`: more may come.
+pub(super) fn left_to_read(socket: &Socket) -> Option<u64> {
+    let mut polled = [PollFd::new(socket, PollFlags::RDHUP)];
+    let ended = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    let count = poll(&mut polled, Some(&AT_ONCE)).unwrap_or(0);
+    if count == 0 || !polled[0].revents().intersects(ended) {
+        return None;
     }
+    Some(ioctl_fionread(socket).unwrap_or(0))
 }

@@ -85,8 +85,8 @@ pub trait Reactor: Sized {
     }
     /// Bytes that the kernel has taken and the peer has not acknowledged. A system call.
     fn unacknowledged(&self, conn: Conn) -> usize;
-    /// Has the peer of a paused connection sent all that it ever will, and was all of it received? A system call.
-    fn has_ended(&self, conn: Conn) -> bool;
+    /// If the peer of a paused connection sends no more: the bytes that were not received yet. Two system calls.
+    fn left_to_read(&self, conn: Conn) -> Option<u64>;
     /// Stops receiving; of a listener: stops accepting. What is already on its way may still be delivered.
     fn pause(&mut self, conn: Conn);
     /// Receives or accepts again.

@@ -9,7 +9,11 @@ use std::mem;
 use slab::Slab;
 
 use super::Lane;
-use crate::{client::Client, engine::Engine, reactor::Conn};
+use crate::{
+    client::{Client, Wanted},
+    engine::Engine,
+    reactor::Conn,
+};
 
 /// How fast a large message moves.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +86,7 @@ impl Engine {
         let late: Vec<u32> = self
             .clients
             .iter()
-            .filter(|(_, client)| client.place_due.is_some_and(|due| due <= self.now))
+            .filter(|(_, client)| client.place.is_some_and(|place| place.due <= self.now))
             .map(|(index, _)| index as u32)
             .collect();
         for client in late {
@@ -91,22 +95,33 @@ impl Engine {
     }
 
     /// Uploads whose rest will never come wait for no place. Nobody reads from those that wait, so that their ends have to be
-    /// looked for. Called a few times a second; `has_ended` tells whether a client has sent all that it ever will, and nothing of
-    /// that is unread.
-    pub fn check_uploads(&mut self, has_ended: &dyn Fn(Conn) -> bool) {
+    /// looked for. Called a few times a second; `left_to_read` tells how many bytes a client that sends no more has sent that
+    /// were not received.
+    pub fn check_uploads(&mut self, left_to_read: &dyn Fn(Conn) -> Option<u64>) {
         if self.waiting_uploads == 0 {
             return;
         }
-        let waits = |client: &Client| client.place_due.is_some() && client.stream.paused && !client.eof;
+        let has_ended = |client: &Client| {
+            let (Some(place), false) = (client.place, client.eof) else {
+                return false;
+            };
+            let conn = client.stream.conn.filter(|_| client.stream.paused);
+            let Some(left) = conn.and_then(left_to_read) else {
+                return false;
+            };
+            // What a transform has in hand nobody knows.
+            let is_short =
+                client.stream.transform.is_none() && client.stream.held() as u64 + left < place.bytes;
+            left == 0 || is_short
+        };
         let ended: Vec<(u32, u32)> = self
             .clients
             .iter()
-            .filter(|(_, client)| waits(client) && client.stream.conn.is_some_and(has_ended))
+            .filter(|(_, client)| has_ended(client))
             .map(|(index, client)| (index as u32, client.generation))
             .collect();
         for (index, generation) in ended {
             self.client_eof(index, generation);
-            self.requeue(index);
         }
     }
 
@@ -116,7 +131,7 @@ impl Engine {
             .clients
             .iter()
             .filter(|(_, client)| client.stalled)
-            .map(|(index, client)| (client.place_due.unwrap_or(0), index as u32))
+            .map(|(index, client)| (client.place.map_or(0, |place| place.due), index as u32))
             .collect();
         stalled.sort_unstable();
         for (_, client) in stalled {
@@ -124,11 +139,11 @@ impl Engine {
         }
     }
 
-    /// Microseconds until when this client's upload may wait for a place; `None`: it does not wait any more.
-    pub(crate) fn wait_for_place(&mut self, client: u32, due: Option<u64>) {
+    /// This client's upload waits for a place, or does not wait any more.
+    pub(crate) fn wait_for_place(&mut self, client: u32, place: Option<Wanted>) {
         if let Some(client) = self.clients.get_mut(client as usize) {
-            let waited = mem::replace(&mut client.place_due, due).is_some();
-            self.waiting_uploads = self.waiting_uploads + usize::from(due.is_some()) - usize::from(waited);
+            let waited = mem::replace(&mut client.place, place).is_some();
+            self.waiting_uploads = self.waiting_uploads + usize::from(place.is_some()) - usize::from(waited);
         }
     }
 }

@@ -320,7 +320,7 @@ impl<R: Reactor> Worker<R> {
                 reactor.unacknowledged(conn)
             });
             self.engine.check_room();
-            self.engine.check_uploads(&|conn| reactor.has_ended(conn));
+            self.engine.check_uploads(&|conn| reactor.left_to_read(conn));
         }
         if now >= self.next_client_check {
             self.next_client_check = now + CLIENT_CHECK;

@@ -22,7 +22,7 @@ use self::{
     source::{Source, State},
 };
 use super::{
-    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::has_ended, socket::stream_socket,
+    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::left_to_read, socket::stream_socket,
     unacknowledged::unacknowledged,
 };
 
@@ -297,11 +297,11 @@ impl Reactor for Epoll {
             .map_or(0, |source| unacknowledged(&source.socket))
     }
 
-    fn has_ended(&self, conn: Conn) -> bool {
+    fn left_to_read(&self, conn: Conn) -> Option<u64> {
         self.sources
             .get(conn.index as usize)
             .filter(|source| source.generation == conn.generation)
-            .is_some_and(|source| has_ended(&source.socket))
+            .and_then(|source| left_to_read(&source.socket))
     }
 
     fn pause(&mut self, conn: Conn) {

@@ -29,7 +29,7 @@ use self::{
     pool::{LARGE, Pool, SMALL},
 };
 use super::{
-    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::has_ended, socket::stream_socket,
+    Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::left_to_read, socket::stream_socket,
     unacknowledged::unacknowledged,
 };
 
@@ -245,12 +245,13 @@ impl Reactor for Uring {
             .map_or(0, |link| unacknowledged(&link.socket))
     }
 
-    fn has_ended(&self, conn: Conn) -> bool {
+    fn left_to_read(&self, conn: Conn) -> Option<u64> {
         self.links
             .get(conn.index as usize)
             .filter(|link| link.generation == conn.generation)
             // Until its receive has ended, bytes may be on their way from the kernel to us.
-            .is_some_and(|link| !link.receiving && has_ended(&link.socket))
+            .filter(|link| !link.receiving)
+            .and_then(|link| left_to_read(&link.socket))
     }
 
     fn pause(&mut self, conn: Conn) {
