@@ -55,6 +55,8 @@ pub struct Clients {
     pub slow: u64,
     /// Closed because the rest of a request did not come.
     pub unfinished: u64,
+    /// Closed because they had closed their side, asked for much, and others waited for a descriptor.
+    pub half_closed: u64,
     /// Closed because they held the most when there was no memory.
     pub greedy: u64,
 }
@@ -219,6 +221,7 @@ impl Figures {
         mine.idle += theirs.idle;
         mine.slow += theirs.slow;
         mine.unfinished += theirs.unfinished;
+        mine.half_closed += theirs.half_closed;
         mine.greedy += theirs.greedy;
         for (number, theirs) in other.requests.iter().enumerate() {
             *at(&mut self.requests, number) += theirs;

@@ -86,6 +86,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
         ("idle", figures.clients.idle),
         ("slow", figures.clients.slow),
         ("request_timeout", figures.clients.unfinished),
+        ("half_closed", figures.clients.half_closed),
         ("memory", figures.clients.greedy),
     ] {
         page.row("clients_closed_total", &format!("reason=\"{reason}\""), count);

@@ -2,6 +2,7 @@
 
 mod answer;
 mod foresee;
+mod half_closed;
 mod held;
 mod listen;
 mod open;

@@ -16,6 +16,9 @@ use crate::{
 /// Keys of one client that servers are asked for at a time. A request of theirs is short to send and costs a server as much
 /// as any: many clients with many more would be a queue before everybody else's.
 const KEYS_AT_ONCE: usize = 256;
+/// The same while a worker has [`BUSY`] requests at servers.
+const KEYS_AT_BUSY_TIMES: usize = 16;
+const BUSY: usize = 4096;
 
 /// A request for many keys that is served further when there is room, or when more of it has come.
 pub struct Keys {
@@ -26,6 +29,8 @@ pub struct Keys {
     end: &'static [u8],
     /// An error has been its answer: what still comes of it is skipped.
     failed: bool,
+    /// Microseconds: since when it is served.
+    pub(super) since: u64,
 }
 
 /// The keys of one request, of which so many bytes are served.
@@ -81,6 +86,7 @@ impl Engine {
                 head: head.to_vec(),
                 end,
                 failed,
+                since: self.now,
             }));
         }
         head.len() + used
@@ -177,7 +183,12 @@ impl Engine {
             .clients
             .get(index as usize)
             .map_or(0, |client| client.slots.len());
-        asked < KEYS_AT_ONCE && self.admits(index)
+        let most = if self.in_flight < BUSY {
+            KEYS_AT_ONCE
+        } else {
+            KEYS_AT_BUSY_TIMES
+        };
+        asked < most && self.admits(index)
     }
 
     /// One of the keys, by a request that `single` has the room for.

@@ -321,6 +321,9 @@ impl<R: Reactor> Worker<R> {
             });
             self.engine.check_room();
             self.engine.check_uploads(&|conn| reactor.left_to_read(conn));
+            if self.full {
+                self.engine.make_way(&|conn| reactor.left_to_read(conn));
+            }
         }
         if now >= self.next_client_check {
             self.next_client_check = now + CLIENT_CHECK;

@@ -1,5 +1,9 @@
 //! Requests for many keys: in portions, as there is room, and before their end has come.
 
+use std::time::Duration;
+
+use proxima::reactor::Conn;
+
 use crate::world::{world, world_of};
 
 const KEYS: usize = 3000;
@@ -46,6 +50,57 @@ fn no_more_keys_of_a_client_are_asked_for_at_a_time_than_others_can_wait_for() {
         told += &world.heard(client);
     }
     assert_eq!(told, "VALUE k 0 1\r\nx\r\n".repeat(KEYS) + "END\r\n");
+}
+
+#[test]
+fn the_lines_of_many_clients_are_no_queue_before_others_either() {
+    let mut world = world("{member: p/a}");
+    let clients: Vec<usize> = (0..100).map(|_| world.client()).collect();
+    for &client in &clients {
+        let known = 40;
+        world.say(client, "get k\r\n".repeat(known).as_bytes());
+        world.reply("a", &"END\r\n".repeat(known));
+    }
+    for &client in &clients {
+        world.say(client, line(KEYS).as_bytes());
+    }
+    let asked = world.engine.in_flight();
+    assert!((4096..=4096 + 256 + 16 * 100).contains(&asked), "{asked}");
+    let mut answered = 0;
+    while answered < KEYS * clients.len() {
+        let due = world.engine.in_flight();
+        assert!(due > 0 && due <= asked, "{due} after {answered}");
+        world.reply("a", &"END\r\n".repeat(due));
+        answered += due;
+    }
+    for client in clients {
+        assert!(world.heard(client).ends_with("END\r\n"));
+        assert_eq!(world.seats[client].closed, None);
+    }
+}
+
+#[test]
+fn whoever_sends_no_more_and_asks_for_much_makes_way_when_others_wait_for_a_descriptor() {
+    let mut world = world("{member: p/a}");
+    let [reads, unread, closed, late] = [0; 4].map(|_| world.client());
+    for client in [reads, unread, closed] {
+        world.say(client, line(KEYS).as_bytes());
+    }
+    world.pass(Duration::from_millis(900));
+    world.say(late, line(KEYS).as_bytes());
+    for client in [closed, late] {
+        world.leave(client);
+    }
+    let has_unread = Conn::new(unread as u32, 0);
+    let left = |conn| (conn == has_unread).then_some(1000);
+    world.engine.make_way(&left);
+    world.turn();
+    assert!(world.seats.iter().all(|seat| seat.closed.is_none()));
+    world.pass(Duration::from_millis(200));
+    world.engine.make_way(&left);
+    world.turn();
+    let ends = [reads, unread, closed, late].map(|client| world.seats[client].closed);
+    assert_eq!(ends, [None, Some(true), Some(true), None]);
 }
 
 #[test]
@@ -182,7 +237,7 @@ fn half_a_request_ends_with_its_time() {
     for _ in 0..4 {
         // Always in the middle of one, and never long of the same.
         world.say(busy, b"get k\r\nget");
-        world.pass(std::time::Duration::from_secs(2));
+        world.pass(Duration::from_secs(2));
         world.say(busy, b" k\r\nget ");
         world.say(busy, b"k\r\n");
     }
