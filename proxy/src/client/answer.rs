@@ -1,13 +1,12 @@
 //! From replies to a client's bytes.
 
-use proxima_wire::message::{Outcome, Reply, Request};
+use proxima_wire::message::{Reply, Request};
 
 use super::Client;
 use crate::{
-    dialect::Dialect,
+    dialect::Failed,
     engine::{Engine, News, Passed, Peer},
-    members::Member,
-    route::ReplyTo,
+    route::{Answer, ReplyTo},
 };
 
 impl Engine {
@@ -24,7 +23,7 @@ impl Engine {
                 index,
                 generation,
                 child,
-            } => self.arrived(index, generation, child, reply, bytes),
+            } => self.arrived(index, generation, child, &Answer::Reply(reply, bytes)),
             ReplyTo::Nobody => {}
         }
     }
@@ -122,34 +121,41 @@ impl Engine {
         Some(waiting)
     }
 
-    /// The proxy's own error for whoever waits.
-    pub(crate) fn deliver_error(&mut self, to: ReplyTo, dialect: &dyn Dialect, outcome: Outcome, text: &str) {
-        let mut line = Vec::with_capacity(64);
-        dialect.error(outcome, text, &mut line);
-        self.deliver_line(to, outcome, &line);
-    }
-
-    /// The error for whoever waits for what this server has failed to do.
-    pub(crate) fn deliver_failure(&mut self, to: ReplyTo, member: &Member, outcome: Outcome, what: &str) {
-        let mut line = Vec::with_capacity(64);
-        member.dialect.failure(outcome, &member.address, what, &mut line);
-        self.deliver_line(to, outcome, &line);
-    }
-
-    /// A whole error for whoever waits.
-    pub(crate) fn deliver_line(&mut self, to: ReplyTo, outcome: Outcome, line: &[u8]) {
-        if let ReplyTo::Client {
-            index,
-            generation,
-            seq,
-        } = to
-            && let Some(client) = self.client(index, generation)
-            && !client.slots.forget(seq)
-        {
-            // A reply that had begun to leave broke off: the client must not take the error for its rest.
-            return self.close_client(index, true);
+    /// The proxy's own error for whoever waits. A client is told in its protocol's words.
+    pub(crate) fn fail(&mut self, to: ReplyTo, failed: &Failed<'_>) {
+        match to {
+            ReplyTo::Client {
+                index,
+                generation,
+                seq,
+            } => {
+                let Some(client) = self.client(index, generation) else {
+                    return;
+                };
+                if !client.slots.forget(seq) {
+                    // A reply that had begun to leave broke off: the client must not take the error for its rest.
+                    return self.close_client(index, true);
+                }
+                let mut line = Vec::with_capacity(64);
+                client.dialect.error(failed, &mut line);
+                let reply = Reply::new(failed.outcome, line.len());
+                self.answer(index, generation, seq, &reply, &line);
+            }
+            ReplyTo::Flight {
+                index,
+                generation,
+                child,
+            } => self.arrived(index, generation, child, &Answer::Failed(*failed)),
+            ReplyTo::Nobody => {}
         }
-        self.deliver(to, &Reply::new(outcome, line.len()), line);
+    }
+
+    /// What has become of a request, for whoever waits.
+    pub(crate) fn pass_on_answer(&mut self, to: ReplyTo, answer: &Answer<'_>) {
+        match answer {
+            Answer::Reply(reply, bytes) => self.deliver(to, reply, bytes),
+            Answer::Failed(failed) => self.fail(to, failed),
+        }
     }
 
     /// An answer that the session knows by itself, in its turn.
@@ -168,22 +174,13 @@ impl Engine {
         self.flush_later(peer);
     }
 
-    pub(super) fn refuse(&mut self, index: u32, request: &Request, outcome: Outcome, text: &str) {
-        self.refuse_as(index, request, |dialect, out| dialect.error(outcome, text, out));
-    }
-
-    /// Answers a request with the error that `write` appends.
-    pub(super) fn refuse_as(
-        &mut self,
-        index: u32,
-        request: &Request,
-        write: impl FnOnce(&dyn Dialect, &mut Vec<u8>),
-    ) {
+    /// Answers a request with an error of ours.
+    pub(super) fn refuse(&mut self, index: u32, request: &Request, failed: &Failed<'_>) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
-        write(client.dialect, &mut out);
+        client.dialect.error(failed, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();

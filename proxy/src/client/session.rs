@@ -12,7 +12,7 @@ use proxima_wire::message::{Class, Outcome, Parsed, Request};
 
 use super::{split::OUT_OF_MEMORY, upload::Begun};
 use crate::{
-    dialect::Plan,
+    dialect::{Failed, Plan},
     engine::{Engine, Peer},
     route::{Ahead, ReplyTo, TOGETHER, Tree},
     stream::Stream,
@@ -331,11 +331,11 @@ impl Engine {
         }
         match plan {
             Plan::Route | Plan::Broadcast if self.over_memory => {
-                self.refuse(index, request, Outcome::Overloaded, OUT_OF_MEMORY);
+                self.refuse(index, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
             }
             Plan::Route => {
                 let Some(root) = tree.root(usize::from(listener)) else {
-                    return self.refuse(index, request, Outcome::LocalError, REMOVED);
+                    return self.refuse(index, request, &Failed::here(Outcome::LocalError, REMOVED));
                 };
                 let Some(client) = self.clients.get_mut(index as usize) else {
                     return;
@@ -365,10 +365,10 @@ impl Engine {
             }
             Plan::Split { .. } => {
                 let text = "only a request for several keys can be split";
-                self.refuse(index, request, Outcome::LocalError, text);
+                self.refuse(index, request, &Failed::here(Outcome::LocalError, text));
             }
             Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
-            Plan::Refuse(text) => self.refuse(index, request, Outcome::LocalError, text),
+            Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast => self.broadcast(index, tree, request, message),
             Plan::Stats => self.stats(index, listener, request, message),
             Plan::Close => {

@@ -9,6 +9,7 @@ use proxima_wire::message::{NextKey, Outcome, Parsed, Reply, Request};
 
 use super::session::REMOVED;
 use crate::{
+    dialect::Failed,
     engine::{Engine, Peer},
     route::{ReplyTo, Tree},
 };
@@ -230,7 +231,7 @@ impl Engine {
             return;
         };
         let mut line = Vec::new();
-        client.dialect.error(outcome, text, &mut line);
+        client.dialect.error(&Failed::here(outcome, text), &mut line);
         self.answer_keys(index, portion, &Reply::new(outcome, line.len()), &line);
     }
 

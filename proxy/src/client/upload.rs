@@ -6,6 +6,7 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::{Upload, Wanted, session::REMOVED};
 use crate::{
+    dialect::Failed,
     engine::{Engine, Peer},
     route::{ReplyTo, Tree, Turn},
 };
@@ -53,7 +54,7 @@ impl Engine {
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
             client.swallow = request.body;
-            self.refuse(index, request, Outcome::LocalError, REMOVED);
+            self.refuse(index, request, &Failed::here(Outcome::LocalError, REMOVED));
             return Begun::Yes;
         };
         let reach = tree.reach(usize::from(listener));
@@ -79,10 +80,8 @@ impl Engine {
             }
             client.swallow = request.body;
             self.wait_for_place(index, None);
-            self.refuse_as(index, request, |dialect, out| {
-                let what = "too many large values are on their way to it";
-                dialect.failure(Outcome::Overloaded, &member.address, what, out);
-            });
+            let what = "too many large values are on their way to it";
+            self.refuse(index, request, &Failed::at(member, Outcome::Overloaded, what));
             return Begun::Yes;
         }
         self.wait_for_place(index, None);

@@ -5,7 +5,7 @@ use proxima_wire::{
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
 };
 
-use super::{Change, Conversation, Copied, Dialect, Effect, Login, MALFORMED, Message, Plan};
+use super::{Change, Conversation, Copied, Dialect, Effect, Failed, Login, MALFORMED, Message, Plan};
 
 /// The memcached dialect, as ourselves or in mcrouter's place.
 #[derive(Debug)]
@@ -181,29 +181,23 @@ impl Dialect for Memcache {
         }
     }
 
-    fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>) {
-        let kind: &[u8] = if outcome == Outcome::ClientError {
-            b"CLIENT_ERROR "
-        } else {
-            b"SERVER_ERROR "
+    /// In mcrouter's place an error of a server begins with the words that its users look for; of a late reply they are all of
+    /// it.
+    fn error(&self, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(match failed.outcome {
+            Outcome::ClientError => b"CLIENT_ERROR ",
+            _ => b"SERVER_ERROR ",
+        });
+        let text = match failed.outcome {
+            _ if !self.as_mcrouter || failed.server.is_empty() => failed.to_string(),
+            Outcome::Timeout => "Reply timeout".into(),
+            Outcome::ConnectError | Outcome::ConnectTimeout => format!("AsyncSocketException: {failed}"),
+            Outcome::Ejected => format!("Server unavailable. Reason: {failed}"),
+            _ => failed.to_string(),
         };
-        out.extend_from_slice(kind);
-        out.extend(
-            text.bytes()
-                .map(|byte| if byte.is_ascii_control() { b' ' } else { byte }),
-        );
+        let printable = |byte: u8| if byte.is_ascii_control() { b' ' } else { byte };
+        out.extend(text.bytes().map(printable));
         out.extend_from_slice(b"\r\n");
-    }
-
-    /// In mcrouter's place an error begins with the words that its users look for; of a late reply they are all of it.
-    fn failure(&self, outcome: Outcome, server: &str, what: &str, out: &mut Vec<u8>) {
-        let before = match outcome {
-            Outcome::Timeout if self.as_mcrouter => return self.error(outcome, "Reply timeout", out),
-            Outcome::ConnectError | Outcome::ConnectTimeout if self.as_mcrouter => "AsyncSocketException: ",
-            Outcome::Ejected if self.as_mcrouter => "Server unavailable. Reason: ",
-            _ => "",
-        };
-        self.error(outcome, &format!("{before}{server}: {what}"), out);
     }
 
     /// Asks which version it is: a server that reads meta commands in another way must not be given any.
@@ -281,7 +275,7 @@ mod tests {
     use proxima_wire::message::Outcome;
 
     use super::Memcache;
-    use crate::dialect::Dialect;
+    use crate::dialect::{Dialect, Failed};
 
     #[test]
     fn failures_name_the_server_except_where_users_of_mcrouter_look_for_the_whole_text() {
@@ -307,7 +301,13 @@ mod tests {
         ] {
             for (dialect, expected) in [(Memcache::PLAIN, plain), (Memcache::MCROUTER_FLUSH, mcrouter)] {
                 let mut line = Vec::new();
-                dialect.failure(outcome, "m:1", "why", &mut line);
+                let (server, what) = ("m:1", "why");
+                let failed = Failed {
+                    outcome,
+                    server,
+                    what,
+                };
+                dialect.error(&failed, &mut line);
                 assert_eq!(
                     line,
                     format!("SERVER_ERROR {expected}\r\n").as_bytes(),

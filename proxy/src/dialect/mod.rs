@@ -4,6 +4,7 @@
 
 mod copied;
 mod dialects;
+mod failed;
 mod memcache;
 mod transform;
 
@@ -12,6 +13,7 @@ use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, 
 pub use self::{
     copied::Copied,
     dialects::{Dialects, Spoken},
+    failed::Failed,
     memcache::Memcache,
     transform::Transform,
 };
@@ -137,8 +139,8 @@ pub trait Dialect: Send + Sync {
     /// Writes what a cache that has nothing answers.
     fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
 
-    /// Appends the error that the proxy itself answers; `text` says more than the outcome.
-    fn error(&self, outcome: Outcome, text: &str, out: &mut Vec<u8>);
+    /// Appends the error that the proxy itself answers.
+    fn error(&self, failed: &Failed<'_>, out: &mut Vec<u8>);
 
     /// A request that every healthy server answers and that changes nothing, with its command.
     fn probe(&self) -> (u16, &'static [u8]);
@@ -237,12 +239,6 @@ pub trait Dialect: Send + Sync {
     }
 
     // Provided: replies.
-
-    /// Appends the error for a request that this server has failed, for the reason `what`. By default every such error begins
-    /// with the server's address, whatever the reason is.
-    fn failure(&self, outcome: Outcome, server: &str, what: &str, out: &mut Vec<u8>) {
-        self.error(outcome, &format!("{server}: {what}"), out);
-    }
 
     /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted. By default it
     /// may end in any way: its length says all.

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Children, Node, Query, ReplyTo, Tree, Wait, flight::is_good};
+use super::{Answer, Children, Node, Query, ReplyTo, Tree, Wait, flight::is_good};
 use crate::engine::Engine;
 
 impl Engine {
     /// A reply for child `child` of a flight.
-    pub(crate) fn arrived(&mut self, index: u32, generation: u32, child: u32, reply: &Reply, bytes: &[u8]) {
+    pub(crate) fn arrived(&mut self, index: u32, generation: u32, child: u32, answer: &Answer<'_>) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
@@ -17,26 +17,16 @@ impl Engine {
         let tree = Rc::clone(&flight.tree);
         match tree.node(flight.node) {
             Node::Gather { wait, children, .. } => {
-                self.gathered(index, generation, *wait, children.len(), reply, bytes)
+                self.gathered(index, generation, *wait, children.len(), answer)
             }
-            Node::Attempt { .. } => self.attempted(&tree, index, generation, child as usize, reply, bytes),
-            Node::Copies(copies) => {
-                self.copied(&tree, copies, index, generation, child as usize, reply, bytes)
-            }
-            Node::Wrap { .. } => self.unwrapped(&tree, index, generation, reply, bytes),
+            Node::Attempt { .. } => self.attempted(&tree, index, generation, child as usize, answer),
+            Node::Copies(copies) => self.copied(&tree, copies, index, generation, child as usize, answer),
+            Node::Wrap { .. } => self.unwrapped(&tree, index, generation, answer),
             Node::Choose { .. } | Node::Leaf(_) => self.flights.close(index),
         }
     }
 
-    fn gathered(
-        &mut self,
-        index: u32,
-        generation: u32,
-        wait: Wait,
-        children: usize,
-        reply: &Reply,
-        bytes: &[u8],
-    ) {
+    fn gathered(&mut self, index: u32, generation: u32, wait: Wait, children: usize, answer: &Answer<'_>) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
@@ -47,48 +37,35 @@ impl Engine {
             }
             return;
         }
-        let count = flight.keep(reply, bytes);
+        let (outcome, count) = (answer.outcome(), flight.answers.keep(answer));
         let ready = match wait {
-            Wait::Fastest => is_good(reply.outcome),
+            Wait::Fastest => is_good(outcome),
             Wait::Majority => count as usize > children / 2,
             _ => false,
         };
-        let chosen = match wait {
-            _ if !ready && !last => return,
-            Wait::Fastest | Wait::Majority if ready => flight.pick(|a, _| a.reply.outcome == reply.outcome),
-            Wait::Fastest => flight.pick(|a, _| a.reply.outcome == reply.outcome),
-            Wait::Majority => flight.most_frequent(),
-            _ => flight.worst(),
-        };
-        flight.done = true;
-        let parent = flight.parent;
-        let kept = std::mem::take(&mut flight.kept);
-        if let Some(chosen) = chosen {
-            self.deliver(
-                parent,
-                &chosen.reply,
-                kept.get(chosen.start..chosen.end).unwrap_or_default(),
-            );
+        if !ready && !last {
+            return;
         }
-        match self.flights.get(index, generation) {
-            Some(flight) if !last => flight.kept = kept,
-            Some(flight) => {
-                flight.kept = kept;
+        flight.done = true;
+        let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));
+        let chosen = match wait {
+            Wait::Fastest => answers.of(outcome),
+            Wait::Majority if ready => answers.of(outcome),
+            Wait::Majority => answers.most_frequent(),
+            _ => answers.worst(),
+        };
+        if let Some(chosen) = chosen {
+            self.pass_on_answer(parent, &chosen);
+        }
+        if let Some(flight) = self.flights.get(index, generation) {
+            flight.answers = answers;
+            if last {
                 self.flights.close(index);
             }
-            None => {}
         }
     }
 
-    fn attempted(
-        &mut self,
-        tree: &Rc<Tree>,
-        index: u32,
-        generation: u32,
-        tried: usize,
-        reply: &Reply,
-        bytes: &[u8],
-    ) {
+    fn attempted(&mut self, tree: &Rc<Tree>, index: u32, generation: u32, tried: usize, answer: &Answer<'_>) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
@@ -113,7 +90,7 @@ impl Engine {
             class: request.class,
         };
         let mut next = handle
-            .next(&query, tried, children.len(), reply.outcome)
+            .next(&query, tried, children.len(), answer.outcome())
             .filter(|_| whole);
         while let Some(child) = next
             && !choices.is_up(child)
@@ -122,7 +99,7 @@ impl Engine {
             next = Some(after);
         }
         if handle.best_on_failure() {
-            flight.keep(reply, bytes);
+            flight.answers.keep(answer);
         }
         if let Some(child) = next {
             flight.pending = 1;
@@ -135,24 +112,13 @@ impl Engine {
             self.resend = message;
             return;
         }
-        let best = if handle.best_on_failure() {
-            flight.best()
-        } else {
-            None
-        };
-        let (parent, kept) = (flight.parent, std::mem::take(&mut flight.kept));
+        let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));
         self.flights.close(index);
-        match best {
-            Some(best) => self.deliver(
-                parent,
-                &best.reply,
-                kept.get(best.start..best.end).unwrap_or_default(),
-            ),
-            None => self.deliver(parent, reply, bytes),
-        }
+        // Empty, unless the best of all is asked for.
+        self.pass_on_answer(parent, &answers.best().unwrap_or(*answer));
     }
 
-    fn unwrapped(&mut self, tree: &Rc<Tree>, index: u32, generation: u32, reply: &Reply, bytes: &[u8]) {
+    fn unwrapped(&mut self, tree: &Rc<Tree>, index: u32, generation: u32, answer: &Answer<'_>) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
@@ -163,8 +129,11 @@ impl Engine {
         let message = std::mem::take(&mut flight.message);
         let mut scratch = [0; 250];
         let key = dialect.key(&request, &message, &mut scratch);
-        handle.reply(key, dialect.command_name(request.command), reply.outcome);
+        handle.reply(key, dialect.command_name(request.command), answer.outcome());
         self.flights.close(index);
+        let Answer::Reply(reply, bytes) = answer else {
+            return self.pass_on_answer(parent, answer);
+        };
         if !handle.changes_key() {
             return self.deliver(parent, reply, bytes);
         }
@@ -172,7 +141,7 @@ impl Engine {
         let mut renamed = Vec::with_capacity(bytes.len() + 16);
         dialect.rewrite_reply_key(request.command, request.key.of(&message), bytes, &mut renamed);
         let head = (i64::from(reply.head) + renamed.len() as i64 - bytes.len() as i64).max(0) as u32;
-        self.deliver(parent, &Reply { head, ..*reply }, &renamed);
+        self.deliver(parent, &Reply { head, ..**reply }, &renamed);
     }
 
     /// Who gets a large reply as it comes? Ends the flights between. `head` is its first line, which a wrap may change.

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Reply, Request};
+use proxima_wire::message::{Outcome, Request};
 use slab::Slab;
 
-use super::{NodeId, Tree};
+use super::{Answers, NodeId, Tree};
 use crate::{
     dialect::Dialect,
     members::{MemberId, copies::Claim},
@@ -59,9 +59,8 @@ pub struct Flight {
     pub since: u64,
     /// The parent has its answer; what still comes is dropped.
     pub done: bool,
-    /// Replies kept for the rule, their bytes in `kept`.
-    pub replies: Vec<Kept>,
-    pub kept: Vec<u8>,
+    /// What is kept for the rule.
+    pub answers: Answers,
 }
 
 /// How far a change of all copies is.
@@ -82,16 +81,6 @@ pub enum Stage {
     Undoing,
 }
 
-/// A reply that a gather or an attempt may still need.
-#[derive(Clone, Copy, Debug)]
-pub struct Kept {
-    pub reply: Reply,
-    /// How many replies had this outcome.
-    pub count: u32,
-    pub start: usize,
-    pub end: usize,
-}
-
 impl Flight {
     pub fn generation(&self) -> u32 {
         self.generation
@@ -99,54 +88,7 @@ impl Flight {
 
     /// Bytes of memory that it takes.
     pub fn holds(&self) -> usize {
-        size_of::<Self>() + self.message.capacity() + self.kept.capacity()
-    }
-
-    /// Counts an outcome, and keeps the first reply that had it.
-    pub fn keep(&mut self, reply: &Reply, bytes: &[u8]) -> u32 {
-        if let Some(kept) = self
-            .replies
-            .iter_mut()
-            .find(|kept| kept.reply.outcome == reply.outcome)
-        {
-            kept.count += 1;
-            return kept.count;
-        }
-        let start = self.kept.len();
-        self.kept.extend_from_slice(bytes);
-        self.replies.push(Kept {
-            reply: *reply,
-            count: 1,
-            start,
-            end: self.kept.len(),
-        });
-        1
-    }
-
-    /// The kept reply that `better` prefers to all others.
-    pub fn pick(&self, better: impl Fn(&Kept, &Kept) -> bool) -> Option<Kept> {
-        let mut best: Option<Kept> = None;
-        for kept in &self.replies {
-            if best.is_none_or(|best| better(kept, &best)) {
-                best = Some(*kept);
-            }
-        }
-        best
-    }
-
-    /// The worst outcome, in mcrouter's order.
-    pub fn worst(&self) -> Option<Kept> {
-        self.pick(|a, b| a.reply.outcome > b.reply.outcome)
-    }
-
-    /// The best outcome.
-    pub fn best(&self) -> Option<Kept> {
-        self.pick(|a, b| a.reply.outcome < b.reply.outcome)
-    }
-
-    /// The most frequent outcome; of equals the worst.
-    pub fn most_frequent(&self) -> Option<Kept> {
-        self.pick(|a, b| (a.count, a.reply.outcome) > (b.count, b.reply.outcome))
+        size_of::<Self>() + self.message.capacity() + self.answers.holds()
     }
 }
 
@@ -155,7 +97,7 @@ impl Flight {
 pub struct Flights {
     slab: Slab<Flight>,
     generation: u32,
-    spare: Vec<(Vec<u8>, Vec<u8>, Vec<Kept>)>,
+    spare: Vec<(Vec<u8>, Answers)>,
 }
 
 /// Buffers beyond this are not worth keeping.
@@ -174,7 +116,7 @@ impl Flights {
         pending: u32,
     ) -> (u32, &mut Flight) {
         self.generation = self.generation.wrapping_add(1);
-        let (message, kept, replies) = self.spare.pop().unwrap_or_default();
+        let (message, answers) = self.spare.pop().unwrap_or_default();
         let flight = Flight {
             generation: self.generation,
             parent,
@@ -191,8 +133,7 @@ impl Flights {
             landed: 0,
             since: 0,
             done: false,
-            replies,
-            kept,
+            answers,
         };
         let index = self.slab.insert(flight);
         (index as u32, &mut self.slab[index])
@@ -221,12 +162,11 @@ impl Flights {
         let Some(flight) = self.slab.try_remove(index as usize) else {
             return;
         };
-        let (mut message, mut kept, mut replies) = (flight.message, flight.kept, flight.replies);
-        if self.spare.len() < SPARE_COUNT && message.capacity() + kept.capacity() <= SPARE_BYTES {
+        let (mut message, mut answers) = (flight.message, flight.answers);
+        if self.spare.len() < SPARE_COUNT && message.capacity() + answers.holds() <= SPARE_BYTES {
             message.clear();
-            kept.clear();
-            replies.clear();
-            self.spare.push((message, kept, replies));
+            answers.clear();
+            self.spare.push((message, answers));
         }
     }
 

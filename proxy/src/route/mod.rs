@@ -5,6 +5,7 @@
 //! is in `step` (down) and `combine` (up), once; a handle (folder `handle`, one file each) is only its decision. `copies` is
 //! the node of a replicated pool.
 
+mod answer;
 mod combine;
 mod compile;
 mod copies;
@@ -18,6 +19,7 @@ mod tree;
 pub(crate) use self::copies::{Opening, Turn};
 pub(crate) use self::together::{Ahead, TOGETHER};
 pub use self::{
+    answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
     explain::{ExplainError, explain},
     flight::{Flight, Flights, Origin, ReplyTo},

@@ -7,7 +7,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::{Children, Leaf, Node, NodeId, Origin, Query, ReplyTo, Tree, Wait, tree::Wrapped};
 use crate::{
-    dialect::Change,
+    dialect::{Change, Failed},
     engine::Engine,
     near::embedded,
     timer::{Sleeper, Timer},
@@ -52,7 +52,7 @@ impl Engine {
                         Some(&child) => node = child,
                         None => {
                             let text = format!("{} has no child for this request", handle.name());
-                            return self.deliver_error(to, origin.dialect, Outcome::LocalError, &text);
+                            return self.fail(to, &Failed::here(Outcome::LocalError, &text));
                         }
                     }
                 }
@@ -97,7 +97,7 @@ impl Engine {
             Leaf::Embedded => {
                 if (message.len() as u64) < request.len() {
                     let text = "object too large for cache";
-                    return self.deliver_error(to, origin.dialect, Outcome::RemoteError, text);
+                    return self.fail(to, &Failed::here(Outcome::RemoteError, text));
                 }
                 let mut out = std::mem::take(&mut self.scratch_reply);
                 let context = self.store_context();
@@ -122,7 +122,7 @@ impl Engine {
                 out.clear();
                 self.scratch_reply = out;
             }
-            Leaf::Error(text) => self.deliver_error(to, origin.dialect, Outcome::LocalError, text),
+            Leaf::Error(text) => self.fail(to, &Failed::here(Outcome::LocalError, text)),
         }
     }
 
@@ -214,7 +214,7 @@ impl Engine {
         let mut changed = Vec::with_capacity(message.len() + 32);
         if !origin.dialect.rewrite(request, message, &change, &mut changed) {
             let text = "a route made this request unreadable";
-            return self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
+            return self.fail(to, &Failed::here(Outcome::LocalError, text));
         }
         self.walk_with_head(tree, node, changed, origin, request, message, to);
     }
@@ -236,7 +236,7 @@ impl Engine {
             Parsed::Head(request) => self.walk(tree, node, origin, &request, &head, to),
             _ => {
                 let text = "a route made this request unreadable";
-                self.deliver_error(to, origin.dialect, Outcome::LocalError, text);
+                self.fail(to, &Failed::here(Outcome::LocalError, text));
             }
         }
     }
@@ -255,7 +255,7 @@ impl Engine {
     ) {
         match wrapped {
             Wrapped::Pass => self.walk(tree, child, origin, request, message, to),
-            Wrapped::Fail(outcome, text) => self.deliver_error(to, origin.dialect, outcome, &text),
+            Wrapped::Fail(outcome, text) => self.fail(to, &Failed::here(outcome, &text)),
             Wrapped::Ttl(ttl) => {
                 self.walk_changed(
                     tree,

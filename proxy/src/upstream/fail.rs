@@ -9,6 +9,7 @@ use proxima_wire::message::Outcome;
 
 use super::Phase;
 use crate::{
+    dialect::Failed,
     engine::{Engine, News, Peer, Shortage},
     members::{Failure, MemberId},
     reactor::is_shortage,
@@ -89,13 +90,12 @@ impl Engine {
                 self.miss_aside(&lane.member, b"", what);
             }
         }
-        let (dialect, mut error) = (lane.member.dialect, Vec::new());
-        match outcome {
-            Outcome::ClientError => dialect.error(outcome, what, &mut error),
-            _ => dialect.failure(outcome, &lane.member.address, what, &mut error),
-        }
+        let failed = match outcome {
+            Outcome::ClientError => Failed::here(outcome, what),
+            _ => Failed::at(&lane.member, outcome, what),
+        };
         for waiter in lane.waiters {
-            self.deliver_line(waiter.to, outcome, &error);
+            self.fail(waiter.to, &failed);
         }
         // Behind the news of what was missed, as only the connections of who owes are noted.
         self.wishes.news.extend(broken);

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use crate::{dialect::Dialect, engine::Engine, members::Failure};
+use crate::{dialect::Dialect, dialect::Failed, engine::Engine, members::Failure};
 
 use super::Waiter;
 
@@ -37,7 +37,7 @@ impl Engine {
         lane.ready(self.now);
         self.in_flight -= refused.len();
         for waiter in refused {
-            self.deliver_failure(waiter.to, &member, Outcome::LocalError, why);
+            self.fail(waiter.to, &Failed::at(&member, Outcome::LocalError, why));
         }
         // A bulk lane whose value had come whole has nothing more to do.
         self.settle_lane(index);

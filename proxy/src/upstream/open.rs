@@ -7,7 +7,7 @@ use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 use super::{Hold, Lane, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{Change, Effect, Login, Message, Side},
+    dialect::{Change, Effect, Failed, Login, Message, Side},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -74,7 +74,7 @@ impl Engine {
                 .rewrite(request, message, &Change::default(), requests)
             {
                 let text = "this request cannot be sent without its quiet flag";
-                return self.deliver_error(to, member.dialect, Outcome::LocalError, text);
+                return self.fail(to, &Failed::here(Outcome::LocalError, text));
             }
             let body = message.get(request.head as usize..).unwrap_or_default();
             requests.extend_from_slice(body);
@@ -126,7 +126,7 @@ impl Engine {
             let key = member.dialect.key(request, message, &mut scratch);
             self.miss_aside(member, key, what);
         }
-        self.deliver_failure(to, member, outcome, what);
+        self.fail(to, &Failed::at(member, outcome, what));
     }
 
     fn lanes_of(&mut self, member: &Member) -> &mut Lanes {

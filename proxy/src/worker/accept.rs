@@ -7,6 +7,7 @@ use socket2::Socket;
 
 use super::{Order, Worker, tag};
 use crate::{
+    dialect::Failed,
     engine::{Peer, Shortage},
     near::embedded::Connections,
     reactor::{Expect, Reactor},
@@ -67,8 +68,8 @@ impl<R: Reactor> Worker<R> {
             self.engine.figures.clients.over_limit += 1;
             let mut line = Vec::new();
             if let Some(spoken) = self.engine.tree.spoken(usize::from(listener)) {
-                let text = "too many open connections";
-                spoken.dialect.error(Outcome::Overloaded, text, &mut line);
+                let failed = Failed::here(Outcome::Overloaded, "too many open connections");
+                spoken.dialect.error(&failed, &mut line);
             }
             // One line if its socket takes it; nobody waits for that.
             let _ = (&socket).write(&line);

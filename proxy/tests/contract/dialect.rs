@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use proxima::dialect::{Conversation, Dialect, Login, Message, Side, Transform};
+use proxima::dialect::{Conversation, Dialect, Failed, Login, Message, Side, Transform};
 use proxima_wire::message::{Bad, Class, Outcome, Parse, Parsed, Reply, Request, Span};
 
 use crate::scramble::Scramble;
@@ -196,8 +196,8 @@ impl Dialect for Lines {
         Reply::new(Outcome::NotFound, out.len())
     }
 
-    fn error(&self, _: Outcome, text: &str, out: &mut Vec<u8>) {
-        out.extend_from_slice(format!("? proxy: {text}\n").as_bytes());
+    fn error(&self, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("? proxy: {failed}\n").as_bytes());
     }
 
     fn is_common(&self, command: u16) -> bool {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Outcome, Request};
 
 use crate::{
-    dialect::Effect,
+    dialect::{Effect, Failed},
     engine::Engine,
     members::copies::{Claim, Way},
     route::{
@@ -120,7 +120,7 @@ impl Engine {
             }
             self.flights.close(index);
             let text = "other changes of this key have not ended";
-            return self.deliver_error(parent, origin.dialect, Outcome::Timeout, text);
+            return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
         if is_decided(copies, &flight.request, &flight.message) {
             return self.find_home(index, generation);

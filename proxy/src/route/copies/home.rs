@@ -10,9 +10,10 @@ use super::{
     version::{mark, shown},
 };
 use crate::{
+    dialect::Failed,
     engine::Engine,
     members::copies::Standing,
-    route::{Node, ReplyTo, Tree, flight::Stage, tree::Copies},
+    route::{Answer, Node, ReplyTo, Tree, flight::Stage, tree::Copies},
 };
 
 const NO_HOME: &str = "no copy may decide this key's value";
@@ -78,7 +79,7 @@ impl Engine {
             }
             _ => {
                 self.flights.close(index);
-                self.deliver_error(parent, origin.dialect, Outcome::Ejected, NO_HOME);
+                self.fail(parent, &Failed::here(Outcome::Ejected, NO_HOME));
             }
         }
         message.clear();
@@ -124,7 +125,7 @@ impl Engine {
         for lane in given.map(|(lane, _)| lane as u32).collect::<Vec<_>>() {
             self.drop_lane(lane, NO_HOME);
         }
-        self.deliver_error(parent, origin.dialect, Outcome::Ejected, NO_HOME);
+        self.fail(parent, &Failed::here(Outcome::Ejected, NO_HOME));
     }
 
     /// A home's reply is too large to be held (the value that a `gat` reads): it is passed on at once, and the others are
@@ -163,7 +164,6 @@ impl Engine {
     }
 
     /// The home has answered: what it did is told to the others.
-    #[allow(clippy::too_many_arguments)] // as for every step of a walk
     pub(super) fn decided(
         &mut self,
         copies: &Copies,
@@ -171,14 +171,13 @@ impl Engine {
         generation: u32,
         home: u32,
         missed: bool,
-        reply: &Reply,
-        bytes: &[u8],
+        answer: &Answer<'_>,
     ) {
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
         let parent = flight.parent;
-        let decided = is_done(reply.outcome);
+        let decided = is_done(answer.outcome());
         if missed && flight.message.len() as u64 >= flight.request.len() {
             // Whatever it did is undone with what it owes: as soon as it is out, the next one decides.
             flight.stage = Stage::Waiting;
@@ -186,7 +185,7 @@ impl Engine {
         }
         if missed || !decided {
             self.flights.close(index);
-            return self.deliver(parent, reply, bytes);
+            return self.pass_on_answer(parent, answer);
         }
         if flight.pending > 0 {
             // What it has computed comes next.
@@ -227,7 +226,7 @@ impl Engine {
             let parent = flight.parent;
             self.flights.close(index);
             let text = "the other copies cannot be told what has become of this value";
-            return self.deliver_error(parent, origin.dialect, Outcome::LocalError, text);
+            return self.fail(parent, &Failed::here(Outcome::LocalError, text));
         };
         let home = Some(home as usize);
         self.spread(&tree, copies, index, generation, home, origin, &request, &told);

@@ -6,6 +6,7 @@ use proxima_wire::message::{Outcome, Parsed};
 
 use super::{key_of, member};
 use crate::{
+    dialect::Failed,
     engine::Engine,
     members::{Member, copies::Standing},
     route::{ReplyTo, Tree, flight::Stage, tree::Copies},
@@ -74,6 +75,6 @@ impl Engine {
             "only {landed} of the {} copies that min_acks asks for took this write",
             copies.min_acks
         );
-        self.deliver_error(parent, origin.dialect, Outcome::Overloaded, &text);
+        self.fail(parent, &Failed::here(Outcome::Overloaded, &text));
     }
 }

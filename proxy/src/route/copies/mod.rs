@@ -34,7 +34,7 @@ use super::{
     flight::{Flight, Origin, Stage},
     tree::{Copies, Leaf},
 };
-use crate::{dialect::Effect, engine::Engine, members::Member};
+use crate::{dialect::Effect, dialect::Failed, engine::Engine, members::Member};
 
 /// What waits for the others longer than this is answered with an error: microseconds.
 const PATIENCE: u64 = 2_000_000;
@@ -140,7 +140,7 @@ impl Engine {
             Some(&child) => self.walk(tree, child, origin, request, message, to),
             None => {
                 let text = "no copy may be read: each is down or has missed writes";
-                self.deliver_error(to, origin.dialect, Outcome::Ejected, text);
+                self.fail(to, &Failed::here(Outcome::Ejected, text));
             }
         }
     }

@@ -2,14 +2,15 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use proxima_wire::message::{Outcome, Reply, Request};
+use proxima_wire::message::{Outcome, Request};
 
 use super::{PATIENCE, key_of, member, read_back::Aftermath, undo, version::shown};
 use crate::{
+    dialect::Failed,
     engine::Engine,
     members::{Member, MemberId, copies::Standing},
     route::{
-        Node, Tree,
+        Answer, Node, Tree,
         flight::{Origin, Stage},
         tree::Copies,
     },
@@ -105,7 +106,6 @@ impl Engine {
     }
 
     /// A copy has answered, or will not.
-    #[allow(clippy::too_many_arguments)]
     pub(in crate::route) fn copied(
         &mut self,
         tree: &Rc<Tree>,
@@ -113,36 +113,44 @@ impl Engine {
         index: u32,
         generation: u32,
         child: usize,
-        reply: &Reply,
-        bytes: &[u8],
+        answer: &Answer<'_>,
     ) {
         if let Some(what) = Aftermath::of(copies, child) {
-            return self.have_read_back(tree, copies, (index, generation), what, reply.outcome, bytes);
+            let read = match answer {
+                Answer::Reply(_, bytes) => bytes,
+                Answer::Failed(_) => &[][..],
+            };
+            return self.have_read_back(tree, copies, (index, generation), what, answer.outcome(), read);
         }
         let Some(flight) = self.flights.get(index, generation) else {
             return;
         };
         let (stage, parent, command) = (flight.stage, flight.parent, flight.request.command);
+        let marked;
+        let answer = match (stage, answer) {
+            (Stage::Looking(home) | Stage::Home(home), Answer::Reply(reply, bytes)) => {
+                marked = shown(tree, copies, home, command, reply, bytes);
+                &Answer::Reply(&marked.0, &marked.1)
+            }
+            _ => answer,
+        };
         match stage {
-            Stage::Looking(home) => {
-                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
+            Stage::Looking(_) => {
                 self.flights.close(index);
-                self.deliver(parent, &reply, &bytes);
+                self.pass_on_answer(parent, answer);
             }
             Stage::Home(home) => {
-                let (reply, bytes) = shown(tree, copies, home, command, reply, bytes);
-                let missed = self.count(tree, copies, index, generation, child, &reply, &bytes);
-                self.decided(copies, index, generation, home, missed, &reply, &bytes);
+                let missed = self.count(tree, copies, index, generation, child, answer);
+                self.decided(copies, index, generation, home, missed, answer);
             }
             _ => {
-                self.count(tree, copies, index, generation, child, reply, bytes);
+                self.count(tree, copies, index, generation, child, answer);
                 self.conclude(index, generation);
             }
         }
     }
 
     /// Notes what a copy has answered, or that it has missed the change: then true.
-    #[allow(clippy::too_many_arguments)]
     fn count(
         &mut self,
         tree: &Tree,
@@ -150,27 +158,20 @@ impl Engine {
         index: u32,
         generation: u32,
         child: usize,
-        reply: &Reply,
-        bytes: &[u8],
+        answer: &Answer<'_>,
     ) -> bool {
         let Some(flight) = self.flights.get(index, generation) else {
             return false;
         };
-        let is_undoing = flight.stage == Stage::Undoing;
+        let (outcome, is_undoing) = (answer.outcome(), flight.stage == Stage::Undoing);
         // A removal that is refused leaves what it was to remove.
-        let missed = is_missed(reply.outcome) || is_undoing && reply.outcome.is_error();
+        let missed = is_missed(outcome) || is_undoing && outcome.is_error();
         if missed {
             if let Some(member) = member(tree, copies, child) {
-                let error = String::from_utf8_lossy(bytes);
-                // Whoever is told of it is told the member's name anyway.
-                let why = match error.split_once(&format!("{}: ", member.address)) {
-                    Some((_, what)) => what,
-                    None => error.trim_start_matches("SERVER_ERROR "),
-                };
-                self.miss(member, index, generation, why.trim_end());
+                self.miss(member, index, generation, &answer.what());
             }
         } else if !is_undoing {
-            if reply.outcome == Outcome::Overloaded {
+            if outcome == Outcome::Overloaded {
                 flight
                     .unsent
                     .extend(member(tree, copies, child).map(|member| member.id));
@@ -178,8 +179,8 @@ impl Engine {
                 flight.landed += 1;
             }
             // Of the others' replies only errors matter to what the home has answered.
-            if !matches!(flight.stage, Stage::Elsewhere(_)) || reply.outcome.is_error() {
-                flight.keep(reply, bytes);
+            if !matches!(flight.stage, Stage::Elsewhere(_)) || outcome.is_error() {
+                flight.answers.keep(answer);
             }
         }
         missed
@@ -214,30 +215,29 @@ impl Engine {
             return self.parked.push((index, generation));
         }
         if awaited {
-            let dialect = flight.origin.dialect;
             self.flights.close(index);
             let text = "a copy missed this write and it could not be settled who still reads it";
-            return self.deliver_error(parent, dialect, Outcome::Timeout, text);
+            return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
         // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
         if (flight.landed as usize) < copies.min_acks && flight.unsent.is_empty() {
             return self.refuse_lost(&tree, copies, index, generation, true);
         }
-        let refused = flight.replies.iter().any(|kept| kept.reply.outcome.is_error());
-        let chosen = match flight.stage {
+        let (stage, is_sent) = (flight.stage, flight.unsent.is_empty());
+        let answers = std::mem::take(&mut flight.answers);
+        let refused = answers.outcomes().any(Outcome::is_error);
+        let chosen = match stage {
             // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says the worst.
-            Stage::Everywhere if copies.home.is_some() && !refused => flight.best(),
-            Stage::Everywhere if flight.unsent.is_empty() => flight.worst(),
+            Stage::Everywhere if copies.home.is_some() && !refused => answers.best(),
+            Stage::Everywhere if is_sent => answers.worst(),
             // What the home has answered, unless another copy has refused it.
-            _ => flight.pick(|a, b| a.reply.outcome.is_error() && !b.reply.outcome.is_error()),
+            _ => answers.pick(|(a, _), (b, _)| a.is_error() && !b.is_error()),
         };
-        let kept = std::mem::take(&mut flight.kept);
         if let Some(chosen) = chosen {
-            let bytes = kept.get(chosen.start..chosen.end).unwrap_or_default();
-            self.deliver(parent, &chosen.reply, bytes);
+            self.pass_on_answer(parent, &chosen);
         }
         if let Some(flight) = self.flights.get(index, generation) {
-            flight.kept = kept;
+            flight.answers = answers;
             self.flights.close(index);
         }
     }

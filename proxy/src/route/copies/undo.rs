@@ -19,7 +19,7 @@ use crate::{
 /// Has this change to be taken back?
 pub(super) fn is_due(flight: &Flight) -> bool {
     let has_landed = || match flight.stage {
-        Stage::Everywhere => flight.replies.iter().any(|kept| is_done(kept.reply.outcome)),
+        Stage::Everywhere => flight.answers.outcomes().any(is_done),
         Stage::Elsewhere(_) => true,
         _ => false,
     };

@@ -1,0 +1,138 @@
+//! What comes back up the tree, and how a flight keeps it.
+
+use std::{borrow::Cow, ops::Range};
+
+use proxima_wire::message::{Outcome, Reply};
+
+use crate::dialect::Failed;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer<'a> {
+    /// A server, or what stands for one, has answered with these bytes.
+    Reply(&'a Reply, &'a [u8]),
+    /// Nobody has.
+    Failed(Failed<'a>),
+}
+
+impl Answer<'_> {
+    pub const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Reply(reply, _) => reply.outcome,
+            Self::Failed(failed) => failed.outcome,
+        }
+    }
+
+    /// Of an error: what it says.
+    pub fn what(&self) -> Cow<'_, str> {
+        match self {
+            Self::Reply(_, bytes) => String::from_utf8_lossy(bytes.trim_ascii_end()),
+            Self::Failed(failed) => Cow::Borrowed(failed.what),
+        }
+    }
+}
+
+/// Answers that a flight may still need: of each outcome the first.
+#[derive(Debug, Default)]
+pub struct Answers {
+    all: Vec<Kept>,
+    /// Of replies.
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    outcome: Outcome,
+    /// How many answers had this outcome.
+    count: u32,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    Reply(Reply, Range<usize>),
+    Failed { server: String, what: String },
+}
+
+impl Answers {
+    /// Counts an outcome, and keeps the first answer that had it; how many had it by now.
+    pub fn keep(&mut self, answer: &Answer<'_>) -> u32 {
+        let outcome = answer.outcome();
+        if let Some(kept) = self.all.iter_mut().find(|kept| kept.outcome == outcome) {
+            kept.count += 1;
+            return kept.count;
+        }
+        let form = match answer {
+            Answer::Reply(reply, bytes) => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                Form::Reply(**reply, start..self.bytes.len())
+            }
+            Answer::Failed(failed) => Form::Failed {
+                server: failed.server.to_owned(),
+                what: failed.what.to_owned(),
+            },
+        };
+        let count = 1;
+        self.all.push(Kept { outcome, count, form });
+        count
+    }
+
+    /// How those that are kept have ended.
+    pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
+        self.all.iter().map(|kept| kept.outcome)
+    }
+
+    /// The answer whose outcome and count `better` prefers to all others'.
+    pub fn pick(&self, better: impl Fn((Outcome, u32), (Outcome, u32)) -> bool) -> Option<Answer<'_>> {
+        let facts = |kept: &Kept| (kept.outcome, kept.count);
+        let mut all = self.all.iter();
+        let first = all.next()?;
+        let best = all.fold(first, |best, kept| {
+            if better(facts(kept), facts(best)) {
+                kept
+            } else {
+                best
+            }
+        });
+        Some(match &best.form {
+            Form::Reply(reply, at) => Answer::Reply(reply, self.bytes.get(at.clone()).unwrap_or_default()),
+            Form::Failed { server, what } => Answer::Failed(Failed {
+                outcome: best.outcome,
+                server,
+                what,
+            }),
+        })
+    }
+
+    /// The one of this outcome.
+    pub fn of(&self, outcome: Outcome) -> Option<Answer<'_>> {
+        self.pick(|(a, _), _| a == outcome)
+    }
+
+    /// The one of the worst outcome, in mcrouter's order.
+    pub fn worst(&self) -> Option<Answer<'_>> {
+        self.pick(|(a, _), (b, _)| a > b)
+    }
+
+    /// The one of the best outcome.
+    pub fn best(&self) -> Option<Answer<'_>> {
+        self.pick(|(a, _), (b, _)| a < b)
+    }
+
+    /// The one of the most frequent outcome; of equals the worst.
+    pub fn most_frequent(&self) -> Option<Answer<'_>> {
+        self.pick(|(a, a_count), (b, b_count)| (a_count, a) > (b_count, b))
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn holds(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Forgets them, and keeps the room.
+    pub fn clear(&mut self) {
+        self.all.clear();
+        self.bytes.clear();
+    }
+}
