@@ -272,10 +272,11 @@ def test_a_client_that_ends_in_the_middle_of_a_value_before_its_turn_is_closed(s
         late.send(b"set k 0 0 2000000\r\nhalf")
         late.finish()
         proxy.signal(signal.SIGCONT)
-        until(lambda: proxy.metric("clients") == 4, "it waits")
+        until(lambda: proxy.metric("clients_accepted_total") == 4, "it is there")
+        until(lambda: proxy.metric("clients") == 3, "it waits for nothing that would come")
         for upload in uploads:
             upload.close()
-        until(lambda: proxy.metric("clients") == 0, "it is closed")
+        until(lambda: proxy.metric("clients") == 0, "the others have gone too")
 
 
 def test_nothing_is_fetched_for_a_client_that_is_gone(memcached, proxima):

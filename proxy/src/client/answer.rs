@@ -137,7 +137,7 @@ impl Engine {
                     return self.close_client(index, true);
                 }
                 let mut line = Vec::with_capacity(64);
-                client.dialect.error(failed, &mut line);
+                client.dialect.error(&client.session, failed, &mut line);
                 let reply = Reply::new(failed.outcome, line.len());
                 self.answer(index, generation, seq, &reply, &line);
             }
@@ -180,7 +180,7 @@ impl Engine {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
-        client.dialect.error(failed, &mut out);
+        client.dialect.error(&client.session, failed, &mut out);
         self.figures.clients.refused += 1;
         self.answer_here(index, &out, request.is_quiet);
         out.clear();

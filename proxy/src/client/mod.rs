@@ -17,6 +17,8 @@ mod upload;
 
 use std::rc::Rc;
 
+use proxima_wire::message::{Class, Request};
+
 pub use self::{
     listen::{Bound, bind, permit},
     register::Register,
@@ -27,7 +29,7 @@ pub use self::{
     upload::{BULK_LANES, HIGH_WATER, STREAMED},
 };
 use crate::{
-    dialect::{Conversation, Dialect},
+    dialect::{Dialect, Session},
     near::embedded::Dump,
     route::{Origin, Tree},
     stream::Stream,
@@ -51,8 +53,9 @@ pub struct Client {
     pub dialect: &'static dyn Dialect,
     /// The number of its protocol's first command among those of all.
     first_command: u32,
-    /// None once it is logged in.
-    pub login: Option<Box<Conversation>>,
+    pub session: Session,
+    /// Its login is not over.
+    pub logs_in: bool,
     pub slots: Slots,
     /// A value that is being passed on as it comes.
     pub upload: Option<Box<Upload>>,
@@ -97,8 +100,16 @@ impl Client {
     pub fn origin(&self) -> Origin {
         Origin {
             listener: self.listener,
+            form: self.session.form,
             dialect: self.dialect,
         }
+    }
+
+    /// Is to be asked what to do with this request? Most often it is about one key, and walks the tree.
+    #[inline]
+    fn plans(&self, request: &Request) -> bool {
+        let walks = matches!(request.class, Class::Read | Class::Write | Class::Delete);
+        !walks || !request.more_keys.is_empty() || self.session.plans_all
     }
 
     /// The number of a command among those of all protocols.

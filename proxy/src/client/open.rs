@@ -2,7 +2,7 @@
 
 use super::{Client, Slots, WHOLE};
 use crate::{
-    dialect::{Conversation, Login, Side, Spoken},
+    dialect::{Login, Session, Side, Spoken},
     engine::{Engine, Peer},
     reactor::Conn,
     stream::Stream,
@@ -25,7 +25,8 @@ impl Engine {
             listener,
             dialect,
             first_command: first,
-            login: None,
+            session: Session::default(),
+            logs_in: false,
             slots: Slots::default(),
             upload: None,
             dump: None,
@@ -46,11 +47,8 @@ impl Engine {
             stuck: 0,
             stuck_backlog: 0,
         };
-        let mut conversation = Conversation::default();
-        let login = dialect.admit(&mut conversation, &[], &mut client.stream.out);
-        if !matches!(login, Login::Ready { .. }) {
-            client.login = Some(Box::new(conversation));
-        }
+        let login = dialect.admit(&mut client.session, &[], &mut client.stream.out);
+        client.logs_in = !matches!(login, Login::Ready { .. });
         let greets = !client.stream.out.is_empty();
         let peer = Peer::Client {
             index: self.clients.insert(client) as u32,
@@ -74,9 +72,10 @@ impl Engine {
     /// A step of its login; returns the bytes used, none when more are needed.
     pub(super) fn admit(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
         let client = self.clients.get_mut(index as usize)?;
-        let conversation = client.login.as_deref_mut()?;
         let said = client.stream.out.len();
-        let login = client.dialect.admit(conversation, bytes, &mut client.stream.out);
+        let login = client
+            .dialect
+            .admit(&mut client.session, bytes, &mut client.stream.out);
         let spoke = client.stream.out.len() > said;
         let peer = Peer::Client {
             index,
@@ -90,7 +89,7 @@ impl Engine {
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
             Login::Ready { used } | Login::Limited { used, .. } => {
-                client.login = None;
+                client.logs_in = false;
                 Some(used)
             }
             Login::Refused(_) => {

@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Class, Outcome, Parsed, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{split::OUT_OF_MEMORY, upload::Begun};
 use crate::{
@@ -195,7 +195,7 @@ impl Engine {
             if rest.is_empty() {
                 return at;
             }
-            if client.login.is_some() {
+            if client.logs_in {
                 match self.admit(index, rest) {
                     Some(used) => at += used,
                     None => return at,
@@ -244,7 +244,7 @@ impl Engine {
                 }
                 Parsed::Head(request) => {
                     if !request.more_keys.is_empty()
-                        && let Plan::Split { end } = client.dialect.plan(request, rest)
+                        && let Some(end) = dialect.split(&client.session, request)
                     {
                         self.dispatch_ahead(index, tree, bytes);
                         at += self.split(index, tree, request, rest, end, &mut budget);
@@ -312,8 +312,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
-        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
-        let (origin, number) = (client.origin(), client.number(request.command));
+        let (dialect, number) = (client.dialect, client.number(request.command));
         if request.body > 0
             && let Err(answer) = dialect.check_end(message)
         {
@@ -321,54 +320,38 @@ impl Engine {
             return self.answer_here(index, answer, silenced);
         }
         self.figures.asked(number);
-        let plan = match request.class {
-            // No need to ask what to do with one key.
-            Class::Read | Class::Write | Class::Delete if request.more_keys.is_empty() => Plan::Route,
-            _ => dialect.plan(request, message),
+        if client.plans(request) {
+            return self.planned(index, tree, request, message, bytes, at);
+        }
+        self.route(index, tree, request, message, bytes, at);
+    }
+
+    /// One that the session has a word in.
+    fn planned(
+        &mut self,
+        index: u32,
+        tree: &Rc<Tree>,
+        request: &Request,
+        message: &[u8],
+        bytes: &[u8],
+        at: usize,
+    ) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
         };
-        if !matches!(plan, Plan::Route) {
+        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let mut answer = std::mem::take(&mut self.scratch);
+        let plan = dialect.plan(&mut client.session, request, message, &mut answer);
+        if plan != Plan::Route {
             self.dispatch_ahead(index, tree, bytes);
         }
         match plan {
-            Plan::Route | Plan::Broadcast if self.over_memory => {
+            Plan::Route => self.route(index, tree, request, message, bytes, at),
+            Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
+            Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Broadcast if self.over_memory => {
                 self.refuse(index, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
             }
-            Plan::Route => {
-                let Some(root) = tree.root(usize::from(listener)) else {
-                    return self.refuse(index, request, &Failed::here(Outcome::LocalError, REMOVED));
-                };
-                let Some(client) = self.clients.get_mut(index as usize) else {
-                    return;
-                };
-                let size = tree.cost(usize::from(listener), request.class, message.len());
-                let seq = client
-                    .slots
-                    .push(request.command, request.is_quiet, false, size, self.now);
-                let to = ReplyTo::Client {
-                    index,
-                    generation,
-                    seq,
-                };
-                let is_last = at + message.len() == bytes.len() && self.ahead.is_empty();
-                if is_last || request.base64_key || !tree.is_plain(usize::from(listener)) {
-                    self.dispatch_ahead(index, tree, bytes);
-                    return self.walk(tree, root, origin, request, message, to);
-                }
-                self.ahead.push(Ahead {
-                    request: *request,
-                    start: at,
-                    to,
-                });
-                if self.ahead.len() == TOGETHER {
-                    self.dispatch_ahead(index, tree, bytes);
-                }
-            }
-            Plan::Split { .. } => {
-                let text = "only a request for several keys can be split";
-                self.refuse(index, request, &Failed::here(Outcome::LocalError, text));
-            }
-            Plan::Answer(answer) => self.answer_here(index, answer, request.is_quiet),
-            Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast => self.broadcast(index, tree, request, message),
             Plan::Stats => self.stats(index, listener, request, message),
             Plan::Close => {
@@ -377,6 +360,53 @@ impl Engine {
                 }
                 self.flush_later(Peer::Client { index, generation });
             }
+        }
+        answer.clear();
+        self.scratch = answer;
+    }
+
+    /// Walks the tree with it, maybe beside those behind it.
+    #[inline]
+    fn route(
+        &mut self,
+        index: u32,
+        tree: &Rc<Tree>,
+        request: &Request,
+        message: &[u8],
+        bytes: &[u8],
+        at: usize,
+    ) {
+        if self.over_memory {
+            return self.refuse(index, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+        }
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        let (listener, origin) = (client.listener, client.origin());
+        let Some(root) = tree.root(usize::from(listener)) else {
+            return self.refuse(index, request, &Failed::here(Outcome::LocalError, REMOVED));
+        };
+        let size = tree.cost(usize::from(listener), request.class, message.len());
+        let seq = client
+            .slots
+            .push(request.command, request.is_quiet, false, size, self.now);
+        let to = ReplyTo::Client {
+            index,
+            generation: client.generation,
+            seq,
+        };
+        let is_last = at + message.len() == bytes.len() && self.ahead.is_empty();
+        if is_last || request.base64_key || !tree.is_plain(usize::from(listener)) {
+            self.dispatch_ahead(index, tree, bytes);
+            return self.walk(tree, root, origin, request, message, to);
+        }
+        self.ahead.push(Ahead {
+            request: *request,
+            start: at,
+            to,
+        });
+        if self.ahead.len() == TOGETHER {
+            self.dispatch_ahead(index, tree, bytes);
         }
     }
 }

@@ -231,7 +231,9 @@ impl Engine {
             return;
         };
         let mut line = Vec::new();
-        client.dialect.error(&Failed::here(outcome, text), &mut line);
+        client
+            .dialect
+            .error(&client.session, &Failed::here(outcome, text), &mut line);
         self.answer_keys(index, portion, &Reply::new(outcome, line.len()), &line);
     }
 

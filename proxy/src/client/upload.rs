@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::{Upload, Wanted, session::REMOVED};
 use crate::{
-    dialect::Failed,
+    dialect::{Failed, Plan},
     engine::{Engine, Peer},
     route::{ReplyTo, Tree, Turn},
 };
@@ -15,6 +15,8 @@ use crate::{
 pub const HIGH_WATER: usize = 256 * 1024;
 /// An upload waits so long for a place, if `limits.write_timeout` is not shorter.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Of what is no value.
+const TOO_LARGE: &str = "this request is too large";
 /// Bulk lanes of one worker to one member.
 pub const BULK_LANES: usize = 4;
 /// As many of them take messages as they come. The last one is kept for requests that are here whole: however many clients
@@ -85,10 +87,13 @@ impl Engine {
             return Begun::Yes;
         }
         self.wait_for_place(index, None);
+        self.figures.asked(number);
+        if !self.passes(index, request, rest) {
+            return Begun::Yes;
+        }
         let Some(client) = self.clients.get_mut(index as usize) else {
             return Begun::Later;
         };
-        self.figures.asked(number);
         self.figures.clients.uploads += 1;
         let seq = client
             .slots
@@ -123,6 +128,37 @@ impl Engine {
             }));
         }
         Begun::Yes
+    }
+
+    /// Does the session let this upload pass? If not, it is answered, and its rest swallowed.
+    fn passes(&mut self, index: u32, request: &Request, rest: &[u8]) -> bool {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return false;
+        };
+        if !client.plans(request) {
+            return true;
+        }
+        let mut answer = std::mem::take(&mut self.scratch);
+        let plan = client
+            .dialect
+            .plan(&mut client.session, request, rest, &mut answer);
+        let generation = client.generation;
+        client.closing |= plan == Plan::Close;
+        if plan != Plan::Route {
+            client.swallow = request.body;
+        }
+        match plan {
+            Plan::Route => {}
+            Plan::Close => self.flush_later(Peer::Client { index, generation }),
+            Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
+            Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Broadcast | Plan::Stats => {
+                self.refuse(index, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
+            }
+        }
+        answer.clear();
+        self.scratch = answer;
+        plan == Plan::Route
     }
 
     /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.

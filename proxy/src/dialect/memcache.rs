@@ -5,7 +5,9 @@ use proxima_wire::{
     message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
 };
 
-use super::{Change, Conversation, Copied, Dialect, Effect, Failed, Login, MALFORMED, Message, Plan};
+use super::{
+    Change, Conversation, Copied, Dialect, Effect, Failed, Login, MALFORMED, Message, Plan, Session,
+};
 
 /// The memcached dialect, as ourselves or in mcrouter's place.
 #[derive(Debug)]
@@ -89,25 +91,36 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn plan(&self, request: &Request, _: &[u8]) -> Plan {
+    fn split(&self, _: &Session, request: &Request) -> Option<&'static [u8]> {
+        use Command::*;
+        let gets = matches!(
+            Command::from_number(request.command),
+            Some(Get | Gets | Gat | Gats)
+        );
+        (gets && !request.more_keys.is_empty()).then_some(b"END\r\n")
+    }
+
+    #[inline]
+    fn plan(&self, _: &mut Session, request: &Request, _: &[u8], out: &mut Vec<u8>) -> Plan {
         use Command::*;
         let Some(command) = Command::from_number(request.command) else {
             return Plan::Refuse("no such command");
         };
-        match command {
-            Get | Gets | Gat | Gats if !request.more_keys.is_empty() => Plan::Split { end: b"END\r\n" },
-            Version => Plan::Answer(self.version),
-            Verbosity => Plan::Answer(b"OK\r\n"),
-            MetaNoop => Plan::Answer(b"MN\r\n"),
-            Shutdown => Plan::Answer(b"SERVER_ERROR: shutdown not enabled\r\n"),
-            Config => Plan::Answer(error::ERROR),
-            Stats | LruCrawler => Plan::Stats,
-            FlushAll if !self.flush => Plan::Answer(b"SERVER_ERROR Command disabled\r\n"),
-            FlushAll => Plan::Broadcast,
-            Quit => Plan::Close,
+        let answer: &[u8] = match command {
+            Version => self.version,
+            Verbosity => b"OK\r\n",
+            MetaNoop => b"MN\r\n",
+            Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
+            Config => error::ERROR,
+            FlushAll if !self.flush => b"SERVER_ERROR Command disabled\r\n",
+            FlushAll => return Plan::Broadcast,
+            Stats | LruCrawler => return Plan::Stats,
+            Quit => return Plan::Close,
             Get | Gets | Gat | Gats | Set | Add | Replace | Append | Prepend | Cas | Delete | Incr | Decr
-            | Touch | MetaGet | MetaSet | MetaDelete | MetaArithmetic | MetaDebug => Plan::Route,
-        }
+            | Touch | MetaGet | MetaSet | MetaDelete | MetaArithmetic | MetaDebug => return Plan::Route,
+        };
+        out.extend_from_slice(answer);
+        Plan::Answer
     }
 
     #[inline]
@@ -172,7 +185,7 @@ impl Dialect for Memcache {
         true
     }
 
-    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
+    fn miss(&self, _: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
         let outcome = memcache::default_reply(request, message, out);
         let trailer = if out == b"END\r\n" { 5 } else { 0 };
         Reply {
@@ -183,7 +196,7 @@ impl Dialect for Memcache {
 
     /// In mcrouter's place an error of a server begins with the words that its users look for; of a late reply they are all of
     /// it.
-    fn error(&self, failed: &Failed<'_>, out: &mut Vec<u8>) {
+    fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(match failed.outcome {
             Outcome::ClientError => b"CLIENT_ERROR ",
             _ => b"SERVER_ERROR ",
@@ -275,7 +288,7 @@ mod tests {
     use proxima_wire::message::Outcome;
 
     use super::Memcache;
-    use crate::dialect::{Dialect, Failed};
+    use crate::dialect::{Dialect, Failed, Session};
 
     #[test]
     fn failures_name_the_server_except_where_users_of_mcrouter_look_for_the_whole_text() {
@@ -307,7 +320,7 @@ mod tests {
                     server,
                     what,
                 };
-                dialect.error(&failed, &mut line);
+                dialect.error(&Session::default(), &failed, &mut line);
                 assert_eq!(
                     line,
                     format!("SERVER_ERROR {expected}\r\n").as_bytes(),

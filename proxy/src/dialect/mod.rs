@@ -6,6 +6,7 @@ mod copied;
 mod dialects;
 mod failed;
 mod memcache;
+mod session;
 mod transform;
 
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request};
@@ -15,11 +16,12 @@ pub use self::{
     dialects::{Dialects, Spoken},
     failed::Failed,
     memcache::Memcache,
+    session::Session,
     transform::Transform,
 };
 pub use proxima_wire::message::Effect;
 
-/// State of one connection's login; what it means is the dialect's business.
+/// State of our login at a server; what it means is the dialect's business.
 #[derive(Debug, Default)]
 pub struct Conversation {
     /// How far the login is.
@@ -58,10 +60,8 @@ pub enum Message {
 pub enum Plan {
     /// Walk the tree with it.
     Route,
-    /// Several keys: each is a request of its own, the replies are joined in order and closed by this.
-    Split { end: &'static [u8] },
-    /// The session knows the answer.
-    Answer(&'static [u8]),
+    /// The session knows the answer, and has appended it.
+    Answer,
     /// The proxy's own error, with these words.
     Refuse(&'static str),
     /// To every member of the listener's tree.
@@ -136,11 +136,11 @@ pub trait Dialect: Send + Sync {
     /// connection.
     fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
-    /// Writes what a cache that has nothing answers.
-    fn miss(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
+    /// Writes what a cache that has nothing answers; `form` is that of the client's [`Session`].
+    fn miss(&self, form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
 
     /// Appends the error that the proxy itself answers.
-    fn error(&self, failed: &Failed<'_>, out: &mut Vec<u8>);
+    fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>);
 
     /// A request that every healthy server answers and that changes nothing, with its command.
     fn probe(&self) -> (u16, &'static [u8]);
@@ -177,7 +177,7 @@ pub trait Dialect: Send + Sync {
 
     /// A step of the login of a client; called first, without bytes, when it connects: a server that speaks first does so
     /// here. By default nobody logs in.
-    fn admit(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
+    fn admit(&self, _: &mut Session, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
         Login::Ready { used: 0 }
     }
 
@@ -204,11 +204,20 @@ pub trait Dialect: Send + Sync {
         Ok(())
     }
 
-    /// What to do with a request; not asked for a read, write or delete of one key: that walks the tree. By default
-    /// whatever is about one key does, and the rest is refused: many clients share a connection to a server, which is no
-    /// place for what one of them says about its own, and of several keys not all need be of one server.
+    /// Is each key of this request a request of its own, so that it is served as it comes? Then this closes the replies, which
+    /// are joined in order, and it is not planned. By default no request is split.
     #[inline]
-    fn plan(&self, request: &Request, _message: &[u8]) -> Plan {
+    fn split(&self, _: &Session, _: &Request) -> Option<&'static [u8]> {
+        None
+    }
+
+    /// What to do with a request; asked once for each, as soon as it goes on. A read, write or delete of one key walks the tree
+    /// and is not asked for, unless the [session](Session::plans_all) wants it. Of a value that is passed on as it comes
+    /// `message` is what has come. By default whatever is about one key is routed, and the rest is refused: many clients share a
+    /// connection to a server, which is no place for what one of them says about its own, and of several keys not all need be
+    /// of one server.
+    #[inline]
+    fn plan(&self, _: &mut Session, request: &Request, _message: &[u8], _out: &mut Vec<u8>) -> Plan {
         match request.class {
             Class::Admin | Class::Session => Plan::Refuse("the proxy cannot tell which server this is for"),
             _ if !request.more_keys.is_empty() => Plan::Refuse("the proxy takes one key at a time"),

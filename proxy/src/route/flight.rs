@@ -27,6 +27,8 @@ pub enum ReplyTo {
 pub struct Origin {
     /// Which listener it came through.
     pub listener: u16,
+    /// How the client wants its replies.
+    pub form: u16,
     /// What is spoken there.
     pub dialect: &'static dyn Dialect,
 }

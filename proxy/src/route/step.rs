@@ -117,7 +117,7 @@ impl Engine {
             }
             Leaf::Null => {
                 let mut out = std::mem::take(&mut self.scratch_reply);
-                let reply = origin.dialect.miss(request, message, &mut out);
+                let reply = origin.dialect.miss(origin.form, request, message, &mut out);
                 self.deliver(to, &reply, &out);
                 out.clear();
                 self.scratch_reply = out;
@@ -368,7 +368,7 @@ impl Engine {
         let Some(found) = self.clients.get_mut(client as usize) else {
             return;
         };
-        let (listener, dialect, generation) = (found.listener, found.dialect, found.generation);
+        let (listener, origin, generation) = (found.listener, found.origin(), found.generation);
         let size = tree.cost(usize::from(listener), request.class, message.len());
         let seq = found
             .slots
@@ -381,6 +381,6 @@ impl Engine {
         let Some(node) = tree.broadcast(usize::from(listener)) else {
             return;
         };
-        self.walk(tree, node, Origin { listener, dialect }, request, message, to);
+        self.walk(tree, node, origin, request, message, to);
     }
 }

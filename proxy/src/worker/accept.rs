@@ -7,7 +7,7 @@ use socket2::Socket;
 
 use super::{Order, Worker, tag};
 use crate::{
-    dialect::Failed,
+    dialect::{Failed, Session},
     engine::{Peer, Shortage},
     near::embedded::Connections,
     reactor::{Expect, Reactor},
@@ -69,7 +69,7 @@ impl<R: Reactor> Worker<R> {
             let mut line = Vec::new();
             if let Some(spoken) = self.engine.tree.spoken(usize::from(listener)) {
                 let failed = Failed::here(Outcome::Overloaded, "too many open connections");
-                spoken.dialect.error(&failed, &mut line);
+                spoken.dialect.error(&Session::default(), &failed, &mut line);
             }
             // One line if its socket takes it; nobody waits for that.
             let _ = (&socket).write(&line);

@@ -8,11 +8,13 @@
 //!                                             BATCH key count      + (behind the request come as many lines: key value)
 //!                                             TELL key value       (nothing)
 //!                                             BYE                  (closes)
+//!                                             AS name              + (from here on it is spoken to by name, and nothing of
+//!                                                                  others, `name:…`, is its business)
 //! ```
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use proxima::dialect::{Conversation, Dialect, Failed, Login, Message, Side, Transform};
+use proxima::dialect::{Conversation, Dialect, Failed, Login, Message, Plan, Session, Side, Transform};
 use proxima_wire::message::{Bad, Class, Outcome, Parse, Parsed, Reply, Request, Span};
 
 use crate::scramble::Scramble;
@@ -25,8 +27,8 @@ pub(crate) struct Lines {
     pub(crate) read: AtomicU64,
 }
 
-const COMMANDS: [&str; 7] = ["GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL"];
-const CLASSES: [Class; 7] = [
+const COMMANDS: [&str; 8] = ["GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS"];
+const CLASSES: [Class; 8] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -34,6 +36,7 @@ const CLASSES: [Class; 7] = [
     Class::Read,
     Class::Write,
     Class::Write,
+    Class::Session,
 ];
 type Kind = fn(Reply) -> Message;
 /// What a server's lines begin with.
@@ -191,13 +194,37 @@ impl Dialect for Lines {
         }
     }
 
-    fn miss(&self, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
-        out.extend_from_slice(b"? nothing\n");
+    fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+        let key = request.key.of(message);
+        match (COMMANDS[request.command as usize], request.class) {
+            ("AS", _) => {
+                session.notes = key.to_vec();
+                session.form = u16::from(!key.is_empty());
+                session.plans_all = !key.is_empty();
+                out.extend_from_slice(b"+\n");
+                Plan::Answer
+            }
+            (_, Class::Session) => Plan::Refuse("the proxy cannot tell which server this is for"),
+            _ if !key.contains(&b':') || key.starts_with(&[&session.notes[..], b":"].concat()) => Plan::Route,
+            _ => Plan::Refuse("this belongs to somebody else"),
+        }
+    }
+
+    fn miss(&self, form: u16, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
+        out.extend_from_slice(if form == 0 {
+            b"? nothing\n"
+        } else {
+            b"? nothing for you\n"
+        });
         Reply::new(Outcome::NotFound, out.len())
     }
 
-    fn error(&self, failed: &Failed<'_>, out: &mut Vec<u8>) {
-        out.extend_from_slice(format!("? proxy: {failed}\n").as_bytes());
+    fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        let to = match (session.form, String::from_utf8_lossy(&session.notes)) {
+            (0, _) => String::new(),
+            (_, name) => format!(" to {name}"),
+        };
+        out.extend_from_slice(format!("? proxy{to}: {failed}\n").as_bytes());
     }
 
     fn is_common(&self, command: u16) -> bool {
@@ -215,12 +242,12 @@ impl Dialect for Lines {
         }))
     }
 
-    fn admit(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        if conversation.notes.is_empty() {
-            conversation.notes = b"pepper".to_vec();
+    fn admit(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        if session.notes.is_empty() {
+            session.notes = b"pepper".to_vec();
             out.extend_from_slice(b"HELLO pepper\n");
         }
-        let salt = String::from_utf8_lossy(&conversation.notes);
+        let salt = String::from_utf8_lossy(&session.notes);
         match line(bytes) {
             Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(&salt, "open sesame")) => {
                 out.extend_from_slice(b"WELCOME\n");

@@ -11,3 +11,4 @@ mod proxy;
 mod replies;
 mod scramble;
 mod server;
+mod sessions;
