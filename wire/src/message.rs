@@ -87,7 +87,7 @@ pub struct Request {
     pub body: u64,
     /// The first key; absent when the command has none.
     pub key: Span,
-    /// From the second key to the last one, as they stand (with blanks between them); absent for one key.
+    /// From the second key to the last one, as they stand (with what is between them); absent for one key.
     pub more_keys: Span,
     /// The expiry time as it stands; absent when the command has none.
     pub ttl: Span,
@@ -301,10 +301,10 @@ impl<T> Parsed<T> {
     }
 }
 
-/// What comes next in a request for many keys, whose end may not have come yet.
+/// What comes next in a request for several keys, whose end may not have come yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextKey {
-    /// A key. The next one begins behind it.
+    /// A key, with what belongs to it alone where there is such (its value). The next one begins behind that.
     Key(Span),
     /// The end of the request, with so many bytes.
     End(usize),

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Reply, Request};
 
-use super::Client;
+use super::{Client, Part};
 use crate::{
     dialect::Failed,
     engine::{Engine, News, Passed, Peer},
@@ -40,6 +40,7 @@ impl Engine {
         };
         let Some(slot) = client.slots.get(seq) else { return };
         let micros = self.now - slot.started;
+        let counts = slot.part == Part::Number && !reply.outcome.is_error();
         self.figures.replied(
             client.number(slot.command),
             reply.outcome,
@@ -64,7 +65,12 @@ impl Engine {
             });
         }
         let out = client.stream.filling(&mut self.spare);
-        client.slots.answer(seq, reply, bytes, silenced, out);
+        if counts {
+            let number = client.dialect.number(reply, bytes);
+            client.slots.count(seq, number, out);
+        } else {
+            client.slots.answer(seq, reply, bytes, silenced, out);
+        }
         if client.stream.mark() {
             self.wishes.flush.push(Peer::Client { index, generation });
         }
@@ -166,7 +172,7 @@ impl Engine {
         if quiet {
             return;
         }
-        client.slots.push_answer(answer, false, &mut client.stream.out);
+        client.slots.push_answer(answer, &mut client.stream.out);
         let peer = Peer::Client {
             index,
             generation: client.generation,

@@ -4,6 +4,7 @@ mod answer;
 mod foresee;
 mod half_closed;
 mod held;
+mod joined;
 mod listen;
 mod open;
 mod register;
@@ -20,6 +21,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Class, Request};
 
 pub use self::{
+    joined::Part,
     listen::{Bound, bind, permit},
     register::Register,
     room::{LARGE, Room},

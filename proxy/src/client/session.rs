@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
-use super::{split::OUT_OF_MEMORY, upload::Begun};
+use super::{Part, split::OUT_OF_MEMORY, upload::Begun};
 use crate::{
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
@@ -228,7 +228,7 @@ impl Engine {
             match &dialect.request(&mut client.stream.parse, rest, most) {
                 Parsed::More => return at,
                 Parsed::Bad(bad) => {
-                    client.slots.push_answer(bad.reply, false, &mut client.stream.out);
+                    client.slots.push_answer(bad.reply, &mut client.stream.out);
                     client.swallow = bad.swallow;
                     client.closing |= bad.close;
                     at += (bad.head as usize).min(rest.len());
@@ -244,10 +244,9 @@ impl Engine {
                 }
                 Parsed::Head(request) => {
                     if !request.more_keys.is_empty()
-                        && let Some(end) = dialect.split(&client.session, request)
+                        && let Some(used) = self.split(index, tree, request, (bytes, at), &mut budget)
                     {
-                        self.dispatch_ahead(index, tree, bytes);
-                        at += self.split(index, tree, request, rest, end, &mut budget);
+                        at += used;
                         match self.clients.get(index as usize) {
                             Some(client) if client.keys.is_some() => return at,
                             _ => continue,
@@ -389,7 +388,7 @@ impl Engine {
         let size = tree.cost(usize::from(listener), request.class, message.len());
         let seq = client
             .slots
-            .push(request.command, request.is_quiet, false, size, self.now);
+            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
         let to = ReplyTo::Client {
             index,
             generation: client.generation,

@@ -4,8 +4,11 @@ use std::{collections::VecDeque, ops::Range};
 
 use proxima_wire::message::Reply;
 
-use super::held::Held;
-use crate::stream::append;
+use super::{
+    held::Held,
+    joined::{Joined, Part},
+};
+use crate::{dialect::Join, stream::append};
 
 /// Room for so many slots costs a client nothing.
 const USUAL: usize = 64;
@@ -18,10 +21,7 @@ pub struct Slot {
     pub command: u16,
     /// The client asked for quiet.
     pub quiet: bool,
-    /// One key of several: without the closing line, which the slot after the last key brings.
-    pub part: bool,
-    /// Closes the parts before it.
-    pub end: bool,
+    pub part: Part,
     /// Bytes that may wait for servers because of it.
     size: u32,
     /// Microseconds of the worker's clock.
@@ -43,6 +43,10 @@ enum State {
     Large(Vec<u8>),
     /// It is large and came before its turn.
     Collected(Vec<u8>),
+    /// All that counts of it.
+    Number(i64),
+    /// Closes the parts before it.
+    Close(Join),
 }
 
 /// The slots of one client.
@@ -55,8 +59,8 @@ pub struct Slots {
     held: Held,
     /// Bytes of large replies that are collected for their turn.
     collected: usize,
-    /// Parts before the closing slot failed: the line that stands for them.
-    failure: Vec<u8>,
+    /// Of the parts that have had their turn.
+    joined: Joined,
     /// Sum of the sizes of all slots.
     asked: usize,
 }
@@ -89,13 +93,12 @@ impl Slots {
 
     /// A new last slot; returns its number. `size`: bytes that may wait for servers until it is answered.
     #[inline]
-    pub fn push(&mut self, command: u16, quiet: bool, part: bool, size: u32, started: u64) -> u32 {
+    pub fn push(&mut self, command: u16, quiet: bool, part: Part, size: u32, started: u64) -> u32 {
         self.asked += size as usize;
         self.queue.push_back(Slot {
             command,
             quiet,
             part,
-            end: false,
             size,
             started,
             state: State::Waiting,
@@ -104,19 +107,27 @@ impl Slots {
     }
 
     /// A slot whose reply is already known.
-    pub fn push_answer(&mut self, reply: &[u8], end: bool, out: &mut Vec<u8>) {
-        if self.queue.is_empty() && !end {
+    pub fn push_answer(&mut self, reply: &[u8], out: &mut Vec<u8>) {
+        if self.queue.is_empty() {
             return out.extend_from_slice(reply);
         }
         let state = State::Held {
             place: self.held.keep(reply),
             failed: false,
         };
+        self.push_known(state, out);
+    }
+
+    /// Behind the last of several parts.
+    pub fn close(&mut self, join: Join, out: &mut Vec<u8>) {
+        self.push_known(State::Close(join), out);
+    }
+
+    fn push_known(&mut self, state: State, out: &mut Vec<u8>) {
         self.queue.push_back(Slot {
             command: 0,
             quiet: false,
-            part: false,
-            end,
+            part: Part::Whole,
             size: 0,
             started: 0,
             state,
@@ -143,7 +154,7 @@ impl Slots {
             && self
                 .queue
                 .front()
-                .is_some_and(|slot| !slot.part && matches!(slot.state, State::Waiting));
+                .is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting));
         if whole {
             self.pop();
         }
@@ -157,10 +168,10 @@ impl Slots {
         let Some(slot) = self.queue.get_mut(at) else {
             return;
         };
-        let failed = slot.part && reply.outcome.is_error();
+        let (is_whole, failed) = (slot.part == Part::Whole, reply.outcome.is_error());
         let visible = match () {
             () if silenced => &[],
-            () if slot.part && !failed => bytes
+            () if !is_whole && !failed => bytes
                 .get(..bytes.len() - reply.trailer as usize)
                 .unwrap_or_default(),
             () => bytes,
@@ -170,7 +181,7 @@ impl Slots {
             self.more(seq, visible, out);
             return self.finish(seq, out);
         }
-        if at == 0 && !slot.part {
+        if at == 0 && is_whole {
             out.extend_from_slice(visible);
             self.pop();
             if !self.queue.is_empty() {
@@ -180,12 +191,23 @@ impl Slots {
         }
         slot.state = State::Held {
             place: self.held.keep(visible),
-            failed,
+            failed: failed && !is_whole,
         };
         if at == 0 {
             self.release(out);
         } else if self.held.is_sparse() {
             self.compact();
+        }
+    }
+
+    /// Of the reply of this slot only the number counts.
+    pub fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
+        let at = seq.wrapping_sub(self.head) as usize;
+        if let Some(slot) = self.queue.get_mut(at) {
+            slot.state = State::Number(number);
+        }
+        if at == 0 {
+            self.release(out);
         }
     }
 
@@ -196,7 +218,7 @@ impl Slots {
             return;
         };
         if matches!(slot.state, State::Waiting) {
-            slot.state = if first && (!slot.part || self.failure.is_empty()) {
+            slot.state = if first && self.joined.passes(slot.part) {
                 State::Streaming
             } else {
                 State::Large(Vec::new())
@@ -269,6 +291,8 @@ impl Slots {
         while let Some(slot) = self.queue.front_mut() {
             match &mut slot.state {
                 State::Waiting | State::Streaming => return,
+                // No number is as long as that: it adds none when it has come.
+                State::Large(_) if slot.part == Part::Number => return,
                 // Its beginning may leave now; the rest as it comes.
                 State::Large(collected) => {
                     self.collected -= collected.len();
@@ -278,22 +302,26 @@ impl Slots {
                 }
                 State::Collected(collected) => {
                     self.collected -= collected.len();
-                    if !slot.part || self.failure.is_empty() {
+                    if self.joined.passes(slot.part) {
                         hand_over(collected, out);
                     }
                     self.pop();
                 }
                 State::Held { place, failed } => {
                     let bytes = self.held.take(place.clone());
-                    if slot.end && !self.failure.is_empty() {
-                        out.append(&mut self.failure);
-                    } else if slot.part && *failed {
-                        if self.failure.is_empty() {
-                            self.failure.extend_from_slice(bytes);
-                        }
-                    } else if !slot.part || self.failure.is_empty() {
+                    if *failed {
+                        self.joined.fail(bytes);
+                    } else if self.joined.passes(slot.part) {
                         out.extend_from_slice(bytes);
                     }
+                    self.pop();
+                }
+                State::Number(number) => {
+                    self.joined.add(*number);
+                    self.pop();
+                }
+                State::Close(join) => {
+                    self.joined.close(*join, out);
                     self.pop();
                 }
             }
@@ -349,12 +377,12 @@ mod tests {
     #[test]
     fn replies_leave_in_the_order_of_the_requests() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, false, 0, 0));
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, 0));
         let stored = reply(Outcome::Stored, 0);
         slots.answer(c, &stored, b"C", false, &mut out);
         slots.answer(a, &stored, b"A", false, &mut out);
         assert_eq!(out, b"A");
-        slots.push_answer(b"D", false, &mut out);
+        slots.push_answer(b"D", &mut out);
         slots.answer(b, &stored, b"B", false, &mut out);
         assert_eq!(out, b"ABCD");
         assert!(slots.is_empty() && slots.held() == 0);
@@ -363,8 +391,8 @@ mod tests {
     #[test]
     fn parts_are_joined_and_closed_once() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, true, 0, 0));
-        slots.push_answer(b"END\r\n", true, &mut out);
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, 0));
+        slots.close(Join::Chain { end: b"END\r\n" }, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
         slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
@@ -374,8 +402,8 @@ mod tests {
     #[test]
     fn after_a_failed_part_its_error_stands_for_the_rest() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, true, 0, 0));
-        slots.push_answer(b"END\r\n", true, &mut out);
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Link, 0, 0));
+        slots.close(Join::Chain { end: b"END\r\n" }, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(c, &hit, b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
         slots.answer(
@@ -392,7 +420,7 @@ mod tests {
     #[test]
     fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, 0));
         slots.begin(b);
         slots.more(b, b"head ", &mut out);
         slots.more(b, b"one ", &mut out);
@@ -408,7 +436,7 @@ mod tests {
     #[test]
     fn a_large_reply_that_came_whole_before_its_turn_leaves_in_its_turn() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, false, 0, 0));
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, 0));
         slots.begin(b);
         slots.more(b, b"large ", &mut out);
         assert!(!slots.passes(b, true));
@@ -418,14 +446,14 @@ mod tests {
         assert_eq!((out.as_slice(), slots.held()), (&b"A large "[..], 0));
         slots.begin(c);
         assert!(slots.passes(c, true));
-        let d = slots.push(1, false, false, 0, 0);
+        let d = slots.push(1, false, Part::Whole, 0, 0);
         assert!(slots.passes(c, false) && !slots.passes(c, true) && !slots.passes(d, false));
     }
 
     #[test]
     fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, false, 0, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, 0));
         slots.begin(b);
         slots.more(b, b"half", &mut out);
         assert!(slots.forget(b));
@@ -440,14 +468,14 @@ mod tests {
     fn what_waits_is_packed_when_most_of_it_has_left() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let stored = reply(Outcome::Stored, 0);
-        let first = slots.push(1, false, false, 0, 0);
+        let first = slots.push(1, false, Part::Whole, 0, 0);
         let big = vec![b'x'; 40 * 1024];
         // Answers keep coming early while one always waits: the arena must not grow with time.
         let mut last = first;
         for _ in 0..100 {
-            let next = slots.push(1, false, false, 0, 0);
+            let next = slots.push(1, false, Part::Whole, 0, 0);
             slots.answer(next, &stored, &big, false, &mut out);
-            let new = slots.push(1, false, false, 0, 0);
+            let new = slots.push(1, false, Part::Whole, 0, 0);
             slots.answer(last, &stored, b"", false, &mut out);
             last = new;
         }

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use proxima_wire::message::{NextKey, Outcome, Parsed, Reply, Request};
 
-use super::session::REMOVED;
+use super::{Part, session::REMOVED};
 use crate::{
-    dialect::Failed,
+    dialect::{Failed, Join},
     engine::{Engine, Peer},
     route::{ReplyTo, Tree},
 };
@@ -26,8 +26,7 @@ pub struct Keys {
     request: Request,
     /// The request up to its first key.
     head: Vec<u8>,
-    /// Closes the replies.
-    end: &'static [u8],
+    join: Join,
     /// An error has been its answer: what still comes of it is skipped.
     failed: bool,
     /// Microseconds: since when it is served.
@@ -38,6 +37,7 @@ pub struct Keys {
 struct Portion<'a> {
     request: &'a Request,
     head: &'a [u8],
+    join: Join,
     failed: bool,
     used: usize,
 }
@@ -54,43 +54,58 @@ enum Stop {
 }
 
 impl Engine {
-    /// Begins to serve a request for several keys, with which `bytes` begin; returns how many of them are served.
+    /// Begins to serve a request for several keys, which begins at `at` in `bytes`; returns how many of them are served. `None`:
+    /// its keys are no requests of their own.
     pub(super) fn split(
         &mut self,
         index: u32,
         tree: &Rc<Tree>,
         request: &Request,
-        bytes: &[u8],
-        end: &'static [u8],
+        (bytes, at): (&[u8], usize),
         budget: &mut usize,
-    ) -> usize {
-        if let Some(client) = self.clients.get(index as usize) {
-            self.figures.asked(client.number(request.command));
-        }
-        let (head, keys) = bytes.split_at(request.key.start as usize);
+    ) -> Option<usize> {
+        let client = self.clients.get_mut(index as usize)?;
+        let message = &bytes[at..];
+        let mut begin = Vec::new();
+        let join = client
+            .dialect
+            .split(&client.session, request, message, &mut begin)?;
+        let number = client.number(request.command);
+        self.dispatch_ahead(index, tree, bytes);
+        self.figures.asked(number);
+        let (head, keys) = message.split_at(request.key.start as usize);
         let mut portion = Portion {
             request,
             head,
+            join,
             failed: false,
             used: 0,
         };
         if self.over_memory {
+            // In place of the whole list.
+            if matches!(join, Join::List) {
+                portion.join = Join::Chain { end: b"" };
+            }
             self.fail_keys(index, &mut portion, Outcome::Overloaded, OUT_OF_MEMORY);
+        } else if !begin.is_empty() {
+            self.answer_here(index, &begin, false);
         }
         let stop = self.serve_keys(index, tree, &mut portion, keys, budget);
-        let (used, failed) = (portion.used, portion.failed);
+        let Portion {
+            join, failed, used, ..
+        } = portion;
         if stop == Stop::End {
-            self.close_keys(index, end);
+            self.close_keys(index, join);
         } else if let Some(client) = self.clients.get_mut(index as usize) {
             client.keys = Some(Box::new(Keys {
                 request: *request,
                 head: head.to_vec(),
-                end,
+                join,
                 failed,
                 since: self.now,
             }));
         }
-        head.len() + used
+        Some(head.len() + used)
     }
 
     /// Serves more of it; returns how many of `bytes` are served.
@@ -109,13 +124,14 @@ impl Engine {
         let mut portion = Portion {
             request: &keys.request,
             head: &keys.head,
+            join: keys.join,
             failed: keys.failed,
             used: 0,
         };
         let stop = self.serve_keys(index, tree, &mut portion, bytes, budget);
         let (used, failed) = (portion.used, portion.failed);
         if stop == Stop::End {
-            self.close_keys(index, keys.end);
+            self.close_keys(index, keys.join);
         } else if let Some(client) = self.clients.get_mut(index as usize) {
             keys.failed = failed;
             client.keys = Some(keys);
@@ -139,7 +155,7 @@ impl Engine {
                 break Stop::End;
             };
             let rest = &bytes[portion.used..];
-            let key = match client.dialect.next_key(rest) {
+            let key = match client.dialect.next_key(portion.request, rest) {
                 NextKey::Key(key) => key,
                 NextKey::End(used) => {
                     portion.used += used;
@@ -214,9 +230,13 @@ impl Engine {
             return self.fail_keys(index, portion, Outcome::LocalError, text);
         };
         let size = tree.cost(usize::from(listener), request.class, single.len());
-        let seq = client
-            .slots
-            .push(request.command, portion.request.is_quiet, true, size, self.now);
+        let seq = client.slots.push(
+            request.command,
+            portion.request.is_quiet,
+            portion.part(),
+            size,
+            self.now,
+        );
         let to = ReplyTo::Client {
             index,
             generation,
@@ -241,13 +261,15 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
-        if std::mem::replace(&mut portion.failed, true) {
+        // In a list each key has its own.
+        let is_list = matches!(portion.join, Join::List);
+        if std::mem::replace(&mut portion.failed, !is_list) {
             return;
         }
         self.figures.clients.refused += 1;
         let seq = client
             .slots
-            .push(portion.request.command, false, true, 0, self.now);
+            .push(portion.request.command, false, portion.part(), 0, self.now);
         let to = ReplyTo::Client {
             index,
             generation: client.generation,
@@ -257,17 +279,28 @@ impl Engine {
     }
 
     /// The last of its replies are on their way.
-    fn close_keys(&mut self, index: u32, end: &[u8]) {
+    fn close_keys(&mut self, index: u32, join: Join) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
         client.half = 0;
-        client.slots.push_answer(end, true, &mut client.stream.out);
+        client.slots.close(join, &mut client.stream.out);
         let peer = Peer::Client {
             index,
             generation: client.generation,
         };
         self.flush_later(peer);
+    }
+}
+
+impl Portion<'_> {
+    /// What the reply to one of its keys is.
+    const fn part(&self) -> Part {
+        match self.join {
+            Join::Chain { .. } => Part::Link,
+            Join::List => Part::Whole,
+            Join::Sum { .. } => Part::Number,
+        }
     }
 }
 

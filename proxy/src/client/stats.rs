@@ -8,6 +8,7 @@ use std::{io::Write, rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Parsed, Request};
 
+use super::Part;
 use crate::{
     engine::{Engine, Peer},
     members::Member,
@@ -116,7 +117,7 @@ impl Engine {
             generation: client.generation,
             seq: client
                 .slots
-                .push(request.command, false, false, line.len() as u32, now),
+                .push(request.command, false, Part::Whole, line.len() as u32, now),
         };
         self.send(server, &request, line, to);
     }

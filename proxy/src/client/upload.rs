@@ -4,7 +4,7 @@ use std::{rc::Rc, time::Duration};
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Upload, Wanted, session::REMOVED};
+use super::{Part, Upload, Wanted, session::REMOVED};
 use crate::{
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
@@ -97,7 +97,7 @@ impl Engine {
         self.figures.clients.uploads += 1;
         let seq = client
             .slots
-            .push(request.command, request.is_quiet, false, 0, self.now);
+            .push(request.command, request.is_quiet, Part::Whole, 0, self.now);
         self.uploads.clear();
         self.turns.clear();
         self.walk(

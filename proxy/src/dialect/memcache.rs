@@ -6,7 +6,7 @@ use proxima_wire::{
 };
 
 use super::{
-    Change, Conversation, Copied, Dialect, Effect, Failed, Login, MALFORMED, Message, Plan, Session,
+    Change, Conversation, Copied, Dialect, Effect, Failed, Join, Login, MALFORMED, Message, Plan, Session,
 };
 
 /// The memcached dialect, as ourselves or in mcrouter's place.
@@ -91,13 +91,11 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn split(&self, _: &Session, request: &Request) -> Option<&'static [u8]> {
+    fn split(&self, _: &Session, request: &Request, _: &[u8], _: &mut Vec<u8>) -> Option<Join> {
         use Command::*;
-        let gets = matches!(
-            Command::from_number(request.command),
-            Some(Get | Gets | Gat | Gats)
-        );
-        (gets && !request.more_keys.is_empty()).then_some(b"END\r\n")
+        let command = Command::from_number(request.command);
+        let gets = matches!(command, Some(Get | Gets | Gat | Gats));
+        (gets && !request.more_keys.is_empty()).then_some(Join::Chain { end: b"END\r\n" })
     }
 
     #[inline]
@@ -150,7 +148,7 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn next_key(&self, bytes: &[u8]) -> NextKey {
+    fn next_key(&self, _: &Request, bytes: &[u8]) -> NextKey {
         memcache::take_key(bytes)
     }
 

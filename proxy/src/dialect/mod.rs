@@ -5,6 +5,7 @@
 mod copied;
 mod dialects;
 mod failed;
+mod join;
 mod memcache;
 mod session;
 mod transform;
@@ -15,6 +16,7 @@ pub use self::{
     copied::Copied,
     dialects::{Dialects, Spoken},
     failed::Failed,
+    join::Join,
     memcache::Memcache,
     session::Session,
     transform::Transform,
@@ -204,10 +206,10 @@ pub trait Dialect: Send + Sync {
         Ok(())
     }
 
-    /// Is each key of this request a request of its own, so that it is served as it comes? Then this closes the replies, which
-    /// are joined in order, and it is not planned. By default no request is split.
+    /// Is each key of this request a request of its own, so that it is served as it comes? Then so are their replies joined, and
+    /// it is not planned. What is appended goes before them. By default no request is split.
     #[inline]
-    fn split(&self, _: &Session, _: &Request) -> Option<&'static [u8]> {
+    fn split(&self, _: &Session, _: &Request, _message: &[u8], _begin: &mut Vec<u8>) -> Option<Join> {
         None
     }
 
@@ -227,12 +229,18 @@ pub trait Dialect: Send + Sync {
 
     /// What comes next in a request that is to be split: `bytes` begin at its first key, or behind any of its keys, and may
     /// end before it does. By default that cannot be told: the proxy says so and closes the connection.
-    fn next_key(&self, _bytes: &[u8]) -> NextKey {
+    fn next_key(&self, _: &Request, _bytes: &[u8]) -> NextKey {
         NextKey::Bad(Bad::fatal(b""))
     }
 
-    /// Appends the request for one key of those that are to be split; `head` is what stands before the first.
+    /// Appends the request for one key of those that are to be split, with what belongs to it; `head` is what stands before the
+    /// first.
     fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
+
+    /// What this reply to one of several keys adds to their [sum](Join::Sum). By default replies are counted.
+    fn number(&self, _: &Reply, _bytes: &[u8]) -> i64 {
+        1
+    }
 
     /// The key that routes hash, as the server will see it. By default it stands in the request as it is.
     #[inline]

@@ -7,6 +7,7 @@ use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
 use super::{Children, Leaf, Node, NodeId, Origin, Query, ReplyTo, Tree, Wait, tree::Wrapped};
 use crate::{
+    client::Part,
     dialect::{Change, Failed},
     engine::Engine,
     near::embedded,
@@ -372,7 +373,7 @@ impl Engine {
         let size = tree.cost(usize::from(listener), request.class, message.len());
         let seq = found
             .slots
-            .push(request.command, request.is_quiet, false, size, self.now);
+            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
         let to = ReplyTo::Client {
             index: client,
             generation,

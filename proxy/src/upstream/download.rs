@@ -11,7 +11,7 @@ use proxima_wire::message::Reply;
 
 use super::{Download, Pace};
 use crate::{
-    client::{BULK_LANES, HIGH_WATER, WHOLE},
+    client::{BULK_LANES, HIGH_WATER, Part, WHOLE},
     engine::Engine,
     route::ReplyTo,
 };
@@ -59,7 +59,11 @@ impl Engine {
                 .get_mut(client as usize)
                 .filter(|client| client.generation == client_generation)?;
             let slot = target.slots.get(seq)?;
-            trailer = if slot.part { u64::from(reply.trailer) } else { 0 };
+            trailer = if slot.part != Part::Whole {
+                u64::from(reply.trailer)
+            } else {
+                0
+            };
             let listener = target.listener;
             let (command, started) = (target.number(slot.command), slot.started);
             target.reply_size = target.reply_size.max(reply.len() as usize);

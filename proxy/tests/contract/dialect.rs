@@ -7,6 +7,9 @@
 //!  server, at any time: ! news                NEST key count       * count, then as many replies, each nested or not
 //!                                             BATCH key count      + (behind the request come as many lines: key value)
 //!                                             TELL key value       (nothing)
+//!                                             TAKE key key …       # how many there were, and are no more
+//!                                             SOME key key …       * count, then what GET brings of each
+//!                                             PAIRS key value …    + (all of them are put)
 //!                                             BYE                  (closes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
@@ -14,8 +17,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use proxima::dialect::{Conversation, Dialect, Failed, Login, Message, Plan, Session, Side, Transform};
-use proxima_wire::message::{Bad, Class, Outcome, Parse, Parsed, Reply, Request, Span};
+use proxima::dialect::{Conversation, Dialect, Failed, Join, Login, Message, Plan, Session, Side, Transform};
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
 use crate::scramble::Scramble;
 
@@ -27,8 +30,10 @@ pub(crate) struct Lines {
     pub(crate) read: AtomicU64,
 }
 
-const COMMANDS: [&str; 8] = ["GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS"];
-const CLASSES: [Class; 8] = [
+const COMMANDS: [&str; 11] = [
+    "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS",
+];
+const CLASSES: [Class; 11] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -37,10 +42,13 @@ const CLASSES: [Class; 8] = [
     Class::Write,
     Class::Write,
     Class::Session,
+    Class::Delete,
+    Class::Read,
+    Class::Write,
 ];
 type Kind = fn(Reply) -> Message;
 /// What a server's lines begin with.
-const REPLIES: [(u8, Kind, Outcome); 8] = [
+const REPLIES: [(u8, Kind, Outcome); 9] = [
     (b'!', Message::Push, Outcome::Ok),
     (b'-', Message::Part, Outcome::Ok),
     (b'.', Message::Last, Outcome::Ok),
@@ -48,6 +56,7 @@ const REPLIES: [(u8, Kind, Outcome); 8] = [
     (b'*', Message::Last, Outcome::Found),
     (b'~', Message::Last, Outcome::ClientError),
     (b'+', Message::Last, Outcome::Stored),
+    (b'#', Message::Last, Outcome::Deleted),
     (b'?', Message::Last, Outcome::RemoteError),
 ];
 const UNKNOWN: &[u8] = b"? no such command\n";
@@ -153,13 +162,21 @@ impl Dialect for Lines {
             notes: [command, key],
             ..
         } = std::mem::take(parse);
-        let name = COMMANDS[command as usize].len() as u32;
-        let is_unanswered = COMMANDS[command as usize] == "TELL";
+        let word = COMMANDS[command as usize];
+        let name = word.len() as u32;
+        let is_unanswered = word == "TELL";
+        // Without the line's end.
+        let end = name as usize + 1 + key as usize;
+        let more_keys = match word {
+            "TAKE" | "SOME" | "PAIRS" => Span::new(end, (seen as usize - 1).max(end)),
+            _ => Span { start: 0, len: 0 },
+        };
         Parsed::Head(Request {
             key: Span {
                 start: name + 1,
                 len: key,
             },
+            more_keys,
             is_quiet: is_unanswered,
             is_unanswered,
             ..Request::new(command as u16, CLASSES[command as usize], seen as usize)
@@ -207,6 +224,62 @@ impl Dialect for Lines {
             (_, Class::Session) => Plan::Refuse("the proxy cannot tell which server this is for"),
             _ if !key.contains(&b':') || key.starts_with(&[&session.notes[..], b":"].concat()) => Plan::Route,
             _ => Plan::Refuse("this belongs to somebody else"),
+        }
+    }
+
+    fn split(&self, _: &Session, request: &Request, message: &[u8], begin: &mut Vec<u8>) -> Option<Join> {
+        let others = request.more_keys.of(message).split(|&byte| byte == b' ');
+        let keys = 1 + others.filter(|key| !key.is_empty()).count();
+        match COMMANDS[request.command as usize] {
+            "SOME" => {
+                begin.extend_from_slice(format!("* {keys}\n").as_bytes());
+                Some(Join::List)
+            }
+            "TAKE" => Some(Join::Sum {
+                total: |sum, out| out.extend_from_slice(format!("# {sum}\n").as_bytes()),
+            }),
+            "PAIRS" => Some(Join::Sum {
+                total: |_, out| out.extend_from_slice(b"+\n"),
+            }),
+            _ => None,
+        }
+    }
+
+    fn next_key(&self, request: &Request, bytes: &[u8]) -> NextKey {
+        let start = bytes.iter().take_while(|&&byte| byte == b' ').count();
+        let words = match COMMANDS[request.command as usize] {
+            "PAIRS" => 2,
+            _ => 1,
+        };
+        let is_end = |&byte: &u8| byte == b' ' || byte == b'\n';
+        if bytes.get(start) == Some(&b'\n') {
+            return NextKey::End(start + 1);
+        }
+        let mut end = start;
+        for word in 0..words {
+            let begin = end + word.min(1);
+            match bytes[begin..].iter().position(is_end) {
+                Some(length) => end = begin + length,
+                None => return NextKey::More(0),
+            }
+        }
+        NextKey::Key(Span::new(start, end))
+    }
+
+    fn single(&self, request: &Request, _: &[u8], key: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(match COMMANDS[request.command as usize] {
+            "SOME" => b"GET ",
+            "PAIRS" => b"PUT ",
+            _ => b"TAKE ",
+        });
+        out.extend_from_slice(key);
+        out.push(b'\n');
+    }
+
+    fn number(&self, reply: &Reply, bytes: &[u8]) -> i64 {
+        match reply.outcome {
+            Outcome::Deleted => String::from_utf8_lossy(&bytes[1..]).trim().parse().unwrap_or(0),
+            _ => 1,
         }
     }
 

@@ -6,6 +6,7 @@
 mod client;
 mod conversation;
 mod dialect;
+mod joins;
 mod protocols;
 mod proxy;
 mod replies;

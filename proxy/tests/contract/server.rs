@@ -141,6 +141,11 @@ impl Talk {
                 "TELL" => {
                     values.lock().unwrap().insert(key.to_owned(), rest.to_owned());
                 }
+                "TAKE" if key == "failed" => self.say(&format!("? {name} has failed\n"))?,
+                "TAKE" => {
+                    let taken = values.lock().unwrap().remove(key).is_some();
+                    self.say(&format!("! news\n# {}\n", u8::from(taken)))?;
+                }
                 "MANY" if key == "broken" => {
                     self.say("- and then\n")?;
                     return Ok(());

@@ -1,0 +1,123 @@
+//! Requests for several keys, each of which is one server's affair, and how their replies become one.
+
+use std::net::TcpListener;
+
+use proxima::dialect::Dialects;
+
+use crate::{
+    client::Client,
+    conversation::{each, over},
+    dialect::Lines,
+    server::PASSWORD,
+};
+
+static KNOWN: Lines = Lines::new(PASSWORD);
+static LINES: Dialects = Dialects::new(&[&KNOWN]);
+
+const ROUTES: [&str; 3] = ["p", "{failover: p}", "{log: p}"];
+
+/// More than are asked for at a time.
+fn keys() -> Vec<String> {
+    (0..1000).map(|number| format!("key{number}")).collect()
+}
+
+#[test]
+fn values_are_put_each_at_its_server_listed_in_order_and_what_was_taken_is_summed() {
+    for route in ROUTES {
+        each(route, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            let pairs: Vec<String> = keys().iter().map(|key| format!("{key} of-{key}")).collect();
+            assert_eq!(
+                client.ask(&format!("PAIRS {}", pairs.join(" "))).unwrap(),
+                "+",
+                "{route}"
+            );
+            // Others before and behind are not mixed in, in however many pieces it comes.
+            let asked = format!("GET key7\nSOME {} nothing\nGET key8\n", keys().join(" "));
+            client.say_slowly(&asked, 7).unwrap();
+            assert!(client.hear().unwrap().starts_with("= of-key7 of "));
+            assert_eq!(client.hear().unwrap(), "* 1001");
+            let mut servers = [0; 2];
+            for key in keys() {
+                let value = client.hear().unwrap();
+                let server = value.strip_prefix(&format!("= of-{key} of ")).map(str::to_owned);
+                servers[usize::from(server.unwrap_or_else(|| panic!("{route}: {value}")) == "two")] += 1;
+            }
+            assert!(
+                servers.iter().all(|&count| count > 300) || route.contains("failover"),
+                "{servers:?}"
+            );
+            assert_eq!(client.hear().unwrap(), "= nothing");
+            assert!(client.hear().unwrap().starts_with("= of-key8 of "));
+            let taken = format!("TAKE {}", keys()[100..].join(" "));
+            assert_eq!(client.ask(&taken).unwrap(), "# 900", "{route}");
+            assert_eq!(
+                client.ask(&format!("TAKE {} a b", keys().join(" "))).unwrap(),
+                "# 100",
+                "{route}"
+            );
+            assert_eq!(client.ask("TAKE key1").unwrap(), "# 0");
+            let requests = proxy.figures().requests;
+            assert!(
+                requests.iter().sum::<u64>() < 100,
+                "one for each line, and not for each key"
+            );
+        });
+    }
+}
+
+/// In a list an error has its place; of a sum nothing is said but the first.
+#[test]
+fn an_error_of_one_key_is_said_where_it_belongs() {
+    for route in ROUTES {
+        each(route, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            assert_eq!(client.ask("PAIRS a 1 b 2").unwrap(), "+");
+            client
+                .say("SOME a failed wrong b\nTAKE a failed b\nTAKE a b\n")
+                .unwrap();
+            assert_eq!(client.hear().unwrap(), "* 4");
+            for (key, expected) in [
+                ("a", "= 1 of "),
+                ("failed", "? "),
+                ("wrong", "~ wrong for "),
+                ("b", "= 2 of "),
+            ] {
+                let answer = client.hear().unwrap();
+                assert!(answer.starts_with(expected), "{route}, {key}: {answer}");
+            }
+            assert!(client.hear().unwrap().ends_with(" has failed"));
+            // What was taken is taken.
+            assert_eq!(client.hear().unwrap(), "# 0");
+        });
+    }
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    over("p", &[|| gone], &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        client.say("SOME a b\nTAKE a b c\nPAIRS a 1 b 2\nWHAT\n").unwrap();
+        assert_eq!(client.hear().unwrap(), "* 2");
+        for _ in 0..4 {
+            let answer = client.hear().unwrap();
+            assert!(answer.starts_with(&format!("? proxy: {gone}: ")), "{answer}");
+        }
+        assert_eq!(client.hear().unwrap(), "? no such command");
+    });
+}
+
+/// The client leaves before it has all; somebody else asks for the same.
+#[test]
+fn who_leaves_in_the_middle_of_a_list_takes_nothing_of_others_with_it() {
+    each("p", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        let line = format!("SOME {}\n", keys().join(" "));
+        for _ in 0..20 {
+            Client::new(proxy.address).say(&line).unwrap();
+        }
+        client.say(&line).unwrap();
+        assert_eq!(client.hear().unwrap(), "* 1000");
+        for _ in keys() {
+            assert_eq!(client.hear().unwrap(), "= nothing");
+        }
+        assert_eq!(client.ask("GET k").unwrap(), "= nothing");
+    });
+}
