@@ -56,6 +56,8 @@ pub struct Engine {
     pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(crate) held_lanes: usize,
+    /// Requests that wait for a lane of their client's own.
+    pub(crate) queued: usize,
     /// Clients whose upload waits for a place.
     pub(crate) waiting_uploads: usize,
     /// Bytes that one client may be due: its own limit, or its share of all.
@@ -200,6 +202,7 @@ impl Engine {
             ahead: Vec::with_capacity(TOGETHER),
             in_flight: 0,
             held_lanes: 0,
+            queued: 0,
             waiting_uploads: 0,
             client_bytes: 0,
             room: Room::default(),
@@ -263,7 +266,7 @@ impl Engine {
     /// Does anything wait for a server?
     #[inline]
     pub fn waits(&self) -> bool {
-        self.in_flight > 0 || !self.parked.is_empty()
+        self.in_flight > 0 || self.queued > 0 || !self.parked.is_empty()
     }
 
     /// Is this a lane whose connection is still being made?
@@ -323,6 +326,11 @@ impl Engine {
         let patience = self.limits.write_timeout.as_micros() as u64;
         let mut gone = Vec::new();
         let unfinished = self.limits.request_timeout.as_micros() as u64;
+        let lanes = &self.lanes;
+        let blocks = |own: u32| {
+            let first = lanes.get(own as usize).and_then(|lane| lane.waiters.front());
+            first.is_some_and(|waiter| waiter.patience > 0)
+        };
         for (index, client) in &mut self.clients {
             let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
@@ -345,6 +353,9 @@ impl Engine {
             if silent || waiting > 0 && now - client.stuck > patience {
                 self.figures.clients.slow += 1;
                 gone.push(index as u32);
+            } else if client.eof && client.own.is_some_and(&blocks) {
+                // It has gone, and its server would answer it for ever.
+                gone.push(index as u32);
             } else if client.half > 0 && now - client.half > unfinished {
                 self.figures.clients.unfinished += 1;
                 gone.push(index as u32);
@@ -357,9 +368,11 @@ impl Engine {
             self.close_client(index, true);
         }
         let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.holds()).sum();
+        let queues = self.by_member.iter().filter_map(|lanes| lanes.dedicated.as_ref());
+        let queues: usize = queues.map(|dedicated| dedicated.holds()).sum();
         let flights: usize = self.flights.iter().map(|(_, flight)| flight.holds()).sum();
         self.over_memory = self.room.lend(
-            lanes + flights,
+            lanes + queues + flights,
             self.limits.total_bytes / self.facts.workers.max(1),
         );
     }

@@ -98,6 +98,11 @@ pub struct Request {
     pub is_quiet: bool,
     /// The key stands base64-encoded; the server will decode it before use.
     pub base64_key: bool,
+    /// Its reply may take so many milliseconds longer than any other's (a command that blocks); [`u32::MAX`]: for ever. Counts on
+    /// a lane of its client's own only.
+    pub patience: u32,
+    /// It goes on a lane that is its client's own; the session says so, and no codec.
+    pub is_dedicated: bool,
     /// No server replies to it, and the client expects no reply: it `is_quiet` too, for the errors that are found before a
     /// server is asked.
     pub is_unanswered: bool,
@@ -119,6 +124,8 @@ impl Request {
             quiet: absent,
             is_quiet: false,
             base64_key: false,
+            patience: 0,
+            is_dedicated: false,
             is_unanswered: false,
         }
     }

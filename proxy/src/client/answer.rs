@@ -4,7 +4,7 @@ use proxima_wire::message::{Reply, Request};
 
 use super::{Client, Part};
 use crate::{
-    dialect::Failed,
+    dialect::{Failed, Lease},
     engine::{Engine, News, Passed, Peer},
     route::{Answer, ReplyTo},
 };
@@ -40,7 +40,6 @@ impl Engine {
         };
         let Some(slot) = client.slots.get(seq) else { return };
         let micros = self.now - slot.started;
-        let counts = slot.part == Part::Number && !reply.outcome.is_error();
         self.figures.replied(
             client.number(slot.command),
             reply.outcome,
@@ -49,6 +48,9 @@ impl Engine {
         );
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 4);
         client.active = self.now;
+        if slot.part == Part::Number && !reply.outcome.is_error() {
+            return self.count_part(index, seq, reply, bytes);
+        }
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
         let at = bytes.as_ptr() as usize;
         if self.lent.contains(&at)
@@ -65,18 +67,26 @@ impl Engine {
             });
         }
         let out = client.stream.filling(&mut self.spare);
-        if counts {
-            let number = client.dialect.number(reply, bytes);
-            client.slots.count(seq, number, out);
-        } else {
-            client.slots.answer(seq, reply, bytes, silenced, out);
-        }
+        client.slots.answer(seq, reply, bytes, silenced, out);
         if client.stream.mark() {
             self.wishes.flush.push(Peer::Client { index, generation });
         }
         if client.stalled {
             self.requeue(index);
         }
+    }
+
+    /// A reply of which only the number counts.
+    #[cold]
+    fn count_part(&mut self, index: u32, seq: u32, reply: &Reply, bytes: &[u8]) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        let number = client.dialect.number(reply, bytes);
+        client.slots.count(seq, number, &mut client.stream.out);
+        let generation = client.generation;
+        self.flush_later(Peer::Client { index, generation });
+        self.requeue(index);
     }
 
     /// A piece of a large reply for this slot of a client. It leaves straight from the buffer in which it came, or waits in the
@@ -142,6 +152,8 @@ impl Engine {
                     // A reply that had begun to leave broke off: the client must not take the error for its rest.
                     return self.close_client(index, true);
                 }
+                // Its server was to keep something, and now nobody knows what it keeps.
+                client.closing |= client.session.lease != Lease::Clean;
                 let mut line = Vec::with_capacity(64);
                 client.dialect.error(&client.session, failed, &mut line);
                 let reply = Reply::new(failed.outcome, line.len());
@@ -220,6 +232,7 @@ impl Engine {
         self.share_memory();
         self.register.closed(self.facts.worker, index);
         self.release_lanes(index, client.generation);
+        self.end_lease(client.own, (index, client.generation));
         if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");
         }

@@ -42,7 +42,7 @@ impl Joined {
     }
 
     /// They have all come.
-    pub(super) fn close(&mut self, join: Join, out: &mut Vec<u8>) {
+    pub(super) fn close(&mut self, join: &Join, out: &mut Vec<u8>) {
         let sum = std::mem::take(&mut self.sum);
         if !self.failure.is_empty() {
             return out.append(&mut self.failure);

@@ -58,6 +58,8 @@ pub struct Client {
     pub session: Session,
     /// Its login is not over.
     pub logs_in: bool,
+    /// The lane that is its alone.
+    pub own: Option<u32>,
     pub slots: Slots,
     /// A value that is being passed on as it comes.
     pub upload: Option<Box<Upload>>,

@@ -27,6 +27,7 @@ impl Engine {
             first_command: first,
             session: Session::default(),
             logs_in: false,
+            own: None,
             slots: Slots::default(),
             upload: None,
             dump: None,

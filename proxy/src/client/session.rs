@@ -326,6 +326,7 @@ impl Engine {
     }
 
     /// One that the session has a word in.
+    #[inline(never)]
     fn planned(
         &mut self,
         index: u32,
@@ -346,6 +347,13 @@ impl Engine {
         }
         match plan {
             Plan::Route => self.route(index, tree, request, message, bytes, at),
+            Plan::Dedicated => {
+                let request = Request {
+                    is_dedicated: true,
+                    ..*request
+                };
+                self.route(index, tree, &request, message, bytes, at);
+            }
             Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
             Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast if self.over_memory => {
@@ -365,7 +373,7 @@ impl Engine {
     }
 
     /// Walks the tree with it, maybe beside those behind it.
-    #[inline]
+    #[inline(always)] // a hundredth of a pipelined request
     fn route(
         &mut self,
         index: u32,
@@ -395,7 +403,7 @@ impl Engine {
             seq,
         };
         let is_last = at + message.len() == bytes.len() && self.ahead.is_empty();
-        if is_last || request.base64_key || !tree.is_plain(usize::from(listener)) {
+        if is_last || request.is_dedicated || request.base64_key || !tree.is_plain(usize::from(listener)) {
             self.dispatch_ahead(index, tree, bytes);
             return self.walk(tree, root, origin, request, message, to);
         }

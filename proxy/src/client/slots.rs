@@ -46,7 +46,7 @@ enum State {
     /// All that counts of it.
     Number(i64),
     /// Closes the parts before it.
-    Close(Join),
+    Close(&'static Join),
 }
 
 /// The slots of one client.
@@ -119,7 +119,7 @@ impl Slots {
     }
 
     /// Behind the last of several parts.
-    pub fn close(&mut self, join: Join, out: &mut Vec<u8>) {
+    pub fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
         self.push_known(State::Close(join), out);
     }
 
@@ -321,7 +321,7 @@ impl Slots {
                     self.pop();
                 }
                 State::Close(join) => {
-                    self.joined.close(*join, out);
+                    self.joined.close(join, out);
                     self.pop();
                 }
             }
@@ -392,7 +392,7 @@ mod tests {
     fn parts_are_joined_and_closed_once() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, 0));
-        slots.close(Join::Chain { end: b"END\r\n" }, &mut out);
+        slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
         slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
@@ -403,7 +403,7 @@ mod tests {
     fn after_a_failed_part_its_error_stands_for_the_rest() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Link, 0, 0));
-        slots.close(Join::Chain { end: b"END\r\n" }, &mut out);
+        slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(c, &hit, b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
         slots.answer(

@@ -26,7 +26,7 @@ pub struct Keys {
     request: Request,
     /// The request up to its first key.
     head: Vec<u8>,
-    join: Join,
+    join: &'static Join,
     /// An error has been its answer: what still comes of it is skipped.
     failed: bool,
     /// Microseconds: since when it is served.
@@ -37,7 +37,7 @@ pub struct Keys {
 struct Portion<'a> {
     request: &'a Request,
     head: &'a [u8],
-    join: Join,
+    join: &'static Join,
     failed: bool,
     used: usize,
 }
@@ -84,7 +84,7 @@ impl Engine {
         if self.over_memory {
             // In place of the whole list.
             if matches!(join, Join::List) {
-                portion.join = Join::Chain { end: b"" };
+                portion.join = &Join::Chain { end: b"" };
             }
             self.fail_keys(index, &mut portion, Outcome::Overloaded, OUT_OF_MEMORY);
         } else if !begin.is_empty() {
@@ -279,7 +279,7 @@ impl Engine {
     }
 
     /// The last of its replies are on their way.
-    fn close_keys(&mut self, index: u32, join: Join) {
+    fn close_keys(&mut self, index: u32, join: &'static Join) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };

@@ -88,9 +88,13 @@ impl Engine {
         }
         self.wait_for_place(index, None);
         self.figures.asked(number);
-        if !self.passes(index, request, rest) {
+        let Some(is_dedicated) = self.passes(index, request, rest) else {
             return Begun::Yes;
-        }
+        };
+        let request = &Request {
+            is_dedicated,
+            ..*request
+        };
         let Some(client) = self.clients.get_mut(index as usize) else {
             return Begun::Later;
         };
@@ -130,13 +134,11 @@ impl Engine {
         Begun::Yes
     }
 
-    /// Does the session let this upload pass? If not, it is answered, and its rest swallowed.
-    fn passes(&mut self, index: u32, request: &Request, rest: &[u8]) -> bool {
-        let Some(client) = self.clients.get_mut(index as usize) else {
-            return false;
-        };
+    /// Does the session let this upload pass, and on a lane of the client's own? If not, it is answered, and its rest swallowed.
+    fn passes(&mut self, index: u32, request: &Request, rest: &[u8]) -> Option<bool> {
+        let client = self.clients.get_mut(index as usize)?;
         if !client.plans(request) {
-            return true;
+            return Some(false);
         }
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client
@@ -144,11 +146,12 @@ impl Engine {
             .plan(&mut client.session, request, rest, &mut answer);
         let generation = client.generation;
         client.closing |= plan == Plan::Close;
-        if plan != Plan::Route {
+        let passes = matches!(plan, Plan::Route | Plan::Dedicated).then_some(plan == Plan::Dedicated);
+        if passes.is_none() {
             client.swallow = request.body;
         }
         match plan {
-            Plan::Route => {}
+            Plan::Route | Plan::Dedicated => {}
             Plan::Close => self.flush_later(Peer::Client { index, generation }),
             Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
             Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
@@ -158,7 +161,7 @@ impl Engine {
         }
         answer.clear();
         self.scratch = answer;
-        plan == Plan::Route
+        passes
     }
 
     /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.

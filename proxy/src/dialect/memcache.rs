@@ -91,11 +91,11 @@ impl Dialect for Memcache {
     }
 
     #[inline]
-    fn split(&self, _: &Session, request: &Request, _: &[u8], _: &mut Vec<u8>) -> Option<Join> {
+    fn split(&self, _: &Session, request: &Request, _: &[u8], _: &mut Vec<u8>) -> Option<&'static Join> {
         use Command::*;
         let command = Command::from_number(request.command);
         let gets = matches!(command, Some(Get | Gets | Gat | Gats));
-        (gets && !request.more_keys.is_empty()).then_some(Join::Chain { end: b"END\r\n" })
+        (gets && !request.more_keys.is_empty()).then_some(&Join::Chain { end: b"END\r\n" })
     }
 
     #[inline]

@@ -18,7 +18,7 @@ pub use self::{
     failed::Failed,
     join::Join,
     memcache::Memcache,
-    session::Session,
+    session::{Lease, Session},
     transform::Transform,
 };
 pub use proxima_wire::message::Effect;
@@ -62,6 +62,8 @@ pub enum Message {
 pub enum Plan {
     /// Walk the tree with it.
     Route,
+    /// Walk the tree with it, to a lane that is the client's alone, now and as long as the session's [`Lease`] says.
+    Dedicated,
     /// The session knows the answer, and has appended it.
     Answer,
     /// The proxy's own error, with these words.
@@ -209,7 +211,13 @@ pub trait Dialect: Send + Sync {
     /// Is each key of this request a request of its own, so that it is served as it comes? Then so are their replies joined, and
     /// it is not planned. What is appended goes before them. By default no request is split.
     #[inline]
-    fn split(&self, _: &Session, _: &Request, _message: &[u8], _begin: &mut Vec<u8>) -> Option<Join> {
+    fn split(
+        &self,
+        _: &Session,
+        _: &Request,
+        _message: &[u8],
+        _begin: &mut Vec<u8>,
+    ) -> Option<&'static Join> {
         None
     }
 
@@ -256,6 +264,10 @@ pub trait Dialect: Send + Sync {
     }
 
     // Provided: replies.
+
+    /// A reply has come on the client's own lane, whole, or its head or last part where it is large: what does the server keep
+    /// for the client from here on? By default nothing changes.
+    fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
 
     /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted. By default it
     /// may end in any way: its length says all.

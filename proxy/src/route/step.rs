@@ -139,6 +139,10 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
+        if request.is_dedicated {
+            let text = "what belongs to one connection cannot go to several servers";
+            return self.fail(to, &Failed::here(Outcome::LocalError, text));
+        }
         match wait {
             Wait::Initial => {
                 for (number, &child) in children.iter().enumerate() {
@@ -234,7 +238,13 @@ impl Engine {
     ) {
         head.extend_from_slice(message.get(request.head as usize..).unwrap_or_default());
         match origin.dialect.head(&head) {
-            Parsed::Head(request) => self.walk(tree, node, origin, &request, &head, to),
+            Parsed::Head(changed) => {
+                let changed = Request {
+                    is_dedicated: request.is_dedicated,
+                    ..changed
+                };
+                self.walk(tree, node, origin, &changed, &head, to);
+            }
             _ => {
                 let text = "a route made this request unreadable";
                 self.fail(to, &Failed::here(Outcome::LocalError, text));

@@ -22,8 +22,13 @@ impl Engine {
         let alone = self
             .lanes
             .get(index as usize)
-            .is_some_and(|lane| lane.waiters.len() == 1);
+            .is_some_and(|lane| lane.waiters.len() == 1 || lane.dedicated);
         let collect = !(alone && self.make_bulk(index));
+        let command = self
+            .lanes
+            .get(index as usize)
+            .and_then(|lane| Some(lane.waiters.front()?.command));
+        self.note_reply(index, command.unwrap_or_default(), reply, bytes);
         let Some(lane) = self.lanes.get_mut(index as usize) else {
             return bytes.len();
         };
@@ -89,7 +94,7 @@ impl Engine {
         let Some(lane) = self.lanes.get(index as usize) else {
             return false;
         };
-        if lane.bulk {
+        if lane.bulk || lane.dedicated {
             return true;
         }
         let number = lane.member.id.0 as usize;
@@ -197,7 +202,7 @@ impl Engine {
         let alone = self
             .lanes
             .get(lane as usize)
-            .is_some_and(|lane| lane.bulk && lane.part_bytes > WHOLE);
+            .is_some_and(|lane| (lane.bulk || lane.dedicated) && lane.part_bytes > WHOLE);
         let waiting = match to {
             ReplyTo::Client {
                 index,

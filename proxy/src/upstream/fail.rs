@@ -63,6 +63,9 @@ impl Engine {
         if lane.bulk {
             lanes.bulk = lanes.bulk.saturating_sub(1);
         }
+        if lane.dedicated {
+            self.lost(index, &lane);
+        }
         if let Some(conn) = lane.stream.conn {
             self.wishes.close.push((conn, true));
         }
@@ -184,7 +187,8 @@ impl Engine {
             .iter()
             .filter(|(_, lane)| !self.tree.names(lane.member.id))
             .filter(|(_, lane)| {
-                lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none()
+                let idle = lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none();
+                idle && lane.owner.is_none()
             })
             .map(|(index, _)| index as u32)
             .collect();
@@ -198,6 +202,9 @@ impl Engine {
         let Some(lane) = self.lanes.get_mut(index as usize) else {
             return;
         };
+        if lane.dedicated {
+            return self.give_back(index);
+        }
         let busy = !lane.waiters.is_empty() || lane.download.is_some() || lane.uploading.is_some();
         if !lane.bulk || busy {
             return;

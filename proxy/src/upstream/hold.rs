@@ -170,6 +170,9 @@ impl Engine {
 impl Lane {
     /// Microseconds: since when anybody but the reader waits for the end of the reply under way.
     fn behind(&self) -> Option<u64> {
+        if self.dedicated {
+            return None;
+        }
         let reader = self.reader();
         let is_anothers = |waiter: &&Waiter| match waiter.to {
             ReplyTo::Client {

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::SocketAddr, sync::Arc};
 
 use proxima_wire::message::Reply;
 
-use super::{Hold, Pace, Uptake};
+use super::{Dedicated, Hold, Pace, Uptake};
 use crate::{
     client::{BULK_LANES, STREAMED},
     dialect::Conversation,
@@ -20,6 +20,8 @@ pub struct Lane {
     pub generation: u32,
     /// One message at a time.
     pub bulk: bool,
+    /// One client's alone, or nobody's for now.
+    pub dedicated: bool,
     /// The server takes only some commands, for the reason in `limit`.
     pub limited: bool,
     pub phase: Phase,
@@ -36,6 +38,8 @@ pub struct Lane {
     /// Bytes of all requests that it was given.
     pub given: u64,
     pub stream: Stream,
+    /// The client whose lane it is, if it is dedicated.
+    pub owner: Option<(u32, u32)>,
     /// The client whose value is on its way through this lane.
     pub uploading: Option<(u32, u32)>,
     /// A large reply on its way through this lane.
@@ -74,6 +78,8 @@ pub struct Waiter {
     pub command: u16,
     /// It may change what a copy holds.
     pub changes: bool,
+    /// Milliseconds that it may take longer than others; [`u32::MAX`]: for ever.
+    pub patience: u32,
     /// Microseconds.
     pub sent: u64,
 }
@@ -83,6 +89,7 @@ impl Waiter {
         to: ReplyTo::Nobody,
         command: 0,
         changes: false,
+        patience: 0,
         sent: 0,
     };
 }
@@ -100,7 +107,7 @@ pub struct Download {
 }
 
 /// A worker's lanes to one member.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Lanes {
     /// Where small requests go.
     pub shared: Option<u32>,
@@ -110,6 +117,8 @@ pub struct Lanes {
     pub idle: Vec<u32>,
     /// Microseconds: when a large message last found no place.
     pub wanted: Option<u64>,
+    /// Those that are clients' own.
+    pub dedicated: Option<Box<Dedicated>>,
 }
 
 impl Lanes {
@@ -174,6 +183,7 @@ impl Lane {
             && self.download.is_none()
             && self.part_bytes == 0
             && !self.bulk
+            && !self.dedicated
             && self.stream.parse.is_new()
     }
 

@@ -33,6 +33,7 @@ impl Engine {
         self.look_at_parked();
         self.end_holds();
         self.end_dawdling();
+        self.end_queues();
         let now = self.now;
         let queued = |conn| refused(conn) + unacknowledged(conn);
         let late: Vec<(u32, u32, Late)> = self
@@ -79,7 +80,11 @@ impl Lane {
             None => return None,
         };
         // The member is looked at last: most lanes of many are idle, and theirs is far memory.
-        let limit = self.member.timeout.as_micros() as u64;
+        let patience = match self.waiters.front() {
+            Some(waiter) if waiter.patience == u32::MAX => return None,
+            waiter => waiter.map_or(0, |waiter| u64::from(waiter.patience) * 1000),
+        };
+        let limit = self.member.timeout.as_micros() as u64 + patience;
         let age = now.saturating_sub(since);
         if age <= limit / 2 {
             self.uptake = None;

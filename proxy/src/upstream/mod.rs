@@ -6,6 +6,7 @@
 //! it do not wait for a slow reader. However slow, he delays them by half the time-out at most (`hold.rs`), and a large message
 //! that hardly moves loses its place when others want it (`pace.rs`).
 
+mod dedicated;
 mod download;
 mod fail;
 mod hold;
@@ -18,6 +19,7 @@ mod receive;
 
 use self::fail::UNREPAIRED;
 pub use self::{
+    dedicated::{DEDICATED, Dedicated},
     fail::reason,
     hold::Hold,
     lane::{Download, Lane, Lanes, Phase, Waiter},

@@ -107,6 +107,7 @@ impl Engine {
 
     /// The next message of a lane in whatever state, be it whole or not; returns the bytes used, none when more are needed.
     fn message(&mut self, index: u32, rest: &[u8]) -> Option<usize> {
+        let due = self.client_bytes;
         let lane = self.lanes.get_mut(index as usize)?;
         if lane.download.is_some() {
             let used = self.download(index, rest);
@@ -127,9 +128,10 @@ impl Engine {
         let dialect = lane.member.dialect;
         match (dialect.reply(&mut lane.stream.parse, command, rest), waiter) {
             (Parsed::More, _) => None,
-            (Parsed::Head(Message::Push(reply)), _) if reply.len() <= WHOLE => {
+            (Parsed::Head(Message::Push(reply)), _) if reply.len() <= lane.largest_push(due) => {
                 let push = rest.get(..reply.len() as usize)?;
                 self.figures.pushes += 1;
+                self.push(index, push);
                 Some(push.len())
             }
             (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
@@ -148,16 +150,17 @@ impl Engine {
                     return Some(rest.len());
                 }
                 let (pool, member) = (lane.member.pool_id, lane.member.id);
-                let (in_parts, bulk) = (lane.part_bytes > 0, lane.bulk);
+                let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
                 let failed = lane.answered(&reply, self.now);
                 self.in_flight -= 1;
                 self.figures.served(pool, member, self.now - waiter.sent, failed);
+                self.note_reply(index, command, &reply, whole);
                 if in_parts {
                     self.last_part(index, waiter.to, reply, whole);
                 } else {
                     self.deliver(waiter.to, &reply, whole);
                 }
-                if bulk {
+                if settles {
                     self.settle_lane(index);
                 }
                 Some(whole.len())

@@ -7,7 +7,7 @@ use proxima::{dialect::Dialects, members::probe::probe};
 use crate::{
     client::Client,
     dialect::Lines,
-    proxy::{Proxy, Served, back_ends},
+    proxy::{PATIENT, Proxy, Served, back_ends},
     server::{self, PASSWORD},
 };
 
@@ -18,18 +18,15 @@ static STRANGER: Dialects = Dialects::new(&[&GUESSED]);
 
 /// Runs a test on every back end, over two servers.
 pub(crate) fn each(route: &str, dialects: &Dialects, test: impl Fn(&Proxy)) {
-    over(
-        route,
-        &["one", "two"].map(|name| move || server::start(name)),
-        dialects,
-        test,
-    );
+    let servers = ["one", "two"].map(|name| move || server::start(name));
+    over(route, &servers, PATIENT, dialects, test);
 }
 
 /// Runs a test on every back end, over servers that are started for each.
 pub(crate) fn over(
     route: &str,
     servers: &[impl Fn() -> SocketAddr],
+    settings: &str,
     dialects: &Dialects,
     test: impl Fn(&Proxy),
 ) {
@@ -39,7 +36,7 @@ pub(crate) fn over(
             pool: "p",
             servers: servers.iter().map(|start| start().to_string()).collect(),
             route,
-            replicated: false,
+            settings,
         };
         test(&Proxy::start(io, *dialects, &[served]).unwrap());
     }

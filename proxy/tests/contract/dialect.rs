@@ -10,6 +10,12 @@
 //!                                             TAKE key key …       # how many there were, and are no more
 //!                                             SOME key key …       * count, then what GET brings of each
 //!                                             PAIRS key value …    + (all of them are put)
+//!                                             WHO key              = connection number of the server
+//!                                             WAIT key ms          + after so many milliseconds; 0: never
+//!                                             HOLD key             + (the connection is the client's, until FREE)
+//!                                             FREE key             +
+//!                                             SPOIL key            + (nobody is to have this connection any more)
+//!                                             WATCH key count      + (and ! key value, as often as it is put)
 //!                                             BYE                  (closes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
@@ -17,7 +23,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use proxima::dialect::{Conversation, Dialect, Failed, Join, Login, Message, Plan, Session, Side, Transform};
+use proxima::dialect::{
+    Conversation, Dialect, Failed, Join, Lease, Login, Message, Plan, Session, Side, Transform,
+};
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
 use crate::scramble::Scramble;
@@ -30,10 +38,11 @@ pub(crate) struct Lines {
     pub(crate) read: AtomicU64,
 }
 
-const COMMANDS: [&str; 11] = [
-    "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS",
+const COMMANDS: [&str; 17] = [
+    "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
+    "HOLD", "FREE", "SPOIL", "WATCH",
 ];
-const CLASSES: [Class; 11] = [
+const CLASSES: [Class; 17] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -45,6 +54,12 @@ const CLASSES: [Class; 11] = [
     Class::Delete,
     Class::Read,
     Class::Write,
+    Class::Read,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
+    Class::Session,
 ];
 type Kind = fn(Reply) -> Message;
 /// What a server's lines begin with.
@@ -60,6 +75,8 @@ const REPLIES: [(u8, Kind, Outcome); 9] = [
     (b'?', Message::Last, Outcome::RemoteError),
 ];
 const UNKNOWN: &[u8] = b"? no such command\n";
+/// Of a session: all that it says is for its own connection.
+const HELD: u32 = 1;
 /// No line is longer.
 const LONGEST: usize = 16 * 1024;
 /// So much of a nested reply is passed on before the rest has come.
@@ -177,6 +194,13 @@ impl Dialect for Lines {
                 len: key,
             },
             more_keys,
+            patience: match word {
+                "WAIT" => match bytes[end..seen as usize].trim_ascii() {
+                    b"0" => u32::MAX,
+                    millis => String::from_utf8_lossy(millis).parse().unwrap_or(0),
+                },
+                _ => 0,
+            },
             is_quiet: is_unanswered,
             is_unanswered,
             ..Request::new(command as u16, CLASSES[command as usize], seen as usize)
@@ -221,24 +245,42 @@ impl Dialect for Lines {
                 out.extend_from_slice(b"+\n");
                 Plan::Answer
             }
+            (word @ ("WAIT" | "HOLD" | "FREE" | "SPOIL" | "WATCH"), _) => {
+                match word {
+                    "HOLD" | "WATCH" => {
+                        (session.step, session.plans_all) = (HELD, true);
+                        session.lease = Lease::Kept;
+                    }
+                    "SPOIL" => session.lease = Lease::Spoilt,
+                    _ => {}
+                }
+                Plan::Dedicated
+            }
             (_, Class::Session) => Plan::Refuse("the proxy cannot tell which server this is for"),
+            _ if session.step == HELD => Plan::Dedicated,
             _ if !key.contains(&b':') || key.starts_with(&[&session.notes[..], b":"].concat()) => Plan::Route,
             _ => Plan::Refuse("this belongs to somebody else"),
         }
     }
 
-    fn split(&self, _: &Session, request: &Request, message: &[u8], begin: &mut Vec<u8>) -> Option<Join> {
+    fn split(
+        &self,
+        _: &Session,
+        request: &Request,
+        message: &[u8],
+        begin: &mut Vec<u8>,
+    ) -> Option<&'static Join> {
         let others = request.more_keys.of(message).split(|&byte| byte == b' ');
         let keys = 1 + others.filter(|key| !key.is_empty()).count();
         match COMMANDS[request.command as usize] {
             "SOME" => {
                 begin.extend_from_slice(format!("* {keys}\n").as_bytes());
-                Some(Join::List)
+                Some(&Join::List)
             }
-            "TAKE" => Some(Join::Sum {
+            "TAKE" => Some(&Join::Sum {
                 total: |sum, out| out.extend_from_slice(format!("# {sum}\n").as_bytes()),
             }),
-            "PAIRS" => Some(Join::Sum {
+            "PAIRS" => Some(&Join::Sum {
                 total: |_, out| out.extend_from_slice(b"+\n"),
             }),
             _ => None,
@@ -280,6 +322,13 @@ impl Dialect for Lines {
         match reply.outcome {
             Outcome::Deleted => String::from_utf8_lossy(&bytes[1..]).trim().parse().unwrap_or(0),
             _ => 1,
+        }
+    }
+
+    fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
+        if COMMANDS[command as usize] == "FREE" {
+            (session.step, session.plans_all) = (0, session.form != 0);
+            session.lease = Lease::Clean;
         }
     }
 

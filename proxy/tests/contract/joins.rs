@@ -8,6 +8,7 @@ use crate::{
     client::Client,
     conversation::{each, over},
     dialect::Lines,
+    proxy::PATIENT,
     server::PASSWORD,
 };
 
@@ -92,7 +93,7 @@ fn an_error_of_one_key_is_said_where_it_belongs() {
         });
     }
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    over("p", &[|| gone], &LINES, |proxy| {
+    over("p", &[|| gone], PATIENT, &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         client.say("SOME a b\nTAKE a b c\nPAIRS a 1 b 2\nWHAT\n").unwrap();
         assert_eq!(client.hear().unwrap(), "* 2");

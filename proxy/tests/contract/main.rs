@@ -5,6 +5,7 @@
 
 mod client;
 mod conversation;
+mod dedicated;
 mod dialect;
 mod joins;
 mod protocols;

@@ -18,7 +18,7 @@ use proxima::{
 use crate::{
     client::Client,
     dialect::Lines,
-    proxy::{Proxy, Served, back_ends},
+    proxy::{PATIENT, Proxy, Served, back_ends},
     server::{self, PASSWORD},
 };
 
@@ -56,7 +56,7 @@ fn lines<'a>(pool: &'a str, route: &'a str) -> Served<'a> {
         pool,
         servers: vec![server::start("one").to_string()],
         route,
-        replicated: false,
+        settings: PATIENT,
     }
 }
 
@@ -66,7 +66,7 @@ fn memcached<'a>(socket: &Path, route: &'a str) -> Served<'a> {
         pool: "m",
         servers: vec![format!("unix:{}", socket.display())],
         route,
-        replicated: false,
+        settings: PATIENT,
     }
 }
 
@@ -140,7 +140,7 @@ fn a_route_that_joins_two_protocols_is_refused() {
 #[test]
 fn what_a_protocol_lacks_is_refused() {
     let copies = Served {
-        replicated: true,
+        settings: "replicated: true",
         ..lines("p", "p")
     };
     let embedded = lines("p", "{failover: [p, embedded]}");

@@ -12,6 +12,7 @@ use std::{
         mpsc::{self, Sender},
     },
     thread::{self, JoinHandle},
+    time::Duration,
     time::Instant,
 };
 
@@ -38,8 +39,12 @@ pub(crate) struct Served<'a> {
     pub(crate) pool: &'a str,
     pub(crate) servers: Vec<String>,
     pub(crate) route: &'a str,
-    pub(crate) replicated: bool,
+    /// Of its pool.
+    pub(crate) settings: &'a str,
 }
+
+/// Settings of a pool whose servers may take as long as they like.
+pub(crate) const PATIENT: &str = "timeout: 1m, connect_timeout: 1m, eject: {failures: 0}";
 
 /// A running proxy.
 pub(crate) struct Proxy {
@@ -75,12 +80,10 @@ impl Proxy {
         for Served {
             pool,
             servers,
-            replicated,
+            settings,
             ..
         } in served
         {
-            let settings =
-                format!("timeout: 1m, connect_timeout: 1m, eject: {{failures: 0}}, replicated: {replicated}");
             text += &format!("  {pool}: {{servers: {servers:?}, {settings}}}\n");
         }
         text += "listeners:\n";
@@ -110,6 +113,13 @@ impl Proxy {
 
         let (bell, ear) = UnixStream::pair().unwrap();
         ear.set_nonblocking(true).unwrap();
+        // As the control thread does: it makes the worker look at what is late. It ends with the worker.
+        let mut beat = bell.try_clone().unwrap();
+        thread::spawn(move || {
+            while beat.write_all(&[1]).is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
         let (orders, inbox) = mpsc::channel();
         let limits = config.limits.clone();
         let work = Work {

@@ -8,6 +8,7 @@ use crate::{
     client::Client,
     conversation::{each, over},
     dialect::Lines,
+    proxy::PATIENT,
     server::{self, PASSWORD, nested},
 };
 
@@ -114,7 +115,7 @@ fn nobody_waits_for_the_reply_to_a_request_that_has_none() {
 fn a_request_that_has_no_reply_has_no_error_either() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for route in ROUTES {
-        over(route, &[|| gone], &LINES, |proxy| {
+        over(route, &[|| gone], PATIENT, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
             client.say("TELL k v\nTELL k v\nGET k\nWHAT\n").unwrap();
             let answer = client.hear().unwrap();
@@ -127,7 +128,7 @@ fn a_request_that_has_no_reply_has_no_error_either() {
 #[test]
 fn a_server_of_fewer_commands_is_given_its_own_and_nobody_takes_the_reply_of_another() {
     for route in ["p", "{log: p}"] {
-        over(route, &[|| server::start("old")], &LINES, |proxy| {
+        over(route, &[|| server::start("old")], PATIENT, &LINES, |proxy| {
             // All of it waits for the login.
             let mut client = Client::new(proxy.address);
             client

@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     io::{self, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     thread,
     time::Duration,
 };
@@ -14,6 +17,9 @@ use proxima::dialect::Transform;
 use crate::{dialect::answer, scramble::Scramble};
 
 pub(crate) const PASSWORD: &str = "s3cret";
+
+/// Connections that servers have accepted, of all servers.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Starts a server that lives as long as the process; its name is in its replies. That of the name `old` takes no batches.
 pub(crate) fn start(name: &'static str) -> SocketAddr {
@@ -104,7 +110,23 @@ impl Talk {
         }
     }
 
+    /// Tells of so many changes of this key.
+    fn watch(&mut self, key: &str, count: usize, values: &Mutex<HashMap<String, String>>) -> io::Result<()> {
+        let value = || values.lock().unwrap().get(key).cloned();
+        let mut known = value();
+        self.say("+\n")?;
+        for _ in 0..count {
+            while value() == known {
+                thread::sleep(Duration::from_millis(1));
+            }
+            known = value();
+            self.say(&format!("! {key} {}\n", known.clone().unwrap_or_default()))?;
+        }
+        Ok(())
+    }
+
     fn serve(&mut self, name: &str, values: &Mutex<HashMap<String, String>>) -> io::Result<()> {
+        let number = CONNECTIONS.fetch_add(1, Relaxed);
         self.say(&format!("HELLO salt of {name}\n"))?;
         if self.hear()? != format!("LOGIN proxy {}", answer(&format!("salt of {name}"), PASSWORD)) {
             return self.say("DENIED\n");
@@ -146,6 +168,17 @@ impl Talk {
                     let taken = values.lock().unwrap().remove(key).is_some();
                     self.say(&format!("! news\n# {}\n", u8::from(taken)))?;
                 }
+                "WHO" => self.say(&format!("= connection {number} of {name}\n"))?,
+                "WAIT" if rest == "0" => {
+                    // Until the proxy closes it.
+                    self.hear()?;
+                }
+                "WAIT" => {
+                    thread::sleep(Duration::from_millis(rest.parse().unwrap_or(0)));
+                    self.say("+\n")?;
+                }
+                "HOLD" | "FREE" | "SPOIL" => self.say("+\n")?,
+                "WATCH" => self.watch(key, rest.parse().unwrap_or(0), values)?,
                 "MANY" if key == "broken" => {
                     self.say("- and then\n")?;
                     return Ok(());

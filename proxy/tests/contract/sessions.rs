@@ -8,6 +8,7 @@ use crate::{
     client::Client,
     conversation::{each, over},
     dialect::Lines,
+    proxy::PATIENT,
     server::PASSWORD,
 };
 
@@ -65,7 +66,7 @@ fn an_error_is_said_in_the_words_of_the_session() {
         "{log: p}",
         "{error: out of order}",
     ] {
-        over(route, &[|| gone], &LINES, |proxy| {
+        over(route, &[|| gone], PATIENT, &LINES, |proxy| {
             let (mut ann, mut nobody) = (Client::new(proxy.address), Client::new(proxy.address));
             assert_eq!(ann.ask("AS ann").unwrap(), "+");
             let expected = if route.contains("order") {

@@ -72,7 +72,7 @@ impl Engine {
     }
 
     /// What this client asks next waits for the answer: it may be about the same key.
-    fn hold_back_client(&mut self, mut to: ReplyTo) {
+    pub(crate) fn hold_back_client(&mut self, mut to: ReplyTo) {
         while let ReplyTo::Flight {
             index, generation, ..
         } = to

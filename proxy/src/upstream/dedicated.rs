@@ -1,0 +1,308 @@
+//! Lanes that are one client's alone, as long as their server keeps something for it: a transaction, a subscription, a command
+//! that blocks.
+//!
+//! Invariant: nobody is given a lane on which the server keeps something of somebody else's. What is kept is the codec's to know
+//! ([`Lease`]); a lane whose state is in doubt is closed.
+//!
+//! Invariant: a client whose lane is lost with what was kept there is closed: whatever it said next would mean something else.
+
+use std::{collections::VecDeque, mem, sync::Arc};
+
+use proxima_wire::message::{Outcome, Reply, Request};
+
+use super::Lane;
+use crate::{
+    client::WHOLE,
+    dialect::{Failed, Lease},
+    engine::{Engine, Peer},
+    members::Member,
+    route::ReplyTo,
+};
+
+/// Lanes of one worker to one member that are clients' own. Whoever comes when all are taken waits.
+pub const DEDICATED: usize = 64;
+/// As many of them are kept when nobody wants them.
+const IDLE: usize = 4;
+
+const ELSEWHERE: &str = "what belongs together is on several servers";
+
+/// A worker's dedicated lanes to one member.
+#[derive(Debug, Default)]
+pub struct Dedicated {
+    count: usize,
+    /// Nobody's: nothing is kept there.
+    idle: Vec<u32>,
+    /// Who waits for one, the first in front.
+    queue: VecDeque<Queued>,
+}
+
+/// A request that waits for a lane of its client's own.
+#[derive(Debug)]
+struct Queued {
+    client: (u32, u32),
+    member: Arc<Member>,
+    to: ReplyTo,
+    request: Request,
+    message: Vec<u8>,
+    /// Microseconds: until when.
+    due: u64,
+}
+
+impl Engine {
+    /// Hands a request to the lane of this member that is its client's own, or is to be.
+    pub(super) fn send_dedicated(
+        &mut self,
+        member: &Arc<Member>,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        if member.is_copy() {
+            let what = "a pool of copies keeps nothing for one client";
+            return self.fail(to, &Failed::here(Outcome::LocalError, what));
+        }
+        let Some(owner) = self.asker(to) else { return };
+        let Some(client) = self.client(owner.0, owner.1) else {
+            return;
+        };
+        let lane = match client.own {
+            Some(lane) => Some(lane),
+            None => self.check_out(member, owner),
+        };
+        match lane {
+            Some(index) => {
+                let is_there = self
+                    .lanes
+                    .get(index as usize)
+                    .is_some_and(|lane| lane.member.id == member.id);
+                if is_there {
+                    self.give(index, member, request, message, to);
+                } else {
+                    self.fail(to, &Failed::here(Outcome::LocalError, ELSEWHERE));
+                }
+            }
+            None if (message.len() as u64) < request.len() => {
+                let what = "all connections of their clients' own are taken";
+                self.fail(to, &Failed::at(member, Outcome::Overloaded, what));
+            }
+            None => {
+                let due = self.now + member.timeout.as_micros() as u64;
+                self.hold_back_client(to);
+                self.dedicated_of(member).queue.push_back(Queued {
+                    client: owner,
+                    member: Arc::clone(member),
+                    to,
+                    request: *request,
+                    message: message.to_vec(),
+                    due,
+                });
+                self.queued += 1;
+            }
+        }
+    }
+
+    /// The client that has asked for what this reply is for.
+    fn asker(&mut self, mut to: ReplyTo) -> Option<(u32, u32)> {
+        loop {
+            match to {
+                ReplyTo::Client {
+                    index, generation, ..
+                } => return Some((index, generation)),
+                ReplyTo::Flight {
+                    index, generation, ..
+                } => to = self.flights.get(index, generation)?.parent,
+                ReplyTo::Nobody => return None,
+            }
+        }
+    }
+
+    fn dedicated_of(&mut self, member: &Member) -> &mut Dedicated {
+        self.lanes_of(member).dedicated.get_or_insert_default()
+    }
+
+    /// A lane for this client alone; `None`: there is none.
+    fn check_out(&mut self, member: &Arc<Member>, owner: (u32, u32)) -> Option<u32> {
+        let dedicated = self.dedicated_of(member);
+        let index = match dedicated.idle.pop() {
+            Some(index) => index,
+            None if dedicated.count < DEDICATED => {
+                dedicated.count += 1;
+                self.open_lane(member, false)
+            }
+            None => return None,
+        };
+        let lane = self.lanes.get_mut(index as usize)?;
+        (lane.dedicated, lane.owner) = (true, Some(owner));
+        self.client(owner.0, owner.1)?.own = Some(index);
+        Some(index)
+    }
+
+    /// A reply has come on a client's own lane; what it means for what is kept there.
+    pub(super) fn note_reply(&mut self, index: u32, command: u16, reply: &Reply, bytes: &[u8]) {
+        let Some(lane) = self.lanes.get(index as usize) else {
+            return;
+        };
+        let Some((client, generation)) = lane.owner else {
+            return;
+        };
+        if let Some(client) = self.client(client, generation) {
+            client
+                .dialect
+                .answered(&mut client.session, command, reply, bytes);
+        }
+    }
+
+    /// What nobody has asked for is for the client whose lane it is. One that does not take it is closed, as its server would do;
+    /// what comes on a lane of many is nobody's.
+    pub(super) fn push(&mut self, index: u32, bytes: &[u8]) {
+        let lane = self.lanes.get(index as usize);
+        let Some((owner, generation)) = lane.and_then(|lane| lane.owner) else {
+            return;
+        };
+        let most = self.client_bytes;
+        let Some(client) = self.client(owner, generation) else {
+            return;
+        };
+        if client.stream.out.len() + client.unsent + client.slots.held() > most {
+            self.figures.clients.slow += 1;
+            return self.close_client(owner, true);
+        }
+        client.slots.push_answer(bytes, &mut client.stream.out);
+        self.flush_later(Peer::Client {
+            index: owner,
+            generation,
+        });
+    }
+
+    /// A client's own lane has nothing under way: it is given back, if nothing is kept there.
+    pub(super) fn give_back(&mut self, index: u32) {
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return;
+        };
+        let Some((owner, generation)) = lane.owner else {
+            return;
+        };
+        if !lane.waiters.is_empty() || lane.is_streaming() || lane.uploading.is_some() {
+            return;
+        }
+        let member = Arc::clone(&lane.member);
+        let Some(client) = self.client(owner, generation) else {
+            return self.drop_lane(index, "");
+        };
+        match client.session.lease {
+            Lease::Kept => return,
+            Lease::Spoilt => {
+                // The next one is another.
+                client.session.lease = Lease::Clean;
+                client.own = None;
+                return self.drop_lane(index, "");
+            }
+            Lease::Clean => client.own = None,
+        }
+        if !self.tree.names(member.id) {
+            return self.drop_lane(index, "");
+        }
+        if let Some(lane) = self.lanes.get_mut(index as usize) {
+            lane.owner = None;
+        }
+        let idle = &mut self.dedicated_of(&member).idle;
+        idle.push(index);
+        let is_spare = idle.len() > IDLE;
+        self.serve_queue(&member);
+        if is_spare && self.dedicated_of(&member).idle.contains(&index) {
+            self.drop_lane(index, "");
+        }
+    }
+
+    /// Whoever waits longest is given the lanes that there are.
+    fn serve_queue(&mut self, member: &Arc<Member>) {
+        while let Some(queued) = self.dedicated_of(member).queue.front() {
+            let owner = queued.client;
+            let found = self.client(owner.0, owner.1).map(|client| client.own);
+            if found == Some(None) && self.check_out(member, owner).is_none() {
+                return;
+            }
+            let queued = self.dedicated_of(member).queue.pop_front();
+            self.queued -= usize::from(queued.is_some());
+            if let Some(queued) = queued.filter(|_| found.is_some()) {
+                self.send_dedicated(member, &queued.request, &queued.message, queued.to);
+            }
+        }
+    }
+
+    /// A dedicated lane has ended. What its client has said there is lost.
+    pub(super) fn lost(&mut self, index: u32, lane: &Lane) {
+        let dedicated = self.dedicated_of(&lane.member);
+        dedicated.count -= 1;
+        dedicated.idle.retain(|&idle| idle != index);
+        if let Some((owner, generation)) = lane.owner
+            && let Some(client) = self.client(owner, generation)
+        {
+            client.own = None;
+            if client.session.lease != Lease::Clean {
+                client.closing = true;
+                self.flush_later(Peer::Client {
+                    index: owner,
+                    generation,
+                });
+            }
+        }
+        if self.queued > 0 {
+            self.serve_queue(&lane.member);
+        }
+    }
+
+    /// A client has left: what its server kept for it is ended with its connection, at once.
+    pub(crate) fn end_lease(&mut self, own: Option<u32>, client: (u32, u32)) {
+        if let Some(lane) = own {
+            self.drop_lane(lane, "its client left");
+        }
+        if self.queued > 0 {
+            self.leave_queues(|queued, _| queued.client == client);
+        }
+    }
+
+    /// Nobody waits for a lane of his own for longer than a time-out.
+    pub(super) fn end_queues(&mut self) {
+        if self.queued == 0 {
+            return;
+        }
+        for queued in self.leave_queues(|queued, now| queued.due <= now) {
+            let what = "no connection of its own was free in time";
+            self.fail(queued.to, &Failed::at(&queued.member, Outcome::Timeout, what));
+        }
+    }
+
+    /// Takes out of the queues whoever `leaves`.
+    fn leave_queues(&mut self, leaves: impl Fn(&Queued, u64) -> bool) -> Vec<Queued> {
+        let (now, mut left) = (self.now, Vec::new());
+        for dedicated in self
+            .by_member
+            .iter_mut()
+            .filter_map(|lanes| lanes.dedicated.as_mut())
+        {
+            let (out, stay): (VecDeque<_>, VecDeque<_>) = mem::take(&mut dedicated.queue)
+                .into_iter()
+                .partition(|queued| leaves(queued, now));
+            dedicated.queue = stay;
+            left.extend(out);
+        }
+        self.queued -= left.len();
+        left
+    }
+}
+
+impl Lane {
+    /// Bytes of the largest message that nobody has asked for and that is passed on; `client_bytes`: what one client may be due.
+    pub(super) fn largest_push(&self, client_bytes: usize) -> u64 {
+        self.owner.map_or(WHOLE, |_| WHOLE.max(client_bytes as u64))
+    }
+}
+
+impl Dedicated {
+    /// Bytes of memory that those who wait take.
+    pub fn holds(&self) -> usize {
+        let messages = self.queue.iter().map(|queued| queued.message.capacity());
+        self.queue.capacity() * size_of::<Queued>() + messages.sum::<usize>()
+    }
+}

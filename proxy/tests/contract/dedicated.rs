@@ -1,0 +1,254 @@
+//! Connections to servers that are one client's alone.
+
+use std::{
+    io, thread,
+    time::{Duration, Instant},
+};
+
+use proxima::{dialect::Dialects, upstream::DEDICATED};
+
+use crate::{
+    client::Client,
+    conversation::{each, over},
+    dialect::Lines,
+    proxy::Proxy,
+    server::{self, PASSWORD},
+};
+
+static KNOWN: Lines = Lines::new(PASSWORD);
+static LINES: Dialects = Dialects::new(&[&KNOWN]);
+
+/// One server, so that whoever shares a connection shares this one.
+fn one(route: &str, test: impl Fn(&Proxy)) {
+    let settings = "timeout: 1s, eject: {failures: 0}";
+    over(route, &[|| server::start("one")], settings, &LINES, test);
+}
+
+/// The next line but the news that its server tells everybody.
+fn hear(client: &mut Client) -> io::Result<String> {
+    loop {
+        let line = client.hear()?;
+        if !(line.starts_with('!') && line.contains("news")) {
+            return Ok(line);
+        }
+    }
+}
+
+fn ask(client: &mut Client, line: &str) -> io::Result<String> {
+    client.say(&format!("{line}\n"))?;
+    hear(client)
+}
+
+fn who(client: &mut Client) -> String {
+    let connection = ask(client, "WHO k").unwrap();
+    assert!(connection.starts_with("= connection "), "{connection}");
+    connection
+}
+
+fn lanes_become(proxy: &Proxy, count: u64) {
+    let become_so = (0..1000).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        proxy.figures().open_lanes == count
+    });
+    assert!(become_so, "{} lanes, not {count}", proxy.figures().open_lanes);
+}
+
+#[test]
+fn what_is_held_is_nobody_elses_until_it_is_freed() {
+    for route in ["p", "{failover: p}", "{log: p}"] {
+        one(route, |proxy| {
+            let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
+            let shared = who(&mut ann);
+            assert_eq!(who(&mut bob), shared, "{route}");
+            // All in one go, with what goes before it and behind it.
+            ann.say("WHO k\nHOLD k\nWHO k\nPUT k v\nGET k\nWHO k\n").unwrap();
+            assert_eq!(hear(&mut ann).unwrap(), shared);
+            assert_eq!(hear(&mut ann).unwrap(), "+");
+            let own = hear(&mut ann).unwrap();
+            assert_ne!(own, shared, "{route}");
+            assert_eq!(hear(&mut ann).unwrap(), "+");
+            assert!(hear(&mut ann).unwrap().starts_with("= v of "));
+            assert_eq!(hear(&mut ann).unwrap(), own);
+            assert_eq!(ask(&mut bob, "HOLD k").unwrap(), "+");
+            let bobs = who(&mut bob);
+            assert!(bobs != own && bobs != shared && who(&mut cid) == shared);
+            ann.say("FREE k\nWHO k\n").unwrap();
+            assert_eq!(hear(&mut ann).unwrap(), "+");
+            assert_eq!(
+                hear(&mut ann).unwrap(),
+                own,
+                "what was said before the answer was said on it"
+            );
+            assert_eq!(who(&mut ann), shared);
+            // It is clean, and the next one's.
+            assert_eq!(ask(&mut cid, "HOLD k").unwrap(), "+");
+            assert_eq!(who(&mut cid), own, "{route}");
+            assert_eq!(proxy.figures().open_lanes, 3);
+        });
+    }
+}
+
+#[test]
+fn what_is_spoilt_is_given_to_nobody() {
+    one("p", |proxy| {
+        let (mut ann, mut bob) = (Client::new(proxy.address), Client::new(proxy.address));
+        assert_eq!(ask(&mut ann, "HOLD k").unwrap(), "+");
+        let own = who(&mut ann);
+        ann.say("SPOIL k\n").unwrap();
+        assert_eq!(hear(&mut ann).unwrap(), "+");
+        lanes_become(proxy, 0);
+        assert_eq!(ask(&mut bob, "HOLD k").unwrap(), "+");
+        assert_ne!(who(&mut bob), own);
+    });
+}
+
+/// What was begun there ends with him, and what he still had under way too.
+#[test]
+fn who_leaves_ends_his_own_connection_at_once() {
+    one("p", |proxy| {
+        for rest in ["", "WAIT k 0\n", "WAIT k 0\nWAIT k 0\n"] {
+            let mut ann = Client::new(proxy.address);
+            ann.say(&format!("HOLD k\n{rest}")).unwrap();
+            assert_eq!(hear(&mut ann).unwrap(), "+");
+            lanes_become(proxy, 1);
+            drop(ann);
+            lanes_become(proxy, 0);
+        }
+    });
+}
+
+/// A server that is silent for longer than the pool's time-out is not late for who has asked it to wait.
+#[test]
+fn who_waits_on_his_own_connection_waits_as_long_as_he_likes_and_delays_nobody() {
+    one("p", |proxy| {
+        let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
+        ann.say("WAIT k 2500\nGET k\n").unwrap();
+        bob.say("WAIT k 0\n").unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(2000) {
+            assert_eq!(ask(&mut cid, "GET other").unwrap(), "= nothing");
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(hear(&mut ann).unwrap(), "+");
+        assert_eq!(hear(&mut ann).unwrap(), "= nothing");
+        let members = proxy.figures().members;
+        assert_eq!(members.iter().map(|member| member.failures).sum::<u64>(), 0);
+        // One that waits for less than its server takes.
+        cid.say("WAIT k 3000\n").unwrap();
+        let early = Client::new(proxy.address).ask("GET k").unwrap();
+        assert!(early.starts_with('='), "{early}");
+    });
+}
+
+#[test]
+fn when_all_are_taken_who_waits_longest_is_next_and_nobody_waits_for_ever() {
+    one("p", |proxy| {
+        let mut holders: Vec<Client> = (0..DEDICATED).map(|_| Client::new(proxy.address)).collect();
+        for client in &mut holders {
+            assert_eq!(ask(client, "HOLD k").unwrap(), "+");
+        }
+        let [mut first, mut second, mut gone, mut late] = [(); 4].map(|()| Client::new(proxy.address));
+        for client in [&mut first, &mut gone, &mut second] {
+            client.say("HOLD k\nWHO k\n").unwrap();
+            thread::sleep(Duration::from_millis(20));
+        }
+        drop(gone);
+        let owns: Vec<String> = holders[..2].iter_mut().map(who).collect();
+        for holder in &mut holders[..2] {
+            assert_eq!(ask(holder, "FREE k").unwrap(), "+");
+        }
+        assert_eq!(hear(&mut first).unwrap(), "+");
+        assert!(owns.contains(&hear(&mut first).unwrap()));
+        // Who has gone may have had the other for a moment; then it was closed, and this is a new one.
+        assert_eq!(hear(&mut second).unwrap(), "+");
+        assert!(hear(&mut second).unwrap().starts_with("= connection "));
+        late.say("HOLD k\nWHO k\n").unwrap();
+        let answer = hear(&mut late).unwrap();
+        assert!(
+            answer.ends_with("no connection of its own was free in time"),
+            "{answer}"
+        );
+        assert!(
+            hear(&mut late).is_err(),
+            "nobody knows what its server would have kept"
+        );
+        // Shared ones are not taken.
+        assert!(
+            ask(&mut Client::new(proxy.address), "GET k")
+                .unwrap()
+                .starts_with('=')
+        );
+        // One that breaks makes room as well.
+        late = Client::new(proxy.address);
+        late.say("HOLD k\nWHO k\n").unwrap();
+        thread::sleep(Duration::from_millis(20));
+        drop(holders.pop());
+        assert_eq!(hear(&mut late).unwrap(), "+");
+        assert!(hear(&mut late).unwrap().starts_with("= connection "));
+    });
+}
+
+#[test]
+fn what_belongs_together_is_on_one_server() {
+    each("p", &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        let server = |client: &mut Client, key: &str| {
+            let connection = ask(client, &format!("WHO {key}")).unwrap();
+            connection.rsplit(' ').next().unwrap_or_default().to_owned()
+        };
+        let here = server(&mut client, "k");
+        let elsewhere = (0..100).map(|number| format!("k{number}"));
+        let other = elsewhere
+            .into_iter()
+            .find(|key| server(&mut client, key) != here)
+            .unwrap();
+        assert_eq!(ask(&mut client, "HOLD k").unwrap(), "+");
+        let answer = ask(&mut client, &format!("PUT {other} v")).unwrap();
+        assert_eq!(answer, "? proxy: what belongs together is on several servers");
+        assert!(hear(&mut client).is_err());
+    });
+    for route in ["{all_sync: p}", "{all_async: p}", "{all_initial: p}"] {
+        each(route, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            let answer = ask(&mut client, "HOLD k").unwrap();
+            assert_eq!(
+                answer,
+                "? proxy: what belongs to one connection cannot go to several servers"
+            );
+            assert!(hear(&mut client).is_err());
+        });
+    }
+}
+
+#[test]
+fn a_connection_that_is_lost_takes_its_client_along() {
+    one("p", |proxy| {
+        let mut client = Client::new(proxy.address);
+        assert_eq!(ask(&mut client, "HOLD k").unwrap(), "+");
+        client.say("MANY broken 1\nGET k\n").unwrap();
+        while let Ok(line) = hear(&mut client) {
+            assert!(!line.starts_with('='), "{line}");
+        }
+        lanes_become(proxy, 0);
+    });
+}
+
+#[test]
+fn news_reach_who_has_asked_for_them_and_nobody_else() {
+    one("p", |proxy| {
+        let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
+        assert_eq!(ask(&mut ann, "WATCH k 2000").unwrap(), "+");
+        assert_eq!(ask(&mut bob, "WATCH l 1").unwrap(), "+");
+        for number in 0..2000 {
+            assert_eq!(ask(&mut cid, &format!("PUT k v{number}")).unwrap(), "+");
+            assert_eq!(hear(&mut ann).unwrap(), format!("! k v{number}"));
+        }
+        assert_eq!(ask(&mut cid, "PUT l v").unwrap(), "+");
+        assert_eq!(hear(&mut bob).unwrap(), "! l v");
+        // Behind them replies are replies.
+        bob.say("GET l\nFREE l\nGET l\n").unwrap();
+        for expected in ["= v of one", "+", "= v of one"] {
+            assert_eq!(hear(&mut bob).unwrap(), expected);
+        }
+    });
+}
