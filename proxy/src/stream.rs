@@ -92,6 +92,15 @@ impl Stream {
         append(rest, &mut self.stash);
     }
 
+    /// From here on all goes through this; what is still to be sent leaves as it is. False: something stands there already, or the
+    /// transform cannot begin.
+    #[must_use]
+    pub fn upgrade(&mut self, mut transform: Box<dyn Transform>) -> bool {
+        self.wire.append(&mut self.out);
+        let begins = transform.seal(&[], &mut self.wire).is_ok();
+        begins && self.transform.replace(transform).is_none()
+    }
+
     /// Bytes that are kept.
     pub fn held(&self) -> usize {
         self.stash.len() - self.taken

@@ -2,7 +2,7 @@
 
 use super::{Client, Slots, WHOLE};
 use crate::{
-    dialect::{Login, Session, Side, Spoken},
+    dialect::{End, Login, Session, Spoken},
     engine::{Engine, Peer},
     reactor::Conn,
     stream::Stream,
@@ -19,7 +19,7 @@ impl Engine {
         let mut client = Client {
             generation,
             stream: Stream {
-                transform: dialect.transform(Side::Client),
+                transform: dialect.transform(End::Client { listener }),
                 ..Stream::default()
             },
             listener,
@@ -92,6 +92,19 @@ impl Engine {
             Login::Ready { used } | Login::Limited { used, .. } => {
                 client.logs_in = false;
                 Some(used)
+            }
+            Login::Upgrade { used } => {
+                let listener = client.listener;
+                let transform = client.dialect.upgrade(End::Client { listener });
+                let is_alone = used == bytes.len();
+                if transform.is_some_and(|transform| is_alone && client.stream.upgrade(transform)) {
+                    self.flush_later(peer);
+                    // Whose turn it is to speak, the codec knows.
+                    self.admit(index, &[]);
+                    return Some(used).filter(|&used| used > 0);
+                }
+                client.closing = true;
+                Some(0)
             }
             Login::Refused(_) => {
                 client.closing = true;

@@ -23,6 +23,8 @@ pub use self::{
 };
 pub use proxima_wire::message::Effect;
 
+use crate::members::Member;
+
 /// State of our login at a server; what it means is the dialect's business.
 #[derive(Debug, Default)]
 pub struct Conversation {
@@ -42,6 +44,9 @@ pub enum Login {
     /// The login is over after `used` bytes, but this server is to be given only [common](Dialect::is_common) commands, for
     /// the reason `why`.
     Limited { used: usize, why: String },
+    /// The conversation goes on, after `used` bytes, behind [`Dialect::upgrade`]'s transform; what was appended leaves before it.
+    /// It is asked for the next step at once, without bytes. Nothing may have come behind these: whoever sits between the two could have put it there.
+    Upgrade { used: usize },
     /// It failed; the connection is closed after what was said.
     Refused(String),
 }
@@ -77,11 +82,17 @@ pub enum Plan {
 }
 
 /// Who is at the other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Client,
-    Server,
+#[derive(Clone, Copy, Debug)]
+pub enum End<'a> {
+    /// A client of this listener.
+    Client {
+        listener: u16,
+    },
+    Server(&'a Member),
 }
+
+/// What is wrong with a login that is to be upgraded and cannot be.
+pub const NO_UPGRADE: &str = "the login cannot be upgraded here";
 
 /// What is wrong with bytes of a server that are no reply.
 pub const MALFORMED: &str = "malformed reply";
@@ -174,8 +185,13 @@ pub trait Dialect: Send + Sync {
 
     // Provided: connections.
 
-    /// What stands between a new connection to `side` and its bytes. By default nothing does.
-    fn transform(&self, _side: Side) -> Option<Box<dyn Transform>> {
+    /// What stands between a new connection and its bytes. By default nothing does.
+    fn transform(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
+        None
+    }
+
+    /// What stands there from the [upgrade](Login::Upgrade) of a login on. By default no login can be upgraded: it is refused.
+    fn upgrade(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
         None
     }
 

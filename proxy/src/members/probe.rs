@@ -12,7 +12,7 @@ use tokio::{
 
 use super::Member;
 use crate::{
-    dialect::{Conversation, Login, Message, Side, Transform},
+    dialect::{Conversation, End, Login, Message, NO_UPGRADE, Transform},
     reactor::is_shortage,
 };
 
@@ -91,7 +91,7 @@ where
     let dialect = member.dialect;
     let mut talk = Talk {
         stream,
-        transform: dialect.transform(Side::Server),
+        transform: dialect.transform(End::Server(member)),
         heard: Vec::new(),
     };
     if talk.transform.is_some() {
@@ -105,11 +105,22 @@ where
         talk.say(&said).await?;
         let used = match step {
             Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,
+            Login::Upgrade { used } => {
+                let transform = dialect.upgrade(End::Server(member));
+                if used != talk.heard.len() || talk.transform.is_some() || transform.is_none() {
+                    return Err(io::Error::other(NO_UPGRADE));
+                }
+                talk.transform = transform;
+                talk.say(&[]).await?;
+                used
+            }
             Login::Refused(text) => return Err(io::Error::other(text)),
         };
         talk.heard.drain(..used);
         match step {
             Login::Ready { .. } | Login::Limited { .. } => break,
+            // Whose turn it is to speak, the codec knows.
+            Login::Upgrade { .. } => {}
             _ if used == 0 || talk.heard.is_empty() => talk.hear().await?,
             _ => {}
         }

@@ -7,7 +7,7 @@ use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 use super::{Hold, Lane, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
     client::WHOLE,
-    dialect::{Change, Effect, Failed, Login, Message, Side},
+    dialect::{Change, Effect, End, Failed, Login, Message, NO_UPGRADE},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -180,7 +180,7 @@ impl Engine {
             generation,
             member: Arc::clone(member),
             stream: Stream {
-                transform: member.dialect.transform(Side::Server),
+                transform: member.dialect.transform(End::Server(member)),
                 ..Stream::default()
             },
             local: None,
@@ -253,6 +253,17 @@ impl Engine {
             Login::Limited { used, why } => {
                 self.limit_lane(index, &why);
                 Some(used)
+            }
+            Login::Upgrade { used } => {
+                let transform = lane.member.dialect.upgrade(End::Server(&lane.member));
+                let is_alone = used == bytes.len();
+                if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform)) {
+                    self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
+                    return None;
+                }
+                // Whose turn it is to speak, the codec knows.
+                self.log_in(index, &[]);
+                Some(used).filter(|&used| used > 0)
             }
             Login::Refused(what) => {
                 self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &what);

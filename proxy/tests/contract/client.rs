@@ -17,7 +17,7 @@ impl Client {
         let stream = TcpStream::connect(address).unwrap();
         // A proxy that never answers is a failure, not a test that never ends.
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let mut talk = Talk::new(stream, Scramble::connecting(200));
+        let mut talk = Talk::new(stream, Some(Scramble::connecting(200)));
         // The transform's first word; the protocol's is the proxy's.
         talk.say("").unwrap();
         let greeting = talk.hear().unwrap();
@@ -32,6 +32,34 @@ impl Client {
         let mut client = Self::connect(address, "open sesame");
         assert_eq!(client.hear().unwrap(), "WELCOME");
         client
+    }
+
+    /// Connects plainly, and says this in place of `SECURE`; what it is answered.
+    pub(crate) fn plain(address: SocketAddr, first: &str) -> (Self, io::Result<String>) {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut talk = Talk::new(stream, None);
+        assert_eq!(talk.hear().unwrap(), "HELLO pepper");
+        talk.say(first).unwrap();
+        let answer = talk.hear();
+        (Self(talk), answer)
+    }
+
+    /// Connects plainly, asks for more, and is welcome.
+    pub(crate) fn late(address: SocketAddr) -> Self {
+        let (mut client, agreed) = Self::plain(address, "SECURE\n");
+        assert_eq!(agreed.unwrap(), "GO");
+        client.0.upgrade(Scramble::connecting(201));
+        let login = format!("LOGIN app {}\n", answer("pepper", "open sesame"));
+        client.say(&login).unwrap();
+        assert_eq!(client.hear().unwrap(), "WELCOME");
+        client
+    }
+
+    /// Is nothing more said, and the connection closed?
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let end = [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset];
+        self.hear().is_err_and(|error| end.contains(&error.kind()))
     }
 
     /// One request, one line of reply.

@@ -24,7 +24,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::dialect::{
-    Conversation, Dialect, Failed, Join, Lease, Login, Message, Plan, Session, Side, Transform,
+    Conversation, Dialect, End, Failed, Join, Lease, Login, Message, Plan, Session, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
@@ -34,6 +34,8 @@ use crate::scramble::Scramble;
 pub(crate) struct Lines {
     /// At servers.
     password: &'static str,
+    /// Both sides speak plainly until one asks for more (`SECURE`) and the other agrees (`GO`).
+    late: bool,
     /// Bytes of requests and replies that were looked at.
     pub(crate) read: AtomicU64,
 }
@@ -90,6 +92,23 @@ pub(crate) fn answer(salt: &str, password: &str) -> String {
     )
 }
 
+/// Of a server the nonce is its own: that of its port.
+fn scramble(end: End<'_>) -> Box<dyn Transform> {
+    Box::new(match end {
+        End::Client { .. } => Scramble::accepting(),
+        End::Server(member) => Scramble::connecting(nonce(&member.address)),
+    })
+}
+
+/// What the server of this address must be given.
+pub(crate) fn nonce(address: &str) -> u8 {
+    let port = address
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse::<u16>().ok());
+    port.unwrap_or(0) as u8
+}
+
 /// The first line, with its end.
 fn line(bytes: &[u8]) -> Parsed<&str> {
     match bytes.iter().position(|&byte| byte == b'\n') {
@@ -105,7 +124,16 @@ impl Lines {
     pub(crate) const fn new(password: &'static str) -> Self {
         Self {
             password,
+            late: false,
             read: AtomicU64::new(0),
+        }
+    }
+
+    /// Of the kind that begins plainly.
+    pub(crate) const fn late(password: &'static str) -> Self {
+        Self {
+            late: true,
+            ..Self::new(password)
         }
     }
 
@@ -357,11 +385,14 @@ impl Dialect for Lines {
         (0, b"GET probe\n")
     }
 
-    fn transform(&self, side: Side) -> Option<Box<dyn Transform>> {
-        Some(Box::new(match side {
-            Side::Client => Scramble::accepting(),
-            Side::Server => Scramble::connecting(77),
-        }))
+    fn transform(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
+        (!self.late).then(|| scramble(end))
+    }
+
+    /// At the first listener alone.
+    fn upgrade(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
+        let offers = self.late && !matches!(end, End::Client { listener: 1.. });
+        offers.then(|| scramble(end))
     }
 
     fn admit(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Login {
@@ -371,6 +402,14 @@ impl Dialect for Lines {
         }
         let salt = String::from_utf8_lossy(&session.notes);
         match line(bytes) {
+            Parsed::Head(line @ "SECURE\n") if self.late && session.form == 0 => {
+                session.form = 1;
+                out.extend_from_slice(b"GO\n");
+                Login::Upgrade { used: line.len() }
+            }
+            Parsed::Head(line) if self.late && session.form == 0 => {
+                Login::Refused(format!("{} said too early", line.trim_end()))
+            }
             Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(&salt, "open sesame")) => {
                 out.extend_from_slice(b"WELCOME\n");
                 Login::Ready { used: line.len() }
@@ -385,12 +424,27 @@ impl Dialect for Lines {
 
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
         match (conversation.step, line(bytes)) {
+            (3, _) => {
+                conversation.step = 1;
+                out.append(&mut conversation.notes);
+                Login::More { used: 0 }
+            }
             (_, Parsed::More) => Login::More { used: 0 },
             (0, Parsed::Head(line)) if line.starts_with("HELLO ") => {
-                conversation.step = 1;
                 let answer = answer(line[6..].trim_end(), self.password);
-                out.extend_from_slice(format!("LOGIN proxy {answer}\n").as_bytes());
+                let login = format!("LOGIN proxy {answer}\n").into_bytes();
+                if self.late {
+                    (conversation.step, conversation.notes) = (2, login);
+                    out.extend_from_slice(b"SECURE\n");
+                } else {
+                    conversation.step = 1;
+                    out.extend(login);
+                }
                 Login::More { used: line.len() }
+            }
+            (2, Parsed::Head(line @ "GO\n")) => {
+                conversation.step = 3;
+                Login::Upgrade { used: line.len() }
             }
             (1, Parsed::Head(line @ "WELCOME\n")) => Login::Ready { used: line.len() },
             (1, Parsed::Head(line @ "WELCOME old\n")) => Login::Limited {

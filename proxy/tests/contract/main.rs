@@ -14,3 +14,4 @@ mod replies;
 mod scramble;
 mod server;
 mod sessions;
+mod upgrades;

@@ -29,6 +29,11 @@ impl Scramble {
         }
     }
 
+    /// Once it is known.
+    pub(crate) fn nonce(&self) -> Option<u8> {
+        self.nonce
+    }
+
     pub(crate) fn accepting() -> Self {
         Self {
             nonce: None,

@@ -14,7 +14,10 @@ use std::{
 
 use proxima::dialect::Transform;
 
-use crate::{dialect::answer, scramble::Scramble};
+use crate::{
+    dialect::{answer, nonce},
+    scramble::Scramble,
+};
 
 pub(crate) const PASSWORD: &str = "s3cret";
 
@@ -30,7 +33,10 @@ pub(crate) fn start(name: &'static str) -> SocketAddr {
         for stream in listener.incoming().flatten() {
             let values = Arc::clone(&values);
             // A connection that breaks is the proxy's affair.
-            thread::spawn(move || Talk::new(stream, Scramble::accepting()).serve(name, &values));
+            thread::spawn(move || {
+                let transform = (!name.starts_with("late")).then(Scramble::accepting);
+                Talk::new(stream, transform).serve(name, address, &values)
+            });
         }
     });
     address
@@ -56,12 +62,13 @@ pub(crate) fn nested(key: &str, count: usize) -> Vec<String> {
 /// A line-wise conversation behind a transform; the client's side of it too.
 pub(crate) struct Talk {
     stream: TcpStream,
-    transform: Scramble,
+    /// None: plain so far.
+    transform: Option<Scramble>,
     heard: Vec<u8>,
 }
 
 impl Talk {
-    pub(crate) fn new(stream: TcpStream, transform: Scramble) -> Self {
+    pub(crate) fn new(stream: TcpStream, transform: Option<Scramble>) -> Self {
         stream.set_nodelay(true).unwrap();
         Self {
             stream,
@@ -71,15 +78,27 @@ impl Talk {
     }
 
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
-        let mut wire = Vec::new();
-        self.transform.seal(text.as_bytes(), &mut wire)?;
+        let wire = self.seal(text)?;
         self.stream.write_all(&wire)
+    }
+
+    /// From here on all goes through this.
+    pub(crate) fn upgrade(&mut self, transform: Scramble) {
+        self.transform = Some(transform);
+    }
+
+    fn seal(&mut self, text: &str) -> io::Result<Vec<u8>> {
+        let Some(transform) = &mut self.transform else {
+            return Ok(text.as_bytes().to_vec());
+        };
+        let mut wire = Vec::new();
+        transform.seal(text.as_bytes(), &mut wire)?;
+        Ok(wire)
     }
 
     /// In so many pieces, with a pause between them.
     pub(crate) fn say_slowly(&mut self, text: &str, pieces: usize) -> io::Result<()> {
-        let mut wire = Vec::new();
-        self.transform.seal(text.as_bytes(), &mut wire)?;
+        let wire = self.seal(text)?;
         for piece in wire.chunks(wire.len().div_ceil(pieces).max(1)) {
             self.stream.write_all(piece)?;
             thread::sleep(Duration::from_millis(2));
@@ -103,9 +122,12 @@ impl Talk {
             if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
+            let Some(transform) = &mut self.transform else {
+                self.heard.extend_from_slice(&received[..count]);
+                continue;
+            };
             let mut wire = Vec::new();
-            self.transform
-                .open(&received[..count], &mut self.heard, &mut wire)?;
+            transform.open(&received[..count], &mut self.heard, &mut wire)?;
             self.stream.write_all(&wire)?;
         }
     }
@@ -125,10 +147,32 @@ impl Talk {
         Ok(())
     }
 
-    fn serve(&mut self, name: &str, values: &Mutex<HashMap<String, String>>) -> io::Result<()> {
+    fn serve(
+        &mut self,
+        name: &str,
+        address: SocketAddr,
+        values: &Mutex<HashMap<String, String>>,
+    ) -> io::Result<()> {
         let number = CONNECTIONS.fetch_add(1, Relaxed);
         self.say(&format!("HELLO salt of {name}\n"))?;
+        if name.starts_with("late") {
+            if self.hear()? != "SECURE" {
+                return self.say("DENIED\n");
+            }
+            // Whoever sits between the two may have put something there.
+            let behind = if name == "late, and more" {
+                "GO\nWELCOME\n"
+            } else {
+                "GO\n"
+            };
+            self.say(behind)?;
+            self.upgrade(Scramble::accepting());
+        }
         if self.hear()? != format!("LOGIN proxy {}", answer(&format!("salt of {name}"), PASSWORD)) {
+            return self.say("DENIED\n");
+        }
+        let given = self.transform.as_ref().and_then(Scramble::nonce);
+        if given != Some(nonce(&address.to_string())) {
             return self.say("DENIED\n");
         }
         let welcome = if name == "old" { "WELCOME old" } else { "WELCOME" };

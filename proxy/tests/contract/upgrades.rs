@@ -1,0 +1,74 @@
+//! A transform that begins in the middle of a login, and knows for whom it is.
+
+use proxima::{dialect::Dialects, members::probe::probe};
+
+use crate::{
+    client::Client,
+    dialect::Lines,
+    proxy::{PATIENT, Proxy, Served, back_ends},
+    server::{self, PASSWORD},
+};
+
+static LATE: Lines = Lines::late(PASSWORD);
+static LINES: Dialects = Dialects::new(&[&LATE]);
+
+fn served<'a>(pool: &'a str, route: &'a str, server: &'static str) -> Served<'a> {
+    Served {
+        protocol: "lines",
+        pool,
+        servers: vec![server::start(server).to_string()],
+        route,
+        settings: PATIENT,
+    }
+}
+
+/// Runs a test on every back end, with two listeners, of which only the first can be upgraded, over a server of this name.
+fn each(name: &'static str, test: impl Fn(&Proxy)) {
+    for io in back_ends() {
+        let served = [served("p", "p", name), served("q", "q", name)];
+        test(&Proxy::start(io, LINES, &served).unwrap());
+    }
+}
+
+#[test]
+fn a_login_goes_on_behind_the_transform_that_it_has_asked_for() {
+    each("late", |proxy| {
+        for _ in 0..3 {
+            let mut client = Client::late(proxy.address);
+            assert_eq!(client.ask("PUT k v").unwrap(), "+");
+            assert_eq!(client.ask("GET k").unwrap(), "= v of late");
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        assert!(runtime.block_on(probe(&proxy.members[0])).is_ok());
+    });
+}
+
+/// At another listener than the one that offers it, and without having asked.
+#[test]
+fn who_may_not_or_does_not_ask_for_it_gets_nowhere() {
+    each("late", |proxy| {
+        let (mut client, answer) = Client::plain(proxy.addresses[1], "SECURE\n");
+        assert!(answer.is_ok_and(|answer| answer == "GO") && client.is_closed());
+        let (mut client, _) = Client::plain(proxy.address, "LOGIN app 12345678\nGET k\n");
+        assert!(client.is_closed());
+        assert_eq!(proxy.figures().requests.iter().sum::<u64>(), 0);
+    });
+}
+
+/// Whoever sits between the two sides could say something for one of them, to be heard behind the handshake.
+#[test]
+fn what_was_said_plainly_behind_the_word_is_not_heard_behind_the_transform() {
+    each("late", |proxy| {
+        let (mut client, _) = Client::plain(proxy.address, "SECURE\nGET k\n");
+        assert!(client.is_closed());
+        assert_eq!(proxy.figures().requests.iter().sum::<u64>(), 0);
+        assert!(Client::late(proxy.address).ask("GET k").is_ok());
+    });
+    each("late, and more", |proxy| {
+        let answer = Client::late(proxy.address).ask("GET k").unwrap();
+        assert!(answer.ends_with("the login cannot be upgraded here"), "{answer}");
+    });
+}
