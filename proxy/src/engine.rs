@@ -18,7 +18,7 @@ use crate::{
     route::{Ahead, Flights, Opening, Random, TOGETHER, Tree},
     stream::{Spare, Stream},
     timer::Timer,
-    upstream::{Lane, Lanes, Phase},
+    upstream::{Lane, Lanes, Logins, Phase},
 };
 
 /// A worker's state.
@@ -33,6 +33,8 @@ pub struct Engine {
     pub lanes: Slab<Lane>,
     /// Which lanes each member has, by member number.
     pub by_member: Vec<Lanes>,
+    /// As whom lanes log in.
+    pub logins: Logins,
     pub flights: Flights,
     pub timers: BinaryHeap<Timer>,
     /// What each copy may be used for.
@@ -187,6 +189,7 @@ impl Engine {
             clients: Slab::new(),
             lanes: Slab::new(),
             by_member: Vec::new(),
+            logins: Logins::default(),
             flights: Flights::default(),
             timers: BinaryHeap::new(),
             views: Views::default(),

@@ -232,6 +232,7 @@ impl Engine {
         self.share_memory();
         self.register.closed(self.facts.worker, index);
         self.release_lanes(index, client.generation);
+        self.logins.leave(client.login);
         self.end_lease(client.own, (index, client.generation));
         if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");

@@ -56,6 +56,8 @@ pub struct Client {
     /// The number of its protocol's first command among those of all.
     first_command: u32,
     pub session: Session,
+    /// The number of the login that its requests need at servers.
+    pub login: u16,
     /// Its login is not over.
     pub logs_in: bool,
     /// The lane that is its alone.
@@ -105,6 +107,7 @@ impl Client {
         Origin {
             listener: self.listener,
             form: self.session.form,
+            login: self.login,
             dialect: self.dialect,
         }
     }

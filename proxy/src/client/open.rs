@@ -1,8 +1,10 @@
 //! A client connects: what it is told first, and its login.
 
+use proxima_wire::message::Outcome;
+
 use super::{Client, Slots, WHOLE};
 use crate::{
-    dialect::{End, Login, Session, Spoken},
+    dialect::{End, Failed, Login, Session, Spoken},
     engine::{Engine, Peer},
     reactor::Conn,
     stream::Stream,
@@ -26,6 +28,7 @@ impl Engine {
             dialect,
             first_command: first,
             session: Session::default(),
+            login: 0,
             logs_in: false,
             own: None,
             slots: Slots::default(),
@@ -70,6 +73,18 @@ impl Engine {
         }
     }
 
+    /// There are too many logins to add its.
+    pub(super) fn refuse_login(&mut self, index: u32) {
+        let Some(client) = self.clients.get_mut(index as usize) else {
+            return;
+        };
+        client.closing = true;
+        let mut line = Vec::new();
+        let failed = Failed::here(Outcome::Overloaded, "clients log in as too many");
+        client.dialect.error(&client.session, &failed, &mut line);
+        self.answer_here(index, &line, false);
+    }
+
     /// A step of its login; returns the bytes used, none when more are needed.
     pub(super) fn admit(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
         let client = self.clients.get_mut(index as usize)?;
@@ -91,6 +106,9 @@ impl Engine {
             Login::More { used } => Some(used).filter(|&used| used > 0),
             Login::Ready { used } | Login::Limited { used, .. } => {
                 client.logs_in = false;
+                if !self.follow_login(index) {
+                    self.refuse_login(index);
+                }
                 Some(used)
             }
             Login::Upgrade { used } => {

@@ -342,8 +342,12 @@ impl Engine {
         let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(&mut client.session, request, message, &mut answer);
-        if plan != Plan::Route {
+        let logs_in = !self.logins.is(client.login, &client.session.login);
+        if plan != Plan::Route || logs_in {
             self.dispatch_ahead(index, tree, bytes);
+        }
+        if !self.follow_login(index) {
+            return self.refuse_login(index);
         }
         match plan {
             Plan::Route => self.route(index, tree, request, message, bytes, at),

@@ -119,7 +119,7 @@ impl Engine {
                 .slots
                 .push(request.command, false, Part::Whole, line.len() as u32, now),
         };
-        self.send(server, &request, line, to);
+        self.send(server, 0, &request, line, to);
     }
 
     /// The counts are those of all workers, and what begins with `worker` is of the one that serves this connection.

@@ -145,6 +145,11 @@ impl Engine {
             .dialect
             .plan(&mut client.session, request, rest, &mut answer);
         let generation = client.generation;
+        if !self.follow_login(index) {
+            self.refuse_login(index);
+            return None;
+        }
+        let client = self.clients.get_mut(index as usize)?;
         client.closing |= plan == Plan::Close;
         let passes = matches!(plan, Plan::Route | Plan::Dedicated).then_some(plan == Plan::Dedicated);
         if passes.is_none() {

@@ -10,6 +10,8 @@ mod memcache;
 mod session;
 mod transform;
 
+use std::sync::Arc;
+
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request};
 
 pub use self::{
@@ -32,6 +34,8 @@ pub struct Conversation {
     pub step: u32,
     /// What must be remembered from one step to the next (a salt, a user's name).
     pub notes: Vec<u8>,
+    /// As whom: what sessions have named ([`Session::login`]); empty: as the pool says.
+    pub login: Arc<[u8]>,
 }
 
 /// What a step of a login has done with the bytes it saw.

@@ -7,6 +7,8 @@ pub struct Session {
     pub step: u32,
     /// What must be remembered (a salt, a user's name).
     pub notes: Vec<u8>,
+    /// As whom its requests are made at servers (user, database, version), in the codec's words; empty: as the pool says.
+    pub login: Vec<u8>,
     /// How this client has asked its replies to be written (in which version of the protocol); all that the tree is told of it.
     pub form: u16,
     /// What its server keeps for it on a lane of its own.

@@ -29,6 +29,8 @@ pub struct Origin {
     pub listener: u16,
     /// How the client wants its replies.
     pub form: u16,
+    /// The number of the login that it needs at servers.
+    pub login: u16,
     /// What is spoken there.
     pub dialect: &'static dyn Dialect,
 }

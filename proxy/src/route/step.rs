@@ -94,7 +94,7 @@ impl Engine {
     #[inline]
     fn leaf(&mut self, leaf: &Leaf, origin: Origin, request: &Request, message: &[u8], to: ReplyTo) {
         match leaf {
-            Leaf::Member(member) => self.send(member, request, message, to),
+            Leaf::Member(member) => self.send(member, origin.login, request, message, to),
             Leaf::Embedded => {
                 if (message.len() as u64) < request.len() {
                     let text = "object too large for cache";

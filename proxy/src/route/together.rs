@@ -41,7 +41,7 @@ impl Engine {
             for (ahead, member) in ahead.iter().zip(members) {
                 let (request, message, to) = (&ahead.request, ahead.message(bytes), ahead.to);
                 match member {
-                    Some(member) => self.send(member, request, message, to),
+                    Some(member) => self.send(member, origin.login, request, message, to),
                     None => self.walk(tree, root, origin, request, message, to),
                 }
             }

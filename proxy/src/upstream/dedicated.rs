@@ -41,6 +41,7 @@ pub struct Dedicated {
 struct Queued {
     client: (u32, u32),
     member: Arc<Member>,
+    login: u16,
     to: ReplyTo,
     request: Request,
     message: Vec<u8>,
@@ -53,6 +54,7 @@ impl Engine {
     pub(super) fn send_dedicated(
         &mut self,
         member: &Arc<Member>,
+        login: u16,
         request: &Request,
         message: &[u8],
         to: ReplyTo,
@@ -67,7 +69,7 @@ impl Engine {
         };
         let lane = match client.own {
             Some(lane) => Some(lane),
-            None => self.check_out(member, owner),
+            None => self.check_out(member, login, owner),
         };
         match lane {
             Some(index) => {
@@ -91,6 +93,7 @@ impl Engine {
                 self.dedicated_of(member).queue.push_back(Queued {
                     client: owner,
                     member: Arc::clone(member),
+                    login,
                     to,
                     request: *request,
                     message: message.to_vec(),
@@ -121,19 +124,35 @@ impl Engine {
     }
 
     /// A lane for this client alone; `None`: there is none.
-    fn check_out(&mut self, member: &Arc<Member>, owner: (u32, u32)) -> Option<u32> {
-        let dedicated = self.dedicated_of(member);
-        let index = match dedicated.idle.pop() {
-            Some(index) => index,
-            None if dedicated.count < DEDICATED => {
-                dedicated.count += 1;
-                self.open_lane(member, false)
-            }
-            None => return None,
+    fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: (u32, u32)) -> Option<u32> {
+        self.dedicated_of(member);
+        let dedicated = self.by_member[member.id.0 as usize].dedicated.as_mut()?;
+        let is_its = |&idle: &u32| {
+            self.lanes
+                .get(idle as usize)
+                .is_some_and(|lane| lane.login == login)
         };
-        let lane = self.lanes.get_mut(index as usize)?;
-        (lane.dedicated, lane.owner) = (true, Some(owner));
-        self.client(owner.0, owner.1)?.own = Some(index);
+        let (index, other) = match dedicated.idle.iter().rposition(is_its) {
+            Some(at) => (dedicated.idle.remove(at), None),
+            None => {
+                // One that has logged in as somebody else makes room.
+                let other = match dedicated.count < DEDICATED {
+                    true => None,
+                    false => Some(dedicated.idle.pop()?),
+                };
+                dedicated.count += 1;
+                (self.open_lane(member, login, false), other)
+            }
+        };
+        if let Some(lane) = self.lanes.get_mut(index as usize) {
+            (lane.dedicated, lane.owner) = (true, Some(owner));
+        }
+        if let Some(client) = self.client(owner.0, owner.1) {
+            client.own = Some(index);
+        }
+        if let Some(other) = other {
+            self.drop_lane(other, "");
+        }
         Some(index)
     }
 
@@ -216,16 +235,15 @@ impl Engine {
 
     /// Whoever waits longest is given the lanes that there are.
     fn serve_queue(&mut self, member: &Arc<Member>) {
-        while let Some(queued) = self.dedicated_of(member).queue.front() {
+        while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
             let owner = queued.client;
             let found = self.client(owner.0, owner.1).map(|client| client.own);
-            if found == Some(None) && self.check_out(member, owner).is_none() {
-                return;
+            if found == Some(None) && self.check_out(member, queued.login, owner).is_none() {
+                return self.dedicated_of(member).queue.push_front(queued);
             }
-            let queued = self.dedicated_of(member).queue.pop_front();
-            self.queued -= usize::from(queued.is_some());
-            if let Some(queued) = queued.filter(|_| found.is_some()) {
-                self.send_dedicated(member, &queued.request, &queued.message, queued.to);
+            self.queued -= 1;
+            if found.is_some() {
+                self.send_dedicated(member, queued.login, &queued.request, &queued.message, queued.to);
             }
         }
     }

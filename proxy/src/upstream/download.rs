@@ -107,11 +107,12 @@ impl Engine {
         {
             self.drop_lane(idle, "");
         }
-        if let Some(lane) = self.lanes.get_mut(index as usize) {
-            lane.bulk = true;
-        }
+        let Some(lane) = self.lanes.get_mut(index as usize) else {
+            return false;
+        };
+        lane.bulk = true;
         let lanes = &mut self.by_member[number];
-        lanes.shared = None;
+        lanes.unshare(lane.login);
         lanes.bulk += 1;
         true
     }

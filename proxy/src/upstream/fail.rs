@@ -55,14 +55,15 @@ impl Engine {
             return;
         };
         let lanes = &mut self.by_member[lane.member.id.0 as usize];
-        if lanes.shared == Some(index) {
-            lanes.shared = None;
+        if lanes.shared(lane.login) == Some(index) {
+            lanes.unshare(lane.login);
         }
         lanes.idle.retain(|&idle| idle != index);
         self.held_lanes -= usize::from(lane.stream.paused);
         if lane.bulk {
             lanes.bulk = lanes.bulk.saturating_sub(1);
         }
+        self.logins.lane_closed(lane.login);
         if lane.dedicated {
             self.lost(index, &lane);
         }
@@ -180,12 +181,13 @@ impl Engine {
         }
     }
 
-    /// Closes the lanes to members that the tree does not name any more, as soon as nobody waits on them.
+    /// Closes the lanes to members that the tree does not name any more, or of logins that nobody wants, as soon as nobody waits on
+    /// them.
     pub fn retire_lanes(&mut self) {
         let gone: Vec<u32> = self
             .lanes
             .iter()
-            .filter(|(_, lane)| !self.tree.names(lane.member.id))
+            .filter(|(_, lane)| !self.tree.names(lane.member.id) || !self.logins.is_wanted(lane.login))
             .filter(|(_, lane)| {
                 let idle = lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none();
                 idle && lane.owner.is_none()
@@ -210,8 +212,8 @@ impl Engine {
             return;
         }
         let lanes = &mut self.by_member[lane.member.id.0 as usize];
-        if lanes.shared.is_none() {
-            lanes.shared = Some(index);
+        if lanes.shared(lane.login).is_none() {
+            lanes.share(lane.login, index);
             lane.bulk = false;
             lanes.bulk = lanes.bulk.saturating_sub(1);
         } else if lanes.idle.len() < IDLE_BULK && !lanes.idle.contains(&index) {

@@ -20,6 +20,8 @@ pub struct Lane {
     pub generation: u32,
     /// One message at a time.
     pub bulk: bool,
+    /// The number of the login that it has made, or will.
+    pub login: u16,
     /// One client's alone, or nobody's for now.
     pub dedicated: bool,
     /// The server takes only some commands, for the reason in `limit`.
@@ -109,8 +111,10 @@ pub struct Download {
 /// A worker's lanes to one member.
 #[derive(Debug, Default)]
 pub struct Lanes {
-    /// Where small requests go.
-    pub shared: Option<u32>,
+    /// Where small requests go: of those who log in as the pool says.
+    shared: Option<u32>,
+    /// And of others, by their logins.
+    others: Option<Box<Vec<(u16, u32)>>>,
     /// Bulk lanes, busy or idle.
     pub bulk: u32,
     /// Bulk lanes that wait for work.
@@ -122,6 +126,35 @@ pub struct Lanes {
 }
 
 impl Lanes {
+    /// Where the small requests go that need this login.
+    #[inline]
+    pub fn shared(&self, login: u16) -> Option<u32> {
+        if login == 0 {
+            return self.shared;
+        }
+        let mut others = self.others.iter().flat_map(|others| others.iter());
+        others.find(|other| other.0 == login).map(|other| other.1)
+    }
+
+    /// From now on they go here.
+    pub fn share(&mut self, login: u16, index: u32) {
+        if login == 0 {
+            self.shared = Some(index);
+            return;
+        }
+        self.unshare(login);
+        self.others.get_or_insert_default().push((login, index));
+    }
+
+    /// Those that need this login go to a fresh lane.
+    pub fn unshare(&mut self, login: u16) {
+        if login == 0 {
+            self.shared = None;
+        } else if let Some(others) = &mut self.others {
+            others.retain(|other| other.0 != login);
+        }
+    }
+
     /// Is there no place for one more large message, which is a request that is here whole, or comes as it comes?
     pub fn is_full(&self, is_whole: bool) -> bool {
         let places = if is_whole { BULK_LANES } else { STREAMED };

@@ -13,6 +13,7 @@ mod hold;
 mod lane;
 mod late;
 mod limited;
+mod logins;
 mod open;
 mod pace;
 mod receive;
@@ -24,5 +25,6 @@ pub use self::{
     hold::Hold,
     lane::{Download, Lane, Lanes, Phase, Waiter},
     late::Uptake,
+    logins::{LOGINS, Logins},
     pace::Pace,
 };

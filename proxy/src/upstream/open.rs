@@ -6,8 +6,8 @@ use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 
 use super::{Hold, Lane, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
-    client::WHOLE,
-    dialect::{Change, Effect, End, Failed, Login, Message, NO_UPGRADE},
+    client::{BULK_LANES, WHOLE},
+    dialect::{Change, Conversation, Effect, End, Failed, Login, Message, NO_UPGRADE},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -29,7 +29,14 @@ fn changes_copy(member: &Member, request: &Request, message: &[u8]) -> bool {
 impl Engine {
     /// Hands a request to a lane of this member. `message` is the whole request, or the head of a streamed one.
     #[inline]
-    pub(crate) fn send(&mut self, member: &Arc<Member>, request: &Request, message: &[u8], to: ReplyTo) {
+    pub(crate) fn send(
+        &mut self,
+        member: &Arc<Member>,
+        login: u16,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
         if !member.is_up() {
             return self.not_sent(member, request, message, to, Outcome::Ejected, member.refusal());
         }
@@ -37,13 +44,13 @@ impl Engine {
             return self.not_sent(member, request, message, to, Outcome::Ejected, UNREPAIRED);
         }
         if request.is_dedicated {
-            return self.send_dedicated(member, request, message, to);
+            return self.send_dedicated(member, login, request, message, to);
         }
         let streamed = (message.len() as u64) < request.len();
         let index = if streamed {
-            self.bulk_lane(member)
+            self.bulk_lane(member, login)
         } else {
-            self.shared_lane(member)
+            self.shared_lane(member, login)
         };
         self.give(index, member, request, message, to);
     }
@@ -156,25 +163,39 @@ impl Engine {
     }
 
     #[inline]
-    fn shared_lane(&mut self, member: &Arc<Member>) -> u32 {
-        if let Some(index) = self.lanes_of(member).shared {
+    fn shared_lane(&mut self, member: &Arc<Member>, login: u16) -> u32 {
+        if let Some(index) = self.lanes_of(member).shared(login) {
             return index;
         }
-        let index = self.open_lane(member, false);
-        self.lanes_of(member).shared = Some(index);
+        let index = self.open_lane(member, login, false);
+        self.lanes_of(member).share(login, index);
         index
     }
 
-    fn bulk_lane(&mut self, member: &Arc<Member>) -> u32 {
-        if let Some(index) = self.lanes_of(member).idle.pop() {
-            return index;
+    fn bulk_lane(&mut self, member: &Arc<Member>, login: u16) -> u32 {
+        self.lanes_of(member);
+        let lanes = &mut self.by_member[member.id.0 as usize];
+        let is_its = |&idle: &u32| {
+            self.lanes
+                .get(idle as usize)
+                .is_some_and(|lane| lane.login == login)
+        };
+        if let Some(at) = lanes.idle.iter().position(is_its) {
+            return lanes.idle.swap_remove(at);
         }
-        let index = self.open_lane(member, true);
+        // One that has logged in as somebody else is of no use, and takes a place.
+        if lanes.bulk as usize >= BULK_LANES
+            && let Some(other) = lanes.idle.pop()
+        {
+            self.drop_lane(other, "");
+        }
+        let index = self.open_lane(member, login, true);
         self.lanes_of(member).bulk += 1;
         index
     }
 
-    pub(super) fn open_lane(&mut self, member: &Arc<Member>, bulk: bool) -> u32 {
+    pub(super) fn open_lane(&mut self, member: &Arc<Member>, login: u16, bulk: bool) -> u32 {
+        self.logins.lane_opened(login);
         let generation = self.next_generation();
         let index = self.lanes.insert(Lane {
             generation,
@@ -188,6 +209,7 @@ impl Engine {
             held: Vec::new(),
             waiters: Default::default(),
             bulk,
+            login,
             dedicated: false,
             owner: None,
             limited: false,
@@ -215,7 +237,14 @@ impl Engine {
             return;
         };
         lane.active = now;
-        lane.phase = Phase::Login(Box::default());
+        let login = lane.login;
+        let words = self.logins.words(login);
+        if let Some(lane) = self.lane(index, generation) {
+            lane.phase = Phase::Login(Box::new(Conversation {
+                login: words,
+                ..Conversation::default()
+            }));
+        }
         self.log_in(index, &[]);
     }
 

@@ -16,6 +16,8 @@
 //!                                             FREE key             +
 //!                                             SPOIL key            + (nobody is to have this connection any more)
 //!                                             WATCH key count      + (and ! key value, as often as it is put)
+//!                                             USE name             + (from here on as this user of the server)
+//!                                             WHOAMI key           = name, connection number of the server
 //!                                             BYE                  (closes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
@@ -40,11 +42,11 @@ pub(crate) struct Lines {
     pub(crate) read: AtomicU64,
 }
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 19] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
-    "HOLD", "FREE", "SPOIL", "WATCH",
+    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI",
 ];
-const CLASSES: [Class; 17] = [
+const CLASSES: [Class; 19] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -62,6 +64,8 @@ const CLASSES: [Class; 17] = [
     Class::Session,
     Class::Session,
     Class::Session,
+    Class::Session,
+    Class::Read,
 ];
 type Kind = fn(Reply) -> Message;
 /// What a server's lines begin with.
@@ -273,6 +277,11 @@ impl Dialect for Lines {
                 out.extend_from_slice(b"+\n");
                 Plan::Answer
             }
+            ("USE", _) => {
+                session.login = key.to_vec();
+                out.extend_from_slice(b"+\n");
+                Plan::Answer
+            }
             (word @ ("WAIT" | "HOLD" | "FREE" | "SPOIL" | "WATCH"), _) => {
                 match word {
                     "HOLD" | "WATCH" => {
@@ -432,7 +441,11 @@ impl Dialect for Lines {
             (_, Parsed::More) => Login::More { used: 0 },
             (0, Parsed::Head(line)) if line.starts_with("HELLO ") => {
                 let answer = answer(line[6..].trim_end(), self.password);
-                let login = format!("LOGIN proxy {answer}\n").into_bytes();
+                let user = match String::from_utf8_lossy(&conversation.login) {
+                    name if name.is_empty() => String::new(),
+                    name => format!("@{name}"),
+                };
+                let login = format!("LOGIN proxy{user} {answer}\n").into_bytes();
                 if self.late {
                     (conversation.step, conversation.notes) = (2, login);
                     out.extend_from_slice(b"SECURE\n");

@@ -8,6 +8,7 @@ mod conversation;
 mod dedicated;
 mod dialect;
 mod joins;
+mod logins;
 mod protocols;
 mod proxy;
 mod replies;

@@ -168,9 +168,15 @@ impl Talk {
             self.say(behind)?;
             self.upgrade(Scramble::accepting());
         }
-        if self.hear()? != format!("LOGIN proxy {}", answer(&format!("salt of {name}"), PASSWORD)) {
+        let login = self.hear()?;
+        let proof = format!(" {}", answer(&format!("salt of {name}"), PASSWORD));
+        let Some(user) = login
+            .strip_prefix("LOGIN proxy")
+            .and_then(|rest| rest.strip_suffix(&proof))
+        else {
             return self.say("DENIED\n");
-        }
+        };
+        let user = user.strip_prefix('@').unwrap_or("nobody").to_owned();
         let given = self.transform.as_ref().and_then(Scramble::nonce);
         if given != Some(nonce(&address.to_string())) {
             return self.say("DENIED\n");
@@ -212,6 +218,7 @@ impl Talk {
                     let taken = values.lock().unwrap().remove(key).is_some();
                     self.say(&format!("! news\n# {}\n", u8::from(taken)))?;
                 }
+                "WHOAMI" => self.say(&format!("= {user}, connection {number} of {name}\n"))?,
                 "WHO" => self.say(&format!("= connection {number} of {name}\n"))?,
                 "WAIT" if rest == "0" => {
                     // Until the proxy closes it.

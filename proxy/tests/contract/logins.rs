@@ -1,0 +1,125 @@
+//! Connections on which the proxy has logged in as its clients want.
+
+use std::{thread, time::Duration};
+
+use proxima::{dialect::Dialects, upstream::LOGINS};
+
+use crate::{
+    client::Client,
+    conversation::over,
+    dialect::Lines,
+    proxy::{PATIENT, Proxy},
+    server::{self, PASSWORD},
+};
+
+static KNOWN: Lines = Lines::new(PASSWORD);
+static LINES: Dialects = Dialects::new(&[&KNOWN]);
+
+fn one(route: &str, test: impl Fn(&Proxy)) {
+    over(route, &[|| server::start("one")], PATIENT, &LINES, test);
+}
+
+/// Who the server says that it speaks to, and on which connection.
+fn whoami(client: &mut Client) -> (String, String) {
+    client.say("WHOAMI k\n").unwrap();
+    loop {
+        let line = client.hear().unwrap();
+        if let Some((name, connection)) = line.strip_prefix("= ").and_then(|line| line.split_once(", ")) {
+            return (name.to_owned(), connection.to_owned());
+        }
+    }
+}
+
+fn as_user(proxy: &Proxy, name: &str) -> Client {
+    let mut client = Client::new(proxy.address);
+    assert_eq!(client.ask(&format!("USE {name}")).unwrap(), "+");
+    client
+}
+
+#[test]
+fn requests_go_where_their_clients_login_has_been_made() {
+    for route in ["p", "{failover: p}", "{log: p}", "{all_sync: p}"] {
+        one(route, |proxy| {
+            let mut nobody = Client::new(proxy.address);
+            let [mut ann, mut other, mut bob] = ["ann", "ann", "bob"].map(|name| as_user(proxy, name));
+            let shared = whoami(&mut nobody);
+            let anns = whoami(&mut ann);
+            assert_eq!((shared.0.as_str(), anns.0.as_str()), ("nobody", "ann"), "{route}");
+            assert_eq!(whoami(&mut other), anns, "they share it");
+            assert_eq!(whoami(&mut bob).0, "bob");
+            assert_eq!(whoami(&mut nobody), shared);
+            assert_eq!(proxy.figures().open_lanes, 3);
+            // In one go: what was said before is said as before.
+            nobody
+                .say("WHOAMI k\nWHOAMI k\nUSE bob\nWHOAMI k\nUSE \nWHOAMI k\n")
+                .unwrap();
+            for expected in ["= nobody", "= nobody", "+", "= bob", "+", "= nobody"] {
+                let line = nobody.hear().unwrap();
+                assert!(
+                    line.starts_with(expected),
+                    "{route}: {line} instead of {expected}"
+                );
+            }
+        });
+    }
+}
+
+/// Large replies take lanes over, and give them back.
+#[test]
+fn neither_a_large_reply_nor_a_lane_of_its_own_brings_a_request_to_anothers_login() {
+    one("p", |proxy| {
+        let names = ["ann", "bob", "cid", "dan", "eve", "fay"];
+        let mut clients = names.map(|name| as_user(proxy, name));
+        for round in 0..20 {
+            for client in &mut clients {
+                client.say("MANY k 3000\n").unwrap();
+                if round % 2 == 0 {
+                    client.say("HOLD k\nWHOAMI k\nFREE k\n").unwrap();
+                }
+                client.say("WHOAMI k\n").unwrap();
+            }
+            for (client, name) in clients.iter_mut().zip(names) {
+                let mut parts = 0;
+                while parts <= 3000 {
+                    // News of its own lane from before may still come.
+                    parts += usize::from(client.hear().unwrap().starts_with(['-', '.']));
+                }
+                let times = if round % 2 == 0 { 2 } else { 1 };
+                let mut heard = 0;
+                while heard < times {
+                    let line = client.hear().unwrap();
+                    assert!(!line.starts_with('?'), "{line}");
+                    if line.starts_with("= ") {
+                        assert!(line.starts_with(&format!("= {name}, ")), "{line} and not {name}");
+                        heard += 1;
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn there_are_only_so_many_logins_and_those_of_clients_who_have_left_make_room() {
+    one("p", |proxy| {
+        let mut clients: Vec<Client> = (0..LOGINS).map(|n| as_user(proxy, &format!("user{n}"))).collect();
+        for (n, client) in clients.iter_mut().enumerate() {
+            assert_eq!(whoami(client).0, format!("user{n}"));
+        }
+        let mut late = Client::new(proxy.address);
+        assert_eq!(
+            late.ask("USE late").unwrap(),
+            "? proxy: clients log in as too many"
+        );
+        assert!(late.is_closed());
+        assert_eq!(whoami(&mut as_user(proxy, "user7")).0, "user7");
+        clients.truncate(10);
+        let retires = (0..1000).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            proxy.figures().open_lanes <= 11
+        });
+        assert!(retires, "{} lanes", proxy.figures().open_lanes);
+        assert_eq!(whoami(&mut as_user(proxy, "late")).0, "late");
+        assert_eq!(whoami(&mut clients[9]).0, "user9");
+    });
+}
