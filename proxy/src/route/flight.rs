@@ -49,22 +49,27 @@ pub struct Flight {
     pub message: Vec<u8>,
     /// Replies still to come.
     pub pending: u32,
-    /// Copies that do not have the change, and how often they had been out by then.
-    pub missed: Vec<(MemberId, Option<u32>)>,
-    /// Copies that the change could not be sent to for want of our own means.
-    pub unsent: Vec<MemberId>,
-    /// Of a change of all copies: how far it is.
-    pub stage: Stage,
-    /// The key of such a change; given back with the flight.
-    pub claim: Option<Claim>,
-    /// How many copies have answered.
-    pub landed: u32,
-    /// Microseconds: when it began, where that matters.
-    pub since: u64,
     /// The parent has its answer; what still comes is dropped.
     pub done: bool,
     /// What is kept for the rule.
     pub answers: Answers,
+}
+
+/// What a change of all copies remembers besides.
+#[derive(Default)]
+pub struct Change {
+    /// How far it is.
+    pub stage: Stage,
+    /// Its key; given back with the flight.
+    pub claim: Option<Claim>,
+    /// Copies that do not have the change, and how often they had been out by then.
+    pub missed: Vec<(MemberId, Option<u32>)>,
+    /// Copies that the change could not be sent to for want of our own means.
+    pub unsent: Vec<MemberId>,
+    /// How many copies have answered.
+    pub landed: u32,
+    /// Microseconds: since when it waits for what it waits for.
+    pub since: u64,
 }
 
 /// How far a change of all copies is.
@@ -99,7 +104,7 @@ impl Flight {
 /// All flights of one worker. Freed ones keep their buffers for the next.
 #[derive(Default)]
 pub struct Flights {
-    slab: Slab<Flight>,
+    slab: Slab<(Flight, Option<Change>)>,
     generation: u32,
     spare: Vec<(Vec<u8>, Answers)>,
 }
@@ -130,23 +135,24 @@ impl Flights {
             request: *request,
             message,
             pending,
-            missed: Vec::new(),
-            unsent: Vec::new(),
-            stage: Stage::Everywhere,
-            claim: None,
-            landed: 0,
-            since: 0,
             done: false,
             answers,
         };
-        let index = self.slab.insert(flight);
-        (index as u32, &mut self.slab[index])
+        let index = self.slab.insert((flight, None));
+        (index as u32, &mut self.slab[index].0)
+    }
+
+    /// The flight that was just opened is a change of all copies.
+    pub fn becomes(&mut self, index: u32, change: Change) {
+        if let Some((_, kind)) = self.slab.get_mut(index as usize) {
+            *kind = Some(change);
+        }
     }
 
     /// The address of one child of a flight.
     pub fn child(&self, index: u32, child: usize) -> ReplyTo {
         match self.slab.get(index as usize) {
-            Some(flight) => ReplyTo::Flight {
+            Some((flight, _)) => ReplyTo::Flight {
                 index,
                 generation: flight.generation,
                 child: child as u32,
@@ -156,14 +162,20 @@ impl Flights {
     }
 
     pub fn get(&mut self, index: u32, generation: u32) -> Option<&mut Flight> {
-        self.slab
-            .get_mut(index as usize)
-            .filter(|flight| flight.generation == generation)
+        let (flight, _) = self.slab.get_mut(index as usize)?;
+        (flight.generation == generation).then_some(flight)
+    }
+
+    /// One that is a change of all copies.
+    pub fn change(&mut self, index: u32, generation: u32) -> Option<(&mut Flight, &mut Change)> {
+        let (flight, change) = self.slab.get_mut(index as usize)?;
+        let change = change.as_mut().filter(|_| flight.generation == generation)?;
+        Some((flight, change))
     }
 
     /// Ends a flight; late replies to it find nobody.
     pub fn close(&mut self, index: u32) {
-        let Some(flight) = self.slab.try_remove(index as usize) else {
+        let Some((flight, _)) = self.slab.try_remove(index as usize) else {
             return;
         };
         let (mut message, mut answers) = (flight.message, flight.answers);
@@ -176,7 +188,15 @@ impl Flights {
 
     /// All of them, with their indices.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flight)> {
-        self.slab.iter().map(|(index, flight)| (index as u32, flight))
+        self.slab
+            .iter()
+            .map(|(index, (flight, _))| (index as u32, flight))
+    }
+
+    /// Those that are changes of all copies.
+    pub fn changes(&self) -> impl Iterator<Item = (u32, &Flight, &Change)> {
+        let all = self.slab.iter();
+        all.filter_map(|(index, (flight, change))| Some((index as u32, flight, change.as_ref()?)))
     }
 
     pub fn len(&self) -> usize {

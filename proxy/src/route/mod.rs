@@ -22,7 +22,7 @@ pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
     explain::{ExplainError, explain},
-    flight::{Flight, Flights, Origin, ReplyTo},
+    flight::{Change, Flight, Flights, Origin, ReplyTo},
     handle::Random,
     tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},
 };

@@ -10,7 +10,7 @@ use crate::{
     members::copies::{Claim, Way},
     route::{
         Node, NodeId, ReplyTo, Tree,
-        flight::{Origin, Stage},
+        flight::{Change, Origin, Stage},
         tree::Copies,
     },
     timer::{Sleeper, Timer},
@@ -53,20 +53,25 @@ impl Engine {
         let goes = streamed || claim.ask();
         let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 0);
         let generation = flight.generation();
-        flight.since = self.now;
-        flight.claim = Some(claim);
+        let waits = !goes || decided;
+        // All that may be needed again of one that goes out at once is the key.
+        flight
+            .message
+            .extend_from_slice(if waits { message } else { &key });
+        let change = Change {
+            stage: if waits { Stage::Waiting } else { Stage::Everywhere },
+            claim: Some(claim),
+            since: self.now,
+            ..Change::default()
+        };
+        self.flights.becomes(index, change);
         if streamed {
             self.turns.push((index, generation));
         }
-        if goes && !decided {
-            // All that may be needed again is the key.
-            flight.message.extend_from_slice(&key);
-            self.key = key;
+        self.key = key;
+        if !waits {
             return self.spread(tree, copies, index, generation, None, origin, request, message);
         }
-        flight.message.extend_from_slice(message);
-        flight.stage = Stage::Waiting;
-        self.key = key;
         self.hold_back_client(to);
         self.go_on(index, generation);
     }
@@ -95,21 +100,21 @@ impl Engine {
 
     /// Looks again whether a change that waits may go on.
     pub(in crate::route) fn go_on(&mut self, index: u32, generation: u32) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        if flight.stage != Stage::Waiting {
+        if change.stage != Stage::Waiting {
             return;
         }
         let streamed = (flight.message.len() as u64) < flight.request.len();
         if !streamed
-            && let Some(claim) = flight.claim.as_mut().filter(|claim| !claim.is_held())
+            && let Some(claim) = change.claim.as_mut().filter(|claim| !claim.is_held())
             && claim.ask()
         {
-            flight.since = self.now;
+            change.since = self.now;
         }
-        let claimed = flight.claim.as_ref().is_none_or(Claim::is_held);
-        let (tree, node, parent, since) = (Rc::clone(&flight.tree), flight.node, flight.parent, flight.since);
+        let claimed = change.claim.as_ref().is_none_or(Claim::is_held);
+        let (tree, node, parent, since) = (Rc::clone(&flight.tree), flight.node, flight.parent, change.since);
         let origin = flight.origin;
         let Node::Copies(copies) = tree.node(node) else {
             return;
@@ -129,10 +134,10 @@ impl Engine {
         let mut message = std::mem::take(&mut self.resend);
         message.extend_from_slice(&flight.message);
         let key = self.key(origin, &request, &message);
-        if let Some(flight) = self.flights.get(index, generation) {
+        if let Some((flight, change)) = self.flights.change(index, generation) {
             flight.message.clear();
             flight.message.extend_from_slice(&key);
-            flight.stage = Stage::Everywhere;
+            change.stage = Stage::Everywhere;
         }
         self.key = key;
         self.spread(&tree, copies, index, generation, None, origin, &request, &message);

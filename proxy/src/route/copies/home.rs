@@ -21,7 +21,7 @@ const NO_HOME: &str = "no copy may decide this key's value";
 impl Engine {
     /// Asks the copy that decides this key's value; waits while that is changing.
     pub(super) fn find_home(&mut self, index: u32, generation: u32) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
         let (tree, node, origin, request) = (
@@ -30,7 +30,7 @@ impl Engine {
             flight.origin,
             flight.request,
         );
-        let (since, parent) = (flight.since, flight.parent);
+        let (since, parent) = (change.since, flight.parent);
         let Node::Copies(copies) = tree.node(node) else {
             return;
         };
@@ -47,11 +47,11 @@ impl Engine {
         let streamed = (message.len() as u64) < request.len();
         match home {
             Some((child, Standing::Current)) => {
-                if let Some(flight) = self.flights.get(index, generation) {
-                    flight.stage = Stage::Home(child as u32);
+                if let Some((flight, change)) = self.flights.change(index, generation) {
+                    change.stage = Stage::Home(child as u32);
                     flight.pending = 1;
                     // A home that was lost has been out since. It may be back, and this very one.
-                    flight.missed.clear();
+                    change.missed.clear();
                 }
                 let to = self.flights.child(index, child);
                 let next = copies.children[child];
@@ -99,10 +99,10 @@ impl Engine {
     /// A streamed value was sent to the copy that was its key's home when it began. If another is by now, which did not wait
     /// for it, nothing is decided: neither has had the last byte.
     pub(super) fn leave_home(&mut self, index: u32, generation: u32) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        let (Stage::Home(began), tree, parent) = (flight.stage, Rc::clone(&flight.tree), flight.parent)
+        let (Stage::Home(began), tree, parent) = (change.stage, Rc::clone(&flight.tree), flight.parent)
         else {
             return;
         };
@@ -142,8 +142,8 @@ impl Engine {
             self.have_read_back(tree, copies, (index, generation), what, Outcome::Found, b"");
             return None;
         }
-        let flight = self.flights.get(index, generation)?;
-        let (stage, command) = (flight.stage, flight.request.command);
+        let (flight, change) = self.flights.change(index, generation)?;
+        let (stage, command) = (change.stage, flight.request.command);
         let (Stage::Home(home) | Stage::Looking(home)) = stage else {
             // Nobody can tell what it means: as if it had not answered.
             self.conclude(index, generation);
@@ -155,7 +155,7 @@ impl Engine {
         head.extend_from_slice(&shown(tree, copies, home, command, &reply, &line).1);
         match stage {
             Stage::Home(_) => {
-                flight.landed += 1;
+                change.landed += 1;
                 self.tell(copies, index, generation, home, None);
             }
             _ => self.flights.close(index),
@@ -173,14 +173,14 @@ impl Engine {
         missed: bool,
         answer: &Answer<'_>,
     ) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
         let parent = flight.parent;
         let decided = is_done(answer.outcome());
         if missed && flight.message.len() as u64 >= flight.request.len() {
             // Whatever it did is undone with what it owes: as soon as it is out, the next one decides.
-            flight.stage = Stage::Waiting;
+            change.stage = Stage::Waiting;
             return self.look_again(index, generation);
         }
         if missed || !decided {
@@ -204,10 +204,10 @@ impl Engine {
         read: Option<&[u8]>,
     ) {
         let unix = self.unix();
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        flight.stage = Stage::Elsewhere(home);
+        change.stage = Stage::Elsewhere(home);
         let (tree, request, origin) = (Rc::clone(&flight.tree), flight.request, flight.origin);
         let mut told = Vec::with_capacity(flight.message.len() + 16);
         if let Some(read) = read {

@@ -23,21 +23,21 @@ impl Engine {
         generation: u32,
         sent: bool,
     ) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        let (parent, landed, origin) = (flight.parent, flight.landed, flight.origin);
-        let home = match flight.stage {
+        let (parent, landed, origin) = (flight.parent, change.landed, flight.origin);
+        let home = match change.stage {
             Stage::Elsewhere(home) => Some(home as usize),
             _ => None,
         };
-        let key = key_of(flight).into_owned();
+        let key = key_of(flight, change).into_owned();
         let mut told = Vec::new();
         // A flush is not undone: where it landed nothing is left.
         if !key.is_empty() {
             copies.copied.removal(&key, &mut told);
         }
-        let missed = std::mem::take(&mut flight.missed);
+        let missed = std::mem::take(&mut change.missed);
         self.flights.close(index);
         let mut reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter_map(|child| Some((child, member(tree, copies, child)?)))

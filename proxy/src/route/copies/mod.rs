@@ -31,7 +31,7 @@ use proxima_wire::message::{Outcome, Request};
 pub(crate) use self::{opening::Opening, turn::Turn};
 use super::{
     Node, NodeId, ReplyTo, Tree,
-    flight::{Flight, Origin, Stage},
+    flight::{Change, Flight, Origin, Stage},
     tree::{Copies, Leaf},
 };
 use crate::{dialect::Effect, dialect::Failed, engine::Engine, members::Member};
@@ -48,8 +48,8 @@ fn member<'a>(tree: &'a Tree, copies: &Copies, child: usize) -> Option<&'a Arc<M
 }
 
 /// The key of a change; of a flush it is empty.
-fn key_of(flight: &Flight) -> Cow<'_, [u8]> {
-    match flight.stage {
+fn key_of<'a>(flight: &'a Flight, change: &Change) -> Cow<'a, [u8]> {
+    match change.stage {
         // Only the key was kept.
         Stage::Everywhere | Stage::Undoing => Cow::Borrowed(&flight.message),
         _ => {

@@ -48,11 +48,11 @@ impl Engine {
 
     fn decisions_in_place_of(&self, id: MemberId) -> Vec<(u32, u32)> {
         self.flights
-            .iter()
-            .filter(|(_, flight)| decides(flight.stage))
+            .changes()
+            .filter(|(_, _, change)| decides(change.stage))
             // A streamed value is decided with its last byte, before which its home is looked at again.
-            .filter(|(_, flight)| flight.claim.as_ref().is_some_and(Claim::is_held))
-            .filter(|(_, flight)| {
+            .filter(|(_, _, change)| change.claim.as_ref().is_some_and(Claim::is_held))
+            .filter(|(_, flight, _)| {
                 let Node::Copies(copies) = flight.tree.node(flight.node) else {
                     return false;
                 };
@@ -60,7 +60,7 @@ impl Engine {
                     .filter_map(|child| member(&flight.tree, copies, child))
                     .any(|member| member.id == id)
             })
-            .map(|(index, flight)| (index, flight.generation()))
+            .map(|(index, flight, _)| (index, flight.generation()))
             .collect()
     }
 
@@ -70,8 +70,8 @@ impl Engine {
         let ready = self.openings.extract_if(.., |opening| {
             opening.awaits.retain(|&(index, generation)| {
                 flights
-                    .get(index, generation)
-                    .is_some_and(|flight| decides(flight.stage))
+                    .change(index, generation)
+                    .is_some_and(|(_, change)| decides(change.stage))
             });
             opening.awaits.is_empty()
         });

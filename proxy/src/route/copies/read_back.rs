@@ -60,10 +60,10 @@ impl Engine {
         let Parsed::Head(reading) = origin.dialect.head(&asked) else {
             return;
         };
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        if !matches!(flight.stage, Stage::Home(_)) || flight.pending == 0 {
+        if !matches!(change.stage, Stage::Home(_)) || flight.pending == 0 {
             // The command itself could not be sent.
             return;
         }
@@ -84,10 +84,10 @@ impl Engine {
         outcome: Outcome,
         bytes: &[u8],
     ) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        let Stage::Home(home) = flight.stage else {
+        let Stage::Home(home) = change.stage else {
             return;
         };
         // An error that comes before the reply to the command itself, which will find nothing to wait for.
@@ -109,7 +109,7 @@ impl Engine {
             return self.walk(tree, next, origin, &undoing, &asked, to);
         }
         if what == Aftermath::Undo && is_missed(outcome) {
-            flight.landed = flight.landed.saturating_sub(1);
+            change.landed = change.landed.saturating_sub(1);
             if let Some(member) = member(tree, copies, home as usize) {
                 self.miss(member, index, generation, "it is not known what it holds");
             }

@@ -44,10 +44,10 @@ impl Engine {
         message: &[u8],
     ) {
         let takers = self.takers(tree, copies, home);
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((_, change)) = self.flights.change(index, generation) else {
             return;
         };
-        if flight.landed as usize + takers < copies.min_acks {
+        if change.landed as usize + takers < copies.min_acks {
             // Known before it is sent: nobody comes to owe what is refused anyway.
             return self.refuse_lost(tree, copies, index, generation, false);
         }
@@ -91,17 +91,17 @@ impl Engine {
 
     /// This copy does not have, or may not have, the change of this flight.
     pub(super) fn miss(&mut self, member: &Arc<Member>, index: u32, generation: u32, why: &str) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
         if !self.tree.names(member.id) {
             // It has left the pool meanwhile: nobody reads it, and if it comes back it owes everything.
-            return flight.missed.push((member.id, None));
+            return change.missed.push((member.id, None));
         }
         // However long this copy was waited for: that it is out is settled soon.
-        flight.since = self.now;
-        let outs = self.views.owe(member.id, &key_of(flight));
-        flight.missed.push((member.id, Some(outs)));
+        change.since = self.now;
+        let outs = self.views.owe(member.id, &key_of(flight, change));
+        change.missed.push((member.id, Some(outs)));
         self.fall(member, why);
     }
 
@@ -122,10 +122,10 @@ impl Engine {
             };
             return self.have_read_back(tree, copies, (index, generation), what, answer.outcome(), read);
         }
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        let (stage, parent, command) = (flight.stage, flight.parent, flight.request.command);
+        let (stage, parent, command) = (change.stage, flight.parent, flight.request.command);
         let marked;
         let answer = match (stage, answer) {
             (Stage::Looking(home) | Stage::Home(home), Answer::Reply(reply, bytes)) => {
@@ -160,10 +160,10 @@ impl Engine {
         child: usize,
         answer: &Answer<'_>,
     ) -> bool {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return false;
         };
-        let (outcome, is_undoing) = (answer.outcome(), flight.stage == Stage::Undoing);
+        let (outcome, is_undoing) = (answer.outcome(), change.stage == Stage::Undoing);
         // A removal that is refused leaves what it was to remove.
         let missed = is_missed(outcome) || is_undoing && outcome.is_error();
         if missed {
@@ -172,14 +172,14 @@ impl Engine {
             }
         } else if !is_undoing {
             if outcome == Outcome::Overloaded {
-                flight
+                change
                     .unsent
                     .extend(member(tree, copies, child).map(|member| member.id));
             } else {
-                flight.landed += 1;
+                change.landed += 1;
             }
             // Of the others' replies only errors matter to what the home has answered.
-            if !matches!(flight.stage, Stage::Elsewhere(_)) || outcome.is_error() {
+            if !matches!(change.stage, Stage::Elsewhere(_)) || outcome.is_error() {
                 flight.answers.keep(answer);
             }
         }
@@ -188,7 +188,7 @@ impl Engine {
 
     /// Answers when every copy has the change or is out.
     pub(super) fn conclude(&mut self, index: u32, generation: u32) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
         if flight.pending > 0 {
@@ -198,16 +198,16 @@ impl Engine {
             Rc::clone(&flight.tree),
             flight.node,
             flight.parent,
-            self.now.saturating_sub(flight.since) > PATIENCE,
+            self.now.saturating_sub(change.since) > PATIENCE,
         );
         let Node::Copies(copies) = tree.node(node) else {
             return;
         };
-        if undo::is_due(flight) {
+        if undo::is_due(flight, change) {
             return self.undo(&tree, copies, index, generation);
         }
         let views = &self.views;
-        let awaited = flight
+        let awaited = change
             .missed
             .iter()
             .any(|&(member, outs)| outs.is_some_and(|outs| !views.is_settled(member, outs)));
@@ -220,10 +220,10 @@ impl Engine {
             return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
         // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
-        if (flight.landed as usize) < copies.min_acks && flight.unsent.is_empty() {
+        if (change.landed as usize) < copies.min_acks && change.unsent.is_empty() {
             return self.refuse_lost(&tree, copies, index, generation, true);
         }
-        let (stage, is_sent) = (flight.stage, flight.unsent.is_empty());
+        let (stage, is_sent) = (change.stage, change.unsent.is_empty());
         let answers = std::mem::take(&mut flight.answers);
         let refused = answers.outcomes().any(Outcome::is_error);
         let chosen = match stage {

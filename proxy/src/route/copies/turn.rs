@@ -27,7 +27,7 @@ impl Engine {
     pub(crate) fn take_turns(&mut self) -> Vec<(u32, u32)> {
         let (flights, mut turns) = (&mut self.flights, std::mem::take(&mut self.turns));
         turns.sort_by_cached_key(|&(index, generation)| {
-            let claim = flights.get(index, generation)?.claim.as_ref()?;
+            let claim = flights.change(index, generation)?.1.claim.as_ref()?;
             Some(claim.place())
         });
         turns
@@ -40,8 +40,8 @@ impl Engine {
         for &(index, generation) in turns {
             let Some(claim) = self
                 .flights
-                .get(index, generation)
-                .and_then(|flight| flight.claim.as_mut())
+                .change(index, generation)
+                .and_then(|(_, change)| change.claim.as_mut())
             else {
                 continue;
             };
@@ -71,10 +71,10 @@ impl Engine {
     /// Copies that missed its beginning may have been repaired since, and have taken other changes of its key: it is now that
     /// they miss this one.
     fn miss_again(&mut self, index: u32, generation: u32) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
-        let (tree, missed) = (Rc::clone(&flight.tree), std::mem::take(&mut flight.missed));
+        let (tree, missed) = (Rc::clone(&flight.tree), std::mem::take(&mut change.missed));
         let Node::Copies(copies) = tree.node(flight.node) else {
             return;
         };

@@ -11,30 +11,30 @@ use crate::{
     members::Member,
     route::{
         Tree,
-        flight::{Flight, Stage},
+        flight::{Change, Flight, Stage},
         tree::Copies,
     },
 };
 
 /// Has this change to be taken back?
-pub(super) fn is_due(flight: &Flight) -> bool {
-    let has_landed = || match flight.stage {
+pub(super) fn is_due(flight: &Flight, change: &Change) -> bool {
+    let has_landed = || match change.stage {
         Stage::Everywhere => flight.answers.outcomes().any(is_done),
         Stage::Elsewhere(_) => true,
         _ => false,
     };
-    !flight.unsent.is_empty() && has_landed()
+    !change.unsent.is_empty() && has_landed()
 }
 
 impl Engine {
     /// Removes the key of a change that is refused from every copy that may have taken it. The change keeps its key until all
     /// have answered; a copy that fails to has missed a write.
     pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, index: u32, generation: u32) {
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some((flight, change)) = self.flights.change(index, generation) else {
             return;
         };
         let origin = flight.origin;
-        let key = key_of(flight).into_owned();
+        let key = key_of(flight, change).into_owned();
         let mut told = Vec::with_capacity(key.len() + 16);
         // A flush is not undone: where it landed nothing is left.
         if !key.is_empty() {
@@ -42,10 +42,10 @@ impl Engine {
         }
         let landed: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
-            .filter(|(_, member)| !flight.missed.iter().any(|&(other, _)| other == member.id))
-            .filter(|(_, member)| !flight.unsent.contains(&member.id))
+            .filter(|(_, member)| !change.missed.iter().any(|&(other, _)| other == member.id))
+            .filter(|(_, member)| !change.unsent.contains(&member.id))
             .collect();
-        flight.stage = Stage::Undoing;
+        change.stage = Stage::Undoing;
         flight.message = key;
         // One more than there are, so that replies that come within the walk do not end the flight.
         flight.pending = 1;

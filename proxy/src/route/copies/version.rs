@@ -14,7 +14,7 @@ use crate::{
     members::Member,
     route::{
         NodeId, ReplyTo, Tree,
-        flight::{Origin, Stage},
+        flight::{Change, Origin, Stage},
         tree::Copies,
     },
 };
@@ -56,8 +56,15 @@ impl Engine {
         message: &[u8],
         to: ReplyTo,
     ) {
-        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
-        flight.stage = Stage::Looking(home as u32);
+        let (index, _) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
+        let stage = Stage::Looking(home as u32);
+        self.flights.becomes(
+            index,
+            Change {
+                stage,
+                ..Change::default()
+            },
+        );
         let to = self.flights.child(index, home);
         self.walk(tree, child, origin, request, message, to);
     }
