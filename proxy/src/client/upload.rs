@@ -83,7 +83,11 @@ impl Engine {
             client.swallow = request.body;
             self.wait_for_place(index, None);
             let what = "too many large values are on their way to it";
-            self.refuse(index, request, &Failed::at(member, Outcome::Overloaded, what));
+            self.refuse(
+                index,
+                request,
+                &Failed::at(&member.address, Outcome::Overloaded, what),
+            );
             return Begun::Yes;
         }
         self.wait_for_place(index, None);

@@ -4,8 +4,6 @@ use std::fmt;
 
 use proxima_wire::message::Outcome;
 
-use crate::members::Member;
-
 /// No server has answered. A codec puts it into its protocol's words, where the client's session is known and nowhere before: on
 /// its way nobody has to read it out of them again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +25,8 @@ impl<'a> Failed<'a> {
         }
     }
 
-    /// This server could not do it.
-    pub fn at(member: &'a Member, outcome: Outcome, what: &'a str) -> Self {
-        let server = &member.address;
+    /// The server of this address could not do it.
+    pub const fn at(server: &'a str, outcome: Outcome, what: &'a str) -> Self {
         Self {
             outcome,
             server,

@@ -25,8 +25,6 @@ pub use self::{
 };
 pub use proxima_wire::message::Effect;
 
-use crate::members::Member;
-
 /// State of our login at a server; what it means is the dialect's business.
 #[derive(Debug, Default)]
 pub struct Conversation {
@@ -89,10 +87,9 @@ pub enum Plan {
 #[derive(Clone, Copy, Debug)]
 pub enum End<'a> {
     /// A client of this listener.
-    Client {
-        listener: u16,
-    },
-    Server(&'a Member),
+    Client { listener: u16 },
+    /// The server of this address, as a member of this pool.
+    Server { pool: &'a str, address: &'a str },
 }
 
 /// What is wrong with a login that is to be upgraded and cannot be.

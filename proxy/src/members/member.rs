@@ -12,7 +12,7 @@ use std::{
 use socket2::SockAddr;
 
 use super::{Distance, Health};
-use crate::dialect::{Copied, Dialect};
+use crate::dialect::{Copied, Dialect, End};
 
 /// A member's number, the same in every snapshot as long as the member lives: workers find its lanes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +57,14 @@ pub struct Member {
 }
 
 impl Member {
+    /// As the end of a connection to it.
+    pub fn end(&self) -> End<'_> {
+        End::Server {
+            pool: &self.pool,
+            address: &self.address,
+        }
+    }
+
     /// Does it hold a copy of what all of its pool hold?
     #[inline]
     pub fn is_copy(&self) -> bool {

@@ -12,7 +12,7 @@ use tokio::{
 
 use super::Member;
 use crate::{
-    dialect::{Conversation, End, Login, Message, NO_UPGRADE, Transform},
+    dialect::{Conversation, Login, Message, NO_UPGRADE, Transform},
     reactor::is_shortage,
 };
 
@@ -91,7 +91,7 @@ where
     let dialect = member.dialect;
     let mut talk = Talk {
         stream,
-        transform: dialect.transform(End::Server(member)),
+        transform: dialect.transform(member.end()),
         heard: Vec::new(),
     };
     if talk.transform.is_some() {
@@ -106,7 +106,7 @@ where
         let used = match step {
             Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,
             Login::Upgrade { used } => {
-                let transform = dialect.upgrade(End::Server(member));
+                let transform = dialect.upgrade(member.end());
                 if used != talk.heard.len() || talk.transform.is_some() || transform.is_none() {
                     return Err(io::Error::other(NO_UPGRADE));
                 }

@@ -85,7 +85,7 @@ impl Engine {
             }
             None if (message.len() as u64) < request.len() => {
                 let what = "all connections of their clients' own are taken";
-                self.fail(to, &Failed::at(member, Outcome::Overloaded, what));
+                self.fail(to, &Failed::at(&member.address, Outcome::Overloaded, what));
             }
             None => {
                 let due = self.now + member.timeout.as_micros() as u64;
@@ -287,7 +287,10 @@ impl Engine {
         }
         for queued in self.leave_queues(|queued, now| queued.due <= now) {
             let what = "no connection of its own was free in time";
-            self.fail(queued.to, &Failed::at(&queued.member, Outcome::Timeout, what));
+            self.fail(
+                queued.to,
+                &Failed::at(&queued.member.address, Outcome::Timeout, what),
+            );
         }
     }
 

@@ -96,7 +96,7 @@ impl Engine {
         }
         let failed = match outcome {
             Outcome::ClientError => Failed::here(outcome, what),
-            _ => Failed::at(&lane.member, outcome, what),
+            _ => Failed::at(&lane.member.address, outcome, what),
         };
         for waiter in lane.waiters {
             self.fail(waiter.to, &failed);

@@ -37,7 +37,7 @@ impl Engine {
         lane.ready(self.now);
         self.in_flight -= refused.len();
         for waiter in refused {
-            self.fail(waiter.to, &Failed::at(&member, Outcome::LocalError, why));
+            self.fail(waiter.to, &Failed::at(&member.address, Outcome::LocalError, why));
         }
         // A bulk lane whose value had come whole has nothing more to do.
         self.settle_lane(index);

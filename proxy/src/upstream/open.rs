@@ -7,7 +7,7 @@ use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 use super::{Hold, Lane, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
     client::{BULK_LANES, WHOLE},
-    dialect::{Change, Conversation, Effect, End, Failed, Login, Message, NO_UPGRADE},
+    dialect::{Change, Conversation, Effect, Failed, Login, Message, NO_UPGRADE},
     engine::{Engine, Peer},
     members::{Failure, Member},
     route::ReplyTo,
@@ -151,7 +151,7 @@ impl Engine {
             let key = member.dialect.key(request, message, &mut scratch);
             self.miss_aside(member, key, what);
         }
-        self.fail(to, &Failed::at(member, outcome, what));
+        self.fail(to, &Failed::at(&member.address, outcome, what));
     }
 
     pub(super) fn lanes_of(&mut self, member: &Member) -> &mut Lanes {
@@ -201,7 +201,7 @@ impl Engine {
             generation,
             member: Arc::clone(member),
             stream: Stream {
-                transform: member.dialect.transform(End::Server(member)),
+                transform: member.dialect.transform(member.end()),
                 ..Stream::default()
             },
             local: None,
@@ -284,7 +284,7 @@ impl Engine {
                 Some(used)
             }
             Login::Upgrade { used } => {
-                let transform = lane.member.dialect.upgrade(End::Server(&lane.member));
+                let transform = lane.member.dialect.upgrade(lane.member.end());
                 let is_alone = used == bytes.len();
                 if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform)) {
                     self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);

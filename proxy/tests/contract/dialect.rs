@@ -100,7 +100,7 @@ pub(crate) fn answer(salt: &str, password: &str) -> String {
 fn scramble(end: End<'_>) -> Box<dyn Transform> {
     Box::new(match end {
         End::Client { .. } => Scramble::accepting(),
-        End::Server(member) => Scramble::connecting(nonce(&member.address)),
+        End::Server { address, .. } => Scramble::connecting(nonce(address)),
     })
 }
 
