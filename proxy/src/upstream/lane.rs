@@ -114,7 +114,7 @@ pub struct Lanes {
     /// Where small requests go: of those who log in as the pool says.
     shared: Option<u32>,
     /// And of others, by their logins.
-    others: Option<Box<Vec<(u16, u32)>>>,
+    others: Vec<(u16, u32)>,
     /// Bulk lanes, busy or idle.
     pub bulk: u32,
     /// Bulk lanes that wait for work.
@@ -132,8 +132,8 @@ impl Lanes {
         if login == 0 {
             return self.shared;
         }
-        let mut others = self.others.iter().flat_map(|others| others.iter());
-        others.find(|other| other.0 == login).map(|other| other.1)
+        let found = self.others.iter().find(|other| other.0 == login);
+        found.map(|other| other.1)
     }
 
     /// From now on they go here.
@@ -143,15 +143,15 @@ impl Lanes {
             return;
         }
         self.unshare(login);
-        self.others.get_or_insert_default().push((login, index));
+        self.others.push((login, index));
     }
 
     /// Those that need this login go to a fresh lane.
     pub fn unshare(&mut self, login: u16) {
         if login == 0 {
             self.shared = None;
-        } else if let Some(others) = &mut self.others {
-            others.retain(|other| other.0 != login);
+        } else {
+            self.others.retain(|other| other.0 != login);
         }
     }
 
