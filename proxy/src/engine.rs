@@ -332,7 +332,7 @@ impl Engine {
         let lanes = &self.lanes;
         let blocks = |own: u32| {
             let first = lanes.get(own as usize).and_then(|lane| lane.waiters.front());
-            first.is_some_and(|waiter| waiter.patience > 0)
+            first.is_some_and(|waiter| waiter.patience == u32::MAX)
         };
         for (index, client) in &mut self.clients {
             let waiting = client.stream.conn.map_or(0, refused);

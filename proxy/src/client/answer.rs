@@ -192,8 +192,17 @@ impl Engine {
         self.flush_later(peer);
     }
 
-    /// Answers a request with an error of ours.
+    /// Answers a request with an error of ours. Where the server keeps something for the client, what it keeps lacks this one: then
+    /// the client is closed.
     pub(super) fn refuse(&mut self, index: u32, request: &Request, failed: &Failed<'_>) {
+        if let Some(client) = self.clients.get_mut(index as usize) {
+            client.closing |= client.session.lease != Lease::Clean;
+        }
+        self.object(index, request, failed);
+    }
+
+    /// Answers a request with an error that its codec has found.
+    pub(super) fn object(&mut self, index: u32, request: &Request, failed: &Failed<'_>) {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return;
         };
@@ -233,7 +242,7 @@ impl Engine {
         self.register.closed(self.facts.worker, index);
         self.release_lanes(index, client.generation);
         self.logins.leave(client.login);
-        self.end_lease(client.own, (index, client.generation));
+        self.end_lease(client.own, (index, client.generation), client.awaits.is_some());
         if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");
         }
@@ -243,7 +252,10 @@ impl Engine {
     pub fn is_finished(&self, client: &Client) -> bool {
         let leaves = client.closing || client.eof || self.draining;
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
-        let idle = client.slots.is_empty() && sent && client.dump.is_none() && !client.is_uploading();
+        let idle = client.slots.is_empty()
+            && sent
+            && client.dump.is_none()
+            && (client.closing || !client.is_uploading());
         // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
         let between = client.stream.stash.is_empty() && client.keys.is_none();
         leaves && idle && (client.closing || !client.stalled && (between || client.eof))

@@ -18,7 +18,7 @@ impl Engine {
     pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
         let Spoken { dialect, first } = self.tree.spoken(usize::from(listener))?;
         let generation = self.next_generation();
-        let mut client = Client {
+        let client = Client {
             generation,
             stream: Stream {
                 transform: dialect.transform(End::Client { listener }),
@@ -29,7 +29,7 @@ impl Engine {
             first_command: first,
             session: Session::default(),
             login: 0,
-            logs_in: false,
+            logs_in: true,
             own: None,
             slots: Slots::default(),
             upload: None,
@@ -51,19 +51,11 @@ impl Engine {
             stuck: 0,
             stuck_backlog: 0,
         };
-        let login = dialect.admit(&mut client.session, &[], &mut client.stream.out);
-        client.logs_in = !matches!(login, Login::Ready { .. });
-        let greets = !client.stream.out.is_empty();
-        let peer = Peer::Client {
-            index: self.clients.insert(client) as u32,
-            generation,
-        };
-        if greets {
-            self.flush_later(peer);
-        }
+        let index = self.clients.insert(client) as u32;
+        self.admit(index, &[]);
         self.figures.clients.accepted += 1;
         self.share_memory();
-        Some(peer)
+        Some(Peer::Client { index, generation })
     }
 
     /// The connection of a client that was just opened.
@@ -129,7 +121,11 @@ impl Engine {
                 Some(0)
             }
         };
-        if spoke || used == Some(0) {
+        let ends = self
+            .clients
+            .get(index as usize)
+            .is_some_and(|client| client.closing);
+        if spoke || ends {
             self.flush_later(peer);
         }
         used

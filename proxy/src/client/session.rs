@@ -359,7 +359,7 @@ impl Engine {
                 self.route(index, tree, &request, message, bytes, at);
             }
             Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
-            Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Refuse(text) => self.object(index, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast if self.over_memory => {
                 self.refuse(index, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
             }
@@ -374,6 +374,10 @@ impl Engine {
         }
         answer.clear();
         self.scratch = answer;
+        if let Some(own) = self.clients.get(index as usize).and_then(|client| client.own) {
+            // What it has said may have let go of it.
+            self.give_back(own);
+        }
     }
 
     /// Walks the tree with it, maybe beside those behind it.

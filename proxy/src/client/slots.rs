@@ -118,6 +118,15 @@ impl Slots {
         self.push_known(state, out);
     }
 
+    /// What nobody has asked for: between two replies, and before those that have not begun to leave.
+    pub fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let front = self.queue.front();
+        if front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting)) {
+            return out.extend_from_slice(bytes);
+        }
+        self.push_answer(bytes, out);
+    }
+
     /// Behind the last of several parts.
     pub fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
         self.push_known(State::Close(join), out);
@@ -204,6 +213,9 @@ impl Slots {
     pub fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
         if let Some(slot) = self.queue.get_mut(at) {
+            if let State::Large(collected) = &slot.state {
+                self.collected -= collected.len();
+            }
             slot.state = State::Number(number);
         }
         if at == 0 {
@@ -228,12 +240,15 @@ impl Slots {
 
     /// More of a large reply.
     pub fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
+        let is_first = self.is_first(seq);
         match self
             .queue
             .get_mut(seq.wrapping_sub(self.head) as usize)
             .map(|slot| &mut slot.state)
         {
             Some(State::Streaming) => append(bytes, out),
+            // Whose turn it is, and who does not leave, never will.
+            Some(State::Large(_)) if is_first => {}
             Some(State::Large(collected)) => {
                 append(bytes, collected);
                 self.collected += bytes.len();
@@ -253,7 +268,13 @@ impl Slots {
                 self.pop();
                 self.release(out);
             }
-            State::Large(collected) => slot.state = State::Collected(std::mem::take(collected)),
+            State::Large(collected) => {
+                slot.state = State::Collected(std::mem::take(collected));
+                if first {
+                    // It does not pass: what waits behind it has its turn now.
+                    self.release(out);
+                }
+            }
             _ => {}
         }
     }
@@ -291,8 +312,12 @@ impl Slots {
         while let Some(slot) = self.queue.front_mut() {
             match &mut slot.state {
                 State::Waiting | State::Streaming => return,
-                // No number is as long as that: it adds none when it has come.
-                State::Large(_) if slot.part == Part::Number => return,
+                // It will not leave: no number is as long as that, or a part before it has failed.
+                State::Large(collected) if !self.joined.passes(slot.part) => {
+                    self.collected -= collected.len();
+                    *collected = Vec::new();
+                    return;
+                }
                 // Its beginning may leave now; the rest as it comes.
                 State::Large(collected) => {
                     self.collected -= collected.len();
@@ -481,5 +506,31 @@ mod tests {
         }
         assert!(slots.held() < 4 * big.len(), "{}", slots.held());
         assert_eq!(out.len(), 100 * big.len());
+    }
+
+    #[test]
+    fn a_large_part_behind_one_that_failed_holds_up_nobody() {
+        for part in [Part::Link, Part::Number] {
+            let (mut slots, mut out) = (Slots::default(), Vec::new());
+            let [a, b, c] = [0; 3].map(|_| slots.push(1, false, part, 0, 0));
+            slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
+            let behind = slots.push(1, false, Part::Whole, 0, 0);
+            // One has begun before it is known, the other after.
+            slots.begin(c);
+            slots.more(c, b"large", &mut out);
+            slots.answer(a, &Reply::new(Outcome::Timeout, 5), b"late!", false, &mut out);
+            slots.begin(b);
+            slots.more(b, b"large", &mut out);
+            slots.finish(b, &mut out);
+            slots.more(c, b"larger", &mut out);
+            assert_eq!((out.as_slice(), slots.held()), (&b""[..], 0));
+            slots.finish(c, &mut out);
+            assert_eq!(out, b"late!", "{part:?}");
+            slots.answer(behind, &Reply::new(Outcome::Found, 1), b"v", false, &mut out);
+            assert_eq!(
+                (out.as_slice(), slots.len(), slots.held()),
+                (&b"late!v"[..], 0, 0)
+            );
+        }
     }
 }

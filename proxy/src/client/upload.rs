@@ -52,7 +52,7 @@ impl Engine {
             self.close_client(index, false);
             return Begun::Later;
         }
-        let (origin, listener, generation) = (client.origin(), client.listener, client.generation);
+        let (listener, generation) = (client.listener, client.generation);
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
             client.swallow = request.body;
@@ -102,6 +102,7 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index as usize) else {
             return Begun::Later;
         };
+        let origin = client.origin();
         self.figures.clients.uploads += 1;
         let seq = client
             .slots
@@ -163,7 +164,7 @@ impl Engine {
             Plan::Route | Plan::Dedicated => {}
             Plan::Close => self.flush_later(Peer::Client { index, generation }),
             Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
-            Plan::Refuse(text) => self.refuse(index, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Refuse(text) => self.object(index, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast | Plan::Stats => {
                 self.refuse(index, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }

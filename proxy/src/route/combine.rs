@@ -91,7 +91,8 @@ impl Engine {
         };
         let mut next = handle
             .next(&query, tried, children.len(), answer.outcome())
-            .filter(|_| whole);
+            // What belongs to one connection is of no use on another.
+            .filter(|_| whole && !request.is_dedicated);
         while let Some(child) = next
             && !choices.is_up(child)
             && let Some(after) = handle.next(&query, child, children.len(), Outcome::Ejected)

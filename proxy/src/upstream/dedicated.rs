@@ -24,7 +24,7 @@ pub const DEDICATED: usize = 64;
 /// As many of them are kept when nobody wants them.
 const IDLE: usize = 4;
 
-const ELSEWHERE: &str = "what belongs together is on several servers";
+const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
 
 /// A worker's dedicated lanes to one member.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ pub struct Dedicated {
     idle: Vec<u32>,
     /// Who waits for one, the first in front.
     queue: VecDeque<Queued>,
+    /// They are being served.
+    serving: bool,
 }
 
 /// A request that waits for a lane of its client's own.
@@ -63,9 +65,12 @@ impl Engine {
             let what = "a pool of copies keeps nothing for one client";
             return self.fail(to, &Failed::here(Outcome::LocalError, what));
         }
-        let Some(owner) = self.asker(to) else { return };
-        let Some(client) = self.client(owner.0, owner.1) else {
-            return;
+        let gone = Failed::here(Outcome::LocalError, "its client has left");
+        let Some(owner) = self.asker(to) else {
+            return self.fail(to, &gone);
+        };
+        let Some(client) = self.client(owner.0, owner.1).filter(|client| !client.closing) else {
+            return self.fail(to, &gone);
         };
         let lane = match client.own {
             Some(lane) => Some(lane),
@@ -76,7 +81,7 @@ impl Engine {
                 let is_there = self
                     .lanes
                     .get(index as usize)
-                    .is_some_and(|lane| lane.member.id == member.id);
+                    .is_some_and(|lane| lane.member.id == member.id && lane.login == login);
                 if is_there {
                     self.give(index, member, request, message, to);
                 } else {
@@ -178,23 +183,34 @@ impl Engine {
         let Some((owner, generation)) = lane.and_then(|lane| lane.owner) else {
             return;
         };
-        let most = self.client_bytes;
+        let (most, now) = (self.client_bytes, self.now);
         let Some(client) = self.client(owner, generation) else {
             return;
         };
         if client.stream.out.len() + client.unsent + client.slots.held() > most {
-            self.figures.clients.slow += 1;
-            return self.close_client(owner, true);
+            return self.overwhelm(index);
         }
-        client.slots.push_answer(bytes, &mut client.stream.out);
+        client.slots.push_between(bytes, &mut client.stream.out);
+        client.active = now;
         self.flush_later(Peer::Client {
             index: owner,
             generation,
         });
     }
 
+    /// The client of this lane is told more than it takes.
+    pub(super) fn overwhelm(&mut self, index: u32) {
+        let lane = self.lanes.get(index as usize);
+        if let Some((owner, generation)) = lane.and_then(|lane| lane.owner)
+            && self.client(owner, generation).is_some()
+        {
+            self.figures.clients.slow += 1;
+            self.close_client(owner, true);
+        }
+    }
+
     /// A client's own lane has nothing under way: it is given back, if nothing is kept there.
-    pub(super) fn give_back(&mut self, index: u32) {
+    pub(crate) fn give_back(&mut self, index: u32) {
         let Some(lane) = self.lanes.get_mut(index as usize) else {
             return;
         };
@@ -235,17 +251,27 @@ impl Engine {
 
     /// Whoever waits longest is given the lanes that there are.
     fn serve_queue(&mut self, member: &Arc<Member>) {
+        if mem::replace(&mut self.dedicated_of(member).serving, true) {
+            // One that is served may give its lane back at once: the next one is served by who has begun.
+            return;
+        }
         while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
             let owner = queued.client;
             let found = self.client(owner.0, owner.1).map(|client| client.own);
-            if found == Some(None) && self.check_out(member, queued.login, owner).is_none() {
-                return self.dedicated_of(member).queue.push_front(queued);
+            let is_up = member.is_up();
+            if is_up && found == Some(None) && self.check_out(member, queued.login, owner).is_none() {
+                self.dedicated_of(member).queue.push_front(queued);
+                break;
             }
             self.queued -= 1;
-            if found.is_some() {
+            if is_up {
                 self.send_dedicated(member, queued.login, &queued.request, &queued.message, queued.to);
+            } else {
+                let failed = Failed::at(&member.address, Outcome::Ejected, member.refusal());
+                self.fail(queued.to, &failed);
             }
         }
+        self.dedicated_of(member).serving = false;
     }
 
     /// A dedicated lane has ended. What its client has said there is lost.
@@ -270,13 +296,28 @@ impl Engine {
         }
     }
 
-    /// A client has left: what its server kept for it is ended with its connection, at once.
-    pub(crate) fn end_lease(&mut self, own: Option<u32>, client: (u32, u32)) {
+    /// A client has left: what its server kept for it is ended with its connection, at once. `waits`: it may stand in a queue.
+    pub(crate) fn end_lease(&mut self, own: Option<u32>, client: (u32, u32), waits: bool) {
         if let Some(lane) = own {
             self.drop_lane(lane, "its client left");
         }
-        if self.queued > 0 {
-            self.leave_queues(|queued, _| queued.client == client);
+        if !waits || self.queued == 0 {
+            return;
+        }
+        let mut left = Vec::new();
+        for dedicated in self
+            .by_member
+            .iter_mut()
+            .filter_map(|lanes| lanes.dedicated.as_mut())
+        {
+            while let Some(at) = dedicated.queue.iter().position(|queued| queued.client == client) {
+                left.extend(dedicated.queue.remove(at));
+            }
+        }
+        self.queued -= left.len();
+        for queued in left {
+            // A step of the tree may wait for it.
+            self.fail(queued.to, &Failed::here(Outcome::ClientError, "its client left"));
         }
     }
 
@@ -285,31 +326,24 @@ impl Engine {
         if self.queued == 0 {
             return;
         }
-        for queued in self.leave_queues(|queued, now| queued.due <= now) {
+        let (now, mut late) = (self.now, Vec::new());
+        for dedicated in self
+            .by_member
+            .iter_mut()
+            .filter_map(|lanes| lanes.dedicated.as_mut())
+        {
+            while dedicated.queue.front().is_some_and(|queued| queued.due <= now) {
+                late.extend(dedicated.queue.pop_front());
+            }
+        }
+        self.queued -= late.len();
+        for queued in late {
             let what = "no connection of its own was free in time";
             self.fail(
                 queued.to,
                 &Failed::at(&queued.member.address, Outcome::Timeout, what),
             );
         }
-    }
-
-    /// Takes out of the queues whoever `leaves`.
-    fn leave_queues(&mut self, leaves: impl Fn(&Queued, u64) -> bool) -> Vec<Queued> {
-        let (now, mut left) = (self.now, Vec::new());
-        for dedicated in self
-            .by_member
-            .iter_mut()
-            .filter_map(|lanes| lanes.dedicated.as_mut())
-        {
-            let (out, stay): (VecDeque<_>, VecDeque<_>) = mem::take(&mut dedicated.queue)
-                .into_iter()
-                .partition(|queued| leaves(queued, now));
-            dedicated.queue = stay;
-            left.extend(out);
-        }
-        self.queued -= left.len();
-        left
     }
 }
 

@@ -33,6 +33,11 @@ impl Engine {
         let Some(lane) = self.lanes.get(index as usize) else {
             return;
         };
+        // What ends or is silent on one client's own lane may be that client's doing. Others, and probes, will see.
+        let is_its_own = lane.dedicated && matches!(lane.phase, Phase::Ready);
+        if is_its_own && matches!(failure, Failure::Connection | Failure::Timeout) {
+            return;
+        }
         let member = lane.member.clone();
         self.figures.member(member.id).failed();
         let ejected = member.health.failed(failure);
@@ -80,7 +85,7 @@ impl Engine {
                 self.close_client(client, true);
             }
         }
-        if lane.bulk {
+        if lane.bulk || lane.uploading.is_some() {
             self.wake_uploads();
         }
         self.in_flight -= lane.waiters.len();

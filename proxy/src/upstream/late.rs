@@ -80,7 +80,8 @@ impl Lane {
             None => return None,
         };
         // The member is looked at last: most lanes of many are idle, and theirs is far memory.
-        let patience = match self.waiters.front() {
+        let waits = matches!(self.phase, Phase::Ready) && !self.is_streaming() && self.uploading.is_none();
+        let patience = match self.waiters.front().filter(|_| waits) {
             Some(waiter) if waiter.patience == u32::MAX => return None,
             waiter => waiter.map_or(0, |waiter| u64::from(waiter.patience) * 1000),
         };

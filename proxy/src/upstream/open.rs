@@ -84,6 +84,7 @@ impl Engine {
         let is_bounded = matches!(to, ReplyTo::Client { .. }) && !request.is_unanswered;
         if lane.requests().len() > LANE_BYTES && !is_bounded && !member.is_copy() {
             let what = "too many requests wait for it";
+            self.settle_lane(index);
             return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }
         let requests = match lane.phase {
@@ -98,6 +99,7 @@ impl Engine {
                 .rewrite(request, message, &Change::default(), requests)
             {
                 let text = "this request cannot be sent without its quiet flag";
+                self.settle_lane(index);
                 return self.fail(to, &Failed::here(Outcome::LocalError, text));
             }
             let body = message.get(request.head as usize..).unwrap_or_default();
@@ -132,6 +134,7 @@ impl Engine {
         if request.is_unanswered {
             // That it is on its way is all that will ever be known.
             self.deliver(to, &Reply::new(Outcome::Ok, 0), b"");
+            self.settle_lane(index);
         }
     }
 

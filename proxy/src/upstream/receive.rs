@@ -63,13 +63,14 @@ impl Engine {
             return LINE;
         };
         if !matches!(lane.phase, Phase::Ready) {
-            return LINE;
+            // A login sees all that has come: nothing may stand behind the word with which it is upgraded.
+            return usize::MAX;
         }
         let command = lane.waiters.front().map_or(UNASKED, |waiter| waiter.command);
         let mut parse = lane.stream.parse;
         match lane.member.dialect.reply(&mut parse, command, stash) {
             Parsed::Head(Message::Last(reply) | Message::Part(reply) | Message::Push(reply))
-                if reply.len() <= WHOLE =>
+                if reply.len() <= lane.largest_push(self.client_bytes) =>
             {
                 (reply.len() as usize).saturating_sub(stash.len())
             }
@@ -133,6 +134,11 @@ impl Engine {
                 self.figures.pushes += 1;
                 self.push(index, push);
                 Some(push.len())
+            }
+            (Parsed::Head(Message::Push(_)), _) if lane.owner.is_some() => {
+                // More than its client may be due: the server has done nothing wrong.
+                self.overwhelm(index);
+                Some(rest.len())
             }
             (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
                 let part = rest.get(..reply.len() as usize)?;

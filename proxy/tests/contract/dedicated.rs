@@ -201,7 +201,10 @@ fn what_belongs_together_is_on_one_server() {
             .unwrap();
         assert_eq!(ask(&mut client, "HOLD k").unwrap(), "+");
         let answer = ask(&mut client, &format!("PUT {other} v")).unwrap();
-        assert_eq!(answer, "? proxy: what belongs together is on several servers");
+        assert_eq!(
+            answer,
+            "? proxy: what belongs together is on several servers, or of several logins"
+        );
         assert!(client.is_closed());
     });
     for route in ["{all_sync: p}", "{all_async: p}", "{all_initial: p}"] {
@@ -227,6 +230,71 @@ fn a_connection_that_is_lost_takes_its_client_along() {
             assert!(!line.starts_with('='), "{line}");
         }
         lanes_become(proxy, 0);
+    });
+}
+
+/// Nor is its request made elsewhere: there nothing was begun.
+#[test]
+fn what_belongs_to_one_connection_is_not_tried_on_another() {
+    let servers = ["one", "two"].map(|name| move || server::start(name));
+    let settings = "timeout: 1s, eject: {failures: 0}";
+    for route in ["{failover: p}", "{miss_failover: p}"] {
+        over(route, &servers, settings, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            assert_eq!(ask(&mut client, "HOLD k").unwrap(), "+");
+            assert_eq!(ask(&mut client, "GET nothing").unwrap(), "= nothing", "{route}");
+            assert!(
+                ask(&mut client, "GET failed").unwrap().ends_with(" has failed"),
+                "{route}"
+            );
+            client.say("MANY broken 1\n").unwrap();
+            while let Ok(line) = hear(&mut client) {
+                assert!(line.starts_with(['-', '?']), "{route}: {line}");
+            }
+        });
+    }
+}
+
+#[test]
+fn another_login_needs_another_connection() {
+    one("p", |proxy| {
+        let mut client = Client::new(proxy.address);
+        client.say("USE ann\nHOLD k\nUSE bob\nWHOAMI k\n").unwrap();
+        for _ in 0..3 {
+            assert_eq!(hear(&mut client).unwrap(), "+");
+        }
+        let answer = hear(&mut client).unwrap();
+        assert!(
+            answer.ends_with("on several servers, or of several logins"),
+            "{answer}"
+        );
+        assert!(client.is_closed());
+    });
+}
+
+/// Its server says them before the answer that the client waits for.
+#[test]
+fn news_do_not_wait_for_replies() {
+    one("p", |proxy| {
+        let (mut ann, mut bob) = (Client::new(proxy.address), Client::new(proxy.address));
+        assert_eq!(ask(&mut ann, "WATCH k 1").unwrap(), "+");
+        ann.say("WAIT k 0\n").unwrap();
+        assert_eq!(ask(&mut bob, "PUT k v").unwrap(), "+");
+        assert_eq!(hear(&mut ann).unwrap(), "! k v");
+    });
+}
+
+#[test]
+fn those_who_come_and_go_share_a_few() {
+    one("p", |proxy| {
+        for _ in 0..2 * DEDICATED {
+            let mut client = Client::new(proxy.address);
+            client.say("HOLD k\nFREE k\nGET k\n").unwrap();
+            for expected in ["+", "+", "="] {
+                assert!(hear(&mut client).unwrap().starts_with(expected));
+            }
+        }
+        assert!(proxy.figures().open_lanes <= 2);
     });
 }
 

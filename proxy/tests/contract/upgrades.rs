@@ -67,8 +67,13 @@ fn what_was_said_plainly_behind_the_word_is_not_heard_behind_the_transform() {
         assert_eq!(proxy.figures().requests.iter().sum::<u64>(), 0);
         assert!(Client::late(proxy.address).ask("GET k").is_ok());
     });
-    each("late, and more", |proxy| {
-        let answer = Client::late(proxy.address).ask("GET k").unwrap();
-        assert!(answer.ends_with("the login cannot be upgraded here"), "{answer}");
-    });
+    for name in ["late, and more", "late, in steps"] {
+        each(name, |proxy| {
+            let answer = Client::late(proxy.address).ask("GET k").unwrap();
+            assert!(
+                answer.ends_with("the login cannot be upgraded here"),
+                "{name}: {answer}"
+            );
+        });
+    }
 }
