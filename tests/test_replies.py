@@ -279,6 +279,22 @@ def test_a_client_that_ends_in_the_middle_of_a_value_before_its_turn_is_closed(s
         until(lambda: proxy.metric("clients") == 0, "the others have gone too")
 
 
+@pytest.mark.parametrize("size", [100_000, 1_000_000])
+def test_a_large_value_behind_a_key_that_failed_holds_up_nobody(memcached, proxima, size):
+    server, lost = memcached(memory=64), memcached(memory=64)
+    route = {"by_prefix": {"prefixes": {"lost:": {"member": lost.address}}, "default": {"member": server.address}}}
+    proxy = proxima(config(route, workers=1))
+    server.set("large", bytes(size))
+    server.set("next", "v")
+    lost.stop()
+    for keys in (b"lost:a large", b"large lost:a", b"lost:a large large small", b"lost:a lost:b large"):
+        with proxy.raw() as client:
+            for _ in range(5):
+                client.send(b"get %b\r\nget next\r\n" % keys)
+                client.until(b"VALUE next 0 1\r\nv\r\nEND\r\n")
+    until(lambda: proxy.metric("clients") == 0, "all have left")
+
+
 def test_nothing_is_fetched_for_a_client_that_is_gone(memcached, proxima):
     server = memcached(memory=64)
     proxy = proxima(config("cache", {"cache": [server.address]}, workers=1))
