@@ -339,26 +339,30 @@ def test_a_trickling_reader_delays_nobody_beyond_the_time_out(memcached, proxima
         assert all(proxy.member(server.address)["copy"]["standing"] == "current" for server in servers)
 
 
-def test_uploads_that_dawdle_lose_their_place_to_those_who_want_it(server, proxima, value):
-    pool = {"servers": [server.address], "timeout": "2s"}
-    proxy = proxima(config("cache", {"cache": pool}, workers=1))
+def dawdle(proxy, value):
+    """Clients that take all the places for values that come as they come, and do not go on."""
     dawdlers = [proxy.raw() for _ in range(3)]
     for number, client in enumerate(dawdlers):
         client.send(b"set dawdler%d 0 0 1000000\r\n%b" % (number, value[:1000]))
+    return dawdlers
+
+
+def test_uploads_that_dawdle_lose_their_place_to_those_who_want_it(server, proxima, value):
+    pool = {"servers": [server.address], "timeout": "2s"}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1))
+    dawdlers = dawdle(proxy, value)
     time.sleep(1)
     with proxy.raw() as client:
         put(client, b"large", value[: 2 * MIB])
         assert client.get("large") == value[: 2 * MIB]
-    until(lambda: proxy.metric("clients_closed_total", reason="slow") == 3, "the dawdlers are closed")
+    until(lambda: proxy.metric("clients_closed_total", reason="slow") == len(dawdlers), "the dawdlers are closed")
     assert proxy.metric("member_ejections_total") == 0
 
 
 def test_an_upload_whose_client_has_gone_waits_for_no_place(server, proxima, value):
     pool = {"servers": [server.address], "timeout": "20s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1))
-    dawdlers = [proxy.raw() for _ in range(3)]
-    for number, client in enumerate(dawdlers):
-        client.send(b"set dawdler%d 0 0 1000000\r\n%b" % (number, value[:1000]))
+    dawdlers = dawdle(proxy, value)
     until(lambda: proxy.metric("clients") == 3, "the dawdlers are there")
     beginning = b"set large 0 0 40000000\r\n" + value[:100_000]
     for _ in range(20):
