@@ -72,6 +72,29 @@ def test_idle_clients_at_the_limit_blame_no_server_and_keep_no_operator_out(memc
     assert proxy.log().count("descriptors run out") == 1
 
 
+def test_who_has_closed_its_side_behind_very_much_makes_way_for_who_waits(memcached, proxima):
+    server = memcached()
+    pool = {"servers": [server.address], "timeout": "10m"}
+    proxy = proxima(config("cache", {"cache": pool}, workers=1), before=FEW)
+    line = b"get" + b" k" * 10_000 + b"\r\n"
+    with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(proxy.raw())
+        reader.set("k", "v")
+        # From now on a line of keys takes as long as one likes.
+        server.freeze()
+        reader.send(line)
+        for client in idle(stack, proxy, 80):
+            client.send(line)
+            client.finish()
+        newcomer = stack.enter_context(proxy.raw())
+        assert newcomer.ask(b"version\r\n").startswith(b"VERSION ")
+        assert proxy.metric("clients_closed_total", reason="half_closed") > 0
+        server.thaw()
+        # Who has not closed its side is served to the end.
+        assert reader.until(b"END\r\n") == b"VALUE k 0 1\r\nv\r\n" * 10_000 + b"END\r\n"
+        assert newcomer.get("k") == b"v"
+
+
 def test_clients_wait_until_there_are_descriptors_again(proxima):
     proxy = proxima(config("embedded"), before=("prlimit", "--nofile=512:512"))
     with contextlib.ExitStack() as stack:

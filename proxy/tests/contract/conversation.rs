@@ -6,13 +6,11 @@ use proxima::{dialect::Dialects, members::probe::probe};
 
 use crate::{
     client::Client,
-    dialect::Lines,
+    dialect::{LINES, Lines},
     proxy::{PATIENT, Proxy, Served, back_ends},
-    server::{self, PASSWORD},
+    server,
 };
 
-static KNOWN: Lines = Lines::new(PASSWORD);
-static LINES: Dialects = Dialects::new(&[&KNOWN]);
 static GUESSED: Lines = Lines::new("guessed");
 static STRANGER: Dialects = Dialects::new(&[&GUESSED]);
 

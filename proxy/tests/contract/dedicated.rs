@@ -5,18 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proxima::{dialect::Dialects, upstream::DEDICATED};
+use proxima::upstream::DEDICATED;
 
 use crate::{
     client::Client,
     conversation::{each, over},
-    dialect::Lines,
+    dialect::LINES,
     proxy::Proxy,
-    server::{self, PASSWORD},
+    server,
 };
-
-static KNOWN: Lines = Lines::new(PASSWORD);
-static LINES: Dialects = Dialects::new(&[&KNOWN]);
 
 /// One server, so that whoever shares a connection shares this one.
 fn one(route: &str, test: impl Fn(&Proxy)) {

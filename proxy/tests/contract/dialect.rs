@@ -26,11 +26,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::dialect::{
-    Conversation, Dialect, End, Failed, Join, Lease, Login, Message, Plan, Session, Transform,
+    Conversation, Dialect, Dialects, End, Failed, Join, Lease, Login, Message, Plan, Session, Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
-use crate::scramble::Scramble;
+use crate::{scramble::Scramble, server::PASSWORD};
 
 /// As the client and as the server of this protocol.
 pub(crate) struct Lines {
@@ -41,6 +41,10 @@ pub(crate) struct Lines {
     /// Bytes of requests and replies that were looked at.
     pub(crate) read: AtomicU64,
 }
+
+static KNOWN: Lines = Lines::new(PASSWORD);
+/// What a process speaks that speaks nothing else.
+pub(crate) static LINES: Dialects = Dialects::new(&[&KNOWN]);
 
 const COMMANDS: [&str; 19] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",

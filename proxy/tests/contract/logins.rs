@@ -2,18 +2,15 @@
 
 use std::{thread, time::Duration};
 
-use proxima::{dialect::Dialects, upstream::LOGINS};
+use proxima::upstream::LOGINS;
 
 use crate::{
     client::Client,
     conversation::over,
-    dialect::Lines,
+    dialect::LINES,
     proxy::{PATIENT, Proxy},
-    server::{self, PASSWORD},
+    server,
 };
-
-static KNOWN: Lines = Lines::new(PASSWORD);
-static LINES: Dialects = Dialects::new(&[&KNOWN]);
 
 fn one(route: &str, test: impl Fn(&Proxy)) {
     over(route, &[|| server::start("one")], PATIENT, &LINES, test);

@@ -7,13 +7,10 @@ use proxima::dialect::Dialects;
 use crate::{
     client::Client,
     conversation::{each, over},
-    dialect::Lines,
+    dialect::{LINES, Lines},
     proxy::PATIENT,
     server::{self, PASSWORD, nested},
 };
-
-static KNOWN: Lines = Lines::new(PASSWORD);
-static LINES: Dialects = Dialects::new(&[&KNOWN]);
 
 const ROUTES: [&str; 5] = [
     "p",

@@ -2,18 +2,12 @@
 
 use std::net::TcpListener;
 
-use proxima::dialect::Dialects;
-
 use crate::{
     client::Client,
     conversation::{each, over},
-    dialect::Lines,
+    dialect::LINES,
     proxy::PATIENT,
-    server::PASSWORD,
 };
-
-static KNOWN: Lines = Lines::new(PASSWORD);
-static LINES: Dialects = Dialects::new(&[&KNOWN]);
 
 /// Of reads and writes of one key too, and of what is passed on as it comes.
 #[test]
