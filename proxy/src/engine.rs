@@ -3,10 +3,8 @@
 
 use std::{collections::BinaryHeap, net::SocketAddr, ops::Range, rc::Rc, sync::Arc};
 
-use slab::Slab;
-
 use crate::{
-    client::{Client, Register, Room},
+    client::{Client, ClientId, Register, Room},
     config::schema::Limits,
     figures::Figures,
     members::{
@@ -15,10 +13,10 @@ use crate::{
     },
     near::store::{Foresight, Store},
     reactor::Conn,
-    route::{Ahead, Flights, Opening, Random, TOGETHER, Tree},
+    route::{BATCH, Flight, FlightId, Flights, Opening, Pending, Random, Timer, Tree},
     stream::{Spare, Stream},
-    timer::Timer,
-    upstream::{Lane, Lanes, Logins, Phase},
+    table::Table,
+    upstream::{Lane, LaneId, Lanes, Logins, Phase},
 };
 
 /// A worker's state.
@@ -29,8 +27,8 @@ pub struct Engine {
     pub limits: Limits,
     /// The tree that new requests enter.
     pub tree: Rc<Tree>,
-    pub clients: Slab<Client>,
-    pub lanes: Slab<Lane>,
+    pub clients: Table<Client>,
+    pub lanes: Table<Lane>,
     /// Which lanes each member has, by member number.
     pub by_member: Vec<Lanes>,
     /// As whom lanes log in.
@@ -39,8 +37,8 @@ pub struct Engine {
     pub timers: BinaryHeap<Timer>,
     /// What each copy may be used for.
     pub views: Views,
-    /// Writes that wait for a copy to be out: flights, by index and generation.
-    pub(crate) parked: Vec<(u32, u32)>,
+    /// Writes that wait for a copy to be out: flights.
+    pub(crate) parked: Vec<FlightId>,
     /// Proposals to open a copy that are acknowledged when what was decided elsewhere meanwhile has ended.
     pub(crate) openings: Vec<Opening>,
     /// Which keys of copies this worker may change.
@@ -53,7 +51,7 @@ pub struct Engine {
     /// Buffers for what is to be sent.
     pub spare: Spare,
     /// Requests of the client being served that are about to walk the tree together.
-    pub(crate) ahead: Vec<Ahead>,
+    pub(crate) pending: Vec<Pending>,
     /// Requests sent to servers and not answered.
     pub(crate) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
@@ -72,7 +70,6 @@ pub struct Engine {
     short_told: Option<u64>,
     /// Draining: clients are closed as soon as nothing is due to them.
     pub draining: bool,
-    pub(crate) generation: u32,
     /// Scratch for requests and replies made here.
     pub(crate) scratch: Vec<u8>,
     pub(crate) scratch_reply: Vec<u8>,
@@ -84,9 +81,11 @@ pub struct Engine {
     /// without a copy.
     pub lent: Range<usize>,
     /// Bulk lanes that the request being dispatched was given.
-    pub(crate) uploads: Vec<(u32, u32)>,
+    pub(crate) uploads: Vec<LaneId>,
+    /// The client whose upload is being dispatched.
+    pub(crate) uploader: Option<ClientId>,
     /// Changes of copies that it has begun, if it is streamed: flights whose key is not claimed yet.
-    pub(crate) turns: Vec<(u32, u32)>,
+    pub(crate) turns: Vec<FlightId>,
     /// Microseconds: when the control thread was last told of a client that speaks another protocol; none: never.
     pub(crate) stranger_told: Option<u64>,
     /// Process-wide facts that `stats` reports.
@@ -101,13 +100,13 @@ pub struct Wishes {
     /// Pieces of the lent bytes that leave as they are.
     pub pass: Vec<Passed>,
     /// Lanes to connect.
-    pub connect: Vec<u32>,
+    pub connect: Vec<LaneId>,
     /// Connections to close; true = with a reset.
     pub close: Vec<(Conn, bool)>,
     /// Connections to stop (true) or start (false) receiving from.
     pub pause: Vec<(Conn, bool)>,
     /// Clients to be served again from what they have already sent.
-    pub again: Vec<(u32, u32)>,
+    pub again: Vec<ClientId>,
     /// What the control thread should hear of.
     pub news: Vec<News>,
 }
@@ -115,8 +114,7 @@ pub struct Wishes {
 /// A reply that a client is sent straight from the buffer in which it came.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    pub client: u32,
-    pub generation: u32,
+    pub client: ClientId,
     /// Where it lies in the lent bytes.
     pub range: Range<usize>,
 }
@@ -124,8 +122,8 @@ pub struct Passed {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    Client { index: u32, generation: u32 },
-    Lane { index: u32, generation: u32 },
+    Client(ClientId),
+    Lane(LaneId),
 }
 
 /// What the control thread should hear of.
@@ -186,8 +184,8 @@ impl Engine {
             random: Random(seed),
             limits,
             tree: Rc::new(Tree::empty()),
-            clients: Slab::new(),
-            lanes: Slab::new(),
+            clients: Table::default(),
+            lanes: Table::default(),
             by_member: Vec::new(),
             logins: Logins::default(),
             flights: Flights::default(),
@@ -202,7 +200,7 @@ impl Engine {
             figures: Figures::default(),
             wishes: Wishes::default(),
             spare: Spare::default(),
-            ahead: Vec::with_capacity(TOGETHER),
+            pending: Vec::with_capacity(BATCH),
             in_flight: 0,
             held_lanes: 0,
             queued: 0,
@@ -212,13 +210,13 @@ impl Engine {
             over_memory: false,
             short_told: None,
             draining: false,
-            generation: 0,
             scratch: Vec::new(),
             scratch_reply: Vec::new(),
             resend: Vec::new(),
             key: Vec::new(),
             lent: 0..0,
             uploads: Vec::new(),
+            uploader: None,
             turns: Vec::new(),
             stranger_told: None,
             facts,
@@ -228,28 +226,6 @@ impl Engine {
     /// Seconds since 1970.
     pub(crate) fn unix(&self) -> u64 {
         self.facts.epoch + self.now / 1_000_000
-    }
-
-    /// A new generation: 30 bits, so that it fits a reactor's tag.
-    pub(crate) fn next_generation(&mut self) -> u32 {
-        self.generation = (self.generation + 1) & 0x3fff_ffff;
-        self.generation
-    }
-
-    /// The client in this place, if it is still the same one.
-    #[inline]
-    pub(crate) fn client(&mut self, index: u32, generation: u32) -> Option<&mut Client> {
-        self.clients
-            .get_mut(index as usize)
-            .filter(|client| client.generation == generation)
-    }
-
-    /// The lane in this place, if it is still the same one.
-    #[inline]
-    pub(crate) fn lane(&mut self, index: u32, generation: u32) -> Option<&mut Lane> {
-        self.lanes
-            .get_mut(index as usize)
-            .filter(|lane| lane.generation == generation)
     }
 
     /// There is no descriptor for something: counted, and told once a second at most.
@@ -275,11 +251,11 @@ impl Engine {
     /// Is this a lane whose connection is still being made?
     pub fn is_connecting(&self, peer: Peer) -> bool {
         match peer {
-            Peer::Lane { index, .. } => self
+            Peer::Lane(id) => self
                 .lanes
-                .get(index as usize)
+                .get(id)
                 .is_some_and(|lane| matches!(lane.phase, Phase::Connecting)),
-            Peer::Client { .. } => false,
+            Peer::Client(_) => false,
         }
     }
 
@@ -309,16 +285,8 @@ impl Engine {
     /// The bytes of a connection.
     pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
         match peer {
-            Peer::Client { index, generation } => self
-                .clients
-                .get_mut(index as usize)
-                .filter(|client| client.generation == generation)
-                .map(|client| &mut client.stream),
-            Peer::Lane { index, generation } => self
-                .lanes
-                .get_mut(index as usize)
-                .filter(|lane| lane.generation == generation)
-                .map(|lane| &mut lane.stream),
+            Peer::Client(id) => self.clients.get_mut(id).map(|client| &mut client.stream),
+            Peer::Lane(id) => self.lanes.get_mut(id).map(|lane| &mut lane.stream),
         }
     }
 
@@ -327,14 +295,14 @@ impl Engine {
     pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
         let patience = self.limits.write_timeout.as_micros() as u64;
-        let mut gone = Vec::new();
+        let mut gone: Vec<ClientId> = Vec::new();
         let unfinished = self.limits.request_timeout.as_micros() as u64;
         let lanes = &self.lanes;
-        let blocks = |own: u32| {
-            let first = lanes.get(own as usize).and_then(|lane| lane.waiters.front());
+        let blocks = |own: LaneId| {
+            let first = lanes.get(own).and_then(|lane| lane.waiters.front());
             first.is_some_and(|waiter| waiter.patience == u32::MAX)
         };
-        for (index, client) in &mut self.clients {
+        for (id, client) in self.clients.iter_mut() {
             let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
             let unsent = if waiting > 0 {
@@ -355,25 +323,25 @@ impl Engine {
             let silent = client.is_uploading() && !client.stalled && now - client.active > patience;
             if silent || waiting > 0 && now - client.stuck > patience {
                 self.figures.clients.slow += 1;
-                gone.push(index as u32);
+                gone.push(id);
             } else if client.eof && client.own.is_some_and(&blocks) {
                 // It has gone, and its server would answer it for ever.
-                gone.push(index as u32);
+                gone.push(id);
             } else if client.half > 0 && now - client.half > unfinished {
                 self.figures.clients.unfinished += 1;
-                gone.push(index as u32);
+                gone.push(id);
             } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {
                 self.figures.clients.idle += 1;
-                gone.push(index as u32);
+                gone.push(id);
             }
         }
-        for index in gone {
-            self.close_client(index, true);
+        for id in gone {
+            self.close_client(id, true);
         }
         let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.holds()).sum();
         let queues = self.by_member.iter().filter_map(|lanes| lanes.dedicated.as_ref());
         let queues: usize = queues.map(|dedicated| dedicated.holds()).sum();
-        let flights: usize = self.flights.iter().map(|(_, flight)| flight.holds()).sum();
+        let flights: usize = self.flights.iter().map(Flight::holds).sum();
         self.over_memory = self.room.lend(
             lanes + queues + flights,
             self.limits.total_bytes / self.facts.workers.max(1),

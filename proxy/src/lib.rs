@@ -26,7 +26,7 @@
 //! engine + client + route + upstream
 //! frontdoor  figures
 //! near  members  stream
-//! config  dialect  reactor  timer
+//! config  dialect  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
@@ -49,8 +49,8 @@ pub mod frontdoor;
 pub mod members;
 pub mod near;
 pub mod stream;
+pub mod table;
 
 pub mod config;
 pub mod dialect;
 pub mod reactor;
-pub mod timer;

@@ -4,13 +4,14 @@
 use std::{collections::BTreeMap, fmt::Write, path::Path, rc::Rc, sync::Arc};
 
 use proxima::{
-    client::Register,
+    client::{ClientId, Register},
     config::{self, schema::Source},
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
     members::{Here, Registry, copies::Claims},
     near::store::{self, Store},
     route::Compiler,
+    upstream::LaneId,
 };
 use proxima_wire::{
     memcache::{self, Command},
@@ -70,14 +71,14 @@ struct Round {
     requests: Vec<Vec<u8>>,
     expected: Vec<Vec<u8>>,
     /// By lane.
-    replies: Vec<Vec<u8>>,
+    replies: Vec<(LaneId, Vec<u8>)>,
 }
 
 /// An engine and what it is fed.
 pub(crate) struct Traffic {
     scenario: &'static Scenario,
     engine: Engine,
-    clients: Vec<(u32, u32)>,
+    clients: Vec<ClientId>,
     rounds: Vec<Round>,
     next: usize,
     /// Scratch.
@@ -88,9 +89,9 @@ impl Traffic {
     /// Makes the traffic, and plays it twice so that every buffer has the size it needs.
     pub(crate) fn record(scenario: &'static Scenario) -> Self {
         let mut engine = engine();
-        let clients: Vec<(u32, u32)> = (0..scenario.clients)
+        let clients: Vec<ClientId> = (0..scenario.clients)
             .filter_map(|_| match engine.open_client(0) {
-                Some(Peer::Client { index, generation }) => Some((index, generation)),
+                Some(Peer::Client(client)) => Some(client),
                 _ => None,
             })
             .collect();
@@ -119,40 +120,36 @@ impl Traffic {
 
     fn say(&mut self) {
         self.engine.now += 100;
-        for (&(index, generation), request) in self.clients.iter().zip(&self.rounds[self.next].requests) {
-            self.engine.client_bytes(index, generation, request);
+        for (&client, request) in self.clients.iter().zip(&self.rounds[self.next].requests) {
+            self.engine.client_bytes(client, request);
         }
     }
 
     /// A round for the first time: servers answer what they are sent, and clients look at what they get.
     fn play(&mut self) {
         self.say();
-        while let Some(index) = self.engine.wishes.connect.pop() {
-            let generation = self.engine.lanes[index as usize].generation;
-            self.engine.lane_connected(index, generation);
-            self.engine.lanes[index as usize].stream.out.clear();
-            self.engine.lane_bytes(index, generation, b"VERSION 1.6.18\r\n");
+        while let Some(lane) = self.engine.wishes.connect.pop() {
+            self.engine.lane_connected(lane);
+            self.engine.lanes.get_mut(lane).unwrap().stream.out.clear();
+            self.engine.lane_bytes(lane, b"VERSION 1.6.18\r\n");
         }
         self.engine.wishes.flush.clear();
         let mut replies = Vec::new();
-        for (index, lane) in &mut self.engine.lanes {
-            replies.resize(index + 1, Vec::new());
-            self.scenario.answer(&lane.stream.out, &mut replies[index]);
+        for (id, lane) in self.engine.lanes.iter_mut() {
+            let mut reply = Vec::new();
+            self.scenario.answer(&lane.stream.out, &mut reply);
+            replies.push((id, reply));
             lane.stream.out.clear();
             lane.stream.dirty = false;
         }
-        for (index, reply) in replies.iter().enumerate() {
-            let generation = self.engine.lanes[index].generation;
-            self.engine.lane_bytes(index as u32, generation, reply);
+        for (lane, reply) in &replies {
+            self.engine.lane_bytes(*lane, reply);
         }
         self.rounds[self.next].replies = replies;
         self.engine.wishes.flush.clear();
-        for (&(index, _), expected) in self.clients.iter().zip(&self.rounds[self.next].expected) {
-            let client = &mut self.engine.clients[index as usize];
-            assert!(
-                client.stream.out == *expected,
-                "client {index} got something else"
-            );
+        for (&id, expected) in self.clients.iter().zip(&self.rounds[self.next].expected) {
+            let client = self.engine.clients.get_mut(id).unwrap();
+            assert!(client.stream.out == *expected, "client {id:?} got something else");
             client.stream.out.clear();
             client.stream.dirty = false;
         }
@@ -163,9 +160,8 @@ impl Traffic {
     pub(crate) fn replay(&mut self) {
         self.say();
         self.flush();
-        for (index, reply) in self.rounds[self.next].replies.iter().enumerate() {
-            let generation = self.engine.lanes[index].generation;
-            self.engine.lane_bytes(index as u32, generation, reply);
+        for (lane, reply) in &self.rounds[self.next].replies {
+            self.engine.lane_bytes(*lane, reply);
         }
         self.flush();
         self.next = (self.next + 1) % ROUNDS;

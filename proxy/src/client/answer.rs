@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Reply, Request};
 
-use super::{Client, Part};
+use super::{Client, ClientId, Part, Stage};
 use crate::{
     dialect::{Failed, Lease},
     engine::{Engine, News, Passed, Peer},
@@ -14,28 +14,16 @@ impl Engine {
     #[inline]
     pub(crate) fn deliver(&mut self, to: ReplyTo, reply: &Reply, bytes: &[u8]) {
         match to {
-            ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            } => self.answer(index, generation, seq, reply, bytes),
-            ReplyTo::Flight {
-                index,
-                generation,
-                child,
-            } => self.arrived(index, generation, child, &Answer::Reply(reply, bytes)),
+            ReplyTo::Client { client: id, seq } => self.answer(id, seq, reply, bytes),
+            ReplyTo::Flight { flight: id, child } => self.arrived(id, child, &Answer::Reply(reply, bytes)),
             ReplyTo::Nobody => {}
         }
     }
 
     #[inline]
-    fn answer(&mut self, index: u32, generation: u32, seq: u32, reply: &Reply, bytes: &[u8]) {
+    fn answer(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
         // Field by field: the rest of the engine is used beside it.
-        let Some(client) = self
-            .clients
-            .get_mut(index as usize)
-            .filter(|client| client.generation == generation)
-        else {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         let Some(slot) = client.slots.get(seq) else { return };
@@ -49,7 +37,7 @@ impl Engine {
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 4);
         client.active = self.now;
         if slot.part == Part::Number && !reply.outcome.is_error() {
-            return self.count_part(index, seq, reply, bytes);
+            return self.count_part(id, seq, reply, bytes);
         }
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
         let at = bytes.as_ptr() as usize;
@@ -61,42 +49,37 @@ impl Engine {
             && client.slots.answer_alone(seq)
         {
             return self.wishes.pass.push(Passed {
-                client: index,
-                generation,
+                client: id,
                 range: at - self.lent.start..at - self.lent.start + bytes.len(),
             });
         }
         let out = client.stream.filling(&mut self.spare);
         client.slots.answer(seq, reply, bytes, silenced, out);
         if client.stream.mark() {
-            self.wishes.flush.push(Peer::Client { index, generation });
+            self.wishes.flush.push(Peer::Client(id));
         }
         if client.stalled {
-            self.requeue(index);
+            self.requeue(id);
         }
     }
 
     /// A reply of which only the number counts.
     #[cold]
-    fn count_part(&mut self, index: u32, seq: u32, reply: &Reply, bytes: &[u8]) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn count_part(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         let number = client.dialect.number(reply, bytes);
         client.slots.count(seq, number, &mut client.stream.out);
-        let generation = client.generation;
-        self.flush_later(Peer::Client { index, generation });
-        self.requeue(index);
+        self.flush_later(Peer::Client(id));
+        self.requeue(id);
     }
 
     /// A piece of a large reply for this slot of a client. It leaves straight from the buffer in which it came, or waits in the
     /// client's. Returns how many bytes wait for the client in all; none: it is gone.
-    pub(crate) fn pass_piece(&mut self, to: (u32, u32, u32), piece: &[u8], is_last: bool) -> Option<usize> {
-        let (index, generation, seq) = to;
-        let client = self
-            .clients
-            .get_mut(index as usize)
-            .filter(|client| client.generation == generation)?;
+    pub(crate) fn pass_piece(&mut self, to: (ClientId, u32), piece: &[u8], is_last: bool) -> Option<usize> {
+        let (id, seq) = to;
+        let client = self.clients.get_mut(id)?;
         client.slots.begin(seq);
         let at = piece.as_ptr() as usize;
         if self.lent.contains(&at)
@@ -111,12 +94,9 @@ impl Engine {
             }
             let start = at - self.lent.start;
             match self.wishes.pass.last_mut() {
-                Some(last) if last.client == index && last.range.end == start => {
-                    last.range.end += piece.len()
-                }
+                Some(last) if last.client == id && last.range.end == start => last.range.end += piece.len(),
                 _ => self.wishes.pass.push(Passed {
-                    client: index,
-                    generation,
+                    client: id,
                     range: start..start + piece.len(),
                 }),
             }
@@ -130,9 +110,9 @@ impl Engine {
         }
         self.room.charge(client, client.unsent);
         let stalled = client.stalled;
-        self.flush_later(Peer::Client { index, generation });
+        self.flush_later(Peer::Client(id));
         if is_last && stalled {
-            self.requeue(index);
+            self.requeue(id);
         }
         Some(waiting)
     }
@@ -140,30 +120,22 @@ impl Engine {
     /// The proxy's own error for whoever waits. A client is told in its protocol's words.
     pub(crate) fn fail(&mut self, to: ReplyTo, failed: &Failed<'_>) {
         match to {
-            ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            } => {
-                let Some(client) = self.client(index, generation) else {
+            ReplyTo::Client { client: id, seq } => {
+                let Some(client) = self.clients.get_mut(id) else {
                     return;
                 };
                 if !client.slots.forget(seq) {
                     // A reply that had begun to leave broke off: the client must not take the error for its rest.
-                    return self.close_client(index, true);
+                    return self.close_client(id, true);
                 }
                 // Its server was to keep something, and now nobody knows what it keeps.
                 client.closing |= client.session.lease != Lease::Clean;
                 let mut line = Vec::with_capacity(64);
                 client.dialect.error(&client.session, failed, &mut line);
                 let reply = Reply::new(failed.outcome, line.len());
-                self.answer(index, generation, seq, &reply, &line);
+                self.answer(id, seq, &reply, &line);
             }
-            ReplyTo::Flight {
-                index,
-                generation,
-                child,
-            } => self.arrived(index, generation, child, &Answer::Failed(*failed)),
+            ReplyTo::Flight { flight: id, child } => self.arrived(id, child, &Answer::Failed(*failed)),
             ReplyTo::Nobody => {}
         }
     }
@@ -177,39 +149,36 @@ impl Engine {
     }
 
     /// An answer that the session knows by itself, in its turn.
-    pub(crate) fn answer_here(&mut self, index: u32, answer: &[u8], quiet: bool) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    pub(crate) fn answer_here(&mut self, id: ClientId, answer: &[u8], quiet: bool) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         if quiet {
             return;
         }
         client.slots.push_answer(answer, &mut client.stream.out);
-        let peer = Peer::Client {
-            index,
-            generation: client.generation,
-        };
+        let peer = Peer::Client(id);
         self.flush_later(peer);
     }
 
     /// Answers a request with an error of ours. Where the server keeps something for the client, what it keeps lacks this one: then
     /// the client is closed.
-    pub(super) fn refuse(&mut self, index: u32, request: &Request, failed: &Failed<'_>) {
-        if let Some(client) = self.clients.get_mut(index as usize) {
+    pub(super) fn refuse(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
+        if let Some(client) = self.clients.get_mut(id) {
             client.closing |= client.session.lease != Lease::Clean;
         }
-        self.object(index, request, failed);
+        self.object(id, request, failed);
     }
 
     /// Answers a request with an error that its codec has found.
-    pub(super) fn object(&mut self, index: u32, request: &Request, failed: &Failed<'_>) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    pub(super) fn object(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
         client.dialect.error(&client.session, failed, &mut out);
         self.figures.clients.refused += 1;
-        self.answer_here(index, &out, request.is_quiet);
+        self.answer_here(id, &out, request.is_quiet);
         out.clear();
         self.scratch = out;
     }
@@ -228,8 +197,8 @@ impl Engine {
     }
 
     /// Closes a client and forgets what it waits for: replies to it will find nobody.
-    pub(crate) fn close_client(&mut self, index: u32, abort: bool) {
-        let Some(client) = self.clients.try_remove(index as usize) else {
+    pub(crate) fn close_client(&mut self, id: ClientId, abort: bool) {
+        let Some(client) = self.clients.remove(id) else {
             return;
         };
         if let Some(conn) = client.stream.conn {
@@ -237,13 +206,15 @@ impl Engine {
         }
         self.figures.clients.closed += 1;
         self.discharge(client.charged);
-        self.waiting_uploads -= usize::from(client.place.is_some());
+        self.waiting_uploads -= usize::from(client.place().is_some());
         self.share_memory();
-        self.register.closed(self.facts.worker, index);
-        self.release_lanes(index, client.generation);
+        self.register.closed(self.facts.worker, id.index());
+        self.release_lanes(id);
         self.logins.leave(client.login);
-        self.end_lease(client.own, (index, client.generation), client.awaits.is_some());
-        if let Some(upload) = client.upload.filter(|upload| upload.remaining > 0) {
+        self.end_lease(client.own, id, client.awaits.is_some());
+        if let Stage::Upload(upload) = client.stage
+            && upload.remaining > 0
+        {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");
         }
     }
@@ -254,38 +225,34 @@ impl Engine {
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
         let idle = client.slots.is_empty()
             && sent
-            && client.dump.is_none()
+            && !matches!(client.stage, Stage::Dump(_))
             && (client.closing || !client.is_uploading());
         // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
-        let between = client.stream.stash.is_empty() && client.keys.is_none();
+        let between = client.stream.stash.is_empty() && !matches!(client.stage, Stage::Keys(_));
         leaves && idle && (client.closing || !client.stalled && (between || client.eof))
     }
 
     /// The client has closed its side: what is due is still delivered.
-    pub fn client_eof(&mut self, index: u32, generation: u32) {
-        let Some(client) = self.client(index, generation) else {
+    pub fn client_eof(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         client.eof = true;
         if client.left_midway() {
-            return self.close_client(index, false);
+            return self.close_client(id, false);
         }
-        if client.place.is_some() {
+        if client.place().is_some() {
             // It is served now, or its rest will never come.
-            self.requeue(index);
+            self.requeue(id);
         }
         // The flush closes it when nothing is due, in the socket's buffer neither.
-        self.flush_later(Peer::Client { index, generation });
+        self.flush_later(Peer::Client(id));
     }
 
     /// The client's connection is broken.
-    pub fn client_failed(&mut self, index: u32, generation: u32) {
-        if self
-            .clients
-            .get(index as usize)
-            .is_some_and(|client| client.generation == generation)
-        {
-            self.close_client(index, false);
+    pub fn client_failed(&mut self, id: ClientId) {
+        if self.clients.get(id).is_some() {
+            self.close_client(id, false);
         }
     }
 }

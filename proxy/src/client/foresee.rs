@@ -1,11 +1,12 @@
 //! A look at what a client has sent, before its turn comes.
 
+use super::ClientId;
 use crate::{engine::Engine, near::embedded};
 
 impl Engine {
     /// Lets the store begin to load what these bytes will most likely ask it for. False: nothing will be asked of it.
-    pub fn foresee(&mut self, index: u32, generation: u32, bytes: &[u8]) -> bool {
-        let Some(client) = self.client(index, generation) else {
+    pub fn foresee(&mut self, id: ClientId, bytes: &[u8]) -> bool {
+        let Some(client) = self.clients.get_mut(id) else {
             return false;
         };
         let listener = client.listener;

@@ -33,8 +33,10 @@ pub use self::{
 use crate::{
     dialect::{Dialect, Session},
     near::embedded::Dump,
-    route::{Origin, Tree},
+    route::{FlightId, Origin, Tree},
     stream::Stream,
+    table::{Entry, Id},
+    upstream::LaneId,
 };
 
 /// The place among the large messages to a server that an upload waits for.
@@ -44,6 +46,24 @@ pub struct Wanted {
     pub due: u64,
     /// Of its whole message.
     pub bytes: u64,
+}
+
+/// What a client's next bytes are.
+pub enum Stage {
+    /// A step of its login.
+    Login,
+    /// A request.
+    Requests,
+    /// The same large request again, which waits for a place among the large messages to a server.
+    Place(Wanted),
+    /// The rest of a refused value: so many bytes are thrown away.
+    Discard(u64),
+    /// The rest of a value that is passed on as it comes.
+    Upload(Box<Upload>),
+    /// More keys of a request of which only some are served.
+    Keys(Box<Keys>),
+    /// Requests, which wait until this dump of the embedded store is sent.
+    Dump(Box<Dump>),
 }
 
 /// One client connection.
@@ -58,30 +78,20 @@ pub struct Client {
     pub session: Session,
     /// The number of the login that its requests need at servers.
     pub login: u16,
-    /// Its login is not over.
-    pub logs_in: bool,
     /// The lane that is its alone.
-    pub own: Option<u32>,
+    pub own: Option<LaneId>,
     pub slots: Slots,
-    /// A value that is being passed on as it comes.
-    pub upload: Option<Box<Upload>>,
-    /// A dump of the embedded store that is being sent.
-    pub dump: Option<Box<Dump>>,
-    /// A request for many keys of which only some are served.
-    pub keys: Option<Box<Keys>>,
+    /// What its next bytes are.
+    pub stage: Stage,
     /// Bytes of a reply to this client, as far as is known: rises at once, falls slowly. What it may have in flight
     /// follows from it, so that replies that nobody has seen yet cannot outgrow the client's share of memory.
     pub reply_size: usize,
-    /// Bytes of a refused value that are still to be swallowed.
-    pub swallow: u64,
     /// It asked to leave, or cannot be understood any more: closed after what is due.
     pub closing: bool,
     /// The peer has closed its side: closed after what is due.
     pub eof: bool,
     /// The request in this slot changes copies in several steps: not served further before it is answered.
     pub awaits: Option<u32>,
-    /// What its upload waits for among the large messages to a server; `None`: it does not.
-    pub place: Option<Wanted>,
     /// Not served further until replies have made room.
     pub stalled: bool,
     /// On the list of clients to be served again.
@@ -101,7 +111,24 @@ pub struct Client {
     pub stuck_backlog: usize,
 }
 
+/// The handle of a client.
+pub type ClientId = Id<Client>;
+
+impl Entry for Client {
+    fn generation(&self) -> u32 {
+        self.generation
+    }
+}
+
 impl Client {
+    /// The place that its upload waits for; `None`: it does not wait.
+    pub fn place(&self) -> Option<Wanted> {
+        match self.stage {
+            Stage::Place(place) => Some(place),
+            _ => None,
+        }
+    }
+
     /// Where its requests come from.
     pub fn origin(&self) -> Origin {
         Origin {
@@ -127,7 +154,7 @@ impl Client {
 
     /// Is it in the middle of a value that is being passed on?
     pub fn is_uploading(&self) -> bool {
-        self.upload.as_ref().is_some_and(|upload| upload.remaining > 0)
+        matches!(&self.stage, Stage::Upload(upload) if upload.remaining > 0)
     }
 
     /// Will the rest of its value never come? What has come may still wait here, all of it even.
@@ -143,8 +170,12 @@ impl Client {
 
     /// Has it sent the beginning of a request and not yet the rest? (Of a value that is passed on as it comes nothing is kept.)
     fn is_midway(&self) -> bool {
-        let begun = self.keys.is_some() || !self.stream.stash.is_empty();
-        begun && !self.stalled && self.upload.is_none()
+        let begun = match self.stage {
+            Stage::Upload(_) => false,
+            Stage::Keys(_) => true,
+            _ => !self.stream.stash.is_empty(),
+        };
+        begun && !self.stalled
     }
 
     /// May a reply leave without waiting for the end of the turn? Nothing is before it, and nothing is to be done after it.
@@ -158,10 +189,10 @@ impl Client {
 pub struct Upload {
     /// Bytes of it that are still to come.
     pub remaining: u64,
-    /// Bulk lanes that take them: index and generation.
-    pub lanes: Vec<(u32, u32)>,
-    /// Changes of copies that wait for their key's turn: index and generation of flights.
-    pub turns: Vec<(u32, u32)>,
+    /// Bulk lanes that take them.
+    pub lanes: Vec<LaneId>,
+    /// Changes of copies that wait for their key's turn.
+    pub turns: Vec<FlightId>,
     /// Microseconds: since when its last byte waits for that.
     pub due: Option<u64>,
     /// The tree it began in.

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::Outcome;
 
-use super::{Client, Slots, WHOLE};
+use super::{Client, ClientId, Slots, Stage, WHOLE};
 use crate::{
     dialect::{End, Failed, Login, Session, Spoken},
     engine::{Engine, Peer},
@@ -17,8 +17,8 @@ impl Engine {
     /// A client has connected. `None`: nothing is spoken at this listener any more.
     pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
         let Spoken { dialect, first } = self.tree.spoken(usize::from(listener))?;
-        let generation = self.next_generation();
-        let client = Client {
+        let now = self.now;
+        let id = self.clients.insert(|generation| Client {
             generation,
             stream: Stream {
                 transform: dialect.transform(End::Client { listener }),
@@ -29,33 +29,27 @@ impl Engine {
             first_command: first,
             session: Session::default(),
             login: 0,
-            logs_in: true,
             own: None,
             slots: Slots::default(),
-            upload: None,
-            dump: None,
-            keys: None,
+            stage: Stage::Login,
             reply_size: UNKNOWN_REPLY,
-            swallow: 0,
             closing: false,
             eof: false,
             awaits: None,
-            place: None,
             stalled: false,
             queued: false,
             waits: false,
             unsent: 0,
             charged: 0,
             half: 0,
-            active: self.now,
+            active: now,
             stuck: 0,
             stuck_backlog: 0,
-        };
-        let index = self.clients.insert(client) as u32;
-        self.admit(index, &[]);
+        });
+        self.admit(id, &[]);
         self.figures.clients.accepted += 1;
         self.share_memory();
-        Some(Peer::Client { index, generation })
+        Some(Peer::Client(id))
     }
 
     /// The connection of a client that was just opened.
@@ -66,29 +60,26 @@ impl Engine {
     }
 
     /// There are too many logins to add its.
-    pub(super) fn refuse_login(&mut self, index: u32) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    pub(super) fn refuse_login(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         client.closing = true;
         let mut line = Vec::new();
         let failed = Failed::here(Outcome::Overloaded, "clients log in as too many");
         client.dialect.error(&client.session, &failed, &mut line);
-        self.answer_here(index, &line, false);
+        self.answer_here(id, &line, false);
     }
 
     /// A step of its login; returns the bytes used, none when more are needed.
-    pub(super) fn admit(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
-        let client = self.clients.get_mut(index as usize)?;
+    pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
+        let client = self.clients.get_mut(id)?;
         let said = client.stream.out.len();
         let login = client
             .dialect
             .admit(&mut client.session, bytes, &mut client.stream.out);
         let spoke = client.stream.out.len() > said;
-        let peer = Peer::Client {
-            index,
-            generation: client.generation,
-        };
+        let peer = Peer::Client(id);
         let used = match login {
             // What cannot be understood within the size of a request never will be.
             Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
@@ -97,9 +88,9 @@ impl Engine {
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
             Login::Ready { used } | Login::Limited { used, .. } => {
-                client.logs_in = false;
-                if !self.follow_login(index) {
-                    self.refuse_login(index);
+                client.stage = Stage::Requests;
+                if !self.follow_login(id) {
+                    self.refuse_login(id);
                 }
                 Some(used)
             }
@@ -110,7 +101,7 @@ impl Engine {
                 if transform.is_some_and(|transform| is_alone && client.stream.upgrade(transform)) {
                     self.flush_later(peer);
                     // Whose turn it is to speak, the codec knows.
-                    self.admit(index, &[]);
+                    self.admit(id, &[]);
                     return Some(used).filter(|&used| used > 0);
                 }
                 client.closing = true;
@@ -121,10 +112,7 @@ impl Engine {
                 Some(0)
             }
         };
-        let ends = self
-            .clients
-            .get(index as usize)
-            .is_some_and(|client| client.closing);
+        let ends = self.clients.get(id).is_some_and(|client| client.closing);
         if spoke || ends {
             self.flush_later(peer);
         }

@@ -7,7 +7,7 @@
 //! small replies have that. If somebody waits and no room comes, or if what clients send fills it, those who hold the most
 //! are closed. A client that sends its requests and takes its replies holds nothing, and never is.
 
-use super::{Client, open::UNKNOWN_REPLY};
+use super::{Client, ClientId, open::UNKNOWN_REPLY};
 use crate::{engine::Engine, route::ReplyTo};
 
 /// Larger replies than this are looked at before a client gets them.
@@ -28,8 +28,8 @@ pub struct Room {
     used: usize,
     /// Bytes of replies made in this turn, charged when they are sent.
     fresh: usize,
-    /// Clients that wait for room: index and generation.
-    waiting: Vec<(u32, u32)>,
+    /// Clients that wait for room.
+    waiting: Vec<ClientId>,
     /// Microseconds: since when nobody of them was served.
     since: u64,
 }
@@ -82,8 +82,8 @@ impl Room {
 impl Engine {
     /// May this client be served one request more? If not, it is to be stalled.
     #[inline]
-    pub(super) fn admits(&mut self, index: u32) -> bool {
-        let Some(client) = self.clients.get(index as usize) else {
+    pub(super) fn admits(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.get(id) else {
             return false;
         };
         let requests = client.slots.len();
@@ -95,13 +95,13 @@ impl Engine {
         {
             return false;
         }
-        self.room.has(0, self.room.reserve()) || self.waits_for_room(index)
+        self.room.has(0, self.room.reserve()) || self.waits_for_room(id)
     }
 
     /// There is only the reserve. True: this client may use it.
     #[cold]
-    fn waits_for_room(&mut self, index: u32) -> bool {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn waits_for_room(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.get_mut(id) else {
             return false;
         };
         let modest = client.reply_size < UNKNOWN_REPLY && client.charged < LARGE;
@@ -112,7 +112,7 @@ impl Engine {
             if self.room.waiting.is_empty() {
                 self.room.since = self.now;
             }
-            self.room.waiting.push((index, client.generation));
+            self.room.waiting.push(id);
         }
         false
     }
@@ -131,20 +131,20 @@ impl Engine {
     /// huge: those who hold the most make room at the end of the turn, not those who come while they do.
     #[cold]
     fn may_exceed(&self, to: ReplyTo, bytes: usize) -> bool {
-        let ReplyTo::Client { index, .. } = to else {
+        let ReplyTo::Client { client: id, .. } = to else {
             return false;
         };
         let room = &self.room;
         let modest = |client: &Client| client.charged < LARGE;
         bytes <= MODEST
             && room.used + room.fresh + bytes <= room.limit + room.reserve()
-            && self.clients.get(index as usize).is_some_and(modest)
+            && self.clients.get(id).is_some_and(modest)
     }
 
     /// A client's buffers have changed. `unsent` is what its socket was given and has not taken.
     #[inline]
-    pub fn charge(&mut self, index: u32, unsent: usize) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    pub fn charge(&mut self, id: ClientId, unsent: usize) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         self.room.charge(client, unsent);
@@ -163,10 +163,10 @@ impl Engine {
         if self.room.waiting.is_empty() || !self.room.has(0, self.room.reserve()) {
             return;
         }
-        for (index, generation) in std::mem::take(&mut self.room.waiting) {
-            if let Some(client) = self.client(index, generation) {
+        for id in std::mem::take(&mut self.room.waiting) {
+            if let Some(client) = self.clients.get_mut(id) {
                 client.waits = false;
-                self.requeue(index);
+                self.requeue(id);
             }
         }
     }
@@ -190,18 +190,18 @@ impl Engine {
     /// Closes the clients that hold the most until so much is free.
     #[cold]
     fn make_room(&mut self, free: usize) {
-        let mut holders: Vec<(usize, u32)> = self
+        let mut holders: Vec<(usize, ClientId)> = self
             .clients
             .iter()
-            .map(|(index, client)| (client.charged, index as u32))
+            .map(|(id, client)| (client.charged, id))
             .collect();
         holders.sort_unstable();
         while self.room.used + free > self.room.limit
-            && let Some((charged, index)) = holders.pop()
+            && let Some((charged, id)) = holders.pop()
             && charged > 0
         {
             self.figures.clients.greedy += 1;
-            self.close_client(index, true);
+            self.close_client(id, true);
         }
     }
 }

@@ -10,11 +10,11 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
-use super::{Part, split::OUT_OF_MEMORY, upload::Begun};
+use super::{Client, ClientId, Part, Stage, split::OUT_OF_MEMORY, upload::Begun};
 use crate::{
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
-    route::{Ahead, ReplyTo, TOGETHER, Tree},
+    route::{BATCH, Pending, ReplyTo, Tree, Walk},
     stream::Stream,
 };
 
@@ -24,6 +24,17 @@ pub const WHOLE: u64 = 64 * 1024;
 const BUDGET: usize = 1024;
 pub(super) const REMOVED: &str = "this listener was removed from the configuration";
 
+/// Bytes of a client that are being served.
+pub(super) struct Input<'a> {
+    /// The tree that its requests enter.
+    pub(super) tree: &'a Rc<Tree>,
+    pub(super) bytes: &'a [u8],
+    /// How many bytes are taken.
+    pub(super) at: usize,
+    /// How many requests may still be taken in this turn.
+    pub(super) budget: usize,
+}
+
 impl Engine {
     pub(crate) fn flush_later(&mut self, peer: Peer) {
         if self.stream(peer).is_some_and(Stream::mark) {
@@ -32,57 +43,54 @@ impl Engine {
     }
 
     /// Plain bytes from a client.
-    pub fn client_bytes(&mut self, index: u32, generation: u32, bytes: &[u8]) {
+    pub fn client_bytes(&mut self, id: ClientId, bytes: &[u8]) {
         // Field by field: the rest of the engine is used beside it.
-        let Some(client) = self
-            .clients
-            .get_mut(index as usize)
-            .filter(|client| client.generation == generation)
-        else {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         client.active = self.now;
         if client.stream.stash.is_empty() && !client.stalled {
-            let used = self.serve(index, bytes);
-            if let Some(client) = self.clients.get_mut(index as usize) {
+            let used = self.serve(id, bytes);
+            if let Some(client) = self.clients.get_mut(id) {
                 client.stream.keep(&bytes[used..], &mut self.spare);
             }
         } else {
             client.stream.keep(bytes, &mut self.spare);
             if !client.stalled {
-                self.serve_stash(index);
+                self.serve_stash(id);
             }
         }
-        self.after_serving(index);
+        self.after_serving(id);
     }
 
     /// Serves a client from what it has already sent; replies have made room, or its turn's budget was used up.
-    pub fn serve_again(&mut self, index: u32, generation: u32) {
-        let Some(client) = self.client(index, generation) else {
+    pub fn serve_again(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         client.queued = false;
         client.stalled = false;
-        self.serve_stash(index);
+        self.serve_stash(id);
         if self
-            .client(index, generation)
+            .clients
+            .get_mut(id)
             .is_some_and(|client| client.left_midway())
         {
-            return self.close_client(index, false);
+            return self.close_client(id, false);
         }
-        self.after_serving(index);
+        self.after_serving(id);
     }
 
-    fn serve_stash(&mut self, index: u32) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn serve_stash(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         let (mut stash, begun) = client.stream.take_stash();
-        let at = begun + self.serve(index, &stash[begun..]);
-        match self.clients.get_mut(index as usize) {
+        let at = begun + self.serve(id, &stash[begun..]);
+        match self.clients.get_mut(id) {
             Some(client) if at < stash.len() => {
                 // Of a line that is served as it comes the beginning counts, not the last key.
-                if at > begun && client.keys.is_none() {
+                if at > begun && !matches!(client.stage, Stage::Keys(_)) {
                     client.half = 0;
                 }
                 client.stream.keep_rest(stash, at);
@@ -97,8 +105,8 @@ impl Engine {
 
     /// Notes what a client holds now and what it waits for. One that is stalled is not read from, so that what it sends next stays
     /// in its own socket.
-    fn after_serving(&mut self, index: u32) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn after_serving(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         if !client.is_midway() {
@@ -117,178 +125,171 @@ impl Engine {
     }
 
     /// Not served further for now; `again`: in the next turn, else when there is room.
-    pub(super) fn stall(&mut self, index: u32, again: bool) {
-        if let Some(client) = self.clients.get_mut(index as usize) {
+    pub(super) fn stall(&mut self, id: ClientId, again: bool) {
+        if let Some(client) = self.clients.get_mut(id) {
             client.stalled = true;
         }
         if again {
-            self.requeue(index);
+            self.requeue(id);
         }
     }
 
-    pub(crate) fn requeue(&mut self, index: u32) {
-        if let Some(client) = self.clients.get_mut(index as usize)
+    pub(crate) fn requeue(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(id)
             && client.stalled
             && !client.queued
         {
             client.queued = true;
-            self.wishes.again.push((index, client.generation));
+            self.wishes.again.push(id);
         }
     }
 
     /// Takes as many requests from `bytes` as may be served now; returns how many bytes they were.
-    fn serve(&mut self, index: u32, bytes: &[u8]) -> usize {
-        let tree = Rc::clone(&self.tree);
-        let used = self.take_requests(index, &tree, bytes);
-        self.dispatch_ahead(index, &tree, bytes);
-        used
+    fn serve(&mut self, id: ClientId, bytes: &[u8]) -> usize {
+        let tree = &Rc::clone(&self.tree);
+        let mut input = Input {
+            tree,
+            bytes,
+            at: 0,
+            budget: BUDGET,
+        };
+        while self.serve_next(id, &mut input) {}
+        self.serve_pending(id, &input);
+        input.at
     }
 
-    fn take_requests(&mut self, index: u32, tree: &Rc<Tree>, bytes: &[u8]) -> usize {
-        let mut at = 0;
-        let mut budget = BUDGET;
-        loop {
-            let Some(client) = self.clients.get_mut(index as usize) else {
-                return bytes.len();
-            };
-            let rest = &bytes[at..];
-            if client.closing {
-                return bytes.len();
+    /// Takes what comes next, by the stage of the session. False: no more of it can be taken now.
+    fn serve_next(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
+        let Some(client) = self.clients.get_mut(id) else {
+            return input.discard();
+        };
+        if client.closing {
+            return input.discard();
+        }
+        match &mut client.stage {
+            Stage::Dump(_) => {
+                // A dump is sent behind what was asked before it.
+                client.stalled = !client.slots.is_empty();
+                !client.stalled && self.go_on_dumping(id)
             }
-            if client.dump.is_some() {
-                // Behind what was asked before it.
+            Stage::Discard(left) => {
+                let discarded = (*left).min(input.rest().len() as u64);
+                *left -= discarded;
+                let is_over = *left == 0;
+                input.at += discarded as usize;
+                if is_over {
+                    client.stage = Stage::Requests;
+                }
+                is_over
+            }
+            Stage::Upload(upload) if upload.remaining == 0 => {
+                // An upload is alone to its end: what follows may not overtake it on another lane.
                 if !client.slots.is_empty() {
-                    client.stalled = true;
-                    return at;
+                    client.stalled = !input.rest().is_empty();
+                    return false;
                 }
-                if !self.go_on_dumping(index) {
-                    return at;
-                }
-                continue;
+                client.stage = Stage::Requests;
+                true
             }
-            if client.swallow > 0 {
-                let swallowed = client.swallow.min(rest.len() as u64);
-                client.swallow -= swallowed;
-                at += swallowed as usize;
-                if client.swallow > 0 {
-                    return at;
-                }
-                continue;
+            Stage::Upload(_) => {
+                let used = self.pass_on(id, input.rest());
+                input.at += used;
+                used > 0
             }
-            if let Some(upload) = &client.upload {
-                if upload.remaining == 0 {
-                    // Alone to its end: what follows may not overtake it on another lane.
-                    if !client.slots.is_empty() {
-                        client.stalled = !rest.is_empty();
-                        return at;
-                    }
-                    client.upload = None;
-                    continue;
+            _ if input.rest().is_empty() => false,
+            Stage::Login => match self.admit(id, input.rest()) {
+                Some(used) => {
+                    input.at += used;
+                    true
                 }
-                let used = self.pass_on(index, rest);
-                at += used;
-                if used == 0 {
-                    return at;
-                }
-                continue;
-            }
-            if rest.is_empty() {
-                return at;
-            }
-            if client.logs_in {
-                match self.admit(index, rest) {
-                    Some(used) => at += used,
-                    None => return at,
-                }
-                continue;
-            }
-            if let Some(seq) = client.awaits {
-                if client.slots.get(seq).is_some() {
-                    client.stalled = true;
-                    return at;
-                }
-                client.awaits = None;
-            }
-            if client.keys.is_some() {
-                at += self.go_on_splitting(index, tree, rest, &mut budget);
-                match self.clients.get(index as usize) {
-                    Some(client) if client.keys.is_some() => return at,
-                    _ => continue,
-                }
-            }
-            if budget == 0 || !self.admits(index) {
-                self.stall(index, budget == 0);
-                return at;
-            }
-            budget -= 1;
-            let Some(client) = self.clients.get_mut(index as usize) else {
-                return bytes.len();
-            };
-            let (dialect, most) = (client.dialect, self.limits.value_bytes as u64);
-            match &dialect.request(&mut client.stream.parse, rest, most) {
-                Parsed::More => return at,
-                Parsed::Bad(bad) => {
-                    client.slots.push_answer(bad.reply, &mut client.stream.out);
-                    client.swallow = bad.swallow;
-                    client.closing |= bad.close;
-                    at += (bad.head as usize).min(rest.len());
-                    let peer = Peer::Client {
-                        index,
-                        generation: client.generation,
-                    };
-                    self.figures.clients.refused += 1;
-                    self.flush_later(peer);
-                    if !bad.why.is_empty() {
-                        self.tell_of_stranger(bad.why);
-                    }
-                }
-                Parsed::Head(request) => {
-                    if !request.more_keys.is_empty()
-                        && let Some(used) = self.split(index, tree, request, (bytes, at), &mut budget)
-                    {
-                        at += used;
-                        match self.clients.get(index as usize) {
-                            Some(client) if client.keys.is_some() => return at,
-                            _ => continue,
-                        }
-                    }
-                    let len = request.len();
-                    if len > WHOLE && len > self.whole_limit(index) {
-                        // Alone: nothing of this client may overtake it, nor be overtaken by it.
-                        let alone = self
-                            .clients
-                            .get(index as usize)
-                            .is_some_and(|client| client.slots.is_empty());
-                        let begun = if alone {
-                            self.begin_upload(index, tree, request, rest)
-                        } else {
-                            Begun::Later
-                        };
-                        if begun != Begun::Yes {
-                            if let Some(client) = self.clients.get_mut(index as usize) {
-                                client.stalled = begun == Begun::Later;
-                            }
-                            return at;
-                        }
-                        at += request.head as usize;
-                        continue;
-                    }
-                    let Some(message) = rest.get(..len as usize) else {
-                        return at;
-                    };
-                    self.request(index, tree, request, message, bytes, at);
-                    at += len as usize;
-                }
-            }
+                None => false,
+            },
+            Stage::Requests | Stage::Place(_) | Stage::Keys(_) => self.serve_requests(id, input),
         }
     }
 
+    /// Takes the next request, or more keys of the one under way. False: neither can be taken now.
+    fn serve_requests(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
+        let Some(client) = self.clients.get_mut(id) else {
+            return input.discard();
+        };
+        if let Some(seq) = client.awaits {
+            if client.slots.get(seq).is_some() {
+                client.stalled = true;
+                return false;
+            }
+            client.awaits = None;
+        }
+        if matches!(client.stage, Stage::Keys(_)) {
+            return self.go_on_splitting(id, input);
+        }
+        if input.budget == 0 || !self.admits(id) {
+            self.stall(id, input.budget == 0);
+            return false;
+        }
+        input.budget -= 1;
+        let Some(client) = self.clients.get_mut(id) else {
+            return input.discard();
+        };
+        let (dialect, most) = (client.dialect, self.limits.value_bytes as u64);
+        match &dialect.request(&mut client.stream.parse, input.rest(), most) {
+            Parsed::More => false,
+            Parsed::Bad(bad) => {
+                client.slots.push_answer(bad.reply, &mut client.stream.out);
+                if bad.swallow > 0 {
+                    client.stage = Stage::Discard(bad.swallow);
+                }
+                client.closing |= bad.close;
+                input.at += (bad.head as usize).min(input.rest().len());
+                self.figures.clients.refused += 1;
+                self.flush_later(Peer::Client(id));
+                if !bad.why.is_empty() {
+                    self.tell_of_stranger(bad.why);
+                }
+                true
+            }
+            Parsed::Head(request) => self.serve_request(id, request, input),
+        }
+    }
+
+    /// Takes a request whose head has come. False: it cannot be taken now, or is not all there.
+    fn serve_request(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> bool {
+        if !request.more_keys.is_empty()
+            && let Some(is_over) = self.split(id, request, input)
+        {
+            return is_over;
+        }
+        let len = request.len();
+        if len > WHOLE && len > self.whole_limit(id) {
+            // Nothing of this client may overtake an upload, nor be overtaken by it.
+            let is_alone = self.clients.get(id).is_some_and(|client| client.slots.is_empty());
+            let begun = match is_alone {
+                true => self.begin_upload(id, input.tree, request, input.rest()),
+                false => Begun::Later,
+            };
+            if begun != Begun::Yes {
+                if let Some(client) = self.clients.get_mut(id) {
+                    client.stalled = begun == Begun::Later;
+                }
+                return false;
+            }
+            input.at += request.head as usize;
+            return true;
+        }
+        let Some(message) = input.rest().get(..len as usize) else {
+            return false;
+        };
+        self.request(id, request, message, input);
+        input.at += len as usize;
+        true
+    }
+
     /// The embedded store takes a value whole or not at all, so what may be for it is held up to its largest item.
-    fn whole_limit(&self, client: u32) -> u64 {
+    fn whole_limit(&self, id: ClientId) -> u64 {
         const HEAD: u64 = 4096;
         let listener = self
             .clients
-            .get(client as usize)
+            .get(id)
             .map_or(usize::MAX, |client| usize::from(client.listener));
         if self.tree.reaches_store(listener) {
             self.store.limits().item as u64 + HEAD
@@ -297,18 +298,10 @@ impl Engine {
         }
     }
 
-    /// One whole request, `message`, which begins at `at` in `bytes`.
+    /// Serves one whole request, `message`, which stands at the input's position.
     #[inline]
-    fn request(
-        &mut self,
-        index: u32,
-        tree: &Rc<Tree>,
-        request: &Request,
-        message: &[u8],
-        bytes: &[u8],
-        at: usize,
-    ) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn request(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         let (dialect, number) = (client.dialect, client.number(request.command));
@@ -316,112 +309,149 @@ impl Engine {
             && let Err(answer) = dialect.check_end(message)
         {
             let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
-            return self.answer_here(index, answer, silenced);
+            return self.answer_here(id, answer, silenced);
         }
         self.figures.asked(number);
         if client.plans(request) {
-            return self.planned(index, tree, request, message, bytes, at);
+            return self.planned(id, request, message, input);
         }
-        self.route(index, tree, request, message, bytes, at);
+        self.route(id, request, message, input);
     }
 
-    /// One that the session has a word in.
+    /// Serves a request that the session has a word in.
     #[inline(never)]
-    fn planned(
-        &mut self,
-        index: u32,
-        tree: &Rc<Tree>,
-        request: &Request,
-        message: &[u8],
-        bytes: &[u8],
-        at: usize,
-    ) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn planned(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
-        let (dialect, listener, generation) = (client.dialect, client.listener, client.generation);
+        let (dialect, listener) = (client.dialect, client.listener);
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(&mut client.session, request, message, &mut answer);
         let logs_in = !self.logins.is(client.login, &client.session.login);
         if plan != Plan::Route || logs_in {
-            self.dispatch_ahead(index, tree, bytes);
+            self.serve_pending(id, input);
         }
-        if !self.follow_login(index) {
-            return self.refuse_login(index);
+        if !self.follow_login(id) {
+            return self.refuse_login(id);
         }
         match plan {
-            Plan::Route => self.route(index, tree, request, message, bytes, at),
+            Plan::Route => self.route(id, request, message, input),
             Plan::Dedicated => {
-                let request = Request {
+                let request = &Request {
                     is_dedicated: true,
                     ..*request
                 };
-                self.route(index, tree, &request, message, bytes, at);
+                self.route(id, request, message, input);
             }
-            Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
-            Plan::Refuse(text) => self.object(index, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast if self.over_memory => {
-                self.refuse(index, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+                self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
             }
-            Plan::Broadcast => self.broadcast(index, tree, request, message),
-            Plan::Stats => self.stats(index, listener, request, message),
+            Plan::Broadcast => self.broadcast(id, request, message, input.tree),
+            Plan::Stats => self.stats(id, listener, request, message),
             Plan::Close => {
-                if let Some(client) = self.clients.get_mut(index as usize) {
+                if let Some(client) = self.clients.get_mut(id) {
                     client.closing = true;
                 }
-                self.flush_later(Peer::Client { index, generation });
+                self.flush_later(Peer::Client(id));
             }
         }
         answer.clear();
         self.scratch = answer;
-        if let Some(own) = self.clients.get(index as usize).and_then(|client| client.own) {
-            // What it has said may have let go of it.
+        if let Some(own) = self.clients.get(id).and_then(|client| client.own) {
+            // What the client has said may have let go of its lane.
             self.give_back(own);
         }
     }
 
-    /// Walks the tree with it, maybe beside those behind it.
+    /// Walks the tree with a request, maybe beside those behind it.
     #[inline(always)] // a hundredth of a pipelined request
-    fn route(
-        &mut self,
-        index: u32,
-        tree: &Rc<Tree>,
-        request: &Request,
-        message: &[u8],
-        bytes: &[u8],
-        at: usize,
-    ) {
+    fn route(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         if self.over_memory {
-            return self.refuse(index, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
-        let (listener, origin) = (client.listener, client.origin());
-        let Some(root) = tree.root(usize::from(listener)) else {
-            return self.refuse(index, request, &Failed::here(Outcome::LocalError, REMOVED));
+        let (tree, origin) = (input.tree, client.origin());
+        let listener = usize::from(origin.listener);
+        let Some(root) = tree.root(listener) else {
+            return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
         };
-        let size = tree.cost(usize::from(listener), request.class, message.len());
+        let size = tree.cost(listener, request.class, message.len());
         let seq = client
             .slots
             .push(request.command, request.is_quiet, Part::Whole, size, self.now);
-        let to = ReplyTo::Client {
-            index,
-            generation: client.generation,
-            seq,
-        };
-        let is_last = at + message.len() == bytes.len() && self.ahead.is_empty();
-        if is_last || request.is_dedicated || request.base64_key || !tree.is_plain(usize::from(listener)) {
-            self.dispatch_ahead(index, tree, bytes);
-            return self.walk(tree, root, origin, request, message, to);
+        let to = ReplyTo::Client { client: id, seq };
+        let is_last = input.at + message.len() == input.bytes.len() && self.pending.is_empty();
+        if is_last || request.is_dedicated || request.base64_key || !tree.is_plain(listener) {
+            self.serve_pending(id, input);
+            let walk = Walk {
+                tree,
+                origin,
+                request,
+                message,
+                to,
+            };
+            return self.walk(root, &walk);
         }
-        self.ahead.push(Ahead {
+        self.pending.push(Pending {
             request: *request,
-            start: at,
+            start: input.at,
             to,
         });
-        if self.ahead.len() == TOGETHER {
-            self.dispatch_ahead(index, tree, bytes);
+        if self.pending.len() == BATCH {
+            self.serve_pending(id, input);
         }
+    }
+
+    /// Walks the tree with the requests of this client that wait for each other.
+    #[inline]
+    pub(super) fn serve_pending(&mut self, id: ClientId, input: &Input<'_>) {
+        if self.pending.is_empty() {
+            return;
+        }
+        match self.clients.get(id).map(Client::origin) {
+            Some(origin) => self.walk_pending(origin, input.tree, input.bytes),
+            None => self.pending.clear(),
+        }
+    }
+
+    /// Serves a command that concerns every member of the client's tree: the worst reply is the answer.
+    fn broadcast(&mut self, id: ClientId, request: &Request, message: &[u8], tree: &Rc<Tree>) {
+        let Some(client) = self.clients.get_mut(id) else {
+            return;
+        };
+        let origin = client.origin();
+        let listener = usize::from(origin.listener);
+        let Some(node) = tree.broadcast(listener) else {
+            return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+        };
+        let size = tree.cost(listener, request.class, message.len());
+        let seq = client
+            .slots
+            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
+        let walk = Walk {
+            tree,
+            origin,
+            request,
+            message,
+            to: ReplyTo::Client { client: id, seq },
+        };
+        self.walk(node, &walk);
+    }
+}
+
+impl<'a> Input<'a> {
+    /// What is not taken yet.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// Nobody takes the rest.
+    fn discard(&mut self) -> bool {
+        self.at = self.bytes.len();
+        false
     }
 }

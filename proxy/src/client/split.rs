@@ -7,11 +7,14 @@ use std::rc::Rc;
 
 use proxima_wire::message::{NextKey, Outcome, Parsed, Reply, Request};
 
-use super::{Part, session::REMOVED};
+use super::{
+    ClientId, Part, Stage,
+    session::{Input, REMOVED},
+};
 use crate::{
     dialect::{Failed, Join},
     engine::{Engine, Peer},
-    route::{ReplyTo, Tree},
+    route::{ReplyTo, Tree, Walk},
 };
 
 /// Keys of one client that servers are asked for at a time. A request of theirs is short to send and costs a server as much
@@ -54,24 +57,17 @@ enum Stop {
 }
 
 impl Engine {
-    /// Begins to serve a request for several keys, which begins at `at` in `bytes`; returns how many of them are served. `None`:
-    /// its keys are no requests of their own.
-    pub(super) fn split(
-        &mut self,
-        index: u32,
-        tree: &Rc<Tree>,
-        request: &Request,
-        (bytes, at): (&[u8], usize),
-        budget: &mut usize,
-    ) -> Option<usize> {
-        let client = self.clients.get_mut(index as usize)?;
-        let message = &bytes[at..];
+    /// Begins to serve a request for several keys, which comes next; true when all its keys are served.
+    /// `None`: its keys are no requests of their own.
+    pub(super) fn split(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> Option<bool> {
+        let client = self.clients.get_mut(id)?;
+        let message = input.rest();
         let mut begin = Vec::new();
         let join = client
             .dialect
             .split(&client.session, request, message, &mut begin)?;
         let number = client.number(request.command);
-        self.dispatch_ahead(index, tree, bytes);
+        self.serve_pending(id, input);
         self.figures.asked(number);
         let (head, keys) = message.split_at(request.key.start as usize);
         let mut portion = Portion {
@@ -86,18 +82,18 @@ impl Engine {
             if matches!(join, Join::List) {
                 portion.join = &Join::Chain { end: b"" };
             }
-            self.fail_keys(index, &mut portion, Outcome::Overloaded, OUT_OF_MEMORY);
+            self.fail_keys(id, &mut portion, Outcome::Overloaded, OUT_OF_MEMORY);
         } else if !begin.is_empty() {
-            self.answer_here(index, &begin, false);
+            self.answer_here(id, &begin, false);
         }
-        let stop = self.serve_keys(index, tree, &mut portion, keys, budget);
+        let stop = self.serve_keys(id, input.tree, &mut portion, keys, &mut input.budget);
         let Portion {
             join, failed, used, ..
         } = portion;
         if stop == Stop::End {
-            self.close_keys(index, join);
-        } else if let Some(client) = self.clients.get_mut(index as usize) {
-            client.keys = Some(Box::new(Keys {
+            self.close_keys(id, join);
+        } else if let Some(client) = self.clients.get_mut(id) {
+            client.stage = Stage::Keys(Box::new(Keys {
                 request: *request,
                 head: head.to_vec(),
                 join,
@@ -105,22 +101,18 @@ impl Engine {
                 since: self.now,
             }));
         }
-        Some(head.len() + used)
+        input.at += head.len() + used;
+        Some(stop == Stop::End)
     }
 
-    /// Serves more of it; returns how many of `bytes` are served.
-    pub(super) fn go_on_splitting(
-        &mut self,
-        index: u32,
-        tree: &Rc<Tree>,
-        bytes: &[u8],
-        budget: &mut usize,
-    ) -> usize {
-        let keys = self
-            .clients
-            .get_mut(index as usize)
-            .and_then(|client| client.keys.take());
-        let Some(mut keys) = keys else { return 0 };
+    /// Serves more keys of a request. False: the last one has not been served.
+    pub(super) fn go_on_splitting(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
+        let Some(client) = self.clients.get_mut(id) else {
+            return false;
+        };
+        let Stage::Keys(mut keys) = std::mem::replace(&mut client.stage, Stage::Requests) else {
+            return true;
+        };
         let mut portion = Portion {
             request: &keys.request,
             head: &keys.head,
@@ -128,20 +120,23 @@ impl Engine {
             failed: keys.failed,
             used: 0,
         };
-        let stop = self.serve_keys(index, tree, &mut portion, bytes, budget);
+        let stop = self.serve_keys(id, input.tree, &mut portion, input.rest(), &mut input.budget);
         let (used, failed) = (portion.used, portion.failed);
+        input.at += used;
         if stop == Stop::End {
-            self.close_keys(index, keys.join);
-        } else if let Some(client) = self.clients.get_mut(index as usize) {
-            keys.failed = failed;
-            client.keys = Some(keys);
+            self.close_keys(id, keys.join);
+            return true;
         }
-        used
+        if let Some(client) = self.clients.get_mut(id) {
+            keys.failed = failed;
+            client.stage = Stage::Keys(keys);
+        }
+        false
     }
 
     fn serve_keys(
         &mut self,
-        index: u32,
+        id: ClientId,
         tree: &Rc<Tree>,
         portion: &mut Portion<'_>,
         bytes: &[u8],
@@ -149,7 +144,7 @@ impl Engine {
     ) -> Stop {
         let mut single = std::mem::take(&mut self.scratch);
         let stop = loop {
-            let Some(client) = self.clients.get(index as usize) else {
+            let Some(client) = self.clients.get(id) else {
                 // Closed by what one of its keys has led to.
                 portion.used = bytes.len();
                 break Stop::End;
@@ -167,8 +162,8 @@ impl Engine {
                 }
                 NextKey::Bad(bad) if bad.close => {
                     let text = "the proxy cannot ask for these keys one by one";
-                    self.fail_keys(index, portion, Outcome::LocalError, text);
-                    if let Some(client) = self.clients.get_mut(index as usize) {
+                    self.fail_keys(id, portion, Outcome::LocalError, text);
+                    if let Some(client) = self.clients.get_mut(id) {
                         client.closing = true;
                     }
                     break Stop::End;
@@ -176,17 +171,17 @@ impl Engine {
                 NextKey::Bad(bad) => {
                     portion.used += bad.head as usize;
                     let reply = Reply::new(Outcome::ClientError, bad.reply.len());
-                    self.answer_keys(index, portion, &reply, bad.reply);
+                    self.answer_keys(id, portion, &reply, bad.reply);
                     continue;
                 }
             };
             if !portion.failed {
-                if *budget == 0 || !self.admits_key(index) {
-                    self.stall(index, *budget == 0);
+                if *budget == 0 || !self.admits_key(id) {
+                    self.stall(id, *budget == 0);
                     break Stop::Full;
                 }
                 *budget -= 1;
-                self.serve_key(index, tree, portion, key.of(rest), &mut single);
+                self.serve_key(id, tree, portion, key.of(rest), &mut single);
                 single.clear();
             }
             portion.used += key.end();
@@ -195,39 +190,36 @@ impl Engine {
         stop
     }
 
-    fn admits_key(&mut self, index: u32) -> bool {
-        let asked = self
-            .clients
-            .get(index as usize)
-            .map_or(0, |client| client.slots.len());
+    fn admits_key(&mut self, id: ClientId) -> bool {
+        let asked = self.clients.get(id).map_or(0, |client| client.slots.len());
         let most = if self.in_flight < BUSY {
             KEYS_AT_ONCE
         } else {
             KEYS_AT_BUSY_TIMES
         };
-        asked < most && self.admits(index)
+        asked < most && self.admits(id)
     }
 
     /// One of the keys, by a request that `single` has the room for.
     fn serve_key(
         &mut self,
-        index: u32,
+        id: ClientId,
         tree: &Rc<Tree>,
         portion: &mut Portion<'_>,
         key: &[u8],
         single: &mut Vec<u8>,
     ) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
-        let (origin, listener, generation) = (client.origin(), client.listener, client.generation);
+        let (origin, listener) = (client.origin(), client.listener);
         let Some(root) = tree.root(usize::from(listener)) else {
-            return self.fail_keys(index, portion, Outcome::LocalError, REMOVED);
+            return self.fail_keys(id, portion, Outcome::LocalError, REMOVED);
         };
         origin.dialect.single(portion.request, portion.head, key, single);
         let Parsed::Head(request) = origin.dialect.head(single) else {
             let text = "a key of this request cannot be asked for alone";
-            return self.fail_keys(index, portion, Outcome::LocalError, text);
+            return self.fail_keys(id, portion, Outcome::LocalError, text);
         };
         let size = tree.cost(usize::from(listener), request.class, single.len());
         let seq = client.slots.push(
@@ -237,28 +229,31 @@ impl Engine {
             size,
             self.now,
         );
-        let to = ReplyTo::Client {
-            index,
-            generation,
-            seq,
+        let to = ReplyTo::Client { client: id, seq };
+        let walk = Walk {
+            tree,
+            origin,
+            request: &request,
+            message: single,
+            to,
         };
-        self.walk(tree, root, origin, &request, single, to);
+        self.walk(root, &walk);
     }
 
     /// The proxy's own error for all keys that are not served yet.
-    fn fail_keys(&mut self, index: u32, portion: &mut Portion<'_>, outcome: Outcome, text: &str) {
-        let Some(client) = self.clients.get(index as usize) else {
+    fn fail_keys(&mut self, id: ClientId, portion: &mut Portion<'_>, outcome: Outcome, text: &str) {
+        let Some(client) = self.clients.get(id) else {
             return;
         };
         let mut line = Vec::new();
         client
             .dialect
             .error(&client.session, &Failed::here(outcome, text), &mut line);
-        self.answer_keys(index, portion, &Reply::new(outcome, line.len()), &line);
+        self.answer_keys(id, portion, &Reply::new(outcome, line.len()), &line);
     }
 
-    fn answer_keys(&mut self, index: u32, portion: &mut Portion<'_>, reply: &Reply, line: &[u8]) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn answer_keys(&mut self, id: ClientId, portion: &mut Portion<'_>, reply: &Reply, line: &[u8]) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         // In a list each key has its own.
@@ -270,25 +265,18 @@ impl Engine {
         let seq = client
             .slots
             .push(portion.request.command, false, portion.part(), 0, self.now);
-        let to = ReplyTo::Client {
-            index,
-            generation: client.generation,
-            seq,
-        };
+        let to = ReplyTo::Client { client: id, seq };
         self.deliver(to, reply, line);
     }
 
     /// The last of its replies are on their way.
-    fn close_keys(&mut self, index: u32, join: &'static Join) {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn close_keys(&mut self, id: ClientId, join: &'static Join) {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         client.half = 0;
         client.slots.close(join, &mut client.stream.out);
-        let peer = Peer::Client {
-            index,
-            generation: client.generation,
-        };
+        let peer = Peer::Client(id);
         self.flush_later(peer);
     }
 }

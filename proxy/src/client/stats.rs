@@ -8,7 +8,7 @@ use std::{io::Write, rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Parsed, Request};
 
-use super::Part;
+use super::{ClientId, Part, Stage};
 use crate::{
     engine::{Engine, Peer},
     members::Member,
@@ -55,20 +55,20 @@ impl Engine {
     }
 
     /// A request for figures.
-    pub(super) fn stats(&mut self, index: u32, listener: u16, request: &Request, message: &[u8]) {
+    pub(super) fn stats(&mut self, id: ClientId, listener: u16, request: &Request, message: &[u8]) {
         self.tell_counts();
         if self.serves_store(listener) {
-            return self.ask_store(index, request, message);
+            return self.ask_store(id, request, message);
         }
         let line = message.trim_ascii();
         let subject = line.strip_prefix(b"stats").map(<[u8]>::trim_ascii);
         let Some(subject) = subject else {
-            return self.answer_here(index, b"CLIENT_ERROR lru crawler disabled\r\n", false);
+            return self.answer_here(id, b"CLIENT_ERROR lru crawler disabled\r\n", false);
         };
         let tree = Rc::clone(&self.tree);
         let asked = OF_SERVERS.iter().find(|(known, _)| *known == subject);
         if let (Some((_, line)), Some(server)) = (asked, only_server(&tree, listener)) {
-            return self.ask_server(index, server, line);
+            return self.ask_server(id, server, line);
         }
         let mut out = std::mem::take(&mut self.scratch);
         match subject {
@@ -84,37 +84,36 @@ impl Engine {
             _ if out.starts_with(b"CLIENT_ERROR") => {}
             _ => out.extend_from_slice(b"END\r\n"),
         }
-        self.answer_here(index, &out, false);
+        self.answer_here(id, &out, false);
         out.clear();
         self.scratch = out;
     }
 
-    fn ask_store(&mut self, index: u32, request: &Request, message: &[u8]) {
+    fn ask_store(&mut self, id: ClientId, request: &Request, message: &[u8]) {
         if let Some(dump) = Dump::asked(request, message)
-            && let Some(client) = self.clients.get_mut(index as usize)
+            && let Some(client) = self.clients.get_mut(id)
         {
-            client.dump = Some(Box::new(dump));
+            client.stage = Stage::Dump(Box::new(dump));
             return;
         }
         let mut out = std::mem::take(&mut self.scratch);
         embedded::answer(&self.store, &self.store_context(), request, message, &mut out);
-        self.answer_here(index, &out, false);
+        self.answer_here(id, &out, false);
         out.clear();
         self.scratch = out;
     }
 
     /// One line that is known here, not the client's: nothing that a server could take for more than one request.
-    fn ask_server(&mut self, index: u32, server: &Arc<Member>, line: &[u8]) {
+    fn ask_server(&mut self, id: ClientId, server: &Arc<Member>, line: &[u8]) {
         let now = self.now;
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let Some(client) = self.clients.get_mut(id) else {
             return;
         };
         let Parsed::Head(request) = client.dialect.head(line) else {
             return;
         };
         let to = ReplyTo::Client {
-            index,
-            generation: client.generation,
+            client: id,
             seq: client
                 .slots
                 .push(request.command, false, Part::Whole, line.len() as u32, now),
@@ -169,12 +168,12 @@ impl Engine {
     }
 
     /// Goes on with the dump that this client has asked for, as far as there is room. False: later.
-    pub(super) fn go_on_dumping(&mut self, index: u32) -> bool {
+    pub(super) fn go_on_dumping(&mut self, id: ClientId) -> bool {
         let now = self.now;
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let Some(client) = self.clients.get_mut(id) else {
             return false;
         };
-        let Some(mut dump) = client.dump.take() else {
+        let Stage::Dump(mut dump) = std::mem::replace(&mut client.stage, Stage::Requests) else {
             return true;
         };
         let mut out = std::mem::take(&mut client.stream.out);
@@ -184,21 +183,21 @@ impl Engine {
             done = dump.step(&self.store, &self.store_context(), &mut out);
             steps += 1;
         }
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let Some(client) = self.clients.get_mut(id) else {
             return false;
         };
         client.active = now;
         client.stream.out = out;
-        let (sends, generation) = (!client.stream.out.is_empty(), client.generation);
+        let sends = !client.stream.out.is_empty();
         if !done {
-            client.dump = Some(dump);
+            client.stage = Stage::Dump(dump);
             client.stalled = true;
         }
         if sends {
             // What is sent wakes it when it was taken.
-            self.flush_later(Peer::Client { index, generation });
+            self.flush_later(Peer::Client(id));
         } else if !done {
-            self.requeue(index);
+            self.requeue(id);
         }
         done
     }

@@ -4,11 +4,12 @@ use std::{rc::Rc, time::Duration};
 
 use proxima_wire::message::{Outcome, Request};
 
-use super::{Part, Upload, Wanted, session::REMOVED};
+use super::{ClientId, Part, Stage, Upload, Wanted, session::REMOVED};
 use crate::{
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
-    route::{ReplyTo, Tree, Turn},
+    route::{ReplyTo, Tree, Turn, Walk},
+    upstream::LaneId,
 };
 
 /// A server that takes an upload this slowly makes its client wait.
@@ -38,25 +39,25 @@ impl Engine {
     /// A request too large for a shared lane: its head is dispatched, its body follows as it comes.
     pub(super) fn begin_upload(
         &mut self,
-        index: u32,
+        id: ClientId,
         tree: &Rc<Tree>,
         request: &Request,
         rest: &[u8],
     ) -> Begun {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let Some(client) = self.clients.get_mut(id) else {
             return Begun::Later;
         };
         let is_whole = rest.len() as u64 >= request.len();
         if client.eof && !is_whole {
             // Its rest will never come.
-            self.close_client(index, false);
+            self.close_client(id, false);
             return Begun::Later;
         }
-        let (listener, generation) = (client.listener, client.generation);
+        let listener = client.listener;
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
-            client.swallow = request.body;
-            self.refuse(index, request, &Failed::here(Outcome::LocalError, REMOVED));
+            client.stage = Stage::Discard(request.body);
+            self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
             return Begun::Yes;
         };
         let reach = tree.reach(usize::from(listener));
@@ -74,32 +75,34 @@ impl Engine {
                 return Begun::Whole;
             }
             let most = self.limits.write_timeout.min(LONGEST_WAIT).as_micros() as u64;
-            let due = client.place.map_or(self.now + most, |place| place.due);
+            let due = client.place().map_or(self.now + most, |place| place.due);
             if self.now < due {
                 let bytes = request.len();
-                self.wait_for_place(index, Some(Wanted { due, bytes }));
+                self.wait_for_place(id, Some(Wanted { due, bytes }));
                 return Begun::Later;
             }
-            client.swallow = request.body;
-            self.wait_for_place(index, None);
+            self.wait_for_place(id, None);
+            if let Some(client) = self.clients.get_mut(id) {
+                client.stage = Stage::Discard(request.body);
+            }
             let what = "too many large values are on their way to it";
             self.refuse(
-                index,
+                id,
                 request,
                 &Failed::at(&member.address, Outcome::Overloaded, what),
             );
             return Begun::Yes;
         }
-        self.wait_for_place(index, None);
+        self.wait_for_place(id, None);
         self.figures.asked(number);
-        let Some(is_dedicated) = self.passes(index, request, rest) else {
+        let Some(is_dedicated) = self.passes(id, request, rest) else {
             return Begun::Yes;
         };
         let request = &Request {
             is_dedicated,
             ..*request
         };
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let Some(client) = self.clients.get_mut(id) else {
             return Begun::Later;
         };
         let origin = client.origin();
@@ -109,26 +112,18 @@ impl Engine {
             .push(request.command, request.is_quiet, Part::Whole, 0, self.now);
         self.uploads.clear();
         self.turns.clear();
-        self.walk(
+        self.uploader = Some(id);
+        let walk = Walk {
             tree,
-            root,
             origin,
             request,
-            head,
-            ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            },
-        );
+            message: head,
+            to: ReplyTo::Client { client: id, seq },
+        };
+        self.walk(root, &walk);
         let (lanes, turns) = (std::mem::take(&mut self.uploads), self.take_turns());
-        for &(lane, lane_generation) in &lanes {
-            if let Some(lane) = self.lane(lane, lane_generation) {
-                lane.uploading = Some((index, generation));
-            }
-        }
-        if let Some(client) = self.clients.get_mut(index as usize) {
-            client.upload = Some(Box::new(Upload {
+        if let Some(client) = self.clients.get_mut(id) {
+            client.stage = Stage::Upload(Box::new(Upload {
                 remaining: request.body,
                 lanes,
                 turns,
@@ -140,8 +135,8 @@ impl Engine {
     }
 
     /// Does the session let this upload pass, and on a lane of the client's own? If not, it is answered, and its rest swallowed.
-    fn passes(&mut self, index: u32, request: &Request, rest: &[u8]) -> Option<bool> {
-        let client = self.clients.get_mut(index as usize)?;
+    fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<bool> {
+        let client = self.clients.get_mut(id)?;
         if !client.plans(request) {
             return Some(false);
         }
@@ -149,24 +144,23 @@ impl Engine {
         let plan = client
             .dialect
             .plan(&mut client.session, request, rest, &mut answer);
-        let generation = client.generation;
-        if !self.follow_login(index) {
-            self.refuse_login(index);
+        if !self.follow_login(id) {
+            self.refuse_login(id);
             return None;
         }
-        let client = self.clients.get_mut(index as usize)?;
+        let client = self.clients.get_mut(id)?;
         client.closing |= plan == Plan::Close;
         let passes = matches!(plan, Plan::Route | Plan::Dedicated).then_some(plan == Plan::Dedicated);
         if passes.is_none() {
-            client.swallow = request.body;
+            client.stage = Stage::Discard(request.body);
         }
         match plan {
             Plan::Route | Plan::Dedicated => {}
-            Plan::Close => self.flush_later(Peer::Client { index, generation }),
-            Plan::Answer => self.answer_here(index, &answer, request.is_quiet),
-            Plan::Refuse(text) => self.object(index, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Close => self.flush_later(Peer::Client(id)),
+            Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast | Plan::Stats => {
-                self.refuse(index, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
+                self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
             }
         }
         answer.clear();
@@ -175,31 +169,28 @@ impl Engine {
     }
 
     /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.
-    pub(super) fn pass_on(&mut self, index: u32, bytes: &[u8]) -> usize {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    pub(super) fn pass_on(&mut self, id: ClientId, bytes: &[u8]) -> usize {
+        let Some(client) = self.clients.get_mut(id) else {
             return bytes.len();
         };
-        let Some(upload) = &mut client.upload else {
+        let Stage::Upload(upload) = &mut client.stage else {
             return 0;
         };
         let lanes = &mut self.lanes;
-        upload.lanes.retain(|&(lane, generation)| {
+        upload.lanes.retain(|&lane| lanes.get(lane).is_some());
+        let is_full = |&lane: &LaneId| {
             lanes
-                .get(lane as usize)
-                .is_some_and(|lane| lane.generation == generation)
-        });
-        let full = upload
-            .lanes
-            .iter()
-            .any(|&(lane, _)| lanes[lane as usize].requests().len() >= HIGH_WATER);
-        if full {
+                .get_mut(lane)
+                .is_some_and(|lane| lane.requests().len() >= HIGH_WATER)
+        };
+        if upload.lanes.iter().any(is_full) {
             client.stalled = true;
             return 0;
         }
         let open = upload.remaining - u64::from(!upload.turns.is_empty());
         if open == 0 && !bytes.is_empty() {
-            return if self.has_turn(index) {
-                self.pass_on(index, bytes)
+            return if self.has_turn(id) {
+                self.pass_on(id, bytes)
             } else {
                 0
             };
@@ -207,53 +198,32 @@ impl Engine {
         let used = open.min(bytes.len() as u64) as usize;
         upload.remaining -= used as u64;
         let done = upload.remaining == 0;
-        let targets = upload.lanes.clone();
-        for (lane, generation) in targets {
-            if let Some(target) = self.lanes.get_mut(lane as usize) {
-                if target.requests().is_empty() {
-                    // It has taken all so far: only from now on can it be late.
-                    target.active = self.now;
-                }
-                target.requests().extend_from_slice(&bytes[..used]);
-                target.given += used as u64;
-                target.pace.moved(used as u64);
-                if done {
-                    target.uploading = None;
-                }
-            }
-            self.flush_later(Peer::Lane {
-                index: lane,
-                generation,
-            });
-            if done {
-                self.settle_lane(lane);
-            }
+        for lane in upload.lanes.clone() {
+            self.send_piece(lane, &bytes[..used], done);
         }
         used
     }
-}
 
-impl Engine {
     /// Has the time of its last byte come, or is it refused? Else the client waits.
-    fn has_turn(&mut self, index: u32) -> bool {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    fn has_turn(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.get_mut(id) else {
             return false;
         };
-        let Some(upload) = &mut client.upload else {
+        let Stage::Upload(upload) = &mut client.stage else {
             return false;
         };
-        let (generation, since) = (client.generation, *upload.due.get_or_insert(self.now));
+        let since = *upload.due.get_or_insert(self.now);
         let turns = std::mem::take(&mut upload.turns);
-        let turn = self.turn((index, generation), &turns, since);
-        let Some(client) = self.clients.get_mut(index as usize) else {
+        let turn = self.turn(id, &turns, since);
+        let Some(client) = self.clients.get_mut(id) else {
             return false;
         };
-        match (turn, &mut client.upload) {
-            (Turn::Never(text), Some(upload)) => {
+        match (turn, &mut client.stage) {
+            (Turn::Never(text), Stage::Upload(upload)) => {
                 let lanes = std::mem::take(&mut upload.lanes);
                 self.drop_upload(lanes, text);
             }
-            (Turn::Later, Some(upload)) => {
+            (Turn::Later, Stage::Upload(upload)) => {
                 upload.turns = turns;
                 client.stalled = true;
             }
@@ -262,12 +232,10 @@ impl Engine {
         turn != Turn::Later
     }
 
-    /// The servers have a part of a value and wait for the rest: these lanes are of no more use.
-    pub(super) fn drop_upload(&mut self, lanes: Vec<(u32, u32)>, text: &str) {
-        for (lane, generation) in lanes {
-            if self.lane(lane, generation).is_some() {
-                self.drop_lane(lane, text);
-            }
+    /// Ends lanes whose servers have a part of a value and wait for the rest: they are of no more use.
+    pub(super) fn drop_upload(&mut self, lanes: Vec<LaneId>, text: &str) {
+        for lane in lanes {
+            self.drop_lane(lane, text);
         }
     }
 }

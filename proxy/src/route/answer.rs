@@ -16,6 +16,9 @@ pub enum Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// What a child that is ejected answers before it is asked.
+    pub const EJECTED: Self = Self::Failed(Failed::here(Outcome::Ejected, "ejected"));
+
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Reply(reply, _) => reply.outcome,

@@ -3,21 +3,22 @@
 use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Request};
-use slab::Slab;
 
-use super::{Answers, NodeId, Tree};
+use super::{Answers, NodeId, Tree, Walk};
 use crate::{
+    client::ClientId,
     dialect::Dialect,
     members::{MemberId, copies::Claim},
+    table::{Entry, Id, Table},
 };
 
 /// Whom a reply is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyTo {
     /// Slot `seq` of a client. The generation tells it from the one that had its place before.
-    Client { index: u32, generation: u32, seq: u32 },
+    Client { client: ClientId, seq: u32 },
     /// Child number `child` of a gather, an attempt or a wrap.
-    Flight { index: u32, generation: u32, child: u32 },
+    Flight { flight: FlightId, child: u32 },
     /// Nobody waits for it.
     Nobody,
 }
@@ -91,8 +92,15 @@ pub enum Stage {
 }
 
 impl Flight {
-    pub fn generation(&self) -> u32 {
-        self.generation
+    /// Its request, as it walks `tree` for this destination.
+    pub fn walk<'a>(&'a self, tree: &'a Rc<Tree>, to: ReplyTo) -> Walk<'a> {
+        Walk {
+            tree,
+            origin: self.origin,
+            request: &self.request,
+            message: &self.message,
+            to,
+        }
     }
 
     /// Bytes of memory that it takes.
@@ -101,81 +109,76 @@ impl Flight {
     }
 }
 
+/// A flight and what it remembers besides if it is a change of all copies.
+pub struct Waiting {
+    flight: Flight,
+    change: Option<Change>,
+}
+
+/// The handle of a flight.
+pub type FlightId = Id<Waiting>;
+
+impl Entry for Waiting {
+    fn generation(&self) -> u32 {
+        self.flight.generation
+    }
+}
+
 /// All flights of one worker. Freed ones keep their buffers for the next.
 #[derive(Default)]
 pub struct Flights {
-    slab: Slab<(Flight, Option<Change>)>,
-    generation: u32,
+    table: Table<Waiting>,
     spare: Vec<(Vec<u8>, Answers)>,
 }
 
-/// Buffers beyond this are not worth keeping.
+/// Larger buffers are not worth keeping.
 const SPARE_BYTES: usize = 4 * 1024;
 const SPARE_COUNT: usize = 1024;
 
 impl Flights {
-    /// A new flight of `pending` replies.
-    pub fn open(
-        &mut self,
-        parent: ReplyTo,
-        tree: Rc<Tree>,
-        node: NodeId,
-        origin: Origin,
-        request: &Request,
-        pending: u32,
-    ) -> (u32, &mut Flight) {
-        self.generation = self.generation.wrapping_add(1);
+    /// A new flight of `pending` replies for the request of this walk, which has come to `node`.
+    pub fn open(&mut self, node: NodeId, walk: &Walk<'_>, pending: u32) -> (FlightId, &mut Flight) {
         let (message, answers) = self.spare.pop().unwrap_or_default();
-        let flight = Flight {
-            generation: self.generation,
-            parent,
-            tree,
-            node,
-            origin,
-            request: *request,
-            message,
-            pending,
-            done: false,
-            answers,
-        };
-        let index = self.slab.insert((flight, None));
-        (index as u32, &mut self.slab[index].0)
+        let id = self.table.insert(|generation| Waiting {
+            flight: Flight {
+                generation,
+                parent: walk.to,
+                tree: Rc::clone(walk.tree),
+                node,
+                origin: walk.origin,
+                request: *walk.request,
+                message,
+                pending,
+                done: false,
+                answers,
+            },
+            change: None,
+        });
+        let waiting = self.table.get_mut(id);
+        (id, &mut waiting.expect("it was inserted just now").flight)
     }
 
     /// The flight that was just opened is a change of all copies.
-    pub fn becomes(&mut self, index: u32, change: Change) {
-        if let Some((_, kind)) = self.slab.get_mut(index as usize) {
-            *kind = Some(change);
+    pub fn becomes(&mut self, id: FlightId, change: Change) {
+        if let Some(waiting) = self.table.get_mut(id) {
+            waiting.change = Some(change);
         }
     }
 
-    /// The address of one child of a flight.
-    pub fn child(&self, index: u32, child: usize) -> ReplyTo {
-        match self.slab.get(index as usize) {
-            Some((flight, _)) => ReplyTo::Flight {
-                index,
-                generation: flight.generation,
-                child: child as u32,
-            },
-            None => ReplyTo::Nobody,
-        }
+    /// The flight of this handle.
+    pub fn get(&mut self, id: FlightId) -> Option<&mut Flight> {
+        Some(&mut self.table.get_mut(id)?.flight)
     }
 
-    pub fn get(&mut self, index: u32, generation: u32) -> Option<&mut Flight> {
-        let (flight, _) = self.slab.get_mut(index as usize)?;
-        (flight.generation == generation).then_some(flight)
+    /// The flight of this handle, if it is a change of all copies.
+    pub fn change(&mut self, id: FlightId) -> Option<(&mut Flight, &mut Change)> {
+        let Waiting { flight, change } = self.table.get_mut(id)?;
+        Some((flight, change.as_mut()?))
     }
 
-    /// One that is a change of all copies.
-    pub fn change(&mut self, index: u32, generation: u32) -> Option<(&mut Flight, &mut Change)> {
-        let (flight, change) = self.slab.get_mut(index as usize)?;
-        let change = change.as_mut().filter(|_| flight.generation == generation)?;
-        Some((flight, change))
-    }
-
-    /// Ends a flight; late replies to it find nobody.
-    pub fn close(&mut self, index: u32) {
-        let Some((flight, _)) = self.slab.try_remove(index as usize) else {
+    /// Ends a flight; late replies to it find nothing.
+    pub fn close(&mut self, id: FlightId) {
+        let Some(Waiting { flight, .. }) = self.table.remove(id) else {
             return;
         };
         let (mut message, mut answers) = (flight.message, flight.answers);
@@ -186,25 +189,33 @@ impl Flights {
         }
     }
 
-    /// All of them, with their indices.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flight)> {
-        self.slab
-            .iter()
-            .map(|(index, (flight, _))| (index as u32, flight))
+    /// All flights.
+    pub fn iter(&self) -> impl Iterator<Item = &Flight> {
+        self.table.iter().map(|(_, waiting)| &waiting.flight)
     }
 
-    /// Those that are changes of all copies.
-    pub fn changes(&self) -> impl Iterator<Item = (u32, &Flight, &Change)> {
-        let all = self.slab.iter();
-        all.filter_map(|(index, (flight, change))| Some((index as u32, flight, change.as_ref()?)))
+    /// The flights that are changes of all copies.
+    pub fn changes(&self) -> impl Iterator<Item = (FlightId, &Flight, &Change)> {
+        let all = self.table.iter();
+        all.filter_map(|(id, waiting)| Some((id, &waiting.flight, waiting.change.as_ref()?)))
     }
 
+    /// How many flights there are.
     pub fn len(&self) -> usize {
-        self.slab.len()
+        self.table.len()
     }
 
+    /// Is there none?
     pub fn is_empty(&self) -> bool {
-        self.slab.is_empty()
+        self.table.is_empty()
+    }
+}
+
+/// The address of one child of a flight.
+pub(super) fn child_of(flight: FlightId, child: usize) -> ReplyTo {
+    ReplyTo::Flight {
+        flight,
+        child: child as u32,
     }
 }
 

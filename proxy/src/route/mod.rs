@@ -6,6 +6,7 @@
 //! the node of a replicated pool.
 
 mod answer;
+mod batch;
 mod combine;
 mod compile;
 mod copies;
@@ -13,16 +14,19 @@ mod explain;
 mod flight;
 mod handle;
 mod step;
-mod together;
+mod timer;
 mod tree;
+mod walk;
 
+pub(crate) use self::batch::{BATCH, Pending};
 pub(crate) use self::copies::{Opening, Turn};
-pub(crate) use self::together::{Ahead, TOGETHER};
 pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
     explain::{ExplainError, explain},
-    flight::{Change, Flight, Flights, Origin, ReplyTo},
+    flight::{Change, Flight, FlightId, Flights, Origin, ReplyTo},
     handle::Random,
+    timer::{Sleeper, Timer},
     tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},
+    walk::Walk,
 };

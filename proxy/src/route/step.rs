@@ -1,90 +1,68 @@
-//! The four shapes at work, on the way down; `combine` is the way back. A walk goes down choose nodes until it ends at a leaf, which costs no state at all, or at a
-//! node that must wait for replies, which opens a flight.
+//! The four shapes on the way down; `combine` is the way back. A walk goes down choose nodes until it ends at a leaf, which costs
+//! no state at all, or at a node that must wait for replies, which opens a flight.
 
 use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Parsed, Reply, Request};
 
-use super::{Children, Leaf, Node, NodeId, Origin, Query, ReplyTo, Tree, Wait, tree::Wrapped};
+use super::{
+    Answer, FlightId, Leaf, Node, NodeId, ReplyTo, Wait, Walk,
+    flight::child_of,
+    timer::{Sleeper, Timer},
+    tree::Wrapped,
+};
 use crate::{
-    client::Part,
     dialect::{Change, Failed},
     engine::Engine,
     near::embedded,
-    timer::{Sleeper, Timer},
 };
 
+/// What a route answers when the request that it made cannot be read.
+const UNREADABLE: &str = "a route made this request unreadable";
+
 impl Engine {
-    /// Walks `tree` from `node` with a request; its reply will come for `to`.
+    /// Walks the tree from `node`.
     #[inline]
-    #[allow(clippy::too_many_arguments)] // a request, its origin and its destination: grouping them costs the hot path a copy
-    pub(crate) fn walk(
-        &mut self,
-        tree: &Rc<Tree>,
-        mut node: NodeId,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        let mut decoded;
-        let key = if request.base64_key {
-            decoded = [0; 250];
-            origin.dialect.key(request, message, &mut decoded)
+    pub(crate) fn walk(&mut self, mut node: NodeId, walk: &Walk<'_>) {
+        let mut scratch;
+        let key = if walk.request.base64_key {
+            scratch = [0; 250];
+            walk.key(&mut scratch)
         } else {
-            request.key.of(message)
+            walk.request.key.of(walk.message)
         };
-        let query = Query {
-            command: request.command,
-            class: request.class,
-            key,
-            dialect: origin.dialect,
-        };
+        let query = walk.query(key);
         loop {
-            match tree.node(node) {
+            match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
-                    let choices = Children {
-                        tree,
-                        ids: children,
-                        views: &self.views,
-                        class: request.class,
-                    };
+                    let choices = walk.children(children, &self.views);
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,
                         None => {
                             let text = format!("{} has no child for this request", handle.name());
-                            return self.fail(to, &Failed::here(Outcome::LocalError, &text));
+                            return self.fail(walk.to, &Failed::here(Outcome::LocalError, &text));
                         }
                     }
                 }
-                Node::Leaf(leaf) => return self.leaf(leaf, origin, request, message, to),
-                Node::Copies(copies) => {
-                    return self.copies(tree, node, copies, origin, request, message, to);
-                }
-                Node::Gather { wait, children, .. } => {
-                    return self.gather(tree, node, *wait, children, origin, request, message, to);
-                }
+                Node::Leaf(leaf) => return self.leaf(leaf, walk),
+                Node::Copies(copies) => return self.copies(node, copies, walk),
+                Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
                 Node::Attempt { handle, children } => {
-                    let choices = Children {
-                        tree,
-                        ids: children,
-                        views: &self.views,
-                        class: request.class,
-                    };
+                    let choices = walk.children(children, &self.views);
                     // Ejected children need no flight to be passed by.
                     let mut first = 0;
                     while !choices.is_up(first)
-                        && let Some(next) = handle.next(&query, first, children.len(), Outcome::Ejected)
+                        && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
                     {
                         first = next;
                     }
-                    return self.attempt(tree, node, first, origin, request, message, to);
+                    return self.attempt(node, first, walk);
                 }
                 Node::Wrap { handle, child } => {
-                    let wrapped = handle.request(request, message, &query, self.unix(), &mut self.random);
-                    match wrapped {
+                    let unix = self.unix();
+                    match handle.request(walk.request, walk.message, &query, unix, &mut self.random) {
                         Wrapped::Pass => node = *child,
-                        other => return self.wrap(tree, node, *child, other, origin, request, message, to),
+                        other => return self.wrap(node, *child, other, walk),
                     }
                 }
             }
@@ -92,306 +70,198 @@ impl Engine {
     }
 
     #[inline]
-    fn leaf(&mut self, leaf: &Leaf, origin: Origin, request: &Request, message: &[u8], to: ReplyTo) {
+    fn leaf(&mut self, leaf: &Leaf, walk: &Walk<'_>) {
         match leaf {
-            Leaf::Member(member) => self.send(member, origin.login, request, message, to),
-            Leaf::Embedded => {
-                if (message.len() as u64) < request.len() {
-                    let text = "object too large for cache";
-                    return self.fail(to, &Failed::here(Outcome::RemoteError, text));
-                }
-                let mut out = std::mem::take(&mut self.scratch_reply);
-                let context = self.store_context();
-                let mut outcome = embedded::answer(&self.store, &context, request, message, &mut out);
-                if !self.takes_reply(to, out.len()) {
-                    out.clear();
-                    outcome = embedded::out_of_memory(&mut out);
-                }
-                let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
-                let reply = Reply {
-                    trailer,
-                    ..Reply::new(outcome, out.len())
-                };
-                self.deliver(to, &reply, &out);
-                out.clear();
-                self.scratch_reply = out;
+            Leaf::Member(member) => {
+                self.send(member, walk.origin.login, walk.request, walk.message, walk.to);
             }
+            Leaf::Embedded => self.ask_embedded(walk),
             Leaf::Null => {
                 let mut out = std::mem::take(&mut self.scratch_reply);
-                let reply = origin.dialect.miss(origin.form, request, message, &mut out);
-                self.deliver(to, &reply, &out);
+                let reply = walk
+                    .origin
+                    .dialect
+                    .miss(walk.origin.form, walk.request, walk.message, &mut out);
+                self.deliver(walk.to, &reply, &out);
                 out.clear();
                 self.scratch_reply = out;
             }
-            Leaf::Error(text) => self.fail(to, &Failed::here(Outcome::LocalError, text)),
+            Leaf::Error(text) => self.fail(walk.to, &Failed::here(Outcome::LocalError, text)),
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn gather(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        wait: Wait,
-        children: &[NodeId],
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        if request.is_dedicated {
+    fn ask_embedded(&mut self, walk: &Walk<'_>) {
+        if walk.is_streamed() {
+            let text = "object too large for cache";
+            return self.fail(walk.to, &Failed::here(Outcome::RemoteError, text));
+        }
+        let mut out = std::mem::take(&mut self.scratch_reply);
+        let context = self.store_context();
+        let mut outcome = embedded::answer(&self.store, &context, walk.request, walk.message, &mut out);
+        if !self.takes_reply(walk.to, out.len()) {
+            out.clear();
+            outcome = embedded::out_of_memory(&mut out);
+        }
+        let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
+        let reply = Reply {
+            trailer,
+            ..Reply::new(outcome, out.len())
+        };
+        self.deliver(walk.to, &reply, &out);
+        out.clear();
+        self.scratch_reply = out;
+    }
+
+    fn gather(&mut self, node: NodeId, wait: Wait, children: &[NodeId], walk: &Walk<'_>) {
+        if walk.request.is_dedicated {
             let text = "what belongs to one connection cannot go to several servers";
-            return self.fail(to, &Failed::here(Outcome::LocalError, text));
+            return self.fail(walk.to, &Failed::here(Outcome::LocalError, text));
         }
         match wait {
             Wait::Initial => {
                 for (number, &child) in children.iter().enumerate() {
-                    let to = if number == 0 { to } else { ReplyTo::Nobody };
-                    self.walk(tree, child, origin, request, message, to);
+                    let to = if number == 0 { walk.to } else { ReplyTo::Nobody };
+                    self.walk(child, &walk.to(to));
                 }
             }
             Wait::None => {
                 for &child in children {
-                    self.walk(tree, child, origin, request, message, ReplyTo::Nobody);
+                    self.walk(child, &walk.to(ReplyTo::Nobody));
                 }
-                self.leaf(&Leaf::Null, origin, request, message, to);
+                self.leaf(&Leaf::Null, walk);
             }
             Wait::All | Wait::Majority | Wait::Fastest => {
-                let pending = children.len() as u32;
-                let (flight, _) = self
-                    .flights
-                    .open(to, Rc::clone(tree), node, origin, request, pending);
+                let (flight, _) = self.flights.open(node, walk, children.len() as u32);
                 for (number, &child) in children.iter().enumerate() {
-                    let to = self.flights.child(flight, number);
-                    self.walk(tree, child, origin, request, message, to);
+                    self.walk(child, &walk.to(child_of(flight, number)));
                 }
             }
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn attempt(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        child: usize,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
-        flight.message.extend_from_slice(message);
-        self.try_child(tree, node, index, child, origin, request, message);
+    fn attempt(&mut self, node: NodeId, child: usize, walk: &Walk<'_>) {
+        let (id, flight) = self.flights.open(node, walk, 1);
+        flight.message.extend_from_slice(walk.message);
+        self.try_child(node, id, child, walk);
     }
 
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn try_child(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        flight: u32,
-        child: usize,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-    ) {
-        let Node::Attempt { children, .. } = tree.node(node) else {
-            return;
-        };
-        let Some(&next) = children.get(child) else { return };
-        let to = self.flights.child(flight, child);
-        self.walk(tree, next, origin, request, message, to);
+    pub(super) fn try_child(&mut self, node: NodeId, flight: FlightId, child: usize, walk: &Walk<'_>) {
+        if let Node::Attempt { children, .. } = walk.tree.node(node)
+            && let Some(&next) = children.get(child)
+        {
+            self.walk(next, &walk.to(child_of(flight, child)));
+        }
     }
 
     /// Goes on with a changed request.
-    #[allow(clippy::too_many_arguments)]
-    fn walk_changed(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        change: Change<'_>,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        let mut changed = Vec::with_capacity(message.len() + 32);
-        if !origin.dialect.rewrite(request, message, &change, &mut changed) {
-            let text = "a route made this request unreadable";
-            return self.fail(to, &Failed::here(Outcome::LocalError, text));
+    fn walk_changed(&mut self, node: NodeId, change: Change<'_>, walk: &Walk<'_>) {
+        let mut changed = Vec::with_capacity(walk.message.len() + 32);
+        let dialect = walk.origin.dialect;
+        if !dialect.rewrite(walk.request, walk.message, &change, &mut changed) {
+            return self.fail(walk.to, &Failed::here(Outcome::LocalError, UNREADABLE));
         }
-        self.walk_with_head(tree, node, changed, origin, request, message, to);
+        self.walk_with_head(node, changed, walk);
     }
 
     /// Goes on with another head in place of the request's own.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn walk_with_head(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        mut head: Vec<u8>,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        head.extend_from_slice(message.get(request.head as usize..).unwrap_or_default());
-        match origin.dialect.head(&head) {
-            Parsed::Head(changed) => {
-                let changed = Request {
-                    is_dedicated: request.is_dedicated,
-                    ..changed
-                };
-                self.walk(tree, node, origin, &changed, &head, to);
-            }
-            _ => {
-                let text = "a route made this request unreadable";
-                self.fail(to, &Failed::here(Outcome::LocalError, text));
-            }
-        }
+    pub(super) fn walk_with_head(&mut self, node: NodeId, mut head: Vec<u8>, walk: &Walk<'_>) {
+        head.extend_from_slice(walk.message.get(walk.request.head as usize..).unwrap_or_default());
+        let Parsed::Head(changed) = walk.origin.dialect.head(&head) else {
+            return self.fail(walk.to, &Failed::here(Outcome::LocalError, UNREADABLE));
+        };
+        let request = &Request {
+            is_dedicated: walk.request.is_dedicated,
+            ..changed
+        };
+        let message = &head;
+        self.walk(
+            node,
+            &Walk {
+                request,
+                message,
+                ..*walk
+            },
+        );
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn wrap(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        child: NodeId,
-        wrapped: Wrapped,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
+    fn wrap(&mut self, node: NodeId, child: NodeId, wrapped: Wrapped, walk: &Walk<'_>) {
         match wrapped {
-            Wrapped::Pass => self.walk(tree, child, origin, request, message, to),
-            Wrapped::Fail(outcome, text) => self.fail(to, &Failed::here(outcome, &text)),
+            Wrapped::Pass => self.walk(child, walk),
+            Wrapped::Fail(outcome, text) => self.fail(walk.to, &Failed::here(outcome, &text)),
             Wrapped::Ttl(ttl) => {
-                self.walk_changed(
-                    tree,
-                    child,
-                    Change {
-                        key: None,
-                        ttl: Some(ttl),
-                    },
-                    origin,
-                    request,
-                    message,
-                    to,
-                );
+                let ttl = Some(ttl);
+                self.walk_changed(child, Change { key: None, ttl }, walk);
             }
             Wrapped::Key(key) => {
-                let to = self.watch(tree, node, origin, request, message, to);
-                self.walk_changed(
-                    tree,
-                    child,
-                    Change {
-                        key: Some(&key),
-                        ttl: None,
-                    },
-                    origin,
-                    request,
-                    message,
-                    to,
-                );
+                let flight = self.watch(node, walk);
+                let key = Some(key.as_slice());
+                let walk = walk.to(child_of(flight, 0));
+                self.walk_changed(child, Change { key, ttl: None }, &walk);
             }
             Wrapped::Watch => {
-                let to = self.watch(tree, node, origin, request, message, to);
-                self.walk(tree, child, origin, request, message, to);
+                let flight = self.watch(node, walk);
+                self.walk(child, &walk.to(child_of(flight, 0)));
             }
             // The body of a streamed request is already coming: it cannot be held back.
-            Wrapped::Delay(_) if (message.len() as u64) < request.len() => {
-                self.walk(tree, child, origin, request, message, to);
-            }
+            Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
             Wrapped::Delay(micros) => {
-                let ReplyTo::Flight {
-                    index, generation, ..
-                } = self.watch(tree, node, origin, request, message, to)
-                else {
-                    return;
-                };
+                let flight = self.watch(node, walk);
                 self.timers.push(Timer {
                     due: self.now.saturating_add(micros),
-                    wakes: Sleeper::Flight { generation, index },
+                    wakes: Sleeper::Flight(flight),
                 });
             }
         }
     }
 
     /// A flight that sees the reply on its way back.
-    fn watch(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) -> ReplyTo {
-        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
-        flight.message.extend_from_slice(message);
-        self.flights.child(index, 0)
+    fn watch(&mut self, node: NodeId, walk: &Walk<'_>) -> FlightId {
+        let (id, flight) = self.flights.open(node, walk, 1);
+        flight.message.extend_from_slice(walk.message);
+        id
     }
 
-    /// Requests whose time has come.
+    /// Wakes the flights and clients whose time has come.
     pub fn run_timers(&mut self) {
         while let Some(timer) = self.timers.peek().copied().filter(|timer| timer.due <= self.now) {
             self.timers.pop();
-            let (index, generation) = match timer.wakes {
-                Sleeper::Flight { index, generation } => (index, generation),
-                Sleeper::Client { index, generation } => {
-                    if self.client(index, generation).is_some() {
-                        self.requeue(index);
-                    }
-                    continue;
-                }
-            };
-            let Some(flight) = self.flights.get(index, generation) else {
-                continue;
-            };
-            let (tree, node, request, origin) = (
-                Rc::clone(&flight.tree),
-                flight.node,
-                flight.request,
-                flight.origin,
-            );
-            let child = match tree.node(node) {
-                Node::Wrap { child, .. } => child,
-                Node::Copies(_) => {
-                    self.go_on(index, generation);
-                    continue;
-                }
-                _ => continue,
-            };
-            // A copy: the reply may come within the walk, and the flight needs its message for it.
-            let mut message = std::mem::take(&mut self.resend);
-            message.extend_from_slice(&flight.message);
-            let to = self.flights.child(index, 0);
-            self.walk(&tree, *child, origin, &request, &message, to);
-            message.clear();
-            self.resend = message;
+            match timer.wakes {
+                Sleeper::Flight(id) => self.wake_flight(id),
+                Sleeper::Client(id) => self.requeue(id),
+            }
         }
     }
 
-    /// A command that concerns every member of the client's tree: the worst reply is the answer.
-    pub(crate) fn broadcast(&mut self, client: u32, tree: &Rc<Tree>, request: &Request, message: &[u8]) {
-        let Some(found) = self.clients.get_mut(client as usize) else {
+    fn wake_flight(&mut self, id: FlightId) {
+        let Some(flight) = self.flights.get(id) else {
             return;
         };
-        let (listener, origin, generation) = (found.listener, found.origin(), found.generation);
-        let size = tree.cost(usize::from(listener), request.class, message.len());
-        let seq = found
-            .slots
-            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
-        let to = ReplyTo::Client {
-            index: client,
-            generation,
-            seq,
-        };
-        let Some(node) = tree.broadcast(usize::from(listener)) else {
+        let (tree, node) = (Rc::clone(&flight.tree), flight.node);
+        match tree.node(node) {
+            Node::Wrap { child, .. } => self.resend(id, *child, child_of(id, 0)),
+            Node::Copies(_) => self.go_on(id),
+            _ => {}
+        }
+    }
+
+    /// Walks from `node` with the request of a flight. The reply may come within the walk, and the flight may need its message for
+    /// it: what walks is a copy.
+    pub(super) fn resend(&mut self, id: FlightId, node: NodeId, to: ReplyTo) {
+        let Some(flight) = self.flights.get(id) else {
             return;
         };
-        self.walk(tree, node, origin, request, message, to);
+        let mut message = std::mem::take(&mut self.resend);
+        message.extend_from_slice(&flight.message);
+        let (tree, request, origin) = (&Rc::clone(&flight.tree), &flight.request.clone(), flight.origin);
+        let walk = Walk {
+            tree,
+            origin,
+            request,
+            message: &message,
+            to,
+        };
+        self.walk(node, &walk);
+        message.clear();
+        self.resend = message;
     }
 }

@@ -11,7 +11,7 @@ use proxima_wire::{
     message::{Class, Outcome, Request},
 };
 
-use super::handle::Random;
+use super::{Answer, handle::Random};
 use crate::{
     dialect::{Copied, Dialect, Spoken},
     members::{Member, MemberId, copies::Views},
@@ -47,8 +47,8 @@ pub trait Choose: Send {
 /// Sends to one; its reply decides whether to go on.
 pub trait Attempt: Send {
     fn name(&self) -> &'static str;
-    /// The child to ask after child `tried` answered with `outcome`; none = that reply is the answer.
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize>;
+    /// The child to ask after child `tried` has answered so. `None`: that is the answer.
+    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize>;
     /// When nobody gave a final answer: the best reply rather than the last one?
     fn best_on_failure(&self) -> bool {
         false
@@ -92,8 +92,8 @@ pub trait Wrap: Send {
     fn changes_key(&self) -> bool {
         false
     }
-    /// Sees the outcome of what it asked to watch.
-    fn reply(&self, _key: &[u8], _command: &'static str, _outcome: Outcome) {}
+    /// Sees the answer to what it asked to watch.
+    fn reply(&self, _key: &[u8], _command: &'static str, _answer: &Answer<'_>) {}
     fn why(&self) -> String;
 }
 

@@ -10,9 +10,9 @@ use std::{collections::VecDeque, mem, sync::Arc};
 
 use proxima_wire::message::{Outcome, Reply, Request};
 
-use super::Lane;
+use super::{Lane, LaneId};
 use crate::{
-    client::WHOLE,
+    client::{ClientId, WHOLE},
     dialect::{Failed, Lease},
     engine::{Engine, Peer},
     members::Member,
@@ -31,7 +31,7 @@ const ELSEWHERE: &str = "what belongs together is on several servers, or of seve
 pub struct Dedicated {
     count: usize,
     /// Nobody's: nothing is kept there.
-    idle: Vec<u32>,
+    idle: Vec<LaneId>,
     /// Who waits for one, the first in front.
     queue: VecDeque<Queued>,
     /// They are being served.
@@ -41,7 +41,7 @@ pub struct Dedicated {
 /// A request that waits for a lane of its client's own.
 #[derive(Debug)]
 struct Queued {
-    client: (u32, u32),
+    client: ClientId,
     member: Arc<Member>,
     login: u16,
     to: ReplyTo,
@@ -69,7 +69,7 @@ impl Engine {
         let Some(owner) = self.asker(to) else {
             return self.fail(to, &gone);
         };
-        let Some(client) = self.client(owner.0, owner.1).filter(|client| !client.closing) else {
+        let Some(client) = self.clients.get_mut(owner).filter(|client| !client.closing) else {
             return self.fail(to, &gone);
         };
         let lane = match client.own {
@@ -77,13 +77,13 @@ impl Engine {
             None => self.check_out(member, login, owner),
         };
         match lane {
-            Some(index) => {
+            Some(id) => {
                 let is_there = self
                     .lanes
-                    .get(index as usize)
+                    .get(id)
                     .is_some_and(|lane| lane.member.id == member.id && lane.login == login);
                 if is_there {
-                    self.give(index, member, request, message, to);
+                    self.give(id, member, request, message, to);
                 } else {
                     self.fail(to, &Failed::here(Outcome::LocalError, ELSEWHERE));
                 }
@@ -110,15 +110,11 @@ impl Engine {
     }
 
     /// The client that has asked for what this reply is for.
-    fn asker(&mut self, mut to: ReplyTo) -> Option<(u32, u32)> {
+    fn asker(&mut self, mut to: ReplyTo) -> Option<ClientId> {
         loop {
             match to {
-                ReplyTo::Client {
-                    index, generation, ..
-                } => return Some((index, generation)),
-                ReplyTo::Flight {
-                    index, generation, ..
-                } => to = self.flights.get(index, generation)?.parent,
+                ReplyTo::Client { client: id, .. } => return Some(id),
+                ReplyTo::Flight { flight: id, .. } => to = self.flights.get(id)?.parent,
                 ReplyTo::Nobody => return None,
             }
         }
@@ -129,15 +125,11 @@ impl Engine {
     }
 
     /// A lane for this client alone; `None`: there is none.
-    fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: (u32, u32)) -> Option<u32> {
+    fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
         self.dedicated_of(member);
         let dedicated = self.by_member[member.id.0 as usize].dedicated.as_mut()?;
-        let is_its = |&idle: &u32| {
-            self.lanes
-                .get(idle as usize)
-                .is_some_and(|lane| lane.login == login)
-        };
-        let (index, other) = match dedicated.idle.iter().rposition(is_its) {
+        let is_its = |&idle: &LaneId| self.lanes.get(idle).is_some_and(|lane| lane.login == login);
+        let (id, other) = match dedicated.idle.iter().rposition(is_its) {
             Some(at) => (dedicated.idle.remove(at), None),
             None => {
                 // One that has logged in as somebody else makes room.
@@ -149,27 +141,27 @@ impl Engine {
                 (self.open_lane(member, login, false), other)
             }
         };
-        if let Some(lane) = self.lanes.get_mut(index as usize) {
+        if let Some(lane) = self.lanes.get_mut(id) {
             (lane.dedicated, lane.owner) = (true, Some(owner));
         }
-        if let Some(client) = self.client(owner.0, owner.1) {
-            client.own = Some(index);
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.own = Some(id);
         }
         if let Some(other) = other {
             self.drop_lane(other, "");
         }
-        Some(index)
+        Some(id)
     }
 
     /// A reply has come on a client's own lane; what it means for what is kept there.
-    pub(super) fn note_reply(&mut self, index: u32, command: u16, reply: &Reply, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get(index as usize) else {
+    pub(super) fn note_reply(&mut self, id: LaneId, command: u16, reply: &Reply, bytes: &[u8]) {
+        let Some(lane) = self.lanes.get(id) else {
             return;
         };
-        let Some((client, generation)) = lane.owner else {
+        let Some(client) = lane.owner else {
             return;
         };
-        if let Some(client) = self.client(client, generation) {
+        if let Some(client) = self.clients.get_mut(client) {
             client
                 .dialect
                 .answered(&mut client.session, command, reply, bytes);
@@ -178,31 +170,28 @@ impl Engine {
 
     /// What nobody has asked for is for the client whose lane it is. One that does not take it is closed, as its server would do;
     /// what comes on a lane of many is nobody's.
-    pub(super) fn push(&mut self, index: u32, bytes: &[u8]) {
-        let lane = self.lanes.get(index as usize);
-        let Some((owner, generation)) = lane.and_then(|lane| lane.owner) else {
+    pub(super) fn push(&mut self, id: LaneId, bytes: &[u8]) {
+        let lane = self.lanes.get(id);
+        let Some(owner) = lane.and_then(|lane| lane.owner) else {
             return;
         };
         let (most, now) = (self.client_bytes, self.now);
-        let Some(client) = self.client(owner, generation) else {
+        let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
         if client.stream.out.len() + client.unsent + client.slots.held() > most {
-            return self.overwhelm(index);
+            return self.overwhelm(id);
         }
         client.slots.push_between(bytes, &mut client.stream.out);
         client.active = now;
-        self.flush_later(Peer::Client {
-            index: owner,
-            generation,
-        });
+        self.flush_later(Peer::Client(owner));
     }
 
     /// The client of this lane is told more than it takes.
-    pub(super) fn overwhelm(&mut self, index: u32) {
-        let lane = self.lanes.get(index as usize);
-        if let Some((owner, generation)) = lane.and_then(|lane| lane.owner)
-            && self.client(owner, generation).is_some()
+    pub(super) fn overwhelm(&mut self, id: LaneId) {
+        let lane = self.lanes.get(id);
+        if let Some(owner) = lane.and_then(|lane| lane.owner)
+            && self.clients.get_mut(owner).is_some()
         {
             self.figures.clients.slow += 1;
             self.close_client(owner, true);
@@ -210,19 +199,19 @@ impl Engine {
     }
 
     /// A client's own lane has nothing under way: it is given back, if nothing is kept there.
-    pub(crate) fn give_back(&mut self, index: u32) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+    pub(crate) fn give_back(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
-        let Some((owner, generation)) = lane.owner else {
+        let Some(owner) = lane.owner else {
             return;
         };
         if !lane.waiters.is_empty() || lane.is_streaming() || lane.uploading.is_some() {
             return;
         }
         let member = Arc::clone(&lane.member);
-        let Some(client) = self.client(owner, generation) else {
-            return self.drop_lane(index, "");
+        let Some(client) = self.clients.get_mut(owner) else {
+            return self.drop_lane(id, "");
         };
         match client.session.lease {
             Lease::Kept => return,
@@ -230,22 +219,22 @@ impl Engine {
                 // The next one is another.
                 client.session.lease = Lease::Clean;
                 client.own = None;
-                return self.drop_lane(index, "");
+                return self.drop_lane(id, "");
             }
             Lease::Clean => client.own = None,
         }
         if !self.tree.names(member.id) {
-            return self.drop_lane(index, "");
+            return self.drop_lane(id, "");
         }
-        if let Some(lane) = self.lanes.get_mut(index as usize) {
+        if let Some(lane) = self.lanes.get_mut(id) {
             lane.owner = None;
         }
         let idle = &mut self.dedicated_of(&member).idle;
-        idle.push(index);
+        idle.push(id);
         let is_spare = idle.len() > IDLE;
         self.serve_queue(&member);
-        if is_spare && self.dedicated_of(&member).idle.contains(&index) {
-            self.drop_lane(index, "");
+        if is_spare && self.dedicated_of(&member).idle.contains(&id) {
+            self.drop_lane(id, "");
         }
     }
 
@@ -257,7 +246,7 @@ impl Engine {
         }
         while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
             let owner = queued.client;
-            let found = self.client(owner.0, owner.1).map(|client| client.own);
+            let found = self.clients.get_mut(owner).map(|client| client.own);
             let is_up = member.is_up();
             if is_up && found == Some(None) && self.check_out(member, queued.login, owner).is_none() {
                 self.dedicated_of(member).queue.push_front(queued);
@@ -275,20 +264,17 @@ impl Engine {
     }
 
     /// A dedicated lane has ended. What its client has said there is lost.
-    pub(super) fn lost(&mut self, index: u32, lane: &Lane) {
+    pub(super) fn lost(&mut self, id: LaneId, lane: &Lane) {
         let dedicated = self.dedicated_of(&lane.member);
         dedicated.count -= 1;
-        dedicated.idle.retain(|&idle| idle != index);
-        if let Some((owner, generation)) = lane.owner
-            && let Some(client) = self.client(owner, generation)
+        dedicated.idle.retain(|&idle| idle != id);
+        if let Some(owner) = lane.owner
+            && let Some(client) = self.clients.get_mut(owner)
         {
             client.own = None;
             if client.session.lease != Lease::Clean {
                 client.closing = true;
-                self.flush_later(Peer::Client {
-                    index: owner,
-                    generation,
-                });
+                self.flush_later(Peer::Client(owner));
             }
         }
         if self.queued > 0 {
@@ -297,7 +283,7 @@ impl Engine {
     }
 
     /// A client has left: what its server kept for it is ended with its connection, at once. `waits`: it may stand in a queue.
-    pub(crate) fn end_lease(&mut self, own: Option<u32>, client: (u32, u32), waits: bool) {
+    pub(crate) fn end_lease(&mut self, own: Option<LaneId>, client: ClientId, waits: bool) {
         if let Some(lane) = own {
             self.drop_lane(lane, "its client left");
         }

@@ -9,7 +9,7 @@
 
 use proxima_wire::message::Reply;
 
-use super::{Download, Pace};
+use super::{Download, LaneId, Pace};
 use crate::{
     client::{BULK_LANES, HIGH_WATER, Part, WHOLE},
     engine::Engine,
@@ -18,25 +18,25 @@ use crate::{
 
 impl Engine {
     /// The head of a large reply has come. Returns the bytes used.
-    pub(super) fn begin_download(&mut self, index: u32, reply: &Reply, bytes: &[u8]) -> usize {
+    pub(super) fn begin_download(&mut self, id: LaneId, reply: &Reply, bytes: &[u8]) -> usize {
         let alone = self
             .lanes
-            .get(index as usize)
+            .get(id)
             .is_some_and(|lane| lane.waiters.len() == 1 || lane.dedicated);
-        let collect = !(alone && self.make_bulk(index));
+        let collect = !(alone && self.make_bulk(id));
         let command = self
             .lanes
-            .get(index as usize)
+            .get(id)
             .and_then(|lane| Some(lane.waiters.front()?.command));
-        self.note_reply(index, command.unwrap_or_default(), reply, bytes);
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+        self.note_reply(id, command.unwrap_or_default(), reply, bytes);
+        let Some(lane) = self.lanes.get_mut(id) else {
             return bytes.len();
         };
         let Some(waiter) = lane.waiters.pop_front() else {
             return bytes.len();
         };
         self.in_flight -= 1;
-        let (member, generation) = (lane.member.clone(), lane.generation);
+        let member = lane.member.clone();
         lane.pace = Pace::since(self.now);
         member.health.succeeded();
         self.figures
@@ -45,24 +45,17 @@ impl Engine {
         lane.part_bytes = 0;
         let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes);
         let claimed = match waiter.to {
-            ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            } if parts.is_empty() => Some((index, generation, seq)),
+            ReplyTo::Client { client: id, seq } if parts.is_empty() => Some((id, seq)),
             to => {
                 parts.extend_from_slice(head);
-                let claimed = self.claim(to, &mut parts);
+                let claimed = self.reader_of(to, &mut parts);
                 head = &parts;
                 claimed
             }
         };
         let mut trailer = 0;
-        let to = claimed.and_then(|(client, client_generation, seq)| {
-            let target = self
-                .clients
-                .get_mut(client as usize)
-                .filter(|client| client.generation == client_generation)?;
+        let to = claimed.and_then(|(client, seq)| {
+            let target = self.clients.get_mut(client)?;
             let slot = target.slots.get(seq)?;
             trailer = if slot.part != Part::Whole {
                 u64::from(reply.trailer)
@@ -74,10 +67,10 @@ impl Engine {
             target.reply_size = target.reply_size.max(reply.len() as usize);
             self.figures
                 .replied(command, reply.outcome, self.now - started, listener);
-            self.pass_piece((client, client_generation, seq), head, false);
-            Some((client, client_generation, seq))
+            self.pass_piece((client, seq), head, false);
+            Some((client, seq))
         });
-        let Some(lane) = self.lane(index, generation) else {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return bytes.len();
         };
         lane.download = Some(Download {
@@ -90,8 +83,8 @@ impl Engine {
     }
 
     /// From now on this lane is its client's; new requests take a fresh one. False: there are too many such lanes already.
-    fn make_bulk(&mut self, index: u32) -> bool {
-        let Some(lane) = self.lanes.get(index as usize) else {
+    fn make_bulk(&mut self, id: LaneId) -> bool {
+        let Some(lane) = self.lanes.get(id) else {
             return false;
         };
         if lane.bulk || lane.dedicated {
@@ -107,7 +100,7 @@ impl Engine {
         {
             self.drop_lane(idle, "");
         }
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return false;
         };
         lane.bulk = true;
@@ -118,8 +111,8 @@ impl Engine {
     }
 
     /// More of a large reply; returns the bytes used.
-    pub(super) fn download(&mut self, index: u32, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+    pub(super) fn download(&mut self, id: LaneId, bytes: &[u8]) -> usize {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return bytes.len();
         };
         let Some(download) = &mut lane.download else {
@@ -136,29 +129,30 @@ impl Engine {
             Some(waiting) => hold = waiting > most,
             // The reader is gone. Nobody is behind: closing is cheaper than reading the rest for nothing.
             None if !done && !collect => {
-                self.drop_lane(index, "its client left in the middle of a reply");
+                self.drop_lane(id, "its client left in the middle of a reply");
                 return bytes.len();
             }
             None => {}
         }
         if done {
-            let lane = &mut self.lanes[index as usize];
-            lane.download = None;
-            lane.free = self.now;
-            let reader = to.map(|(client, generation, _)| (client, generation));
-            let goes_on = hold && reader.is_some_and(|reader| self.reads_next(index, reader));
-            self.hold_lane(index, goes_on);
-            self.settle_lane(index);
+            if let Some(lane) = self.lanes.get_mut(id) {
+                lane.download = None;
+                lane.free = self.now;
+            }
+            let reader = to.map(|(client, _)| client);
+            let goes_on = hold && reader.is_some_and(|reader| self.reads_next(id, reader));
+            self.hold_lane(id, goes_on);
+            self.settle_lane(id);
         } else if hold {
-            self.hold_lane(index, true);
+            self.hold_lane(id, true);
         }
         used as usize
     }
 
     /// A part of a reply whose end only the codec knows. A client gets it as it comes. A flight gets the whole, as long as
     /// that is small; a larger one is claimed as every large reply is.
-    pub(super) fn part(&mut self, index: u32, to: ReplyTo, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+    pub(super) fn part(&mut self, id: LaneId, to: ReplyTo, bytes: &[u8]) {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         if lane.part_bytes == 0 {
@@ -168,12 +162,12 @@ impl Engine {
         lane.part_bytes += bytes.len() as u64;
         let large = lane.part_bytes > WHOLE;
         if large && lane.waiters.len() == 1 {
-            self.make_bulk(index);
+            self.make_bulk(id);
         }
         let ReplyTo::Flight { .. } = to else {
-            return self.pass_part(index, to, bytes);
+            return self.pass_part(id, to, bytes);
         };
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         lane.parts.extend_from_slice(bytes);
@@ -181,35 +175,23 @@ impl Engine {
             return;
         }
         let mut parts = std::mem::take(&mut lane.parts);
-        let to = match self.claim(to, &mut parts) {
-            Some((index, generation, seq)) => ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            },
+        let to = match self.reader_of(to, &mut parts) {
+            Some((id, seq)) => ReplyTo::Client { client: id, seq },
             None => ReplyTo::Nobody,
         };
-        if let Some(waiter) = self
-            .lanes
-            .get_mut(index as usize)
-            .and_then(|lane| lane.waiters.front_mut())
-        {
+        if let Some(waiter) = self.lanes.get_mut(id).and_then(|lane| lane.waiters.front_mut()) {
             waiter.to = to;
         }
-        self.pass_part(index, to, &parts);
+        self.pass_part(id, to, &parts);
     }
 
-    fn pass_part(&mut self, lane: u32, to: ReplyTo, bytes: &[u8]) {
+    fn pass_part(&mut self, lane: LaneId, to: ReplyTo, bytes: &[u8]) {
         let alone = self
             .lanes
-            .get(lane as usize)
+            .get(lane)
             .is_some_and(|lane| (lane.bulk || lane.dedicated) && lane.part_bytes > WHOLE);
         let waiting = match to {
-            ReplyTo::Client {
-                index,
-                generation,
-                seq,
-            } => self.pass_piece((index, generation, seq), bytes, false),
+            ReplyTo::Client { client: id, seq } => self.pass_piece((id, seq), bytes, false),
             _ => None,
         };
         let Some(waiting) = waiting else {
@@ -234,8 +216,8 @@ impl Engine {
     }
 
     /// The last part of a reply of several.
-    pub(super) fn last_part(&mut self, index: u32, to: ReplyTo, mut reply: Reply, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+    pub(super) fn last_part(&mut self, id: LaneId, to: ReplyTo, mut reply: Reply, bytes: &[u8]) {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         lane.part_bytes = 0;
@@ -243,7 +225,7 @@ impl Engine {
         let mut whole = std::mem::take(&mut lane.parts);
         reply.head += whole.len() as u32;
         whole.extend_from_slice(bytes);
-        self.hold_lane(index, false);
+        self.hold_lane(id, false);
         self.deliver(to, &reply, &whole);
     }
 }

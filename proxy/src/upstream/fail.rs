@@ -7,7 +7,7 @@ use std::{
 
 use proxima_wire::message::Outcome;
 
-use super::Phase;
+use super::{LaneId, Phase};
 use crate::{
     dialect::Failed,
     engine::{Engine, News, Peer, Shortage},
@@ -23,14 +23,14 @@ const IDLE_BULK: usize = 1;
 
 impl Engine {
     /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
-    pub(crate) fn fail_lane(&mut self, index: u32, failure: Failure, outcome: Outcome, what: &str) {
-        self.blame(index, failure, what);
-        self.end_lane(index, outcome, what);
+    pub(crate) fn fail_lane(&mut self, id: LaneId, failure: Failure, outcome: Outcome, what: &str) {
+        self.blame(id, failure, what);
+        self.end_lane(id, outcome, what);
     }
 
     /// This lane's member has failed.
-    fn blame(&mut self, index: u32, failure: Failure, what: &str) {
-        let Some(lane) = self.lanes.get(index as usize) else {
+    fn blame(&mut self, id: LaneId, failure: Failure, what: &str) {
+        let Some(lane) = self.lanes.get(id) else {
             return;
         };
         // What ends or is silent on one client's own lane may be that client's doing. Others, and probes, will see.
@@ -50,40 +50,34 @@ impl Engine {
 
     /// The lane is of no more use, through no fault of its server. Who waits on it has left: no copy is said to have missed
     /// its half of a value, and no other server is asked.
-    pub(crate) fn drop_lane(&mut self, index: u32, text: &str) {
-        self.end_lane(index, Outcome::ClientError, text);
+    pub(crate) fn drop_lane(&mut self, id: LaneId, text: &str) {
+        self.end_lane(id, Outcome::ClientError, text);
     }
 
     /// Who waits on the lane gets an error, which names the server unless the lane was dropped.
-    pub(super) fn end_lane(&mut self, index: u32, outcome: Outcome, what: &str) {
-        let Some(lane) = self.lanes.try_remove(index as usize) else {
+    pub(super) fn end_lane(&mut self, id: LaneId, outcome: Outcome, what: &str) {
+        let Some(lane) = self.lanes.remove(id) else {
             return;
         };
         let lanes = &mut self.by_member[lane.member.id.0 as usize];
-        if lanes.shared(lane.login) == Some(index) {
+        if lanes.shared(lane.login) == Some(id) {
             lanes.unshare(lane.login);
         }
-        lanes.idle.retain(|&idle| idle != index);
+        lanes.idle.retain(|&idle| idle != id);
         self.held_lanes -= usize::from(lane.stream.paused);
         if lane.bulk {
             lanes.bulk = lanes.bulk.saturating_sub(1);
         }
         self.logins.lane_closed(lane.login);
         if lane.dedicated {
-            self.lost(index, &lane);
+            self.lost(id, &lane);
         }
         if let Some(conn) = lane.stream.conn {
             self.wishes.close.push((conn, true));
         }
-        if let Some((client, generation, _)) = lane.download.and_then(|download| download.to) {
+        if let Some((client, _)) = lane.download.and_then(|download| download.to) {
             // Half a reply has left: nothing but a closed connection tells the client so.
-            if self
-                .clients
-                .get(client as usize)
-                .is_some_and(|found| found.generation == generation)
-            {
-                self.close_client(client, true);
-            }
+            self.close_client(client, true);
         }
         if lane.bulk || lane.uploading.is_some() {
             self.wake_uploads();
@@ -111,24 +105,20 @@ impl Engine {
     }
 
     /// The server closed or broke the connection.
-    pub fn lane_failed(&mut self, index: u32, generation: u32, error: Option<&Error>) {
-        let Some(lane) = self
-            .lanes
-            .get(index as usize)
-            .filter(|l| l.generation == generation)
-        else {
+    pub fn lane_failed(&mut self, id: LaneId, error: Option<&Error>) {
+        let Some(lane) = self.lanes.get(id) else {
             return;
         };
         if let Some(error) = error
             && matches!(lane.phase, Phase::Connecting)
             && is_shortage(error)
         {
-            return self.lane_unmade(index, &reason(error));
+            return self.lane_unmade(id, &reason(error));
         }
         let idle = lane.waiters.is_empty() && lane.download.is_none() && matches!(lane.phase, Phase::Ready);
         if idle {
             // Servers close idle connections; the next request opens a new one.
-            return self.drop_lane(index, "");
+            return self.drop_lane(id, "");
         }
         let what = match error {
             Some(error) => reason(error),
@@ -140,19 +130,19 @@ impl Engine {
         } else {
             Failure::Connection
         };
-        self.fail_lane(index, failure, Outcome::ConnectError, &what);
+        self.fail_lane(id, failure, Outcome::ConnectError, &what);
     }
 
     /// There was no descriptor for the connection. Nothing was sent, and the server is not to blame: it is neither ejected, nor
     /// has a copy missed anything, as its change is refused.
-    fn lane_unmade(&mut self, index: u32, why: &str) {
-        let Some(lane) = self.lanes.get(index as usize) else {
+    fn lane_unmade(&mut self, id: LaneId, why: &str) {
+        let Some(lane) = self.lanes.get(id) else {
             return;
         };
         let told = format!("cannot connect to {}: {why} in this proxy", lane.member.address);
         self.fall_short(Shortage::Connect, &told);
         self.end_lane(
-            index,
+            id,
             Outcome::Overloaded,
             &format!("cannot connect: {why} in this proxy"),
         );
@@ -160,24 +150,22 @@ impl Engine {
 
     /// Ends the lanes on which this copy may still be given a change: what it owes must not be paid before that is known.
     pub(crate) fn cut_changes(&mut self, member: MemberId) {
-        let changing: Vec<(u32, u32)> = self
+        let changing: Vec<LaneId> = self
             .lanes
             .iter()
             .filter(|(_, lane)| lane.member.id == member && lane.waiters.iter().any(|waiter| waiter.changes))
-            .map(|(index, lane)| (index as u32, lane.generation))
+            .map(|(id, _)| id)
             .collect();
-        for (index, generation) in changing {
+        for id in changing {
             // The end of one can end another.
-            if self.lane(index, generation).is_some() {
-                self.end_lane(index, Outcome::ConnectError, UNREPAIRED);
-            }
+            self.end_lane(id, Outcome::ConnectError, UNREPAIRED);
         }
     }
 
     /// Lanes follow the settings that their members have now.
     pub fn renew_lanes(&mut self) {
         let members = self.tree.members();
-        for (_, lane) in &mut self.lanes {
+        for (_, lane) in self.lanes.iter_mut() {
             if let Ok(at) = members.binary_search_by_key(&lane.member.id, |member| member.id)
                 && !Arc::ptr_eq(&members[at], &lane.member)
             {
@@ -189,7 +177,7 @@ impl Engine {
     /// Closes the lanes to members that the tree does not name any more, or of logins that nobody wants, as soon as nobody waits on
     /// them.
     pub fn retire_lanes(&mut self) {
-        let gone: Vec<u32> = self
+        let gone: Vec<LaneId> = self
             .lanes
             .iter()
             .filter(|(_, lane)| !self.tree.names(lane.member.id) || !self.logins.is_wanted(lane.login))
@@ -197,20 +185,20 @@ impl Engine {
                 let idle = lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none();
                 idle && lane.owner.is_none()
             })
-            .map(|(index, _)| index as u32)
+            .map(|(id, _)| id)
             .collect();
-        for index in gone {
-            self.drop_lane(index, "");
+        for id in gone {
+            self.drop_lane(id, "");
         }
     }
 
     /// A bulk lane has done its message: it waits for the next or is closed.
-    pub(crate) fn settle_lane(&mut self, index: u32) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+    pub(crate) fn settle_lane(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         if lane.dedicated {
-            return self.give_back(index);
+            return self.give_back(id);
         }
         let busy = !lane.waiters.is_empty() || lane.download.is_some() || lane.uploading.is_some();
         if !lane.bulk || busy {
@@ -218,21 +206,21 @@ impl Engine {
         }
         let lanes = &mut self.by_member[lane.member.id.0 as usize];
         if lanes.shared(lane.login).is_none() {
-            lanes.share(lane.login, index);
+            lanes.share(lane.login, id);
             lane.bulk = false;
             lanes.bulk = lanes.bulk.saturating_sub(1);
-        } else if lanes.idle.len() < IDLE_BULK && !lanes.idle.contains(&index) {
-            lanes.idle.push(index);
-        } else if !lanes.idle.contains(&index) {
-            self.drop_lane(index, "");
+        } else if lanes.idle.len() < IDLE_BULK && !lanes.idle.contains(&id) {
+            lanes.idle.push(id);
+        } else if !lanes.idle.contains(&id) {
+            self.drop_lane(id, "");
         }
         self.wake_uploads();
     }
 
     /// A server has taken what was sent to it: clients that wait to send it more go on.
-    pub fn lane_drained(&mut self, index: u32, generation: u32) {
+    pub fn lane_drained(&mut self, id: LaneId) {
         let now = self.now;
-        let Some(lane) = self.lane(index, generation) else {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         let more = !lane.stream.out.is_empty() || !lane.stream.wire.is_empty();
@@ -241,9 +229,9 @@ impl Engine {
             lane.active = now;
         }
         if more {
-            self.flush_later(Peer::Lane { index, generation });
+            self.flush_later(Peer::Lane(id));
         }
-        if let Some((client, _)) = uploading {
+        if let Some(client) = uploading {
             self.requeue(client);
         }
     }

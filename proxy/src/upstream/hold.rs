@@ -8,8 +8,8 @@
 
 use proxima_wire::message::Class;
 
-use super::{Lane, Waiter};
-use crate::{engine::Engine, route::ReplyTo};
+use super::{Lane, LaneId, Waiter};
+use crate::{client::ClientId, engine::Engine, route::ReplyTo};
 
 /// How long a lane was held back with others behind it, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,16 +48,16 @@ impl Hold {
 impl Engine {
     /// Stops or starts reading from a server. A lane that others wait for and that has no time left for it is not stopped:
     /// its reader goes.
-    pub(crate) fn hold_lane(&mut self, index: u32, hold: bool) {
+    pub(crate) fn hold_lane(&mut self, id: LaneId, hold: bool) {
         let now = self.now;
-        if let Some(lane) = self.lanes.get(index as usize)
+        if let Some(lane) = self.lanes.get(id)
             && hold
             && !lane.stream.paused
             && lane.has_no_time_left(now)
         {
-            return self.give_up_reader(index);
+            return self.give_up_reader(id);
         }
-        if let Some(lane) = self.lanes.get_mut(index as usize)
+        if let Some(lane) = self.lanes.get_mut(id)
             && let Some(conn) = lane.stream.conn
             && lane.stream.paused != hold
         {
@@ -78,20 +78,13 @@ impl Engine {
 
     /// Is the next reply of this lane for a read of this client, through whatever steps of the tree? A change is let through:
     /// others may wait for its key.
-    pub(super) fn reads_next(&mut self, lane: u32, client: (u32, u32)) -> bool {
-        let first = self
-            .lanes
-            .get(lane as usize)
-            .and_then(|lane| lane.waiters.front());
+    pub(super) fn reads_next(&mut self, lane: LaneId, client: ClientId) -> bool {
+        let first = self.lanes.get(lane).and_then(|lane| lane.waiters.front());
         let mut to = first.map_or(ReplyTo::Nobody, |waiter| waiter.to);
         loop {
             match to {
-                ReplyTo::Client {
-                    index, generation, ..
-                } => return (index, generation) == client,
-                ReplyTo::Flight {
-                    index, generation, ..
-                } => match self.flights.get(index, generation) {
+                ReplyTo::Client { client: id, .. } => return id == client,
+                ReplyTo::Flight { flight: id, .. } => match self.flights.get(id) {
                     Some(flight) if flight.request.class == Class::Read => to = flight.parent,
                     _ => return false,
                 },
@@ -101,25 +94,25 @@ impl Engine {
     }
 
     /// A client has taken bytes: servers that were held back for it go on.
-    pub fn client_drained(&mut self, client: u32, generation: u32) {
-        if self.client(client, generation).is_some() {
+    pub fn client_drained(&mut self, client: ClientId) {
+        if self.clients.get_mut(client).is_some() {
             self.charge(client, 0);
         }
         self.requeue(client);
-        self.release_lanes(client, generation);
+        self.release_lanes(client);
     }
 
     /// Servers that were held back for this client go on.
-    pub(crate) fn release_lanes(&mut self, client: u32, generation: u32) {
+    pub(crate) fn release_lanes(&mut self, client: ClientId) {
         if self.held_lanes == 0 {
             return;
         }
-        let held: Vec<u32> = self
+        let held: Vec<LaneId> = self
             .lanes
             .iter()
             .filter(|(_, lane)| lane.stream.paused)
-            .filter(|(_, lane)| lane.reader().is_none_or(|reader| reader == (client, generation)))
-            .map(|(index, _)| index as u32)
+            .filter(|(_, lane)| lane.reader().is_none_or(|reader| reader == client))
+            .map(|(id, _)| id)
             .collect();
         for lane in held {
             self.hold_lane(lane, false);
@@ -132,19 +125,19 @@ impl Engine {
             return;
         }
         let now = self.now;
-        let spent: Vec<u32> = self
+        let spent: Vec<LaneId> = self
             .lanes
             .iter()
             .filter(|(_, lane)| lane.stream.paused && lane.has_held_enough(now))
-            .map(|(index, _)| index as u32)
+            .map(|(id, _)| id)
             .collect();
-        for index in spent {
-            self.give_up_reader(index);
+        for id in spent {
+            self.give_up_reader(id);
         }
     }
 
-    fn give_up_reader(&mut self, index: u32) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+    fn give_up_reader(&mut self, id: LaneId) {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         let reader = lane.reader();
@@ -157,9 +150,9 @@ impl Engine {
             // A step of the tree waits for what comes next. It must have its answer, and holds nobody back.
             _ => {}
         }
-        self.hold_lane(index, false);
-        if let Some((client, generation)) = reader
-            && self.client(client, generation).is_some()
+        self.hold_lane(id, false);
+        if let Some(client) = reader
+            && self.clients.get_mut(client).is_some()
         {
             self.figures.clients.slow += 1;
             self.close_client(client, true);
@@ -175,9 +168,7 @@ impl Lane {
         }
         let reader = self.reader();
         let is_anothers = |waiter: &&Waiter| match waiter.to {
-            ReplyTo::Client {
-                index, generation, ..
-            } => reader != Some((index, generation)),
+            ReplyTo::Client { client: id, .. } => reader != Some(id),
             ReplyTo::Flight { .. } | ReplyTo::Nobody => true,
         };
         let mut behind = self.waiters.iter().skip(usize::from(self.download.is_none()));

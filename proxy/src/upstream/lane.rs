@@ -6,11 +6,12 @@ use proxima_wire::message::Reply;
 
 use super::{Dedicated, Hold, Pace, Uptake};
 use crate::{
-    client::{BULK_LANES, STREAMED},
+    client::{BULK_LANES, ClientId, STREAMED},
     dialect::Conversation,
     members::Member,
     route::ReplyTo,
     stream::Stream,
+    table::{Entry, Id},
 };
 
 /// A lane. Its fields stand in the order in which they are written here: first what every request touches, so that with a
@@ -41,9 +42,9 @@ pub struct Lane {
     pub given: u64,
     pub stream: Stream,
     /// The client whose lane it is, if it is dedicated.
-    pub owner: Option<(u32, u32)>,
+    pub owner: Option<ClientId>,
     /// The client whose value is on its way through this lane.
-    pub uploading: Option<(u32, u32)>,
+    pub uploading: Option<ClientId>,
     /// A large reply on its way through this lane.
     pub download: Option<Download>,
     /// Of a reply that comes in parts: what waits for the whole.
@@ -99,8 +100,8 @@ impl Waiter {
 /// A large reply being passed on.
 #[derive(Clone, Copy, Debug)]
 pub struct Download {
-    /// Client index, generation and slot; none: nobody wants it any more.
-    pub to: Option<(u32, u32, u32)>,
+    /// Client id and slot; none: nobody wants it any more.
+    pub to: Option<(ClientId, u32)>,
     /// Bytes still to come, and of these the last ones that are not for the client.
     pub remaining: u64,
     pub trailer: u64,
@@ -112,13 +113,13 @@ pub struct Download {
 #[derive(Debug, Default)]
 pub struct Lanes {
     /// Where small requests go: of those who log in as the pool says.
-    shared: Option<u32>,
+    shared: Option<LaneId>,
     /// And of others, by their logins.
-    others: Vec<(u16, u32)>,
+    others: Vec<(u16, LaneId)>,
     /// Bulk lanes, busy or idle.
     pub bulk: u32,
     /// Bulk lanes that wait for work.
-    pub idle: Vec<u32>,
+    pub idle: Vec<LaneId>,
     /// Microseconds: when a large message last found no place.
     pub wanted: Option<u64>,
     /// Those that are clients' own.
@@ -128,7 +129,7 @@ pub struct Lanes {
 impl Lanes {
     /// Where the small requests go that need this login.
     #[inline]
-    pub fn shared(&self, login: u16) -> Option<u32> {
+    pub fn shared(&self, login: u16) -> Option<LaneId> {
         if login == 0 {
             return self.shared;
         }
@@ -137,13 +138,13 @@ impl Lanes {
     }
 
     /// From now on they go here.
-    pub fn share(&mut self, login: u16, index: u32) {
+    pub fn share(&mut self, login: u16, id: LaneId) {
         if login == 0 {
-            self.shared = Some(index);
+            self.shared = Some(id);
             return;
         }
         self.unshare(login);
-        self.others.push((login, index));
+        self.others.push((login, id));
     }
 
     /// Those that need this login go to a fresh lane.
@@ -159,6 +160,15 @@ impl Lanes {
     pub fn is_full(&self, is_whole: bool) -> bool {
         let places = if is_whole { BULK_LANES } else { STREAMED };
         self.bulk as usize - self.idle.len() >= places
+    }
+}
+
+/// The handle of a lane.
+pub type LaneId = Id<Lane>;
+
+impl Entry for Lane {
+    fn generation(&self) -> u32 {
+        self.generation
     }
 }
 
@@ -188,25 +198,17 @@ impl Lane {
     }
 
     /// The client that takes the reply under way as it comes, and the slot that the reply is for.
-    pub fn reading_slot(&self) -> Option<(u32, u32, u32)> {
+    pub fn reading_slot(&self) -> Option<(ClientId, u32)> {
         match (self.download, self.waiters.front().map(|waiter| waiter.to)) {
             (Some(download), _) => download.to,
-            (
-                None,
-                Some(ReplyTo::Client {
-                    index,
-                    generation,
-                    seq,
-                }),
-            ) => Some((index, generation, seq)),
+            (None, Some(ReplyTo::Client { client: id, seq })) => Some((id, seq)),
             _ => None,
         }
     }
 
     /// The client that takes the reply under way as it comes.
-    pub fn reader(&self) -> Option<(u32, u32)> {
-        self.reading_slot()
-            .map(|(client, generation, _)| (client, generation))
+    pub fn reader(&self) -> Option<ClientId> {
+        self.reading_slot().map(|(client, _)| client)
     }
 
     /// Is the next message a reply like nearly all: to a small request, and from its beginning?

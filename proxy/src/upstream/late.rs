@@ -4,7 +4,7 @@
 //! waits here for a slow link is our own load, and no fault of the server. Bytes behind the awaited request do not count:
 //! the kernel of a frozen server goes on taking them.
 
-use super::{Lane, Phase};
+use super::{Lane, LaneId, Phase};
 use crate::{engine::Engine, members::Failure, reactor::Conn};
 use proxima_wire::message::Outcome;
 
@@ -36,21 +36,21 @@ impl Engine {
         self.end_queues();
         let now = self.now;
         let queued = |conn| refused(conn) + unacknowledged(conn);
-        let late: Vec<(u32, u32, Late)> = self
+        let late: Vec<(LaneId, Late)> = self
             .lanes
             .iter_mut()
-            .filter_map(|(index, lane)| Some((index as u32, lane.generation, lane.is_late(now, &queued)?)))
+            .filter_map(|(id, lane)| Some((id, lane.is_late(now, &queued)?)))
             .collect();
-        for (index, generation, late) in late {
+        for (id, late) in late {
             // The end of one can end another, and bring a fresh one in its place.
-            if self.lane(index, generation).is_none() {
+            if self.lanes.get_mut(id).is_none() {
                 continue;
             }
             let (failure, outcome, text) = match late {
                 Late::Connecting => (Failure::Connection, Outcome::ConnectTimeout, "connection timeout"),
                 Late::Answering => (Failure::Timeout, Outcome::Timeout, "timeout"),
             };
-            self.fail_lane(index, failure, outcome, text);
+            self.fail_lane(id, failure, outcome, text);
         }
     }
 }

@@ -4,19 +4,19 @@ use proxima_wire::message::{Outcome, Parsed};
 
 use crate::{dialect::Dialect, dialect::Failed, engine::Engine, members::Failure};
 
-use super::Waiter;
+use super::{LaneId, Waiter};
 
 impl Engine {
     /// The login has found that the server takes only some commands, for this reason. What waited for its end and is none of
     /// them is answered with an error; nothing of it has been sent. A copy must take all commands: it is not used at all.
-    pub(super) fn limit_lane(&mut self, index: u32, why: &str) {
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+    pub(super) fn limit_lane(&mut self, id: LaneId, why: &str) {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         let member = lane.member.clone();
         if member.is_copy() {
             self.miss_aside(&member, b"", why);
-            return self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, why);
+            return self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, why);
         }
         let is_upload = lane.uploading.is_some();
         if is_upload
@@ -25,7 +25,7 @@ impl Engine {
                 .iter()
                 .any(|waiter| !member.dialect.is_common(waiter.command))
         {
-            return self.end_lane(index, Outcome::LocalError, why);
+            return self.end_lane(id, Outcome::LocalError, why);
         }
         lane.limited = true;
         why.clone_into(&mut lane.limit);
@@ -40,7 +40,7 @@ impl Engine {
             self.fail(waiter.to, &Failed::at(&member.address, Outcome::LocalError, why));
         }
         // A bulk lane whose value had come whole has nothing more to do.
-        self.settle_lane(index);
+        self.settle_lane(id);
     }
 }
 

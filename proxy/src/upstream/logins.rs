@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::Engine;
+use crate::{client::ClientId, engine::Engine};
 
 /// Logins of one worker's clients at a time, that of the pools themselves besides.
 pub const LOGINS: usize = 256;
@@ -112,8 +112,8 @@ impl Known {
 
 impl Engine {
     /// The session of this client may have named another login. False: there are too many.
-    pub(crate) fn follow_login(&mut self, index: u32) -> bool {
-        let Some(client) = self.clients.get_mut(index as usize) else {
+    pub(crate) fn follow_login(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.get_mut(id) else {
             return false;
         };
         if self.logins.is(client.login, &client.session.login) {

@@ -23,7 +23,7 @@ pub use self::{
     dedicated::{DEDICATED, Dedicated},
     fail::reason,
     hold::Hold,
-    lane::{Download, Lane, Lanes, Phase, Waiter},
+    lane::{Download, Lane, LaneId, Lanes, Phase, Waiter},
     late::Uptake,
     logins::{LOGINS, Logins},
     pace::Pace,

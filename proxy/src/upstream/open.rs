@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 
-use super::{Hold, Lane, Lanes, Pace, Phase, UNREPAIRED, Waiter};
+use super::{Hold, Lane, LaneId, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
     client::{BULK_LANES, WHOLE},
     dialect::{Change, Conversation, Effect, Failed, Login, Message, NO_UPGRADE},
@@ -47,19 +47,19 @@ impl Engine {
             return self.send_dedicated(member, login, request, message, to);
         }
         let streamed = (message.len() as u64) < request.len();
-        let index = if streamed {
+        let id = if streamed {
             self.bulk_lane(member, login)
         } else {
             self.shared_lane(member, login)
         };
-        self.give(index, member, request, message, to);
+        self.give(id, member, request, message, to);
     }
 
     /// Writes a request into this lane's queue.
     #[inline(always)] // a hundredth of a pipelined request
     pub(super) fn give(
         &mut self,
-        index: u32,
+        id: LaneId,
         member: &Arc<Member>,
         request: &Request,
         message: &[u8],
@@ -67,12 +67,12 @@ impl Engine {
     ) {
         let streamed = (message.len() as u64) < request.len();
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(index as usize) else {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         if lane.limited && !member.dialect.is_common(request.command) {
             let what = lane.limit.clone();
-            self.settle_lane(index);
+            self.settle_lane(id);
             return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
         }
         if request.is_unanswered && member.is_copy() {
@@ -84,7 +84,7 @@ impl Engine {
         let is_bounded = matches!(to, ReplyTo::Client { .. }) && !request.is_unanswered;
         if lane.requests().len() > LANE_BYTES && !is_bounded && !member.is_copy() {
             let what = "too many requests wait for it";
-            self.settle_lane(index);
+            self.settle_lane(id);
             return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }
         let requests = match lane.phase {
@@ -99,7 +99,7 @@ impl Engine {
                 .rewrite(request, message, &Change::default(), requests)
             {
                 let text = "this request cannot be sent without its quiet flag";
-                self.settle_lane(index);
+                self.settle_lane(id);
                 return self.fail(to, &Failed::here(Outcome::LocalError, text));
             }
             let body = message.get(request.head as usize..).unwrap_or_default();
@@ -121,20 +121,40 @@ impl Engine {
             }
             self.in_flight += 1;
         }
-        let generation = lane.generation;
         if lane.stream.mark() {
-            self.wishes.flush.push(Peer::Lane { index, generation });
+            self.wishes.flush.push(Peer::Lane(id));
         }
         if streamed {
-            lane.uploading = Some((u32::MAX, 0));
+            lane.uploading = self.uploader;
             lane.active = now;
             lane.pace = Pace::since(now);
-            self.uploads.push((index, generation));
+            self.uploads.push(id);
         }
         if request.is_unanswered {
             // That it is on its way is all that will ever be known.
             self.deliver(to, &Reply::new(Outcome::Ok, 0), b"");
-            self.settle_lane(index);
+            self.settle_lane(id);
+        }
+    }
+
+    /// Sends a lane a piece of the value that is on its way through it.
+    pub(crate) fn send_piece(&mut self, id: LaneId, piece: &[u8], is_last: bool) {
+        let Some(lane) = self.lanes.get_mut(id) else {
+            return;
+        };
+        if lane.requests().is_empty() {
+            // It has taken all so far: only from now on can it be late.
+            lane.active = self.now;
+        }
+        lane.requests().extend_from_slice(piece);
+        lane.given += piece.len() as u64;
+        lane.pace.moved(piece.len() as u64);
+        if is_last {
+            lane.uploading = None;
+        }
+        self.flush_later(Peer::Lane(id));
+        if is_last {
+            self.settle_lane(id);
         }
     }
 
@@ -166,23 +186,19 @@ impl Engine {
     }
 
     #[inline]
-    fn shared_lane(&mut self, member: &Arc<Member>, login: u16) -> u32 {
-        if let Some(index) = self.lanes_of(member).shared(login) {
-            return index;
+    fn shared_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
+        if let Some(id) = self.lanes_of(member).shared(login) {
+            return id;
         }
-        let index = self.open_lane(member, login, false);
-        self.lanes_of(member).share(login, index);
-        index
+        let id = self.open_lane(member, login, false);
+        self.lanes_of(member).share(login, id);
+        id
     }
 
-    fn bulk_lane(&mut self, member: &Arc<Member>, login: u16) -> u32 {
+    fn bulk_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
         self.lanes_of(member);
         let lanes = &mut self.by_member[member.id.0 as usize];
-        let is_its = |&idle: &u32| {
-            self.lanes
-                .get(idle as usize)
-                .is_some_and(|lane| lane.login == login)
-        };
+        let is_its = |&idle: &LaneId| self.lanes.get(idle).is_some_and(|lane| lane.login == login);
         if let Some(at) = lanes.idle.iter().position(is_its) {
             return lanes.idle.swap_remove(at);
         }
@@ -192,15 +208,15 @@ impl Engine {
         {
             self.drop_lane(other, "");
         }
-        let index = self.open_lane(member, login, true);
+        let id = self.open_lane(member, login, true);
         self.lanes_of(member).bulk += 1;
-        index
+        id
     }
 
-    pub(super) fn open_lane(&mut self, member: &Arc<Member>, login: u16, bulk: bool) -> u32 {
+    pub(super) fn open_lane(&mut self, member: &Arc<Member>, login: u16, bulk: bool) -> LaneId {
         self.logins.lane_opened(login);
-        let generation = self.next_generation();
-        let index = self.lanes.insert(Lane {
+        let now = self.now;
+        let id = self.lanes.insert(|generation| Lane {
             generation,
             member: Arc::clone(member),
             stream: Stream {
@@ -221,54 +237,53 @@ impl Engine {
             download: None,
             part_bytes: 0,
             parts: Vec::new(),
-            free: self.now,
-            active: self.now,
+            free: now,
+            active: now,
             given: 0,
             uptake: None,
             hold: Hold::default(),
-            pace: Pace::since(self.now),
-        }) as u32;
-        self.wishes.connect.push(index);
+            pace: Pace::since(now),
+        });
+        self.wishes.connect.push(id);
         self.figures.lanes_opened += 1;
-        index
+        id
     }
 
     /// The connection is made: log in, if the protocol asks for it.
-    pub fn lane_connected(&mut self, index: u32, generation: u32) {
+    pub fn lane_connected(&mut self, id: LaneId) {
         let now = self.now;
-        let Some(lane) = self.lane(index, generation) else {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         lane.active = now;
         let login = lane.login;
         let words = self.logins.words(login);
-        if let Some(lane) = self.lane(index, generation) {
+        if let Some(lane) = self.lanes.get_mut(id) {
             lane.phase = Phase::Login(Box::new(Conversation {
                 login: words,
                 ..Conversation::default()
             }));
         }
-        self.log_in(index, &[]);
+        self.log_in(id, &[]);
     }
 
     /// A step of the login; returns how many bytes it used, none when it failed or needs more.
-    pub(super) fn log_in(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
-        let lane = self.lanes.get_mut(index as usize)?;
+    pub(super) fn log_in(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
+        let lane = self.lanes.get_mut(id)?;
         let conversation = match &mut lane.phase {
             Phase::Login(conversation) => conversation,
-            Phase::Greeting => return self.greeted(index, bytes),
+            Phase::Greeting => return self.greeted(id, bytes),
             Phase::Connecting | Phase::Ready => return None,
         };
         let step = lane
             .member
             .dialect
             .login(conversation, bytes, &mut lane.stream.out);
-        let generation = lane.generation;
         let used = match step {
             // What cannot be understood within the size of a reply never will be.
             Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
                 let what = "greeting without an end";
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, what);
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
                 return None;
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
@@ -283,46 +298,45 @@ impl Engine {
                 Some(used)
             }
             Login::Limited { used, why } => {
-                self.limit_lane(index, &why);
+                self.limit_lane(id, &why);
                 Some(used)
             }
             Login::Upgrade { used } => {
                 let transform = lane.member.dialect.upgrade(lane.member.end());
                 let is_alone = used == bytes.len();
                 if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform)) {
-                    self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
+                    self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
                     return None;
                 }
                 // Whose turn it is to speak, the codec knows.
-                self.log_in(index, &[]);
+                self.log_in(id, &[]);
                 Some(used).filter(|&used| used > 0)
             }
             Login::Refused(what) => {
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, &what);
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, &what);
                 return None;
             }
         };
-        self.flush_later(Peer::Lane { index, generation });
+        self.flush_later(Peer::Lane(id));
         used
     }
 
     /// The answer to the first question; returns how many bytes it was.
-    fn greeted(&mut self, index: u32, bytes: &[u8]) -> Option<usize> {
-        let lane = self.lanes.get_mut(index as usize)?;
+    fn greeted(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
+        let lane = self.lanes.get_mut(id)?;
         let dialect = lane.member.dialect;
         let (command, _) = dialect.probe();
         match dialect.reply(&mut lane.stream.parse, command, bytes) {
             Parsed::Head(Message::Last(reply)) if !reply.outcome.is_error() => {
                 let used = bytes.get(..reply.len() as usize)?.len();
                 lane.ready(self.now);
-                let generation = lane.generation;
-                self.flush_later(Peer::Lane { index, generation });
+                self.flush_later(Peer::Lane(id));
                 Some(used)
             }
             Parsed::More => None,
             _ => {
                 let what = "no answer to the first question";
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, what);
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
                 None
             }
         }

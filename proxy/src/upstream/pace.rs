@@ -4,15 +4,12 @@
 //! reply collected. Invariant: nobody keeps others from a place for longer than half a time-out by hardly moving: a client that is
 //! waited for, and moves less than `limits.minimum_rate` while others want a place, is closed with a reset.
 
-use std::mem;
-
-use slab::Slab;
-
 use super::Lane;
 use crate::{
-    client::{Client, Wanted},
+    client::{Client, ClientId, Stage, Wanted},
     engine::Engine,
     reactor::Conn,
+    table::Table,
 };
 
 /// How fast a large message moves.
@@ -57,7 +54,7 @@ impl Engine {
         let (now, rate) = (self.now, self.limits.minimum_rate as u64);
         let clients = &self.clients;
         let mut dawdling = Vec::new();
-        for (_, lane) in &mut self.lanes {
+        for (_, lane) in self.lanes.iter_mut() {
             if !lane.bulk || !lane.is_streaming() && lane.uploading.is_none() {
                 continue;
             }
@@ -69,8 +66,8 @@ impl Engine {
                 dawdling.extend(lane.uploading.or_else(|| lane.reader()));
             }
         }
-        for (client, generation) in dawdling {
-            if self.client(client, generation).is_some() {
+        for client in dawdling {
+            if self.clients.get(client).is_some() {
                 self.figures.clients.slow += 1;
                 self.close_client(client, true);
             }
@@ -83,11 +80,12 @@ impl Engine {
         if self.waiting_uploads == 0 {
             return;
         }
-        let late: Vec<u32> = self
+        let is_late = |client: &Client| client.place().is_some_and(|place| place.due <= self.now);
+        let late: Vec<ClientId> = self
             .clients
             .iter()
-            .filter(|(_, client)| client.place.is_some_and(|place| place.due <= self.now))
-            .map(|(index, _)| index as u32)
+            .filter(|(_, client)| is_late(client))
+            .map(|(id, _)| id)
             .collect();
         for client in late {
             self.requeue(client);
@@ -102,7 +100,7 @@ impl Engine {
             return;
         }
         let has_ended = |client: &Client| {
-            let (Some(place), false) = (client.place, client.eof) else {
+            let (Some(place), false) = (client.place(), client.eof) else {
                 return false;
             };
             let conn = client.stream.conn.filter(|_| client.stream.paused);
@@ -114,24 +112,24 @@ impl Engine {
                 client.stream.transform.is_none() && client.stream.held() as u64 + left < place.bytes;
             left == 0 || is_short
         };
-        let ended: Vec<(u32, u32)> = self
+        let ended: Vec<ClientId> = self
             .clients
             .iter()
             .filter(|(_, client)| has_ended(client))
-            .map(|(index, client)| (index as u32, client.generation))
+            .map(|(id, _)| id)
             .collect();
-        for (index, generation) in ended {
-            self.client_eof(index, generation);
+        for client in ended {
+            self.client_eof(client);
         }
     }
 
     /// A place is free, or a server that was slow has gone: clients that wait for it go on, who waits longest first.
     pub(crate) fn wake_uploads(&mut self) {
-        let mut stalled: Vec<(u64, u32)> = self
+        let mut stalled: Vec<(u64, ClientId)> = self
             .clients
             .iter()
             .filter(|(_, client)| client.stalled)
-            .map(|(index, client)| (client.place.map_or(0, |place| place.due), index as u32))
+            .map(|(id, client)| (client.place().map_or(0, |place| place.due), id))
             .collect();
         stalled.sort_unstable();
         for (_, client) in stalled {
@@ -140,29 +138,32 @@ impl Engine {
     }
 
     /// This client's upload waits for a place, or does not wait any more.
-    pub(crate) fn wait_for_place(&mut self, client: u32, place: Option<Wanted>) {
-        if let Some(client) = self.clients.get_mut(client as usize) {
-            let waited = mem::replace(&mut client.place, place).is_some();
-            self.waiting_uploads = self.waiting_uploads + usize::from(place.is_some()) - usize::from(waited);
+    pub(crate) fn wait_for_place(&mut self, id: ClientId, place: Option<Wanted>) {
+        let Some(client) = self.clients.get_mut(id) else {
+            return;
+        };
+        let waited = client.place().is_some();
+        if let Some(place) = place {
+            client.stage = Stage::Place(place);
+        } else if waited {
+            client.stage = Stage::Requests;
         }
+        self.waiting_uploads = self.waiting_uploads + usize::from(place.is_some()) - usize::from(waited);
     }
 }
 
 impl Lane {
     /// Is it the client who is awaited, to give or to take, and nothing else that he waits for himself?
-    fn waits_for_client(&self, clients: &Slab<Client>) -> bool {
-        let found = |index: u32, generation| {
-            clients
-                .get(index as usize)
-                .filter(|client| client.generation == generation)
-        };
+    fn waits_for_client(&self, clients: &Table<Client>) -> bool {
         match (self.uploading, self.reading_slot()) {
-            (Some((index, generation)), _) => {
-                self.stream.out.is_empty() && found(index, generation).is_some_and(|client| !client.stalled)
+            (Some(client), _) => {
+                self.stream.out.is_empty() && clients.get(client).is_some_and(|client| !client.stalled)
             }
-            (None, Some((index, generation, seq))) => {
+            (None, Some((client, seq))) => {
                 self.stream.paused
-                    && found(index, generation).is_some_and(|client| client.slots.is_first(seq))
+                    && clients
+                        .get(client)
+                        .is_some_and(|client| client.slots.is_first(seq))
             }
             (None, None) => false,
         }

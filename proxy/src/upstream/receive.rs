@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Outcome, Parsed};
 
-use super::{Phase, Waiter};
+use super::{LaneId, Phase, Waiter};
 use crate::{
     client::WHOLE,
     dialect::{MALFORMED, Message, UNASKED},
@@ -12,15 +12,15 @@ use crate::{
 
 impl Engine {
     /// Plain bytes from a server.
-    pub fn lane_bytes(&mut self, index: u32, generation: u32, bytes: &[u8]) {
+    pub fn lane_bytes(&mut self, id: LaneId, bytes: &[u8]) {
         let now = self.now;
-        let Some(lane) = self.lane(index, generation) else {
+        let Some(lane) = self.lanes.get_mut(id) else {
             return;
         };
         lane.active = now;
         if lane.stream.stash.is_empty() {
-            let used = self.replies(index, bytes);
-            if let Some(lane) = self.lane(index, generation) {
+            let used = self.replies(id, bytes);
+            if let Some(lane) = self.lanes.get_mut(id) {
                 lane.stream.stash.extend_from_slice(&bytes[used..]);
             }
             return self.keep_within_room();
@@ -30,10 +30,10 @@ impl Engine {
         // Only the message that has begun is put together; what follows it is read where it is.
         while at < bytes.len() {
             let begun = stash.len();
-            let missing = self.missing(index, &stash).clamp(1, bytes.len() - at);
+            let missing = self.missing(id, &stash).clamp(1, bytes.len() - at);
             stash.extend_from_slice(&bytes[at..at + missing]);
             at += missing;
-            let used = self.replies(index, &stash);
+            let used = self.replies(id, &stash);
             if used >= begun {
                 at -= stash.len() - used;
                 stash.clear();
@@ -41,14 +41,11 @@ impl Engine {
             }
             stash.drain(..used);
         }
-        let lives = self
-            .lanes
-            .get(index as usize)
-            .is_some_and(|lane| lane.generation == generation);
+        let lives = self.lanes.get(id).is_some();
         if lives && stash.is_empty() && at < bytes.len() {
-            at += self.replies(index, &bytes[at..]);
+            at += self.replies(id, &bytes[at..]);
         }
-        if let Some(lane) = self.lane(index, generation) {
+        if let Some(lane) = self.lanes.get_mut(id) {
             stash.extend_from_slice(&bytes[at.min(bytes.len())..]);
             lane.stream.stash = stash;
         }
@@ -57,9 +54,9 @@ impl Engine {
 
     /// How many bytes the message that begins with `stash` still lacks; where that cannot be told yet, as many as its first
     /// line may take.
-    fn missing(&self, index: u32, stash: &[u8]) -> usize {
+    fn missing(&self, id: LaneId, stash: &[u8]) -> usize {
         const LINE: usize = 512;
-        let Some(lane) = self.lanes.get(index as usize) else {
+        let Some(lane) = self.lanes.get(id) else {
             return LINE;
         };
         if !matches!(lane.phase, Phase::Ready) {
@@ -79,9 +76,9 @@ impl Engine {
     }
 
     /// Hands out as many replies as there are; returns how many bytes they were.
-    fn replies(&mut self, index: u32, bytes: &[u8]) -> usize {
+    fn replies(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let (mut at, now) = (0, self.now);
-        while let Some(lane) = self.lanes.get_mut(index as usize) {
+        while let Some(lane) = self.lanes.get_mut(id) {
             let rest = &bytes[at..];
             if lane.is_plain()
                 && let Some(&Waiter {
@@ -98,7 +95,7 @@ impl Engine {
                 self.deliver(to, reply, whole);
                 continue;
             }
-            match self.message(index, rest) {
+            match self.message(id, rest) {
                 Some(used) => at += used,
                 None => return at,
             }
@@ -107,22 +104,19 @@ impl Engine {
     }
 
     /// The next message of a lane in whatever state, be it whole or not; returns the bytes used, none when more are needed.
-    fn message(&mut self, index: u32, rest: &[u8]) -> Option<usize> {
+    fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
         let due = self.client_bytes;
-        let lane = self.lanes.get_mut(index as usize)?;
+        let lane = self.lanes.get_mut(id)?;
         if lane.download.is_some() {
-            let used = self.download(index, rest);
-            let goes_on = self
-                .lanes
-                .get(index as usize)
-                .is_some_and(|lane| lane.download.is_some());
+            let used = self.download(id, rest);
+            let goes_on = self.lanes.get(id).is_some_and(|lane| lane.download.is_some());
             return Some(used).filter(|&used| used > 0 || !goes_on);
         }
         if rest.is_empty() {
             return None;
         }
         if !matches!(lane.phase, Phase::Ready) {
-            return self.log_in(index, rest);
+            return self.log_in(id, rest);
         }
         let waiter = lane.waiters.front().copied();
         let command = waiter.map_or(UNASKED, |waiter| waiter.command);
@@ -132,27 +126,27 @@ impl Engine {
             (Parsed::Head(Message::Push(reply)), _) if reply.len() <= lane.largest_push(due) => {
                 let push = rest.get(..reply.len() as usize)?;
                 self.figures.pushes += 1;
-                self.push(index, push);
+                self.push(id, push);
                 Some(push.len())
             }
             (Parsed::Head(Message::Push(_)), _) if lane.owner.is_some() => {
                 // More than its client may be due: the server has done nothing wrong.
-                self.overwhelm(index);
+                self.overwhelm(id);
                 Some(rest.len())
             }
             (Parsed::Head(Message::Part(reply)), Some(waiter)) if reply.len() <= WHOLE => {
                 let part = rest.get(..reply.len() as usize)?;
-                self.part(index, waiter.to, part);
+                self.part(id, waiter.to, part);
                 Some(part.len())
             }
             (Parsed::Head(Message::Last(reply)), Some(_)) if reply.len() > WHOLE => {
-                Some(self.begin_download(index, &reply, rest))
+                Some(self.begin_download(id, &reply, rest))
             }
             (Parsed::Head(Message::Last(reply)), Some(waiter)) => {
                 let whole = rest.get(..reply.len() as usize)?;
                 if !dialect.is_whole(&reply, whole) {
                     let what = "reply without an end";
-                    self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, what);
+                    self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
                     return Some(rest.len());
                 }
                 let (pool, member) = (lane.member.pool_id, lane.member.id);
@@ -160,19 +154,19 @@ impl Engine {
                 let failed = lane.answered(&reply, self.now);
                 self.in_flight -= 1;
                 self.figures.served(pool, member, self.now - waiter.sent, failed);
-                self.note_reply(index, command, &reply, whole);
+                self.note_reply(id, command, &reply, whole);
                 if in_parts {
-                    self.last_part(index, waiter.to, reply, whole);
+                    self.last_part(id, waiter.to, reply, whole);
                 } else {
                     self.deliver(waiter.to, &reply, whole);
                 }
                 if settles {
-                    self.settle_lane(index);
+                    self.settle_lane(id);
                 }
                 Some(whole.len())
             }
             _ => {
-                self.fail_lane(index, Failure::Garbage, Outcome::ConnectError, MALFORMED);
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, MALFORMED);
                 Some(rest.len())
             }
         }

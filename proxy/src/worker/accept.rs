@@ -78,10 +78,10 @@ impl<R: Reactor> Worker<R> {
         let Some(peer) = self.engine.open_client(listener) else {
             return;
         };
-        if let Peer::Client { index, .. } = peer {
+        if let Peer::Client(id) = peer {
             let address = socket.peer_addr().ok().and_then(|address| address.as_socket());
             let worker = self.engine.facts.worker;
-            self.engine.register.opened(worker, index, listener, address);
+            self.engine.register.opened(worker, id.index(), listener, address);
         }
         match self.reactor.add(tag(peer), socket, Expect::Small) {
             Ok(conn) => {
@@ -89,8 +89,8 @@ impl<R: Reactor> Worker<R> {
                 self.greet(peer);
             }
             Err(_) => {
-                if let Peer::Client { index, generation } = peer {
-                    self.engine.client_failed(index, generation);
+                if let Peer::Client(id) = peer {
+                    self.engine.client_failed(id);
                 }
             }
         }

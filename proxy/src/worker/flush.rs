@@ -5,13 +5,13 @@ use crate::{
     client::LARGE,
     engine::{Passed, Peer},
     reactor::{Buffer, Conn, Reactor},
+    upstream::LaneId,
 };
 
 impl<R: Reactor> Worker<R> {
     /// What a copy's server will list a new lane by.
-    pub(super) fn note_address(&mut self, index: u32, generation: u32) {
-        if let Some(lane) = self.engine.lanes.get_mut(index as usize)
-            && lane.generation == generation
+    pub(super) fn note_address(&mut self, id: LaneId) {
+        if let Some(lane) = self.engine.lanes.get_mut(id)
             && lane.member.is_copy()
             && let Some(conn) = lane.stream.conn
         {
@@ -22,13 +22,8 @@ impl<R: Reactor> Worker<R> {
     /// Sends the replies that may leave straight from the buffer in which they came.
     pub(super) fn pass(&mut self, buffer: &Buffer) {
         let mut pass = std::mem::take(&mut self.engine.wishes.pass);
-        for Passed {
-            client: index,
-            generation,
-            range,
-        } in pass.drain(..)
-        {
-            let peer = Peer::Client { index, generation };
+        for Passed { client, range } in pass.drain(..) {
+            let peer = Peer::Client(client);
             let Some(stream) = self.engine.stream(peer) else {
                 continue;
             };
@@ -74,10 +69,8 @@ impl<R: Reactor> Worker<R> {
                 && let Err(error) = transform.seal(&stream.out, &mut stream.wire)
             {
                 return match peer {
-                    Peer::Client { index, generation } => self.engine.client_failed(index, generation),
-                    Peer::Lane { index, generation } => {
-                        self.engine.lane_failed(index, generation, Some(&error))
-                    }
+                    Peer::Client(client) => self.engine.client_failed(client),
+                    Peer::Lane(lane) => self.engine.lane_failed(lane, Some(&error)),
                 };
             }
             stream.out.clear();
@@ -95,19 +88,19 @@ impl<R: Reactor> Worker<R> {
         self.engine.spare.give(emptied);
         let figures = &mut self.engine.figures;
         match peer {
-            Peer::Client { .. } => figures.client_traffic.sent += sent as u64,
-            Peer::Lane { .. } => figures.server_traffic.sent += sent as u64,
+            Peer::Client(_) => figures.client_traffic.sent += sent as u64,
+            Peer::Lane(_) => figures.server_traffic.sent += sent as u64,
         }
         self.after_flush(peer, conn, sent > 0, size);
     }
 
     /// What a client's socket was given and has not taken is held until then.
     fn charge(&mut self, peer: Peer, unsent: usize) {
-        if let Peer::Client { index, .. } = peer
-            && let Some(client) = self.engine.clients.get(index as usize)
+        if let Peer::Client(id) = peer
+            && let Some(client) = self.engine.clients.get(id)
         {
             let unsent = unsent.max(client.unsent);
-            self.engine.charge(index, unsent);
+            self.engine.charge(id, unsent);
         }
     }
 
@@ -125,27 +118,27 @@ impl<R: Reactor> Worker<R> {
     fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool, size: usize) {
         let backlog = self.reactor.backlog(conn);
         match peer {
-            Peer::Client { index, .. } => {
+            Peer::Client(id) => {
                 // Small ones are taken at once as a rule, though io_uring tells so only in the next turn: those that are not
                 // are charged when the client is sent more, or looked at.
                 let is_large = backlog > 0 && size > LARGE;
-                self.engine.charge(index, if is_large { size } else { 0 });
-                let Some(client) = self.engine.clients.get(index as usize) else {
+                self.engine.charge(id, if is_large { size } else { 0 });
+                let Some(client) = self.engine.clients.get(id) else {
                     return;
                 };
                 let finished = self.engine.is_finished(client);
                 if finished && backlog == 0 {
-                    self.engine.close_client(index, false);
+                    self.engine.close_client(id, false);
                 } else if finished || sent && (is_large || client.stalled || self.engine.holds_lanes()) {
                     self.watch(peer);
                 }
             }
-            Peer::Lane { index, .. } => {
+            Peer::Lane(id) => {
                 if sent
                     && self
                         .engine
                         .lanes
-                        .get(index as usize)
+                        .get(id)
                         .is_some_and(|lane| lane.uploading.is_some())
                 {
                     self.watch(peer);

@@ -33,6 +33,8 @@ pub use self::orders::{Mailbox, Order};
 use crate::{
     engine::{Engine, News, Peer},
     reactor::{Conn, Event, Expect, Reactor},
+    table::Id,
+    upstream::LaneId,
 };
 
 /// What connects a worker with the rest of the process.
@@ -182,7 +184,7 @@ impl<R: Reactor> Worker<R> {
     fn foresee(&mut self, event: &Event) -> bool {
         match event {
             Event::Data { tag, buffer } if kind(*tag) == CLIENT => {
-                self.engine.foresee(number(*tag), generation(*tag), buffer)
+                self.engine.foresee(Id::from_bits(*tag), buffer)
             }
             _ => false,
         }
@@ -220,32 +222,25 @@ impl<R: Reactor> Worker<R> {
             }
             Event::Accepted { tag, socket } => self.accept(number(tag) as u16, socket),
             Event::Connected { tag } => {
-                let (index, generation) = (number(tag), generation(tag));
-                self.note_address(index, generation);
-                self.greet(Peer::Lane { index, generation });
-                self.engine.lane_connected(index, generation);
+                let lane = Id::from_bits(tag);
+                self.note_address(lane);
+                self.greet(Peer::Lane(lane));
+                self.engine.lane_connected(lane);
             }
             Event::Eof { tag } => match kind(tag) {
-                CLIENT => self.engine.client_eof(number(tag), generation(tag)),
-                LANE => self.engine.lane_failed(number(tag), generation(tag), None),
+                CLIENT => self.engine.client_eof(Id::from_bits(tag)),
+                LANE => self.engine.lane_failed(Id::from_bits(tag), None),
                 MAILBOX => return false,
                 _ => {}
             },
             Event::Failed { tag, error } => match kind(tag) {
-                CLIENT => self.engine.client_failed(number(tag), generation(tag)),
-                LANE => self
-                    .engine
-                    .lane_failed(number(tag), generation(tag), Some(&error)),
+                CLIENT => self.engine.client_failed(Id::from_bits(tag)),
+                LANE => self.engine.lane_failed(Id::from_bits(tag), Some(&error)),
                 LISTENER => self.cannot_accept(&error),
                 _ => {}
             },
             Event::Sent { tag } => {
-                let (index, generation) = (number(tag), generation(tag));
-                let peer = if kind(tag) == LANE {
-                    Peer::Lane { index, generation }
-                } else {
-                    Peer::Client { index, generation }
-                };
+                let peer = peer(tag);
                 self.drained(peer);
             }
         }
@@ -254,44 +249,36 @@ impl<R: Reactor> Worker<R> {
 
     /// Bytes from a client or server, through its transform where it has one.
     fn data(&mut self, tag: u64, bytes: &[u8]) {
-        let (index, generation) = (number(tag), generation(tag));
-        let is_lane = kind(tag) == LANE;
+        let peer = peer(tag);
         let figures = &mut self.engine.figures;
-        match is_lane {
-            true => figures.server_traffic.received += bytes.len() as u64,
-            false => figures.client_traffic.received += bytes.len() as u64,
+        match peer {
+            Peer::Lane(_) => figures.server_traffic.received += bytes.len() as u64,
+            Peer::Client(_) => figures.client_traffic.received += bytes.len() as u64,
         }
-        let stream = match is_lane {
-            true => self.engine.lane(index, generation).map(|l| &mut l.stream),
-            false => self.engine.client(index, generation).map(|c| &mut c.stream),
+        let Some(stream) = self.engine.stream(peer) else {
+            return;
         };
-        let Some(stream) = stream else { return };
         let Some(transform) = &mut stream.transform else {
-            return match is_lane {
-                true => {
+            return match peer {
+                Peer::Lane(lane) => {
                     let at = bytes.as_ptr() as usize;
                     self.engine.lent = at..at + bytes.len();
-                    self.engine.lane_bytes(index, generation, bytes);
+                    self.engine.lane_bytes(lane, bytes);
                     self.engine.lent = 0..0;
                 }
-                false => self.engine.client_bytes(index, generation, bytes),
+                Peer::Client(client) => self.engine.client_bytes(client, bytes),
             };
         };
         let mut plain = std::mem::take(&mut self.plain);
         let opened = transform.open(bytes, &mut plain, &mut stream.wire);
         let answers = !stream.wire.is_empty();
-        match (opened, is_lane) {
-            (Err(error), true) => self.engine.lane_failed(index, generation, Some(&error)),
-            (Err(_), false) => self.engine.client_failed(index, generation),
-            (Ok(()), true) => self.engine.lane_bytes(index, generation, &plain),
-            (Ok(()), false) => self.engine.client_bytes(index, generation, &plain),
+        match (opened, peer) {
+            (Err(error), Peer::Lane(lane)) => self.engine.lane_failed(lane, Some(&error)),
+            (Err(_), Peer::Client(client)) => self.engine.client_failed(client),
+            (Ok(()), Peer::Lane(lane)) => self.engine.lane_bytes(lane, &plain),
+            (Ok(()), Peer::Client(client)) => self.engine.client_bytes(client, &plain),
         }
         if answers {
-            let peer = if is_lane {
-                Peer::Lane { index, generation }
-            } else {
-                Peer::Client { index, generation }
-            };
             self.engine.flush_later(peer);
         }
         plain.clear();
@@ -337,8 +324,8 @@ impl<R: Reactor> Worker<R> {
 
     fn serve_again(&mut self) {
         // Clients that use up their budget again are put on the list for the next turn.
-        for (index, generation) in std::mem::take(&mut self.engine.wishes.again) {
-            self.engine.serve_again(index, generation);
+        for client in std::mem::take(&mut self.engine.wishes.again) {
+            self.engine.serve_again(client);
         }
     }
 
@@ -361,19 +348,19 @@ impl<R: Reactor> Worker<R> {
 
     fn drained(&mut self, peer: Peer) {
         match peer {
-            Peer::Client { index, generation } => {
-                self.engine.client_drained(index, generation);
+            Peer::Client(client) => {
+                self.engine.client_drained(client);
                 self.engine.flush_later(peer);
             }
-            Peer::Lane { index, generation } => self.engine.lane_drained(index, generation),
+            Peer::Lane(lane) => self.engine.lane_drained(lane),
         }
     }
 
     /// Does what the engine has asked for in this turn.
     fn fulfil(&mut self) {
         while !self.engine.wishes.connect.is_empty() {
-            for index in std::mem::take(&mut self.engine.wishes.connect) {
-                self.connect(index);
+            for lane in std::mem::take(&mut self.engine.wishes.connect) {
+                self.connect(lane);
             }
         }
         // A flush that fails may wish for others.
@@ -405,33 +392,34 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    fn connect(&mut self, index: u32) {
-        let Some(lane) = self.engine.lanes.get(index as usize) else {
+    fn connect(&mut self, id: LaneId) {
+        let Some(lane) = self.engine.lanes.get(id) else {
             return;
         };
-        if lane.stream.conn.is_some() {
-            // Its place was given again in the same turn: it stands on the list twice.
-            return;
-        }
-        let peer = Peer::Lane {
-            index,
-            generation: lane.generation,
-        };
+        let peer = Peer::Lane(id);
         let connected = match &lane.member.socket {
             Some(socket) => self.reactor.connect(tag(peer), socket),
             None => Err(std::io::ErrorKind::AddrNotAvailable.into()),
         };
         match connected {
             Ok(conn) => self.engine.attach(peer, conn),
-            Err(error) => self.engine.lane_failed(index, lane.generation, Some(&error)),
+            Err(error) => self.engine.lane_failed(id, Some(&error)),
         }
     }
 }
 
 fn tag(peer: Peer) -> u64 {
     match peer {
-        Peer::Client { index, generation } => CLIENT << 62 | u64::from(generation) << 32 | u64::from(index),
-        Peer::Lane { index, generation } => LANE << 62 | u64::from(generation) << 32 | u64::from(index),
+        Peer::Client(id) => CLIENT << 62 | id.to_bits(),
+        Peer::Lane(id) => LANE << 62 | id.to_bits(),
+    }
+}
+
+/// The peer of a tag that is a client's or a lane's.
+fn peer(tag: u64) -> Peer {
+    match kind(tag) {
+        LANE => Peer::Lane(Id::from_bits(tag)),
+        _ => Peer::Client(Id::from_bits(tag)),
     }
 }
 
@@ -441,8 +429,4 @@ fn kind(tag: u64) -> u64 {
 
 fn number(tag: u64) -> u32 {
     tag as u32
-}
-
-fn generation(tag: u64) -> u32 {
-    (tag >> 32) as u32 & 0x3fff_ffff
 }

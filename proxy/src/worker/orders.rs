@@ -136,7 +136,7 @@ impl<R: Reactor> Worker<R> {
                     figures.open_clients = self.engine.clients.len() as u64;
                     figures.open_lanes = self.engine.lanes.len() as u64;
                     figures.in_flight = self.engine.in_flight() as u64;
-                    for (_, lane) in &self.engine.lanes {
+                    for (_, lane) in self.engine.lanes.iter() {
                         let member = figures.member(lane.member.id);
                         member.lanes += 1;
                         member.waiting += lane.waiters.len() as u64;
@@ -150,10 +150,7 @@ impl<R: Reactor> Worker<R> {
                         .engine
                         .clients
                         .iter()
-                        .map(|(index, client)| Peer::Client {
-                            index: index as u32,
-                            generation: client.generation,
-                        })
+                        .map(|(id, _)| Peer::Client(id))
                         .collect();
                     all.into_iter().for_each(|peer| self.engine.flush_later(peer));
                 }

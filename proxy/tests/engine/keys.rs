@@ -28,12 +28,10 @@ fn no_more_keys_of_a_client_are_asked_for_at_a_time_than_others_can_wait_for() {
         world.reply("a", "END\r\n");
     }
     world.sent("a");
-    let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else {
+    let proxima::engine::Peer::Client(id) = world.seats[client].peer else {
         unreachable!()
     };
-    world
-        .engine
-        .client_bytes(index, generation, line(KEYS).as_bytes());
+    world.engine.client_bytes(id, line(KEYS).as_bytes());
     assert_eq!(world.engine.in_flight(), 256);
     world.turn();
     assert_eq!(

@@ -79,12 +79,12 @@ fn requests_of_many_clients_share_a_lane_and_a_write() {
     let mut world = world("{member: p/a}");
     let clients: Vec<usize> = (0..50).map(|_| world.client()).collect();
     for (number, &client) in clients.iter().enumerate() {
-        let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else {
+        let proxima::engine::Peer::Client(id) = world.seats[client].peer else {
             unreachable!()
         };
         world
             .engine
-            .client_bytes(index, generation, format!("get k{number}\r\n").as_bytes());
+            .client_bytes(id, format!("get k{number}\r\n").as_bytes());
     }
     let lanes = world.engine.wishes.flush.len();
     assert_eq!((lanes, world.engine.wishes.connect.len()), (1, 1));
@@ -106,14 +106,12 @@ fn what_was_asked_before_the_end_is_answered_however_much_it_is() {
     for request in ["version\r\n", "get k\r\n"] {
         let mut world = world("embedded");
         let client = world.client();
-        let proxima::engine::Peer::Client { index, generation } = world.seats[client].peer else {
+        let proxima::engine::Peer::Client(id) = world.seats[client].peer else {
             unreachable!()
         };
         // The end of the stream comes in the same turn as the requests.
-        world
-            .engine
-            .client_bytes(index, generation, request.repeat(5000).as_bytes());
-        world.engine.client_eof(index, generation);
+        world.engine.client_bytes(id, request.repeat(5000).as_bytes());
+        world.engine.client_eof(id);
         world.turn();
         assert_eq!(world.heard(client).matches("\r\n").count(), 5000, "{request:?}");
         assert_eq!(world.seats[client].closed, Some(false), "and then it is closed");
@@ -198,16 +196,16 @@ fn a_reload_leaves_requests_in_flight_to_the_tree_they_began_in() {
 #[test]
 fn a_listener_that_no_tree_knows_answers_errors() {
     let mut world = world("embedded");
-    let Some(proxima::engine::Peer::Client { index, generation }) = world.engine.open_client(0) else {
+    let Some(proxima::engine::Peer::Client(id)) = world.engine.open_client(0) else {
         unreachable!()
     };
     assert!(world.engine.open_client(7).is_none());
     world.engine.tree = Rc::new(Tree::empty());
     let large = format!("set k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));
     for request in ["get k\r\n", "get k l\r\n", &large, "version\r\n"] {
-        world.engine.client_bytes(index, generation, request.as_bytes());
+        world.engine.client_bytes(id, request.as_bytes());
     }
-    let out = String::from_utf8(world.engine.clients[index as usize].stream.out.clone()).unwrap();
+    let out = String::from_utf8(world.engine.clients.get(id).unwrap().stream.out.clone()).unwrap();
     let lines: Vec<&str> = out.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(lines, ["SERVER_ERROR", "SERVER_ERROR", "SERVER_ERROR", "VERSION"]);
 }

@@ -116,13 +116,13 @@ impl Play {
             Step::Leave { client } => {
                 if let Some(at) = self.pick(client) {
                     self.clients[at].2 = false;
-                    let (seat, proxima::engine::Peer::Client { index, generation }) =
+                    let (seat, proxima::engine::Peer::Client(id)) =
                         (self.clients[at].0, self.world.seats[self.clients[at].0].peer)
                     else {
                         return;
                     };
                     if seat % 2 == 0 {
-                        self.world.engine.client_failed(index, generation);
+                        self.world.engine.client_failed(id);
                         self.world.turn();
                     } else {
                         self.world.leave(seat);

@@ -160,8 +160,8 @@ impl World {
     /// Bytes arrive from a client or server, and the turn ends.
     pub(crate) fn say(&mut self, seat: usize, bytes: &[u8]) {
         match self.seats[seat].peer {
-            Peer::Client { index, generation } => self.engine.client_bytes(index, generation, bytes),
-            Peer::Lane { index, generation } => self.engine.lane_bytes(index, generation, bytes),
+            Peer::Client(id) => self.engine.client_bytes(id, bytes),
+            Peer::Lane(id) => self.engine.lane_bytes(id, bytes),
         }
         self.turn();
     }
@@ -169,16 +169,16 @@ impl World {
     /// The peer closes its side.
     pub(crate) fn leave(&mut self, seat: usize) {
         match self.seats[seat].peer {
-            Peer::Client { index, generation } => self.engine.client_eof(index, generation),
-            Peer::Lane { index, generation } => self.engine.lane_failed(index, generation, None),
+            Peer::Client(id) => self.engine.client_eof(id),
+            Peer::Lane(id) => self.engine.lane_failed(id, None),
         }
         self.turn();
     }
 
     /// The client's connection breaks.
     pub(crate) fn reset(&mut self, seat: usize) {
-        if let Peer::Client { index, generation } = self.seats[seat].peer {
-            self.engine.client_failed(index, generation);
+        if let Peer::Client(id) = self.seats[seat].peer {
+            self.engine.client_failed(id);
         }
         self.turn();
     }
@@ -270,8 +270,8 @@ impl World {
                     self.drained(self.seats[seat].peer);
                 }
             }
-            for (index, generation) in std::mem::take(&mut self.engine.wishes.again) {
-                self.engine.serve_again(index, generation);
+            for client in std::mem::take(&mut self.engine.wishes.again) {
+                self.engine.serve_again(client);
             }
             self.fulfil();
             let wishes = &self.engine.wishes;
@@ -283,29 +283,29 @@ impl World {
 
     fn drained(&mut self, peer: Peer) {
         match peer {
-            Peer::Client { index, generation } => {
-                self.engine.client_drained(index, generation);
+            Peer::Client(client) => {
+                self.engine.client_drained(client);
                 self.engine.wishes.flush.push(peer);
             }
-            Peer::Lane { index, generation } => self.engine.lane_drained(index, generation),
+            Peer::Lane(lane) => self.engine.lane_drained(lane),
         }
     }
 
     fn fulfil(&mut self) {
-        while let Some(index) = self.engine.wishes.connect.pop() {
-            let Some(lane) = self.engine.lanes.get(index as usize) else {
+        while let Some(id) = self.engine.wishes.connect.pop() {
+            let Some(lane) = self.engine.lanes.get(id) else {
                 continue;
             };
-            let (generation, member) = (lane.generation, lane.member.name.clone());
-            self.seat(Peer::Lane { index, generation }, &member);
+            let member = lane.member.name.clone();
+            self.seat(Peer::Lane(id), &member);
             if self.short.contains(&member) {
                 let error = std::io::Error::from_raw_os_error(libc::EMFILE);
-                self.engine.lane_failed(index, generation, Some(&error));
+                self.engine.lane_failed(id, Some(&error));
             } else if self.down.contains(&member) {
                 let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-                self.engine.lane_failed(index, generation, Some(&refused));
+                self.engine.lane_failed(id, Some(&refused));
             } else if !self.absent.contains(&member) {
-                self.engine.lane_connected(index, generation);
+                self.engine.lane_connected(id);
             }
         }
         for peer in std::mem::take(&mut self.engine.wishes.flush) {
@@ -325,10 +325,10 @@ impl World {
     /// A server that holds no copy says its version by itself.
     fn log_in(&mut self, number: usize) {
         let seat = &mut self.seats[number];
-        let Peer::Lane { index, generation } = seat.peer else {
+        let Peer::Lane(id) = seat.peer else {
             return;
         };
-        let lane = self.engine.lanes.get(index as usize);
+        let lane = self.engine.lanes.get(id);
         let logs_in =
             lane.is_some_and(|lane| matches!(lane.phase, Phase::Login(_)) && !lane.member.is_copy());
         if logs_in && seat.heard == b"version\r\n" {
@@ -337,7 +337,7 @@ impl World {
                 .versions
                 .get(&seat.member)
                 .map_or("VERSION 1.6.18\r\n", String::as_str);
-            self.engine.lane_bytes(index, generation, version.as_bytes());
+            self.engine.lane_bytes(id, version.as_bytes());
         }
     }
 
@@ -355,8 +355,8 @@ impl World {
             // The socket takes nothing more: the bytes stay with the engine.
             let unsent = seat.backlog.len();
             self.engine.stream(peer).unwrap().out = out;
-            if let Peer::Client { index, .. } = peer {
-                self.engine.charge(index, unsent);
+            if let Peer::Client(id) = peer {
+                self.engine.charge(id, unsent);
             }
             return;
         }
@@ -369,23 +369,23 @@ impl World {
         let unsent = seat.backlog.len();
         self.log_in(number);
         match peer {
-            Peer::Client { index, generation } => {
-                self.engine.charge(index, unsent);
-                let client = &self.engine.clients[index as usize];
+            Peer::Client(id) => {
+                self.engine.charge(id, unsent);
+                let client = self.engine.clients.get(id).unwrap();
                 let finished = self.engine.is_finished(client);
                 if finished && !blocked {
-                    self.engine.client_failed(index, generation);
+                    self.engine.client_failed(id);
                 } else if sent && !blocked && (client.stalled || self.engine.holds_lanes()) {
                     self.watched.push(number);
                 }
             }
-            Peer::Lane { index, .. } => {
+            Peer::Lane(id) => {
                 if sent
                     && !blocked
                     && self
                         .engine
                         .lanes
-                        .get(index as usize)
+                        .get(id)
                         .is_some_and(|lane| lane.uploading.is_some())
                 {
                     self.watched.push(number);

@@ -11,14 +11,11 @@ use crate::{
 impl Engine {
     /// Is whoever waits for this reply the pool's own flight? That one knows what its copies have missed.
     pub(crate) fn notes_misses(&mut self, to: ReplyTo) -> bool {
-        let ReplyTo::Flight {
-            index, generation, ..
-        } = to
-        else {
+        let ReplyTo::Flight { flight: id, .. } = to else {
             return false;
         };
         self.flights
-            .get(index, generation)
+            .get(id)
             .is_some_and(|flight| matches!(flight.tree.node(flight.node), Node::Copies(_)))
     }
 

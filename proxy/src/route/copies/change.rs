@@ -9,11 +9,10 @@ use crate::{
     engine::Engine,
     members::copies::{Claim, Way},
     route::{
-        Node, NodeId, ReplyTo, Tree,
-        flight::{Change, Origin, Stage},
+        FlightId, Node, NodeId, ReplyTo, Sleeper, Timer, Walk,
+        flight::{Change, Stage},
         tree::Copies,
     },
-    timer::{Sleeper, Timer},
 };
 
 /// What has to wait looks again after this long: microseconds.
@@ -28,21 +27,10 @@ fn is_decided(copies: &Copies, request: &Request, message: &[u8]) -> bool {
 
 impl Engine {
     /// Begins a change of all copies.
-    pub(super) fn change(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        let Node::Copies(copies) = tree.node(node) else {
-            return;
-        };
-        let key = self.key(origin, request, message);
-        let streamed = (message.len() as u64) < request.len();
-        let decided = is_decided(copies, request, message);
+    pub(super) fn change(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
+        let key = self.key(walk);
+        let streamed = walk.is_streamed();
+        let decided = is_decided(copies, walk.request, walk.message);
         let way = match (streamed, decided) {
             (true, _) => Way::Streamed,
             (false, true) => Way::ByHome,
@@ -51,56 +39,48 @@ impl Engine {
         let mut claim = self.claimant.claim(&key, way);
         // A streamed value waits before its last byte.
         let goes = streamed || claim.ask();
-        let (index, flight) = self.flights.open(to, Rc::clone(tree), node, origin, request, 0);
-        let generation = flight.generation();
+        let (id, flight) = self.flights.open(node, walk, 0);
         let waits = !goes || decided;
         // All that may be needed again of one that goes out at once is the key.
         flight
             .message
-            .extend_from_slice(if waits { message } else { &key });
+            .extend_from_slice(if waits { walk.message } else { &key });
         let change = Change {
             stage: if waits { Stage::Waiting } else { Stage::Everywhere },
             claim: Some(claim),
             since: self.now,
             ..Change::default()
         };
-        self.flights.becomes(index, change);
+        self.flights.becomes(id, change);
         if streamed {
-            self.turns.push((index, generation));
+            self.turns.push(id);
         }
         self.key = key;
         if !waits {
-            return self.spread(tree, copies, index, generation, None, origin, request, message);
+            return self.spread(copies, id, None, walk);
         }
-        self.hold_back_client(to);
-        self.go_on(index, generation);
+        self.hold_back_client(walk.to);
+        self.go_on(id);
     }
 
     /// What this client asks next waits for the answer: it may be about the same key.
     pub(crate) fn hold_back_client(&mut self, mut to: ReplyTo) {
-        while let ReplyTo::Flight {
-            index, generation, ..
-        } = to
-        {
-            let Some(flight) = self.flights.get(index, generation) else {
+        while let ReplyTo::Flight { flight: id, .. } = to {
+            let Some(flight) = self.flights.get(id) else {
                 return;
             };
             to = flight.parent;
         }
-        if let ReplyTo::Client {
-            index,
-            generation,
-            seq,
-        } = to
-            && let Some(client) = self.client(index, generation)
+        if let ReplyTo::Client { client: id, seq } = to
+            && let Some(client) = self.clients.get_mut(id)
         {
             client.awaits = Some(seq);
         }
     }
 
     /// Looks again whether a change that waits may go on.
-    pub(in crate::route) fn go_on(&mut self, index: u32, generation: u32) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    pub(in crate::route) fn go_on(&mut self, id: FlightId) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         if change.stage != Stage::Waiting {
@@ -121,34 +101,41 @@ impl Engine {
         };
         if !claimed && !streamed {
             if self.now.saturating_sub(since) < TURN {
-                return self.look_again(index, generation);
+                return self.look_again(id);
             }
-            self.flights.close(index);
+            self.flights.close(id);
             let text = "other changes of this key have not ended";
             return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
         if is_decided(copies, &flight.request, &flight.message) {
-            return self.find_home(index, generation);
+            return self.find_home(id);
         }
         let request = flight.request;
         let mut message = std::mem::take(&mut self.resend);
         message.extend_from_slice(&flight.message);
-        let key = self.key(origin, &request, &message);
-        if let Some((flight, change)) = self.flights.change(index, generation) {
+        let walk = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &message,
+            to: ReplyTo::Nobody,
+        };
+        let key = self.key(&walk);
+        if let Some((flight, change)) = self.flights.change(id) {
             flight.message.clear();
             flight.message.extend_from_slice(&key);
             change.stage = Stage::Everywhere;
         }
         self.key = key;
-        self.spread(&tree, copies, index, generation, None, origin, &request, &message);
+        self.spread(copies, id, None, &walk);
         message.clear();
         self.resend = message;
     }
 
-    pub(super) fn look_again(&mut self, index: u32, generation: u32) {
+    pub(super) fn look_again(&mut self, id: FlightId) {
         self.timers.push(Timer {
             due: self.now + AGAIN,
-            wakes: Sleeper::Flight { generation, index },
+            wakes: Sleeper::Flight(id),
         });
     }
 }

@@ -13,15 +13,19 @@ use crate::{
     dialect::Failed,
     engine::Engine,
     members::copies::Standing,
-    route::{Answer, Node, ReplyTo, Tree, flight::Stage, tree::Copies},
+    route::{
+        Answer, FlightId, Node, ReplyTo, Tree, Walk,
+        flight::{Stage, child_of},
+        tree::Copies,
+    },
 };
 
 const NO_HOME: &str = "no copy may decide this key's value";
 
 impl Engine {
     /// Asks the copy that decides this key's value; waits while that is changing.
-    pub(super) fn find_home(&mut self, index: u32, generation: u32) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    pub(super) fn find_home(&mut self, id: FlightId) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let (tree, node, origin, request) = (
@@ -35,50 +39,49 @@ impl Engine {
             return;
         };
         if self.takers(&tree, copies, None) < copies.min_acks {
-            return self.refuse_lost(&tree, copies, index, generation, false);
+            return self.refuse_lost(&tree, copies, id, false);
         }
         let mut message = std::mem::take(&mut self.resend);
-        if let Some(flight) = self.flights.get(index, generation) {
+        if let Some(flight) = self.flights.get(id) {
             message.extend_from_slice(&flight.message);
         }
-        let key = self.key(origin, &request, &message);
+        let walk = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &message,
+            to: ReplyTo::Nobody,
+        };
+        let key = self.key(&walk);
         let home = self.home(&tree, copies, &key);
         self.key = key;
-        let streamed = (message.len() as u64) < request.len();
+        let streamed = walk.is_streamed();
         match home {
             Some((child, Standing::Current)) => {
-                if let Some((flight, change)) = self.flights.change(index, generation) {
+                if let Some((flight, change)) = self.flights.change(id) {
                     change.stage = Stage::Home(child as u32);
                     flight.pending = 1;
                     // A home that was lost has been out since. It may be back, and this very one.
                     change.missed.clear();
                 }
-                let to = self.flights.child(index, child);
+                let walk = walk.to(child_of(id, child));
                 let next = copies.children[child];
                 let mark = member(&tree, copies, child).map_or(0, |member| mark(member));
                 let mut head = Vec::new();
                 if copies.copied.mark_request(&request, &message, mark, &mut head) {
-                    self.walk_with_head(&tree, next, head, origin, &request, &message, to);
+                    self.walk_with_head(next, head, &walk);
                 } else {
-                    self.walk(&tree, next, origin, &request, &message, to);
+                    self.walk(next, &walk);
                 }
                 if !streamed {
-                    self.read_back(
-                        &tree,
-                        copies,
-                        (index, generation),
-                        next,
-                        origin,
-                        &request,
-                        &message,
-                    );
+                    self.read_back(copies, id, next, &walk);
                 }
             }
             Some(_) if !streamed && self.now.saturating_sub(since) < PATIENCE => {
-                self.look_again(index, generation);
+                self.look_again(id);
             }
             _ => {
-                self.flights.close(index);
+                self.flights.close(id);
                 self.fail(parent, &Failed::here(Outcome::Ejected, NO_HOME));
             }
         }
@@ -98,8 +101,8 @@ impl Engine {
 
     /// A streamed value was sent to the copy that was its key's home when it began. If another is by now, which did not wait
     /// for it, nothing is decided: neither has had the last byte.
-    pub(super) fn leave_home(&mut self, index: u32, generation: u32) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    pub(super) fn leave_home(&mut self, id: FlightId) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let (Stage::Home(began), tree, parent) = (change.stage, Rc::clone(&flight.tree), flight.parent)
@@ -118,11 +121,11 @@ impl Engine {
         if self.home(&tree, copies, &key).map(|(child, _)| child) == Some(began as usize) {
             return;
         }
-        let to = self.flights.child(index, began as usize);
-        self.flights.close(index);
+        let to = child_of(id, began as usize);
+        self.flights.close(id);
         let lanes = self.lanes.iter();
         let given = lanes.filter(|(_, lane)| lane.waiters.front().is_some_and(|waiter| waiter.to == to));
-        for lane in given.map(|(lane, _)| lane as u32).collect::<Vec<_>>() {
+        for lane in given.map(|(lane, _)| lane).collect::<Vec<_>>() {
             self.drop_lane(lane, NO_HOME);
         }
         self.fail(parent, &Failed::here(Outcome::Ejected, NO_HOME));
@@ -134,19 +137,19 @@ impl Engine {
         &mut self,
         tree: &Rc<Tree>,
         copies: &Copies,
-        (index, generation, child): (u32, u32, u32),
+        (id, child): (FlightId, u32),
         head: &mut Vec<u8>,
     ) -> Option<ReplyTo> {
         if let Some(what) = Aftermath::of(copies, child as usize) {
             // Too large a number to be told: the others drop theirs.
-            self.have_read_back(tree, copies, (index, generation), what, Outcome::Found, b"");
+            self.have_read_back(tree, copies, id, what, Outcome::Found, b"");
             return None;
         }
-        let (flight, change) = self.flights.change(index, generation)?;
+        let (flight, change) = self.flights.change(id)?;
         let (stage, command) = (change.stage, flight.request.command);
         let (Stage::Home(home) | Stage::Looking(home)) = stage else {
             // Nobody can tell what it means: as if it had not answered.
-            self.conclude(index, generation);
+            self.conclude(id);
             return None;
         };
         let parent = std::mem::replace(&mut flight.parent, ReplyTo::Nobody);
@@ -156,9 +159,9 @@ impl Engine {
         match stage {
             Stage::Home(_) => {
                 change.landed += 1;
-                self.tell(copies, index, generation, home, None);
+                self.tell(copies, id, home, None);
             }
-            _ => self.flights.close(index),
+            _ => self.flights.close(id),
         }
         Some(parent)
     }
@@ -167,13 +170,12 @@ impl Engine {
     pub(super) fn decided(
         &mut self,
         copies: &Copies,
-        index: u32,
-        generation: u32,
+        id: FlightId,
         home: u32,
         missed: bool,
         answer: &Answer<'_>,
     ) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let parent = flight.parent;
@@ -181,30 +183,23 @@ impl Engine {
         if missed && flight.message.len() as u64 >= flight.request.len() {
             // Whatever it did is undone with what it owes: as soon as it is out, the next one decides.
             change.stage = Stage::Waiting;
-            return self.look_again(index, generation);
+            return self.look_again(id);
         }
         if missed || !decided {
-            self.flights.close(index);
+            self.flights.close(id);
             return self.pass_on_answer(parent, answer);
         }
         if flight.pending > 0 {
             // What it has computed comes next.
             return;
         }
-        self.tell(copies, index, generation, home, None);
+        self.tell(copies, id, home, None);
     }
 
     /// Tells the others what the home has decided; `read` is the reply that says what it has computed.
-    pub(super) fn tell(
-        &mut self,
-        copies: &Copies,
-        index: u32,
-        generation: u32,
-        home: u32,
-        read: Option<&[u8]>,
-    ) {
+    pub(super) fn tell(&mut self, copies: &Copies, id: FlightId, home: u32, read: Option<&[u8]>) {
         let unix = self.unix();
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         change.stage = Stage::Elsewhere(home);
@@ -224,11 +219,17 @@ impl Engine {
         }
         let Parsed::Head(request) = origin.dialect.head(&told) else {
             let parent = flight.parent;
-            self.flights.close(index);
+            self.flights.close(id);
             let text = "the other copies cannot be told what has become of this value";
             return self.fail(parent, &Failed::here(Outcome::LocalError, text));
         };
-        let home = Some(home as usize);
-        self.spread(&tree, copies, index, generation, home, origin, &request, &told);
+        let walk = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &told,
+            to: ReplyTo::Nobody,
+        };
+        self.spread(copies, id, Some(home as usize), &walk);
     }
 }

@@ -9,21 +9,14 @@ use crate::{
     dialect::Failed,
     engine::Engine,
     members::{Member, copies::Standing},
-    route::{ReplyTo, Tree, flight::Stage, tree::Copies},
+    route::{FlightId, ReplyTo, Tree, Walk, flight::Stage, tree::Copies},
 };
 
 impl Engine {
     /// Too few copies took it: it is undone where it landed, and as this may be the side that is cut off, what is in reach
     /// is not to be trusted either. `sent`: to all, and not only to its home.
-    pub(super) fn refuse_lost(
-        &mut self,
-        tree: &Rc<Tree>,
-        copies: &Copies,
-        index: u32,
-        generation: u32,
-        sent: bool,
-    ) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    pub(super) fn refuse_lost(&mut self, tree: &Rc<Tree>, copies: &Copies, id: FlightId, sent: bool) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let (parent, landed, origin) = (flight.parent, change.landed, flight.origin);
@@ -38,7 +31,7 @@ impl Engine {
             copies.copied.removal(&key, &mut told);
         }
         let missed = std::mem::take(&mut change.missed);
-        self.flights.close(index);
+        self.flights.close(id);
         let mut reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
             .filter(|(_, member)| !missed.iter().any(|&(other, _)| other == member.id))
@@ -57,14 +50,14 @@ impl Engine {
             .any(|(_, member)| self.views.standing(member.id) != Standing::Joining);
         for (child, member) in reached {
             if let Parsed::Head(removal) = origin.dialect.head(&told) {
-                self.walk(
+                let walk = Walk {
                     tree,
-                    copies.children[child],
                     origin,
-                    &removal,
-                    &told,
-                    ReplyTo::Nobody,
-                );
+                    request: &removal,
+                    message: &told,
+                    to: ReplyTo::Nobody,
+                };
+                self.walk(copies.children[child], &walk);
             }
             if was_read {
                 let why = "too few copies took a write: this proxy may be the one that is cut off";

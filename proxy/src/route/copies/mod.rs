@@ -24,14 +24,14 @@ mod turn;
 mod undo;
 mod version;
 
-use std::{borrow::Cow, rc::Rc, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use proxima_wire::message::{Outcome, Request};
 
 pub(crate) use self::{opening::Opening, turn::Turn};
 use super::{
-    Node, NodeId, ReplyTo, Tree,
-    flight::{Change, Flight, Origin, Stage},
+    Node, NodeId, Tree, Walk,
+    flight::{Change, Flight, Stage},
     tree::{Copies, Leaf},
 };
 use crate::{dialect::Effect, dialect::Failed, engine::Engine, members::Member};
@@ -79,44 +79,34 @@ impl Engine {
     }
 
     /// A request has come to a pool of copies.
-    #[allow(clippy::too_many_arguments)] // as for every step of a walk
-    pub(super) fn copies(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        copies: &Copies,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        match (copies.copied.effect(request, message), &copies.home) {
+    pub(super) fn copies(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
+        match (copies.copied.effect(walk.request, walk.message), &copies.home) {
             (Effect::Look, _) | (Effect::LookAtHome, None) => {
                 let chosen = copies
                     .nearest
                     .iter()
                     .copied()
-                    .find(|&child| self.is_readable(tree, copies, child));
-                self.look(tree, copies, chosen, origin, request, message, to);
+                    .find(|&child| self.is_readable(walk.tree, copies, child));
+                self.look(copies, chosen, walk);
             }
             (Effect::LookAtHome, Some(home)) => {
-                let key = self.key(origin, request, message);
-                let chosen = home.pick_live(&key, |child| self.is_readable(tree, copies, child));
+                let key = self.key(walk);
+                let chosen = home.pick_live(&key, |child| self.is_readable(walk.tree, copies, child));
                 self.key = key;
                 match chosen.and_then(|home| Some((home, *copies.children.get(home)?))) {
-                    Some(home) => self.look_at_home(tree, node, home, origin, request, message, to),
-                    None => self.look(tree, copies, None, origin, request, message, to),
+                    Some(home) => self.look_at_home(node, home, walk),
+                    None => self.look(copies, None, walk),
                 }
             }
-            (Effect::Everywhere | Effect::Decide, _) => self.change(tree, node, origin, request, message, to),
+            (Effect::Everywhere | Effect::Decide, _) => self.change(node, copies, walk),
         }
     }
 
-    fn key(&mut self, origin: Origin, request: &Request, message: &[u8]) -> Vec<u8> {
+    fn key(&mut self, walk: &Walk<'_>) -> Vec<u8> {
         let mut key = std::mem::take(&mut self.key);
         let mut scratch = [0; 250];
         key.clear();
-        key.extend_from_slice(origin.dialect.key(request, message, &mut scratch));
+        key.extend_from_slice(walk.key(&mut scratch));
         key
     }
 
@@ -125,22 +115,12 @@ impl Engine {
             .is_some_and(|member| member.is_up() && self.views.standing(member.id).is_read())
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn look(
-        &mut self,
-        tree: &Rc<Tree>,
-        copies: &Copies,
-        chosen: Option<usize>,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
+    fn look(&mut self, copies: &Copies, chosen: Option<usize>, walk: &Walk<'_>) {
         match chosen.and_then(|child| copies.children.get(child)) {
-            Some(&child) => self.walk(tree, child, origin, request, message, to),
+            Some(&child) => self.walk(child, walk),
             None => {
                 let text = "no copy may be read: each is down or has missed writes";
-                self.fail(to, &Failed::here(Outcome::Ejected, text));
+                self.fail(walk.to, &Failed::here(Outcome::Ejected, text));
             }
         }
     }

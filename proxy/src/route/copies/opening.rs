@@ -7,7 +7,7 @@ use crate::{
         MemberId,
         copies::{Claim, Owed, Standing},
     },
-    route::{Node, flight::Stage},
+    route::{FlightId, Node, flight::Stage},
 };
 
 /// A proposal to open a copy, and the changes that must end before it is acknowledged: what another copy decides now, this
@@ -16,8 +16,8 @@ pub(crate) struct Opening {
     member: MemberId,
     epoch: u64,
     owed: Owed,
-    /// Flights, by index and generation.
-    awaits: Vec<(u32, u32)>,
+    /// Flights, by id and generation.
+    awaits: Vec<FlightId>,
 }
 
 /// Is a copy deciding right now, or has it decided and the others are being told? A change that waits, maybe for the second
@@ -46,7 +46,7 @@ impl Engine {
         self.look_at_openings();
     }
 
-    fn decisions_in_place_of(&self, id: MemberId) -> Vec<(u32, u32)> {
+    fn decisions_in_place_of(&self, id: MemberId) -> Vec<FlightId> {
         self.flights
             .changes()
             .filter(|(_, _, change)| decides(change.stage))
@@ -60,7 +60,7 @@ impl Engine {
                     .filter_map(|child| member(&flight.tree, copies, child))
                     .any(|member| member.id == id)
             })
-            .map(|(index, flight, _)| (index, flight.generation()))
+            .map(|(id, ..)| id)
             .collect()
     }
 
@@ -68,9 +68,9 @@ impl Engine {
     pub fn look_at_openings(&mut self) {
         let (flights, worker) = (&mut self.flights, self.facts.worker);
         let ready = self.openings.extract_if(.., |opening| {
-            opening.awaits.retain(|&(index, generation)| {
+            opening.awaits.retain(|&id| {
                 flights
-                    .change(index, generation)
+                    .change(id)
                     .is_some_and(|(_, change)| decides(change.stage))
             });
             opening.awaits.is_empty()

@@ -4,14 +4,14 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Parsed, Request};
+use proxima_wire::message::{Outcome, Parsed};
 
 use super::{member, spread::is_missed};
 use crate::{
     engine::Engine,
     route::{
-        NodeId, Tree,
-        flight::{Origin, Stage},
+        FlightId, NodeId, Tree, Walk,
+        flight::{Stage, child_of},
         tree::Copies,
     },
 };
@@ -42,25 +42,15 @@ impl Aftermath {
 
 impl Engine {
     /// Reads, at the home `next` of its key, what the command that was just sent there will leave.
-    #[allow(clippy::too_many_arguments)] // as for every step of a walk
-    pub(super) fn read_back(
-        &mut self,
-        tree: &Rc<Tree>,
-        copies: &Copies,
-        (index, generation): (u32, u32),
-        next: NodeId,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-    ) {
+    pub(super) fn read_back(&mut self, copies: &Copies, id: FlightId, next: NodeId, walk: &Walk<'_>) {
         let mut asked = Vec::new();
-        if !copies.copied.read_back(request, message, &mut asked) {
+        if !copies.copied.read_back(walk.request, walk.message, &mut asked) {
             return;
         }
-        let Parsed::Head(reading) = origin.dialect.head(&asked) else {
+        let Parsed::Head(reading) = walk.origin.dialect.head(&asked) else {
             return;
         };
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         if !matches!(change.stage, Stage::Home(_)) || flight.pending == 0 {
@@ -68,23 +58,27 @@ impl Engine {
             return;
         }
         flight.pending += 1;
-        let to = self.flights.child(index, Aftermath::Read.number(copies));
-        self.walk(tree, next, origin, &reading, &asked, to);
+        let walk = Walk {
+            request: &reading,
+            message: &asked,
+            to: child_of(id, Aftermath::Read.number(copies)),
+            ..*walk
+        };
+        self.walk(next, &walk);
     }
 
     /// The home has answered what was sent behind the command, or there is an error in place of its answer: then the others
     /// drop what they have.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn have_read_back(
         &mut self,
         tree: &Rc<Tree>,
         copies: &Copies,
-        (index, generation): (u32, u32),
+        id: FlightId,
         what: Aftermath,
         outcome: Outcome,
         bytes: &[u8],
     ) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let Stage::Home(home) = change.stage else {
@@ -105,15 +99,21 @@ impl Engine {
             && let Some(&next) = copies.children.get(home as usize)
         {
             flight.pending += 1;
-            let to = self.flights.child(index, Aftermath::Undo.number(copies));
-            return self.walk(tree, next, origin, &undoing, &asked, to);
+            let walk = Walk {
+                tree,
+                origin,
+                request: &undoing,
+                message: &asked,
+                to: child_of(id, Aftermath::Undo.number(copies)),
+            };
+            return self.walk(next, &walk);
         }
         if what == Aftermath::Undo && is_missed(outcome) {
             change.landed = change.landed.saturating_sub(1);
             if let Some(member) = member(tree, copies, home as usize) {
-                self.miss(member, index, generation, "it is not known what it holds");
+                self.miss(member, id, "it is not known what it holds");
             }
         }
-        self.tell(copies, index, generation, home, Some(bytes));
+        self.tell(copies, id, home, Some(bytes));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::Outcome;
 
 use super::{PATIENCE, key_of, member, read_back::Aftermath, undo, version::shown};
 use crate::{
@@ -10,8 +10,8 @@ use crate::{
     engine::Engine,
     members::{Member, MemberId, copies::Standing},
     route::{
-        Answer, Node, Tree,
-        flight::{Origin, Stage},
+        Answer, FlightId, Node, Tree, Walk,
+        flight::{Stage, child_of},
         tree::Copies,
     },
 };
@@ -31,30 +31,20 @@ pub(super) fn is_missed(outcome: Outcome) -> bool {
 
 impl Engine {
     /// Sends a change to all copies but `home`, which has done it.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn spread(
-        &mut self,
-        tree: &Rc<Tree>,
-        copies: &Copies,
-        index: u32,
-        generation: u32,
-        home: Option<usize>,
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-    ) {
+    pub(super) fn spread(&mut self, copies: &Copies, id: FlightId, home: Option<usize>, walk: &Walk<'_>) {
+        let tree = walk.tree;
         let takers = self.takers(tree, copies, home);
-        let Some((_, change)) = self.flights.change(index, generation) else {
+        let Some((_, change)) = self.flights.change(id) else {
             return;
         };
         if change.landed as usize + takers < copies.min_acks {
             // Known before it is sent: nobody comes to owe what is refused anyway.
-            return self.refuse_lost(tree, copies, index, generation, false);
+            return self.refuse_lost(tree, copies, id, false);
         }
         if !Rc::ptr_eq(tree, &self.tree) {
-            self.miss_at_strangers(index, generation);
+            self.miss_at_strangers(id);
         }
-        let Some(flight) = self.flights.get(index, generation) else {
+        let Some(flight) = self.flights.get(id) else {
             return;
         };
         // One more than there are, so that replies that come within the walk do not end the flight.
@@ -64,20 +54,19 @@ impl Engine {
                 continue;
             };
             if self.views.standing(member.id).is_written() {
-                if let Some(flight) = self.flights.get(index, generation) {
+                if let Some(flight) = self.flights.get(id) {
                     flight.pending += 1;
                 }
-                let to = self.flights.child(index, child);
-                self.walk(tree, copies.children[child], origin, request, message, to);
+                self.walk(copies.children[child], &walk.to(child_of(id, child)));
             } else {
                 self.figures.member(member.id).skipped += 1;
-                self.miss(member, index, generation, "");
+                self.miss(member, id, "");
             }
         }
-        if let Some(flight) = self.flights.get(index, generation) {
+        if let Some(flight) = self.flights.get(id) {
             flight.pending -= 1;
         }
-        self.conclude(index, generation);
+        self.conclude(id);
     }
 
     /// How many copies besides `home` a change is sent to.
@@ -90,8 +79,8 @@ impl Engine {
     }
 
     /// This copy does not have, or may not have, the change of this flight.
-    pub(super) fn miss(&mut self, member: &Arc<Member>, index: u32, generation: u32, why: &str) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    pub(super) fn miss(&mut self, member: &Arc<Member>, id: FlightId, why: &str) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         if !self.tree.names(member.id) {
@@ -110,8 +99,7 @@ impl Engine {
         &mut self,
         tree: &Rc<Tree>,
         copies: &Copies,
-        index: u32,
-        generation: u32,
+        id: FlightId,
         child: usize,
         answer: &Answer<'_>,
     ) {
@@ -120,9 +108,9 @@ impl Engine {
                 Answer::Reply(_, bytes) => bytes,
                 Answer::Failed(_) => &[][..],
             };
-            return self.have_read_back(tree, copies, (index, generation), what, answer.outcome(), read);
+            return self.have_read_back(tree, copies, id, what, answer.outcome(), read);
         }
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let (stage, parent, command) = (change.stage, flight.parent, flight.request.command);
@@ -136,16 +124,16 @@ impl Engine {
         };
         match stage {
             Stage::Looking(_) => {
-                self.flights.close(index);
+                self.flights.close(id);
                 self.pass_on_answer(parent, answer);
             }
             Stage::Home(home) => {
-                let missed = self.count(tree, copies, index, generation, child, answer);
-                self.decided(copies, index, generation, home, missed, answer);
+                let missed = self.count(tree, copies, id, child, answer);
+                self.decided(copies, id, home, missed, answer);
             }
             _ => {
-                self.count(tree, copies, index, generation, child, answer);
-                self.conclude(index, generation);
+                self.count(tree, copies, id, child, answer);
+                self.conclude(id);
             }
         }
     }
@@ -155,12 +143,11 @@ impl Engine {
         &mut self,
         tree: &Tree,
         copies: &Copies,
-        index: u32,
-        generation: u32,
+        id: FlightId,
         child: usize,
         answer: &Answer<'_>,
     ) -> bool {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+        let Some((flight, change)) = self.flights.change(id) else {
             return false;
         };
         let (outcome, is_undoing) = (answer.outcome(), change.stage == Stage::Undoing);
@@ -168,7 +155,7 @@ impl Engine {
         let missed = is_missed(outcome) || is_undoing && outcome.is_error();
         if missed {
             if let Some(member) = member(tree, copies, child) {
-                self.miss(member, index, generation, &answer.what());
+                self.miss(member, id, &answer.what());
             }
         } else if !is_undoing {
             if outcome == Outcome::Overloaded {
@@ -187,8 +174,8 @@ impl Engine {
     }
 
     /// Answers when every copy has the change or is out.
-    pub(super) fn conclude(&mut self, index: u32, generation: u32) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    pub(super) fn conclude(&mut self, id: FlightId) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         if flight.pending > 0 {
@@ -204,7 +191,7 @@ impl Engine {
             return;
         };
         if undo::is_due(flight, change) {
-            return self.undo(&tree, copies, index, generation);
+            return self.undo(&tree, copies, id);
         }
         let views = &self.views;
         let awaited = change
@@ -212,16 +199,16 @@ impl Engine {
             .iter()
             .any(|&(member, outs)| outs.is_some_and(|outs| !views.is_settled(member, outs)));
         if awaited && !late {
-            return self.parked.push((index, generation));
+            return self.parked.push(id);
         }
         if awaited {
-            self.flights.close(index);
+            self.flights.close(id);
             let text = "a copy missed this write and it could not be settled who still reads it";
             return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
         // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
         if (change.landed as usize) < copies.min_acks && change.unsent.is_empty() {
-            return self.refuse_lost(&tree, copies, index, generation, true);
+            return self.refuse_lost(&tree, copies, id, true);
         }
         let (stage, is_sent) = (change.stage, change.unsent.is_empty());
         let answers = std::mem::take(&mut flight.answers);
@@ -236,9 +223,9 @@ impl Engine {
         if let Some(chosen) = chosen {
             self.pass_on_answer(parent, &chosen);
         }
-        if let Some(flight) = self.flights.get(index, generation) {
+        if let Some(flight) = self.flights.get(id) {
             flight.answers = answers;
-            self.flights.close(index);
+            self.flights.close(id);
         }
     }
 
@@ -255,8 +242,8 @@ impl Engine {
 
     /// Writes that wait for a copy to be out: may they be answered now?
     pub fn look_at_parked(&mut self) {
-        for (index, generation) in std::mem::take(&mut self.parked) {
-            self.conclude(index, generation);
+        for id in std::mem::take(&mut self.parked) {
+            self.conclude(id);
         }
     }
 }

@@ -7,9 +7,9 @@ use super::{
     member,
 };
 use crate::{
+    client::ClientId,
     engine::Engine,
-    route::Node,
-    timer::{Sleeper, Timer},
+    route::{FlightId, Node, Sleeper, Timer},
 };
 
 /// May the last byte of a streamed value leave?
@@ -24,10 +24,10 @@ pub(crate) enum Turn {
 impl Engine {
     /// The changes that the request being dispatched has begun. In an order that is the same for all, so that no two
     /// uploads wait for each other.
-    pub(crate) fn take_turns(&mut self) -> Vec<(u32, u32)> {
+    pub(crate) fn take_turns(&mut self) -> Vec<FlightId> {
         let (flights, mut turns) = (&mut self.flights, std::mem::take(&mut self.turns));
-        turns.sort_by_cached_key(|&(index, generation)| {
-            let claim = flights.change(index, generation)?.1.claim.as_ref()?;
+        turns.sort_by_cached_key(|&id| {
+            let claim = flights.change(id)?.1.claim.as_ref()?;
             Some(claim.place())
         });
         turns
@@ -35,12 +35,12 @@ impl Engine {
 
     /// May the last byte of this client's value leave, for which these changes wait since `since`? If later, the client is
     /// served again soon.
-    pub(crate) fn turn(&mut self, client: (u32, u32), turns: &[(u32, u32)], since: u64) -> Turn {
+    pub(crate) fn turn(&mut self, client: ClientId, turns: &[FlightId], since: u64) -> Turn {
         let mut place = None;
-        for &(index, generation) in turns {
+        for &id in turns {
             let Some(claim) = self
                 .flights
-                .change(index, generation)
+                .change(id)
                 .and_then(|(_, change)| change.claim.as_mut())
             else {
                 continue;
@@ -51,27 +51,26 @@ impl Engine {
                 if self.now.saturating_sub(since) > TURN {
                     return Turn::Never("other changes of this key have not ended");
                 }
-                let (index, generation) = client;
                 self.timers.push(Timer {
                     due: self.now + AGAIN,
-                    wakes: Sleeper::Client { generation, index },
+                    wakes: Sleeper::Client(client),
                 });
                 return Turn::Later;
             }
             place = Some(claim.place());
         }
-        for &(index, generation) in turns {
-            self.leave_home(index, generation);
-            self.miss_again(index, generation);
-            self.miss_at_strangers(index, generation);
+        for &id in turns {
+            self.leave_home(id);
+            self.miss_again(id);
+            self.miss_at_strangers(id);
         }
         Turn::Now
     }
 
     /// Copies that missed its beginning may have been repaired since, and have taken other changes of its key: it is now that
     /// they miss this one.
-    fn miss_again(&mut self, index: u32, generation: u32) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    fn miss_again(&mut self, id: FlightId) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let (tree, missed) = (Rc::clone(&flight.tree), std::mem::take(&mut change.missed));
@@ -80,19 +79,14 @@ impl Engine {
         };
         for member in (0..copies.children.len()).filter_map(|child| member(&tree, copies, child)) {
             if missed.iter().any(|&(id, _)| id == member.id) {
-                self.miss(
-                    member,
-                    index,
-                    generation,
-                    "it was away while a value was on its way",
-                );
+                self.miss(member, id, "it was away while a value was on its way");
             }
         }
     }
 
     /// Copies that came to the pool since this change began miss it, and may have later ones of its key.
-    pub(super) fn miss_at_strangers(&mut self, index: u32, generation: u32) {
-        let Some(flight) = self.flights.get(index, generation) else {
+    pub(super) fn miss_at_strangers(&mut self, id: FlightId) {
+        let Some(flight) = self.flights.get(id) else {
             return;
         };
         if Rc::ptr_eq(&flight.tree, &self.tree) {
@@ -107,12 +101,7 @@ impl Engine {
         for member in self.tree.members() {
             let is_stranger = !known().any(|known| known.id == member.id);
             if member.is_copy() && pool == Some(&member.pool) && is_stranger {
-                self.miss(
-                    &member,
-                    index,
-                    generation,
-                    "it came while a change was on its way",
-                );
+                self.miss(&member, id, "it came while a change was on its way");
             }
         }
     }

@@ -10,8 +10,8 @@ use crate::{
     engine::Engine,
     members::Member,
     route::{
-        Tree,
-        flight::{Change, Flight, Stage},
+        FlightId, Tree, Walk,
+        flight::{Change, Flight, Stage, child_of},
         tree::Copies,
     },
 };
@@ -29,8 +29,8 @@ pub(super) fn is_due(flight: &Flight, change: &Change) -> bool {
 impl Engine {
     /// Removes the key of a change that is refused from every copy that may have taken it. The change keeps its key until all
     /// have answered; a copy that fails to has missed a write.
-    pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, index: u32, generation: u32) {
-        let Some((flight, change)) = self.flights.change(index, generation) else {
+    pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, id: FlightId) {
+        let Some((flight, change)) = self.flights.change(id) else {
             return;
         };
         let origin = flight.origin;
@@ -52,19 +52,25 @@ impl Engine {
         if let Parsed::Head(removal) = origin.dialect.head(&told) {
             for (child, member) in landed {
                 if !self.views.standing(member.id).is_written() {
-                    self.miss(member, index, generation, "");
+                    self.miss(member, id, "");
                     continue;
                 }
-                if let Some(flight) = self.flights.get(index, generation) {
+                if let Some(flight) = self.flights.get(id) {
                     flight.pending += 1;
                 }
-                let to = self.flights.child(index, child);
-                self.walk(tree, copies.children[child], origin, &removal, &told, to);
+                let walk = Walk {
+                    tree,
+                    origin,
+                    request: &removal,
+                    message: &told,
+                    to: child_of(id, child),
+                };
+                self.walk(copies.children[child], &walk);
             }
         }
-        if let Some(flight) = self.flights.get(index, generation) {
+        if let Some(flight) = self.flights.get(id) {
             flight.pending -= 1;
         }
-        self.conclude(index, generation);
+        self.conclude(id);
     }
 }

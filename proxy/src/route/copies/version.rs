@@ -1,20 +1,17 @@
 //! Versions of values (memcached's "cas unique") are one server's own count: from another home than the one that decides, a
 //! number would mean another change, or by chance the wrong one. So they are shown to clients with their home's mark.
 
-use std::{borrow::Cow, rc::Rc};
+use std::borrow::Cow;
 
-use proxima_wire::{
-    hash::spooky64,
-    message::{Reply, Request},
-};
+use proxima_wire::{hash::spooky64, message::Reply};
 
 use super::member;
 use crate::{
     engine::Engine,
     members::Member,
     route::{
-        NodeId, ReplyTo, Tree,
-        flight::{Change, Origin, Stage},
+        NodeId, Tree, Walk,
+        flight::{Change, Stage, child_of},
         tree::Copies,
     },
 };
@@ -45,27 +42,16 @@ pub(super) fn shown<'a>(
 
 impl Engine {
     /// Looks at what only the key's home knows.
-    #[allow(clippy::too_many_arguments)] // as for every step of a walk
-    pub(super) fn look_at_home(
-        &mut self,
-        tree: &Rc<Tree>,
-        node: NodeId,
-        (home, child): (usize, NodeId),
-        origin: Origin,
-        request: &Request,
-        message: &[u8],
-        to: ReplyTo,
-    ) {
-        let (index, _) = self.flights.open(to, Rc::clone(tree), node, origin, request, 1);
+    pub(super) fn look_at_home(&mut self, node: NodeId, (home, child): (usize, NodeId), walk: &Walk<'_>) {
+        let (id, _) = self.flights.open(node, walk, 1);
         let stage = Stage::Looking(home as u32);
         self.flights.becomes(
-            index,
+            id,
             Change {
                 stage,
                 ..Change::default()
             },
         );
-        let to = self.flights.child(index, home);
-        self.walk(tree, child, origin, request, message, to);
+        self.walk(child, &walk.to(child_of(id, home)));
     }
 }

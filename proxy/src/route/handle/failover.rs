@@ -6,7 +6,10 @@ use proxima_wire::message::{Class, Outcome};
 
 use crate::{
     config::schema::{FailoverErrors, FailoverLimit},
-    route::tree::{Attempt, Query},
+    route::{
+        Answer,
+        tree::{Attempt, Query},
+    },
 };
 
 #[derive(Debug)]
@@ -61,7 +64,8 @@ impl Attempt for Failover {
         "failover"
     }
 
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
+    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize> {
+        let outcome = answer.outcome();
         if let Some(tokens) = &self.limit
             && tried == 0
         {
@@ -95,6 +99,11 @@ impl Attempt for Failover {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Failed;
+
+    fn answer(outcome: Outcome) -> Answer<'static> {
+        Answer::Failed(Failed::here(outcome, ""))
+    }
     use crate::dialect::Memcache;
 
     fn query(class: Class) -> Query<'static> {
@@ -119,9 +128,13 @@ mod tests {
             Outcome::Ejected,
             Outcome::RemoteError,
         ] {
-            assert_eq!(failover.next(&read, 0, 2, outcome), Some(1), "{outcome:?}");
             assert_eq!(
-                failover.next(&read, 1, 2, outcome),
+                failover.next(&read, 0, 2, &answer(outcome)),
+                Some(1),
+                "{outcome:?}"
+            );
+            assert_eq!(
+                failover.next(&read, 1, 2, &answer(outcome)),
                 None,
                 "{outcome:?}: nobody is left"
             );
@@ -132,7 +145,7 @@ mod tests {
             Outcome::NotStored,
             Outcome::ClientError,
         ] {
-            assert_eq!(failover.next(&read, 0, 2, outcome), None, "{outcome:?}");
+            assert_eq!(failover.next(&read, 0, 2, &answer(outcome)), None, "{outcome:?}");
         }
     }
 
@@ -143,13 +156,16 @@ mod tests {
             ..Default::default()
         };
         let failover = Failover { errors, limit: None };
-        assert_eq!(failover.next(&query(Class::Read), 0, 2, Outcome::Timeout), None);
         assert_eq!(
-            failover.next(&query(Class::Read), 0, 2, Outcome::Ejected),
+            failover.next(&query(Class::Read), 0, 2, &answer(Outcome::Timeout)),
+            None
+        );
+        assert_eq!(
+            failover.next(&query(Class::Read), 0, 2, &answer(Outcome::Ejected)),
             Some(1)
         );
         assert_eq!(
-            failover.next(&query(Class::Write), 0, 2, Outcome::Timeout),
+            failover.next(&query(Class::Write), 0, 2, &answer(Outcome::Timeout)),
             Some(1)
         );
     }
@@ -166,9 +182,13 @@ mod tests {
         };
         let read = query(Class::Read);
         let tries: Vec<_> = (0..4)
-            .map(|_| failover.next(&read, 0, 2, Outcome::Timeout).is_some())
+            .map(|_| failover.next(&read, 0, 2, &answer(Outcome::Timeout)).is_some())
             .collect();
         assert_eq!(tries, [true, false, true, false]);
-        assert_eq!(failover.next(&read, 0, 2, Outcome::Ejected), Some(1), "free");
+        assert_eq!(
+            failover.next(&read, 0, 2, &answer(Outcome::Ejected)),
+            Some(1),
+            "free"
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! log: passes through, with one line in the log for each request and its outcome.
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::Request;
 
 use super::Random;
+use crate::route::Answer;
 use crate::route::tree::{Query, Wrap, Wrapped};
 
 #[derive(Debug)]
@@ -17,7 +18,8 @@ impl Wrap for Log {
         Wrapped::Watch
     }
 
-    fn reply(&self, key: &[u8], command: &'static str, outcome: Outcome) {
+    fn reply(&self, key: &[u8], command: &'static str, answer: &Answer<'_>) {
+        let outcome = answer.outcome();
         tracing::info!(command, key = %key.escape_ascii(), ?outcome, "request");
     }
 

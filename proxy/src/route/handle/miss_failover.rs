@@ -3,6 +3,7 @@
 
 use proxima_wire::message::{Class, Outcome};
 
+use crate::route::Answer;
 use crate::route::tree::{Attempt, Query};
 
 #[derive(Debug)]
@@ -18,7 +19,8 @@ impl Attempt for MissFailover {
         "miss_failover"
     }
 
-    fn next(&self, query: &Query<'_>, tried: usize, children: usize, outcome: Outcome) -> Option<usize> {
+    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize> {
+        let outcome = answer.outcome();
         let found = outcome.is_hit() || outcome == Outcome::Ok;
         (self.goes_on(query) && !found && tried + 1 < children).then_some(tried + 1)
     }
@@ -43,6 +45,11 @@ impl Attempt for MissFailover {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Failed;
+
+    fn answer(outcome: Outcome) -> Answer<'static> {
+        Answer::Failed(Failed::here(outcome, ""))
+    }
     use crate::dialect::Memcache;
 
     #[test]
@@ -57,10 +64,22 @@ mod tests {
             key: b"k",
             dialect: &Memcache::PLAIN,
         };
-        assert_eq!(route.next(&query(Class::Read), 0, 2, Outcome::NotFound), Some(1));
-        assert_eq!(route.next(&query(Class::Read), 1, 2, Outcome::NotFound), None);
-        assert_eq!(route.next(&query(Class::Read), 0, 2, Outcome::Found), None);
-        assert_eq!(route.next(&query(Class::Write), 0, 2, Outcome::Timeout), None);
+        assert_eq!(
+            route.next(&query(Class::Read), 0, 2, &answer(Outcome::NotFound)),
+            Some(1)
+        );
+        assert_eq!(
+            route.next(&query(Class::Read), 1, 2, &answer(Outcome::NotFound)),
+            None
+        );
+        assert_eq!(
+            route.next(&query(Class::Read), 0, 2, &answer(Outcome::Found)),
+            None
+        );
+        assert_eq!(
+            route.next(&query(Class::Write), 0, 2, &answer(Outcome::Timeout)),
+            None
+        );
         let (reads_too, only_touches) = (
             query(Class::Touch),
             Query {
@@ -68,7 +87,7 @@ mod tests {
                 ..query(Class::Touch)
             },
         );
-        assert_eq!(route.next(&reads_too, 0, 2, Outcome::NotFound), Some(1));
-        assert_eq!(route.next(&only_touches, 0, 2, Outcome::NotFound), None);
+        assert_eq!(route.next(&reads_too, 0, 2, &answer(Outcome::NotFound)), Some(1));
+        assert_eq!(route.next(&only_touches, 0, 2, &answer(Outcome::NotFound)), None);
     }
 }

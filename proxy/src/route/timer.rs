@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::FlightId;
+use crate::client::ClientId;
+
 /// Wakes what waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
@@ -14,9 +17,9 @@ pub struct Timer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sleeper {
     /// A request that a route holds back.
-    Flight { generation: u32, index: u32 },
+    Flight(FlightId),
     /// A client whose value waits for its key's turn.
-    Client { generation: u32, index: u32 },
+    Client(ClientId),
 }
 
 impl Ord for Timer {

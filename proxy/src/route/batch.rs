@@ -1,0 +1,82 @@
+//! Four requests of a pipeline at once, where the tree is one choice of a member. FNV, which hashes most keys, makes the processor
+//! wait for each byte of a key; four keys take hardly longer than one.
+
+use std::{rc::Rc, sync::Arc};
+
+use proxima_wire::message::Request;
+
+use super::{Leaf, Node, NodeId, Origin, ReplyTo, Tree, Walk};
+use crate::{engine::Engine, members::Member};
+
+/// Requests of a batch.
+pub(crate) const BATCH: usize = 4;
+
+/// A request that has its slot and waits for those behind it, no longer than the bytes last with which it came.
+pub(crate) struct Pending {
+    pub(crate) request: Request,
+    /// Where it lies in these bytes.
+    pub(crate) start: usize,
+    pub(crate) to: ReplyTo,
+}
+
+impl Pending {
+    fn message<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.start..self.start + self.request.len() as usize]
+    }
+}
+
+impl Engine {
+    /// Walks the tree with the pending requests, in their order. They have come from `origin`, within `bytes`.
+    #[inline]
+    pub(crate) fn walk_pending(&mut self, origin: Origin, tree: &Rc<Tree>, bytes: &[u8]) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let mut pending = std::mem::take(&mut self.pending);
+        if let Some(root) = tree.root(usize::from(origin.listener)) {
+            let members = choose(tree, root, &pending, bytes);
+            for (pending, member) in pending.iter().zip(members) {
+                let (request, message, to) = (&pending.request, pending.message(bytes), pending.to);
+                match member {
+                    Some(member) => self.send(member, origin.login, request, message, to),
+                    None => {
+                        let walk = Walk {
+                            tree,
+                            origin,
+                            request,
+                            message,
+                            to,
+                        };
+                        self.walk(root, &walk);
+                    }
+                }
+            }
+        }
+        pending.clear();
+        self.pending = pending;
+    }
+}
+
+/// The members that a whole batch goes to; `None` for each of fewer requests, and where one must be thought about.
+fn choose<'a>(
+    tree: &'a Tree,
+    node: NodeId,
+    pending: &[Pending],
+    bytes: &[u8],
+) -> [Option<&'a Arc<Member>>; BATCH] {
+    let (Node::Choose { handle, children }, Ok(batch)) =
+        (tree.node(node), <&[Pending; BATCH]>::try_from(pending))
+    else {
+        return [None; BATCH];
+    };
+    let keys = batch
+        .each_ref()
+        .map(|pending| pending.request.key.of(pending.message(bytes)));
+    let Some(chosen) = handle.choose_four(keys) else {
+        return [None; BATCH];
+    };
+    chosen.map(|child| match tree.node(*children.get(child)?) {
+        Node::Leaf(Leaf::Member(member)) => Some(member).filter(|member| member.is_up()),
+        _ => None,
+    })
+}

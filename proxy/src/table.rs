@@ -1,0 +1,175 @@
+//! Tables whose entries are addressed by handles. A handle of an entry that was removed finds nothing, also when its place was
+//! given to another: each entry has a generation, which its handle repeats.
+
+use std::{cmp::Ordering, fmt, marker::PhantomData};
+
+use slab::Slab;
+
+/// The handle of an entry of a `Table<T>`. Handles order by age only within one place.
+pub struct Id<T> {
+    index: u32,
+    generation: u32,
+    entry: PhantomData<fn() -> T>,
+}
+
+/// Generations have 30 bits, so that a handle and two bits more fit a reactor's tag.
+const GENERATIONS: u32 = 0x3fff_ffff;
+
+impl<T> Id<T> {
+    const fn new(index: u32, generation: u32) -> Self {
+        Self {
+            index,
+            generation,
+            entry: PhantomData,
+        }
+    }
+
+    /// Its place, which is unique among the entries that exist.
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// The handle in 62 bits.
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
+    /// The handle in the low 62 bits; the others are not looked at.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self::new(bits as u32, (bits >> 32) as u32 & GENERATIONS)
+    }
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Id<T> {}
+
+impl<T> PartialEq for Id<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.index, self.generation) == (other.index, other.generation)
+    }
+}
+
+impl<T> Eq for Id<T> {}
+
+impl<T> PartialOrd for Id<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Id<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.generation, self.index).cmp(&(other.generation, other.index))
+    }
+}
+
+impl<T> fmt::Debug for Id<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.index, self.generation)
+    }
+}
+
+/// An entry of a table. The generation stands in the entry, so that the look at it fetches no other memory than the entry's.
+pub trait Entry {
+    /// The generation of its handle.
+    fn generation(&self) -> u32;
+}
+
+/// Entries with handles.
+pub struct Table<T> {
+    slots: Slab<T>,
+    generation: u32,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            slots: Slab::new(),
+            generation: 0,
+        }
+    }
+}
+
+impl<T: Entry> Table<T> {
+    /// Adds the entry that is made for this generation.
+    pub fn insert(&mut self, entry: impl FnOnce(u32) -> T) -> Id<T> {
+        self.generation = (self.generation + 1) & GENERATIONS;
+        let index = self.slots.insert(entry(self.generation));
+        Id::new(index as u32, self.generation)
+    }
+
+    /// The entry of this handle.
+    #[inline]
+    pub fn get(&self, id: Id<T>) -> Option<&T> {
+        let entry = self.slots.get(id.index as usize)?;
+        (entry.generation() == id.generation).then_some(entry)
+    }
+
+    /// The entry of this handle.
+    #[inline]
+    pub fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+        let entry = self.slots.get_mut(id.index as usize)?;
+        (entry.generation() == id.generation).then_some(entry)
+    }
+
+    /// Takes the entry out; its handle finds nothing any more.
+    pub fn remove(&mut self, id: Id<T>) -> Option<T> {
+        self.get(id)?;
+        self.slots.try_remove(id.index as usize)
+    }
+
+    /// All entries with their handles.
+    pub fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
+        self.slots
+            .iter()
+            .map(|(index, entry)| (Id::new(index as u32, entry.generation()), entry))
+    }
+
+    /// All entries with their handles.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T>, &mut T)> {
+        self.slots
+            .iter_mut()
+            .map(|(index, entry)| (Id::new(index as u32, entry.generation()), entry))
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Id, Table};
+
+    impl Entry for u32 {
+        fn generation(&self) -> u32 {
+            *self
+        }
+    }
+
+    #[test]
+    fn handle_of_a_removed_entry_does_not_find_the_next_in_its_place() {
+        let mut table = Table::default();
+        let first: Id<u32> = table.insert(|generation| generation);
+        assert_eq!(
+            (table.get(first).copied(), table.remove(first)),
+            (Some(1), Some(1))
+        );
+        let second = table.insert(|generation| generation);
+        assert_eq!((first.index(), second.index()), (0, 0));
+        assert_eq!((table.get(first).copied(), table.remove(first)), (None, None));
+        assert_eq!((table.get(second), table.len()), (Some(&2), 1));
+        assert_eq!(Id::from_bits(second.to_bits() | 3 << 62), second);
+    }
+}
