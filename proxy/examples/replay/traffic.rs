@@ -130,17 +130,19 @@ impl Traffic {
         self.say();
         while let Some(lane) = self.engine.wishes.connect.pop() {
             self.engine.lane_connected(lane);
-            self.engine.lanes.get_mut(lane).unwrap().stream.out.clear();
+            self.engine.servers.stream(lane).unwrap().out.clear();
             self.engine.lane_bytes(lane, b"VERSION 1.6.18\r\n");
         }
         self.engine.wishes.flush.clear();
         let mut replies = Vec::new();
-        for (id, lane) in self.engine.lanes.iter_mut() {
+        let lanes: Vec<LaneId> = self.engine.servers.lanes().map(|(id, _)| id).collect();
+        for lane in lanes {
+            let stream = self.engine.servers.stream(lane).unwrap();
             let mut reply = Vec::new();
-            self.scenario.answer(&lane.stream.out, &mut reply);
-            replies.push((id, reply));
-            lane.stream.out.clear();
-            lane.stream.dirty = false;
+            self.scenario.answer(&stream.out, &mut reply);
+            stream.out.clear();
+            stream.dirty = false;
+            replies.push((lane, reply));
         }
         for (lane, reply) in &replies {
             self.engine.lane_bytes(*lane, reply);
@@ -148,10 +150,10 @@ impl Traffic {
         self.rounds[self.next].replies = replies;
         self.engine.wishes.flush.clear();
         for (&id, expected) in self.clients.iter().zip(&self.rounds[self.next].expected) {
-            let client = self.engine.clients.get_mut(id).unwrap();
-            assert!(client.stream.out == *expected, "client {id:?} got something else");
-            client.stream.out.clear();
-            client.stream.dirty = false;
+            let stream = self.engine.clients.stream(id).unwrap();
+            assert!(stream.out == *expected, "client {id:?} got something else");
+            stream.out.clear();
+            stream.dirty = false;
         }
         self.next = (self.next + 1) % ROUNDS;
     }

@@ -2,7 +2,7 @@
 
 use proxima_wire::message::{Reply, Request};
 
-use super::{Client, ClientId, Part, Stage};
+use super::{ClientId, Part, Stage};
 use crate::{
     dialect::{Failed, Lease},
     engine::{Engine, News, Passed, Peer},
@@ -23,7 +23,7 @@ impl Engine {
     #[inline]
     fn answer(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
         // Field by field: the rest of the engine is used beside it.
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let Some(slot) = client.slots.get(seq) else { return };
@@ -43,8 +43,8 @@ impl Engine {
         let at = bytes.as_ptr() as usize;
         if self.lent.contains(&at)
             && !silenced
-            && self.held_lanes == 0
-            && !self.draining
+            && !self.servers.holds_lanes()
+            && !self.clients.draining
             && client.takes_at_once()
             && client.slots.answer_alone(seq)
         {
@@ -66,7 +66,7 @@ impl Engine {
     /// A reply of which only the number counts.
     #[cold]
     fn count_part(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let number = client.dialect.number(reply, bytes);
@@ -79,13 +79,13 @@ impl Engine {
     /// client's. Returns how many bytes wait for the client in all; none: it is gone.
     pub(crate) fn pass_piece(&mut self, to: (ClientId, u32), piece: &[u8], is_last: bool) -> Option<usize> {
         let (id, seq) = to;
-        let client = self.clients.get_mut(id)?;
+        let client = self.clients.table.get_mut(id)?;
         client.slots.begin(seq);
         let at = piece.as_ptr() as usize;
         if self.lent.contains(&at)
             && !piece.is_empty()
-            && self.held_lanes == 0
-            && !self.draining
+            && !self.servers.holds_lanes()
+            && !self.clients.draining
             && client.takes_at_once()
             && client.slots.passes(seq, is_last)
         {
@@ -108,7 +108,7 @@ impl Engine {
         if is_last {
             client.slots.finish(seq, &mut client.stream.out);
         }
-        self.room.charge(client, client.unsent);
+        self.clients.room.charge(client, client.unsent);
         let stalled = client.stalled;
         self.flush_later(Peer::Client(id));
         if is_last && stalled {
@@ -121,7 +121,7 @@ impl Engine {
     pub(crate) fn fail(&mut self, to: ReplyTo, failed: &Failed<'_>) {
         match to {
             ReplyTo::Client { client: id, seq } => {
-                let Some(client) = self.clients.get_mut(id) else {
+                let Some(client) = self.clients.table.get_mut(id) else {
                     return;
                 };
                 if !client.slots.forget(seq) {
@@ -150,7 +150,7 @@ impl Engine {
 
     /// An answer that the session knows by itself, in its turn.
     pub(crate) fn answer_here(&mut self, id: ClientId, answer: &[u8], quiet: bool) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         if quiet {
@@ -164,7 +164,7 @@ impl Engine {
     /// Answers a request with an error of ours. Where the server keeps something for the client, what it keeps lacks this one: then
     /// the client is closed.
     pub(super) fn refuse(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
-        if let Some(client) = self.clients.get_mut(id) {
+        if let Some(client) = self.clients.table.get_mut(id) {
             client.closing |= client.session.lease != Lease::Clean;
         }
         self.object(id, request, failed);
@@ -172,7 +172,7 @@ impl Engine {
 
     /// Answers a request with an error that its codec has found.
     pub(super) fn object(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let mut out = std::mem::take(&mut self.scratch);
@@ -188,17 +188,64 @@ impl Engine {
     pub(super) fn tell_of_stranger(&mut self, why: &'static str) {
         const PAUSE: u64 = 1_000_000;
         if self
+            .clients
             .stranger_told
             .is_none_or(|told| self.now.saturating_sub(told) >= PAUSE)
         {
-            self.stranger_told = Some(self.now);
+            self.clients.stranger_told = Some(self.now);
             self.wishes.news.push(News::Stranger(why));
+        }
+    }
+
+    /// A client has taken bytes: it is served further, and servers that were held back for it go on.
+    pub fn client_drained(&mut self, id: ClientId) {
+        self.charge(id, 0);
+        self.requeue(id);
+        self.release_lanes(id);
+    }
+
+    /// The head of a large reply to this slot has come; how many of its last bytes are not for the client. `None`: the client has
+    /// gone.
+    pub(crate) fn begin_large_reply(
+        &mut self,
+        (id, seq): (ClientId, u32),
+        reply: &Reply,
+        head: &[u8],
+    ) -> Option<u64> {
+        let client = self.clients.table.get_mut(id)?;
+        let slot = client.slots.get(seq)?;
+        let trailer = match slot.part {
+            Part::Whole => 0,
+            Part::Link | Part::Number => u64::from(reply.trailer),
+        };
+        let (command, micros) = (client.number(slot.command), self.now - slot.started);
+        client.reply_size = client.reply_size.max(reply.len() as usize);
+        self.figures
+            .replied(command, reply.outcome, micros, client.listener);
+        self.pass_piece((id, seq), head, false);
+        Some(trailer)
+    }
+
+    /// What this client asks next waits for the answer that is for `to`: it may be about the same key.
+    pub(crate) fn hold_back_client(&mut self, to: ReplyTo) {
+        if let Some((id, seq)) = self.router.slot_of(to)
+            && let Some(client) = self.clients.table.get_mut(id)
+        {
+            client.awaits = Some(seq);
+        }
+    }
+
+    /// Closes a client that gives or takes its bytes too slowly.
+    pub(crate) fn close_slow(&mut self, id: ClientId) {
+        if self.clients.table.get(id).is_some() {
+            self.figures.clients.slow += 1;
+            self.close_client(id, true);
         }
     }
 
     /// Closes a client and forgets what it waits for: replies to it will find nobody.
     pub(crate) fn close_client(&mut self, id: ClientId, abort: bool) {
-        let Some(client) = self.clients.remove(id) else {
+        let Some(client) = self.clients.table.remove(id) else {
             return;
         };
         if let Some(conn) = client.stream.conn {
@@ -206,11 +253,11 @@ impl Engine {
         }
         self.figures.clients.closed += 1;
         self.discharge(client.charged);
-        self.waiting_uploads -= usize::from(client.place().is_some());
+        self.clients.waiting_uploads -= usize::from(client.place().is_some());
         self.share_memory();
-        self.register.closed(self.facts.worker, id.index());
+        self.clients.register.closed(self.facts.worker, id.index());
         self.release_lanes(id);
-        self.logins.leave(client.login);
+        self.servers.leave_login(client.login);
         self.end_lease(client.own, id, client.awaits.is_some());
         if let Stage::Upload(upload) = client.stage
             && upload.remaining > 0
@@ -220,8 +267,11 @@ impl Engine {
     }
 
     /// Nothing more is due to this client, and it will ask for nothing more.
-    pub fn is_finished(&self, client: &Client) -> bool {
-        let leaves = client.closing || client.eof || self.draining;
+    pub fn is_finished(&self, id: ClientId) -> bool {
+        let Some(client) = self.clients.table.get(id) else {
+            return true;
+        };
+        let leaves = client.closing || client.eof || self.clients.draining;
         let sent = client.stream.out.is_empty() && client.stream.wire.is_empty();
         let idle = client.slots.is_empty()
             && sent
@@ -234,7 +284,7 @@ impl Engine {
 
     /// The client has closed its side: what is due is still delivered.
     pub fn client_eof(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         client.eof = true;
@@ -251,7 +301,7 @@ impl Engine {
 
     /// The client's connection is broken.
     pub fn client_failed(&mut self, id: ClientId) {
-        if self.clients.get(id).is_some() {
+        if self.clients.table.get(id).is_some() {
             self.close_client(id, false);
         }
     }

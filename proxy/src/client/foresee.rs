@@ -6,7 +6,7 @@ use crate::{engine::Engine, near::embedded};
 impl Engine {
     /// Lets the store begin to load what these bytes will most likely ask it for. False: nothing will be asked of it.
     pub fn foresee(&mut self, id: ClientId, bytes: &[u8]) -> bool {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         let listener = client.listener;

@@ -20,6 +20,7 @@ impl Engine {
             |client: &Client| client.eof || client.stream.conn.and_then(left_to_read).is_some();
         let gone: Vec<ClientId> = self
             .clients
+            .table
             .iter()
             .filter(|(_, client)| takes_long(client) && sends_no_more(client))
             .map(|(id, _)| id)

@@ -1,12 +1,15 @@
 //! Accepts clients, finds their requests, gives them their replies in order.
 
 mod answer;
+mod clients;
 mod foresee;
 mod half_closed;
 mod held;
 mod joined;
+mod lease;
 mod listen;
 mod open;
+mod place;
 mod register;
 mod room;
 mod session;
@@ -14,6 +17,7 @@ mod slots;
 mod split;
 mod stats;
 mod tally;
+mod timeouts;
 mod upload;
 
 use std::rc::Rc;
@@ -21,6 +25,7 @@ use std::rc::Rc;
 use proxima_wire::message::{Class, Request};
 
 pub use self::{
+    clients::Clients,
     joined::Part,
     listen::{Bound, bind, permit},
     register::Register,

@@ -18,7 +18,7 @@ impl Engine {
     pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
         let Spoken { dialect, first } = self.tree.spoken(usize::from(listener))?;
         let now = self.now;
-        let id = self.clients.insert(|generation| Client {
+        let id = self.clients.table.insert(|generation| Client {
             generation,
             stream: Stream {
                 transform: dialect.transform(End::Client { listener }),
@@ -59,9 +59,25 @@ impl Engine {
         }
     }
 
+    /// The session of this client may have named another login. False: there are too many.
+    pub(super) fn follow_login(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return false;
+        };
+        if self.servers.is_login(client.login, &client.session.login) {
+            return true;
+        }
+        let joined = self.servers.change_login(client.login, &client.session.login);
+        client.login = joined.unwrap_or(0);
+        if joined.is_none() {
+            client.session.login.clear();
+        }
+        joined.is_some()
+    }
+
     /// There are too many logins to add its.
     pub(super) fn refuse_login(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         client.closing = true;
@@ -73,7 +89,7 @@ impl Engine {
 
     /// A step of its login; returns the bytes used, none when more are needed.
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
-        let client = self.clients.get_mut(id)?;
+        let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
         let login = client
             .dialect
@@ -112,7 +128,7 @@ impl Engine {
                 Some(0)
             }
         };
-        let ends = self.clients.get(id).is_some_and(|client| client.closing);
+        let ends = self.clients.table.get(id).is_some_and(|client| client.closing);
         if spoke || ends {
             self.flush_later(peer);
         }

@@ -83,36 +83,36 @@ impl Engine {
     /// May this client be served one request more? If not, it is to be stalled.
     #[inline]
     pub(super) fn admits(&mut self, id: ClientId) -> bool {
-        let Some(client) = self.clients.get(id) else {
+        let Some(client) = self.clients.table.get(id) else {
             return false;
         };
         let requests = client.slots.len();
         let due = client.stream.out.len() + client.unsent + client.slots.held();
         // Its requests wait in its own socket rather than at a server that is slow to take them.
         if requests >= self.limits.requests_in_flight
-            || client.slots.asked() >= self.client_bytes
-            || due + requests * client.reply_size >= self.client_bytes
+            || client.slots.asked() >= self.clients.share
+            || due + requests * client.reply_size >= self.clients.share
         {
             return false;
         }
-        self.room.has(0, self.room.reserve()) || self.waits_for_room(id)
+        self.clients.room.has(0, self.clients.room.reserve()) || self.waits_for_room(id)
     }
 
     /// There is only the reserve. True: this client may use it.
     #[cold]
     fn waits_for_room(&mut self, id: ClientId) -> bool {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         let modest = client.reply_size < UNKNOWN_REPLY && client.charged < LARGE;
-        if modest && self.room.has(0, 0) {
+        if modest && self.clients.room.has(0, 0) {
             return true;
         }
         if !std::mem::replace(&mut client.waits, true) {
-            if self.room.waiting.is_empty() {
-                self.room.since = self.now;
+            if self.clients.room.waiting.is_empty() {
+                self.clients.room.since = self.now;
             }
-            self.room.waiting.push(id);
+            self.clients.room.waiting.push(id);
         }
         false
     }
@@ -120,10 +120,10 @@ impl Engine {
     /// Notes that a reply was made here; false: it is large, and there is no room for it.
     #[inline]
     pub(crate) fn takes_reply(&mut self, to: ReplyTo, bytes: usize) -> bool {
-        if bytes > LARGE && !self.room.has(bytes, 0) && !self.may_exceed(to, bytes) {
+        if bytes > LARGE && !self.clients.room.has(bytes, 0) && !self.may_exceed(to, bytes) {
             return false;
         }
-        self.room.fresh += bytes;
+        self.clients.room.fresh += bytes;
         true
     }
 
@@ -134,37 +134,45 @@ impl Engine {
         let ReplyTo::Client { client: id, .. } = to else {
             return false;
         };
-        let room = &self.room;
+        let room = &self.clients.room;
         let modest = |client: &Client| client.charged < LARGE;
         bytes <= MODEST
             && room.used + room.fresh + bytes <= room.limit + room.reserve()
-            && self.clients.get(id).is_some_and(modest)
+            && self.clients.table.get(id).is_some_and(modest)
     }
 
     /// A client's buffers have changed. `unsent` is what its socket was given and has not taken.
     #[inline]
     pub fn charge(&mut self, id: ClientId, unsent: usize) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        self.room.charge(client, unsent);
+        self.clients.room.charge(client, unsent);
+    }
+
+    /// What its socket was given and has not taken is at least so much.
+    pub(crate) fn charge_at_least(&mut self, id: ClientId, unsent: usize) {
+        if let Some(client) = self.clients.table.get_mut(id) {
+            let unsent = unsent.max(client.unsent);
+            self.clients.room.charge(client, unsent);
+        }
     }
 
     /// It has gone.
     pub(super) fn discharge(&mut self, charged: usize) {
-        self.room.used -= charged;
+        self.clients.room.used -= charged;
     }
 
     /// All that could be sent in this turn was sent: clients that wait are served when there is room, and what exceeds the limit
     /// goes.
     pub fn settle_room(&mut self) {
-        self.room.fresh = 0;
+        self.clients.room.fresh = 0;
         self.keep_within_room();
-        if self.room.waiting.is_empty() || !self.room.has(0, self.room.reserve()) {
+        if self.clients.room.waiting.is_empty() || !self.clients.room.has(0, self.clients.room.reserve()) {
             return;
         }
-        for id in std::mem::take(&mut self.room.waiting) {
-            if let Some(client) = self.clients.get_mut(id) {
+        for id in std::mem::take(&mut self.clients.room.waiting) {
+            if let Some(client) = self.clients.table.get_mut(id) {
                 client.waits = false;
                 self.requeue(id);
             }
@@ -174,15 +182,15 @@ impl Engine {
     /// What exceeds the limit goes: those who hold the most.
     #[inline]
     pub(crate) fn keep_within_room(&mut self) {
-        if !self.room.has(0, 0) {
-            self.make_room(self.room.reserve());
+        if !self.clients.room.has(0, 0) {
+            self.make_room(self.clients.room.reserve());
         }
     }
 
     /// Makes room if somebody has waited long enough for it. Called a few times a second.
     pub fn check_room(&mut self) {
-        if !self.room.waiting.is_empty() && self.now.saturating_sub(self.room.since) >= WAIT {
-            self.make_room(self.room.limit / 4);
+        if !self.clients.room.waiting.is_empty() && self.now.saturating_sub(self.clients.room.since) >= WAIT {
+            self.make_room(self.clients.room.limit / 4);
             self.settle_room();
         }
     }
@@ -192,11 +200,12 @@ impl Engine {
     fn make_room(&mut self, free: usize) {
         let mut holders: Vec<(usize, ClientId)> = self
             .clients
+            .table
             .iter()
             .map(|(id, client)| (client.charged, id))
             .collect();
         holders.sort_unstable();
-        while self.room.used + free > self.room.limit
+        while self.clients.room.used + free > self.clients.room.limit
             && let Some((charged, id)) = holders.pop()
             && charged > 0
         {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use proxima_wire::message::{Outcome, Parsed, Request};
 
-use super::{Client, ClientId, Part, Stage, split::OUT_OF_MEMORY, upload::Begun};
+use super::{ClientId, Part, Stage, split::OUT_OF_MEMORY, upload::Begun};
 use crate::{
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
@@ -45,13 +45,13 @@ impl Engine {
     /// Plain bytes from a client.
     pub fn client_bytes(&mut self, id: ClientId, bytes: &[u8]) {
         // Field by field: the rest of the engine is used beside it.
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         client.active = self.now;
         if client.stream.stash.is_empty() && !client.stalled {
             let used = self.serve(id, bytes);
-            if let Some(client) = self.clients.get_mut(id) {
+            if let Some(client) = self.clients.table.get_mut(id) {
                 client.stream.keep(&bytes[used..], &mut self.spare);
             }
         } else {
@@ -65,7 +65,7 @@ impl Engine {
 
     /// Serves a client from what it has already sent; replies have made room, or its turn's budget was used up.
     pub fn serve_again(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         client.queued = false;
@@ -73,6 +73,7 @@ impl Engine {
         self.serve_stash(id);
         if self
             .clients
+            .table
             .get_mut(id)
             .is_some_and(|client| client.left_midway())
         {
@@ -82,12 +83,12 @@ impl Engine {
     }
 
     fn serve_stash(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let (mut stash, begun) = client.stream.take_stash();
         let at = begun + self.serve(id, &stash[begun..]);
-        match self.clients.get_mut(id) {
+        match self.clients.table.get_mut(id) {
             Some(client) if at < stash.len() => {
                 // Of a line that is served as it comes the beginning counts, not the last key.
                 if at > begun && !matches!(client.stage, Stage::Keys(_)) {
@@ -106,7 +107,7 @@ impl Engine {
     /// Notes what a client holds now and what it waits for. One that is stalled is not read from, so that what it sends next stays
     /// in its own socket.
     fn after_serving(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         if !client.is_midway() {
@@ -120,13 +121,13 @@ impl Engine {
             client.stream.paused = client.stalled;
             self.wishes.pause.push((conn, client.stalled));
         }
-        self.room.charge(client, client.unsent);
+        self.clients.room.charge(client, client.unsent);
         self.keep_within_room();
     }
 
     /// Not served further for now; `again`: in the next turn, else when there is room.
     pub(super) fn stall(&mut self, id: ClientId, again: bool) {
-        if let Some(client) = self.clients.get_mut(id) {
+        if let Some(client) = self.clients.table.get_mut(id) {
             client.stalled = true;
         }
         if again {
@@ -135,7 +136,7 @@ impl Engine {
     }
 
     pub(crate) fn requeue(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(id)
+        if let Some(client) = self.clients.table.get_mut(id)
             && client.stalled
             && !client.queued
         {
@@ -160,7 +161,7 @@ impl Engine {
 
     /// Takes what comes next, by the stage of the session. False: no more of it can be taken now.
     fn serve_next(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return input.discard();
         };
         if client.closing {
@@ -210,7 +211,7 @@ impl Engine {
 
     /// Takes the next request, or more keys of the one under way. False: neither can be taken now.
     fn serve_requests(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return input.discard();
         };
         if let Some(seq) = client.awaits {
@@ -228,7 +229,7 @@ impl Engine {
             return false;
         }
         input.budget -= 1;
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return input.discard();
         };
         let (dialect, most) = (client.dialect, self.limits.value_bytes as u64);
@@ -262,13 +263,17 @@ impl Engine {
         let len = request.len();
         if len > WHOLE && len > self.whole_limit(id) {
             // Nothing of this client may overtake an upload, nor be overtaken by it.
-            let is_alone = self.clients.get(id).is_some_and(|client| client.slots.is_empty());
+            let is_alone = self
+                .clients
+                .table
+                .get(id)
+                .is_some_and(|client| client.slots.is_empty());
             let begun = match is_alone {
                 true => self.begin_upload(id, input.tree, request, input.rest()),
                 false => Begun::Later,
             };
             if begun != Begun::Yes {
-                if let Some(client) = self.clients.get_mut(id) {
+                if let Some(client) = self.clients.table.get_mut(id) {
                     client.stalled = begun == Begun::Later;
                 }
                 return false;
@@ -289,6 +294,7 @@ impl Engine {
         const HEAD: u64 = 4096;
         let listener = self
             .clients
+            .table
             .get(id)
             .map_or(usize::MAX, |client| usize::from(client.listener));
         if self.tree.reaches_store(listener) {
@@ -301,7 +307,7 @@ impl Engine {
     /// Serves one whole request, `message`, which stands at the input's position.
     #[inline]
     fn request(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let (dialect, number) = (client.dialect, client.number(request.command));
@@ -321,13 +327,13 @@ impl Engine {
     /// Serves a request that the session has a word in.
     #[inline(never)]
     fn planned(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let (dialect, listener) = (client.dialect, client.listener);
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(&mut client.session, request, message, &mut answer);
-        let logs_in = !self.logins.is(client.login, &client.session.login);
+        let logs_in = !self.servers.is_login(client.login, &client.session.login);
         if plan != Plan::Route || logs_in {
             self.serve_pending(id, input);
         }
@@ -345,13 +351,13 @@ impl Engine {
             }
             Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
-            Plan::Broadcast if self.over_memory => {
+            Plan::Broadcast if self.clients.over_memory => {
                 self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
             }
             Plan::Broadcast => self.broadcast(id, request, message, input.tree),
             Plan::Stats => self.stats(id, listener, request, message),
             Plan::Close => {
-                if let Some(client) = self.clients.get_mut(id) {
+                if let Some(client) = self.clients.table.get_mut(id) {
                     client.closing = true;
                 }
                 self.flush_later(Peer::Client(id));
@@ -359,7 +365,7 @@ impl Engine {
         }
         answer.clear();
         self.scratch = answer;
-        if let Some(own) = self.clients.get(id).and_then(|client| client.own) {
+        if let Some(own) = self.clients.table.get(id).and_then(|client| client.own) {
             // What the client has said may have let go of its lane.
             self.give_back(own);
         }
@@ -368,10 +374,10 @@ impl Engine {
     /// Walks the tree with a request, maybe beside those behind it.
     #[inline(always)] // a hundredth of a pipelined request
     fn route(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
-        if self.over_memory {
+        if self.clients.over_memory {
             return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let (tree, origin) = (input.tree, client.origin());
@@ -384,7 +390,7 @@ impl Engine {
             .slots
             .push(request.command, request.is_quiet, Part::Whole, size, self.now);
         let to = ReplyTo::Client { client: id, seq };
-        let is_last = input.at + message.len() == input.bytes.len() && self.pending.is_empty();
+        let is_last = input.at + message.len() == input.bytes.len() && self.clients.pending.is_empty();
         if is_last || request.is_dedicated || request.base64_key || !tree.is_plain(listener) {
             self.serve_pending(id, input);
             let walk = Walk {
@@ -396,12 +402,12 @@ impl Engine {
             };
             return self.walk(root, &walk);
         }
-        self.pending.push(Pending {
+        self.clients.pending.push(Pending {
             request: *request,
             start: input.at,
             to,
         });
-        if self.pending.len() == BATCH {
+        if self.clients.pending.len() == BATCH {
             self.serve_pending(id, input);
         }
     }
@@ -409,18 +415,20 @@ impl Engine {
     /// Walks the tree with the requests of this client that wait for each other.
     #[inline]
     pub(super) fn serve_pending(&mut self, id: ClientId, input: &Input<'_>) {
-        if self.pending.is_empty() {
+        if self.clients.pending.is_empty() {
             return;
         }
-        match self.clients.get(id).map(Client::origin) {
-            Some(origin) => self.walk_pending(origin, input.tree, input.bytes),
-            None => self.pending.clear(),
+        let mut pending = std::mem::take(&mut self.clients.pending);
+        if let Some(client) = self.clients.table.get(id) {
+            self.walk_batch(client.origin(), input.tree, &pending, input.bytes);
         }
+        pending.clear();
+        self.clients.pending = pending;
     }
 
     /// Serves a command that concerns every member of the client's tree: the worst reply is the answer.
     fn broadcast(&mut self, id: ClientId, request: &Request, message: &[u8], tree: &Rc<Tree>) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let origin = client.origin();

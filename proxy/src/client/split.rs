@@ -60,7 +60,7 @@ impl Engine {
     /// Begins to serve a request for several keys, which comes next; true when all its keys are served.
     /// `None`: its keys are no requests of their own.
     pub(super) fn split(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> Option<bool> {
-        let client = self.clients.get_mut(id)?;
+        let client = self.clients.table.get_mut(id)?;
         let message = input.rest();
         let mut begin = Vec::new();
         let join = client
@@ -77,7 +77,7 @@ impl Engine {
             failed: false,
             used: 0,
         };
-        if self.over_memory {
+        if self.clients.over_memory {
             // In place of the whole list.
             if matches!(join, Join::List) {
                 portion.join = &Join::Chain { end: b"" };
@@ -92,7 +92,7 @@ impl Engine {
         } = portion;
         if stop == Stop::End {
             self.close_keys(id, join);
-        } else if let Some(client) = self.clients.get_mut(id) {
+        } else if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Keys(Box::new(Keys {
                 request: *request,
                 head: head.to_vec(),
@@ -107,7 +107,7 @@ impl Engine {
 
     /// Serves more keys of a request. False: the last one has not been served.
     pub(super) fn go_on_splitting(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         let Stage::Keys(mut keys) = std::mem::replace(&mut client.stage, Stage::Requests) else {
@@ -127,7 +127,7 @@ impl Engine {
             self.close_keys(id, keys.join);
             return true;
         }
-        if let Some(client) = self.clients.get_mut(id) {
+        if let Some(client) = self.clients.table.get_mut(id) {
             keys.failed = failed;
             client.stage = Stage::Keys(keys);
         }
@@ -144,7 +144,7 @@ impl Engine {
     ) -> Stop {
         let mut single = std::mem::take(&mut self.scratch);
         let stop = loop {
-            let Some(client) = self.clients.get(id) else {
+            let Some(client) = self.clients.table.get(id) else {
                 // Closed by what one of its keys has led to.
                 portion.used = bytes.len();
                 break Stop::End;
@@ -163,7 +163,7 @@ impl Engine {
                 NextKey::Bad(bad) if bad.close => {
                     let text = "the proxy cannot ask for these keys one by one";
                     self.fail_keys(id, portion, Outcome::LocalError, text);
-                    if let Some(client) = self.clients.get_mut(id) {
+                    if let Some(client) = self.clients.table.get_mut(id) {
                         client.closing = true;
                     }
                     break Stop::End;
@@ -191,8 +191,8 @@ impl Engine {
     }
 
     fn admits_key(&mut self, id: ClientId) -> bool {
-        let asked = self.clients.get(id).map_or(0, |client| client.slots.len());
-        let most = if self.in_flight < BUSY {
+        let asked = self.clients.table.get(id).map_or(0, |client| client.slots.len());
+        let most = if self.servers.in_flight() < BUSY {
             KEYS_AT_ONCE
         } else {
             KEYS_AT_BUSY_TIMES
@@ -209,7 +209,7 @@ impl Engine {
         key: &[u8],
         single: &mut Vec<u8>,
     ) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let (origin, listener) = (client.origin(), client.listener);
@@ -242,7 +242,7 @@ impl Engine {
 
     /// The proxy's own error for all keys that are not served yet.
     fn fail_keys(&mut self, id: ClientId, portion: &mut Portion<'_>, outcome: Outcome, text: &str) {
-        let Some(client) = self.clients.get(id) else {
+        let Some(client) = self.clients.table.get(id) else {
             return;
         };
         let mut line = Vec::new();
@@ -253,7 +253,7 @@ impl Engine {
     }
 
     fn answer_keys(&mut self, id: ClientId, portion: &mut Portion<'_>, reply: &Reply, line: &[u8]) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         // In a list each key has its own.
@@ -271,7 +271,7 @@ impl Engine {
 
     /// The last of its replies are on their way.
     fn close_keys(&mut self, id: ClientId, join: &'static Join) {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         client.half = 0;

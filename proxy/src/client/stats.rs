@@ -39,7 +39,7 @@ impl Engine {
             threads: self.facts.workers,
             largest_reply: self.limits.value_bytes,
             most_connections: self.limits.clients,
-            connections: &*self.register,
+            connections: &*self.clients.register,
         }
     }
 
@@ -51,7 +51,7 @@ impl Engine {
 
     /// Tells the other workers what `stats` counts.
     pub(crate) fn tell_counts(&self) {
-        self.register.tally.tell(self.facts.worker, &self.figures);
+        self.clients.register.tally.tell(self.facts.worker, &self.figures);
     }
 
     /// A request for figures.
@@ -75,8 +75,8 @@ impl Engine {
             b"" => self.general(&tree, listener, &mut out),
             b"settings" => self.settings(&mut out),
             b"items" | b"slabs" | b"sizes" => {}
-            b"conns" => embedded::connections(&*self.register, &mut out),
-            b"reset" => self.register.tally.reset(),
+            b"conns" => embedded::connections(&*self.clients.register, &mut out),
+            b"reset" => self.clients.register.tally.reset(),
             _ => out.extend_from_slice(b"CLIENT_ERROR bad stats command\r\n"),
         }
         match subject {
@@ -91,7 +91,7 @@ impl Engine {
 
     fn ask_store(&mut self, id: ClientId, request: &Request, message: &[u8]) {
         if let Some(dump) = Dump::asked(request, message)
-            && let Some(client) = self.clients.get_mut(id)
+            && let Some(client) = self.clients.table.get_mut(id)
         {
             client.stage = Stage::Dump(Box::new(dump));
             return;
@@ -106,7 +106,7 @@ impl Engine {
     /// One line that is known here, not the client's: nothing that a server could take for more than one request.
     fn ask_server(&mut self, id: ClientId, server: &Arc<Member>, line: &[u8]) {
         let now = self.now;
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
         let Parsed::Head(request) = client.dialect.head(line) else {
@@ -135,10 +135,10 @@ impl Engine {
         row(out, "config_version", &tree.version);
         row(out, "threads", self.facts.workers);
         row(out, "max_connections", self.limits.clients);
-        row(out, "curr_connections", self.register.current());
-        row(out, "total_connections", self.register.total());
-        row(out, "accepting_conns", u8::from(!self.draining));
-        for (name, count) in self.register.tally.rows() {
+        row(out, "curr_connections", self.clients.register.current());
+        row(out, "total_connections", self.clients.register.total());
+        row(out, "accepting_conns", u8::from(!self.clients.draining));
+        for (name, count) in self.clients.register.tally.rows() {
             row(out, name, count);
         }
         row(out, "worker", self.facts.worker);
@@ -146,7 +146,7 @@ impl Engine {
         row(out, "worker_requests", figures.requests.iter().sum::<u64>());
         row(out, "worker_replies", figures.replies.all());
         row(out, "worker_failovers", figures.failovers);
-        row(out, "worker_in_flight", self.in_flight());
+        row(out, "worker_in_flight", self.servers.in_flight());
         for member in tree.reach(usize::from(listener)) {
             // Two words, always: exporters take a row whose name has a colon for that of a slab, unless they see it is none.
             let state = format!("{:?} {:?}", member.health.state(), member.distance).to_lowercase();
@@ -170,7 +170,7 @@ impl Engine {
     /// Goes on with the dump that this client has asked for, as far as there is room. False: later.
     pub(super) fn go_on_dumping(&mut self, id: ClientId) -> bool {
         let now = self.now;
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         let Stage::Dump(mut dump) = std::mem::replace(&mut client.stage, Stage::Requests) else {
@@ -183,7 +183,7 @@ impl Engine {
             done = dump.step(&self.store, &self.store_context(), &mut out);
             steps += 1;
         }
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         client.active = now;
@@ -200,11 +200,6 @@ impl Engine {
             self.requeue(id);
         }
         done
-    }
-
-    /// Requests sent to servers and not answered.
-    pub fn in_flight(&self) -> usize {
-        self.in_flight
     }
 }
 

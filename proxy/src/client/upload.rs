@@ -44,7 +44,7 @@ impl Engine {
         request: &Request,
         rest: &[u8],
     ) -> Begun {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return Begun::Later;
         };
         let is_whole = rest.len() as u64 >= request.len();
@@ -64,14 +64,9 @@ impl Engine {
         let Some(head) = rest.get(..request.head as usize) else {
             return Begun::Later;
         };
-        let full = reach.iter().find(|member| {
-            self.by_member
-                .get(member.id.0 as usize)
-                .is_some_and(|lanes| lanes.is_full(is_whole))
-        });
-        if let Some(member) = full {
-            self.by_member[member.id.0 as usize].wanted = Some(self.now);
-            if !is_whole && request.len() <= self.client_bytes as u64 {
+        let reach = reach.iter().map(AsRef::as_ref);
+        if let Some(member) = self.servers.find_full(reach, is_whole, self.now) {
+            if !is_whole && request.len() <= self.clients.share as u64 {
                 return Begun::Whole;
             }
             let most = self.limits.write_timeout.min(LONGEST_WAIT).as_micros() as u64;
@@ -82,7 +77,7 @@ impl Engine {
                 return Begun::Later;
             }
             self.wait_for_place(id, None);
-            if let Some(client) = self.clients.get_mut(id) {
+            if let Some(client) = self.clients.table.get_mut(id) {
                 client.stage = Stage::Discard(request.body);
             }
             let what = "too many large values are on their way to it";
@@ -102,7 +97,7 @@ impl Engine {
             is_dedicated,
             ..*request
         };
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return Begun::Later;
         };
         let origin = client.origin();
@@ -110,9 +105,8 @@ impl Engine {
         let seq = client
             .slots
             .push(request.command, request.is_quiet, Part::Whole, 0, self.now);
-        self.uploads.clear();
+        self.servers.begin_upload(id);
         self.turns.clear();
-        self.uploader = Some(id);
         let walk = Walk {
             tree,
             origin,
@@ -121,8 +115,8 @@ impl Engine {
             to: ReplyTo::Client { client: id, seq },
         };
         self.walk(root, &walk);
-        let (lanes, turns) = (std::mem::take(&mut self.uploads), self.take_turns());
-        if let Some(client) = self.clients.get_mut(id) {
+        let (lanes, turns) = (self.servers.upload_lanes(), self.take_turns());
+        if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Upload(Box::new(Upload {
                 remaining: request.body,
                 lanes,
@@ -136,7 +130,7 @@ impl Engine {
 
     /// Does the session let this upload pass, and on a lane of the client's own? If not, it is answered, and its rest swallowed.
     fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<bool> {
-        let client = self.clients.get_mut(id)?;
+        let client = self.clients.table.get_mut(id)?;
         if !client.plans(request) {
             return Some(false);
         }
@@ -148,7 +142,7 @@ impl Engine {
             self.refuse_login(id);
             return None;
         }
-        let client = self.clients.get_mut(id)?;
+        let client = self.clients.table.get_mut(id)?;
         client.closing |= plan == Plan::Close;
         let passes = matches!(plan, Plan::Route | Plan::Dedicated).then_some(plan == Plan::Dedicated);
         if passes.is_none() {
@@ -170,20 +164,13 @@ impl Engine {
 
     /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.
     pub(super) fn pass_on(&mut self, id: ClientId, bytes: &[u8]) -> usize {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return bytes.len();
         };
         let Stage::Upload(upload) = &mut client.stage else {
             return 0;
         };
-        let lanes = &mut self.lanes;
-        upload.lanes.retain(|&lane| lanes.get(lane).is_some());
-        let is_full = |&lane: &LaneId| {
-            lanes
-                .get_mut(lane)
-                .is_some_and(|lane| lane.requests().len() >= HIGH_WATER)
-        };
-        if upload.lanes.iter().any(is_full) {
+        if self.servers.is_slow(&mut upload.lanes, HIGH_WATER) {
             client.stalled = true;
             return 0;
         }
@@ -206,7 +193,7 @@ impl Engine {
 
     /// Has the time of its last byte come, or is it refused? Else the client waits.
     fn has_turn(&mut self, id: ClientId) -> bool {
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         let Stage::Upload(upload) = &mut client.stage else {
@@ -215,7 +202,7 @@ impl Engine {
         let since = *upload.due.get_or_insert(self.now);
         let turns = std::mem::take(&mut upload.turns);
         let turn = self.turn(id, &turns, since);
-        let Some(client) = self.clients.get_mut(id) else {
+        let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
         match (turn, &mut client.stage) {

@@ -26,34 +26,29 @@ impl Pending {
 }
 
 impl Engine {
-    /// Walks the tree with the pending requests, in their order. They have come from `origin`, within `bytes`.
+    /// Walks the tree with pending requests, in their order. They have come from `origin`, within `bytes`.
     #[inline]
-    pub(crate) fn walk_pending(&mut self, origin: Origin, tree: &Rc<Tree>, bytes: &[u8]) {
-        if self.pending.is_empty() {
+    pub(crate) fn walk_batch(&mut self, origin: Origin, tree: &Rc<Tree>, pending: &[Pending], bytes: &[u8]) {
+        let Some(root) = tree.root(usize::from(origin.listener)) else {
             return;
-        }
-        let mut pending = std::mem::take(&mut self.pending);
-        if let Some(root) = tree.root(usize::from(origin.listener)) {
-            let members = choose(tree, root, &pending, bytes);
-            for (pending, member) in pending.iter().zip(members) {
-                let (request, message, to) = (&pending.request, pending.message(bytes), pending.to);
-                match member {
-                    Some(member) => self.send(member, origin.login, request, message, to),
-                    None => {
-                        let walk = Walk {
-                            tree,
-                            origin,
-                            request,
-                            message,
-                            to,
-                        };
-                        self.walk(root, &walk);
-                    }
+        };
+        let members = choose(tree, root, pending, bytes);
+        for (pending, member) in pending.iter().zip(members) {
+            let (request, message, to) = (&pending.request, pending.message(bytes), pending.to);
+            match member {
+                Some(member) => self.send(member, origin.login, request, message, to),
+                None => {
+                    let walk = Walk {
+                        tree,
+                        origin,
+                        request,
+                        message,
+                        to,
+                    };
+                    self.walk(root, &walk);
                 }
             }
         }
-        pending.clear();
-        self.pending = pending;
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{client::ClientId, engine::Engine};
 impl Engine {
     /// A reply for child `child` of a flight.
     pub(crate) fn arrived(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
         flight.pending = flight.pending.saturating_sub(1);
@@ -23,18 +23,18 @@ impl Engine {
             Node::Attempt { .. } => self.attempted(&tree, id, child as usize, answer),
             Node::Copies(copies) => self.copied(&tree, copies, id, child as usize, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
-            Node::Choose { .. } | Node::Leaf(_) => self.flights.close(id),
+            Node::Choose { .. } | Node::Leaf(_) => self.router.flights.close(id),
         }
     }
 
     fn gathered(&mut self, id: FlightId, wait: Wait, children: usize, answer: &Answer<'_>) {
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
         let last = flight.pending == 0;
         if flight.done {
             if last {
-                self.flights.close(id);
+                self.router.flights.close(id);
             }
             return;
         }
@@ -58,16 +58,16 @@ impl Engine {
         if let Some(chosen) = chosen {
             self.pass_on_answer(parent, &chosen);
         }
-        if let Some(flight) = self.flights.get(id) {
+        if let Some(flight) = self.router.flights.get(id) {
             flight.answers = answers;
             if last {
-                self.flights.close(id);
+                self.router.flights.close(id);
             }
         }
     }
 
     fn attempted(&mut self, tree: &Rc<Tree>, id: FlightId, tried: usize, answer: &Answer<'_>) {
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
         let Node::Attempt { handle, children } = tree.node(flight.node) else {
@@ -98,13 +98,13 @@ impl Engine {
             return self.resend(id, node, child_of(id, child));
         }
         let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));
-        self.flights.close(id);
+        self.router.flights.close(id);
         // There are none unless the best of all is asked for.
         self.pass_on_answer(parent, &answers.best().unwrap_or(*answer));
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, id: FlightId, answer: &Answer<'_>) {
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
         let Node::Wrap { handle, .. } = tree.node(flight.node) else {
@@ -115,7 +115,7 @@ impl Engine {
         let mut scratch = [0; 250];
         let key = dialect.key(&request, &message, &mut scratch);
         handle.reply(key, dialect.command_name(request.command), answer);
-        self.flights.close(id);
+        self.router.flights.close(id);
         let Answer::Reply(reply, bytes) = answer else {
             return self.pass_on_answer(parent, answer);
         };
@@ -130,21 +130,25 @@ impl Engine {
     }
 
     /// Who gets a large reply as it comes? Ends the flights between. `head` is its first line, which a wrap may change.
-    pub(crate) fn reader_of(&mut self, mut to: ReplyTo, head: &mut Vec<u8>) -> Option<(ClientId, u32)> {
+    pub(crate) fn give_large_reply(
+        &mut self,
+        mut to: ReplyTo,
+        head: &mut Vec<u8>,
+    ) -> Option<(ClientId, u32)> {
         loop {
             let (id, child) = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
                 ReplyTo::Nobody => return None,
                 ReplyTo::Flight { flight: id, child } => (id, child),
             };
-            let flight = self.flights.get(id)?;
+            let flight = self.router.flights.get(id)?;
             let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
             let dialect = flight.origin.dialect;
             flight.pending = flight.pending.saturating_sub(1);
             let last = flight.pending == 0;
             if std::mem::replace(&mut flight.done, true) {
                 if last {
-                    self.flights.close(id);
+                    self.router.flights.close(id);
                 }
                 return None;
             }
@@ -152,7 +156,7 @@ impl Engine {
                 // Fastest takes it; other rules would have to hold it, so the first large reply stands for all.
                 Node::Gather { .. } => {
                     if last {
-                        self.flights.close(id);
+                        self.router.flights.close(id);
                     }
                 }
                 Node::Copies(copies) => match self.pass_decided(&tree, copies, (id, child), head) {
@@ -166,9 +170,9 @@ impl Engine {
                     let message = std::mem::take(&mut flight.message);
                     let line = std::mem::take(head);
                     dialect.rewrite_reply_key(request.command, request.key.of(&message), &line, head);
-                    self.flights.close(id);
+                    self.router.flights.close(id);
                 }
-                _ => self.flights.close(id),
+                _ => self.router.flights.close(id),
             }
             to = parent;
         }

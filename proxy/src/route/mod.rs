@@ -13,6 +13,7 @@ mod copies;
 mod explain;
 mod flight;
 mod handle;
+mod router;
 mod step;
 mod timer;
 mod tree;
@@ -26,6 +27,7 @@ pub use self::{
     explain::{ExplainError, explain},
     flight::{Change, Flight, FlightId, Flights, Origin, ReplyTo},
     handle::Random,
+    router::Router,
     timer::{Sleeper, Timer},
     tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},
     walk::Walk,

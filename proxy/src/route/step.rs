@@ -77,14 +77,14 @@ impl Engine {
             }
             Leaf::Embedded => self.ask_embedded(walk),
             Leaf::Null => {
-                let mut out = std::mem::take(&mut self.scratch_reply);
+                let mut out = std::mem::take(&mut self.router.reply);
                 let reply = walk
                     .origin
                     .dialect
                     .miss(walk.origin.form, walk.request, walk.message, &mut out);
                 self.deliver(walk.to, &reply, &out);
                 out.clear();
-                self.scratch_reply = out;
+                self.router.reply = out;
             }
             Leaf::Error(text) => self.fail(walk.to, &Failed::here(Outcome::LocalError, text)),
         }
@@ -95,7 +95,7 @@ impl Engine {
             let text = "object too large for cache";
             return self.fail(walk.to, &Failed::here(Outcome::RemoteError, text));
         }
-        let mut out = std::mem::take(&mut self.scratch_reply);
+        let mut out = std::mem::take(&mut self.router.reply);
         let context = self.store_context();
         let mut outcome = embedded::answer(&self.store, &context, walk.request, walk.message, &mut out);
         if !self.takes_reply(walk.to, out.len()) {
@@ -109,7 +109,7 @@ impl Engine {
         };
         self.deliver(walk.to, &reply, &out);
         out.clear();
-        self.scratch_reply = out;
+        self.router.reply = out;
     }
 
     fn gather(&mut self, node: NodeId, wait: Wait, children: &[NodeId], walk: &Walk<'_>) {
@@ -131,7 +131,7 @@ impl Engine {
                 self.leaf(&Leaf::Null, walk);
             }
             Wait::All | Wait::Majority | Wait::Fastest => {
-                let (flight, _) = self.flights.open(node, walk, children.len() as u32);
+                let (flight, _) = self.router.flights.open(node, walk, children.len() as u32);
                 for (number, &child) in children.iter().enumerate() {
                     self.walk(child, &walk.to(child_of(flight, number)));
                 }
@@ -140,7 +140,7 @@ impl Engine {
     }
 
     fn attempt(&mut self, node: NodeId, child: usize, walk: &Walk<'_>) {
-        let (id, flight) = self.flights.open(node, walk, 1);
+        let (id, flight) = self.router.flights.open(node, walk, 1);
         flight.message.extend_from_slice(walk.message);
         self.try_child(node, id, child, walk);
     }
@@ -206,7 +206,7 @@ impl Engine {
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
             Wrapped::Delay(micros) => {
                 let flight = self.watch(node, walk);
-                self.timers.push(Timer {
+                self.router.timers.push(Timer {
                     due: self.now.saturating_add(micros),
                     wakes: Sleeper::Flight(flight),
                 });
@@ -216,15 +216,21 @@ impl Engine {
 
     /// A flight that sees the reply on its way back.
     fn watch(&mut self, node: NodeId, walk: &Walk<'_>) -> FlightId {
-        let (id, flight) = self.flights.open(node, walk, 1);
+        let (id, flight) = self.router.flights.open(node, walk, 1);
         flight.message.extend_from_slice(walk.message);
         id
     }
 
     /// Wakes the flights and clients whose time has come.
     pub fn run_timers(&mut self) {
-        while let Some(timer) = self.timers.peek().copied().filter(|timer| timer.due <= self.now) {
-            self.timers.pop();
+        while let Some(timer) = self
+            .router
+            .timers
+            .peek()
+            .copied()
+            .filter(|timer| timer.due <= self.now)
+        {
+            self.router.timers.pop();
             match timer.wakes {
                 Sleeper::Flight(id) => self.wake_flight(id),
                 Sleeper::Client(id) => self.requeue(id),
@@ -233,7 +239,7 @@ impl Engine {
     }
 
     fn wake_flight(&mut self, id: FlightId) {
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
         let (tree, node) = (Rc::clone(&flight.tree), flight.node);
@@ -247,10 +253,10 @@ impl Engine {
     /// Walks from `node` with the request of a flight. The reply may come within the walk, and the flight may need its message for
     /// it: what walks is a copy.
     pub(super) fn resend(&mut self, id: FlightId, node: NodeId, to: ReplyTo) {
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
-        let mut message = std::mem::take(&mut self.resend);
+        let mut message = std::mem::take(&mut self.router.resend);
         message.extend_from_slice(&flight.message);
         let (tree, request, origin) = (&Rc::clone(&flight.tree), &flight.request.clone(), flight.origin);
         let walk = Walk {
@@ -262,6 +268,6 @@ impl Engine {
         };
         self.walk(node, &walk);
         message.clear();
-        self.resend = message;
+        self.router.resend = message;
     }
 }

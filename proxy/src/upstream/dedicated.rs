@@ -14,7 +14,7 @@ use super::{Lane, LaneId};
 use crate::{
     client::{ClientId, WHOLE},
     dialect::{Failed, Lease},
-    engine::{Engine, Peer},
+    engine::Engine,
     members::Member,
     route::ReplyTo,
 };
@@ -66,19 +66,17 @@ impl Engine {
             return self.fail(to, &Failed::here(Outcome::LocalError, what));
         }
         let gone = Failed::here(Outcome::LocalError, "its client has left");
-        let Some(owner) = self.asker(to) else {
+        let Some((owner, _)) = self.router.slot_of(to) else {
             return self.fail(to, &gone);
         };
-        let Some(client) = self.clients.get_mut(owner).filter(|client| !client.closing) else {
+        let Some(own) = self.clients.own_lane(owner) else {
             return self.fail(to, &gone);
         };
-        let lane = match client.own {
-            Some(lane) => Some(lane),
-            None => self.check_out(member, login, owner),
-        };
+        let lane = own.or_else(|| self.check_out(member, login, owner));
         match lane {
             Some(id) => {
                 let is_there = self
+                    .servers
                     .lanes
                     .get(id)
                     .is_some_and(|lane| lane.member.id == member.id && lane.login == login);
@@ -104,18 +102,7 @@ impl Engine {
                     message: message.to_vec(),
                     due,
                 });
-                self.queued += 1;
-            }
-        }
-    }
-
-    /// The client that has asked for what this reply is for.
-    fn asker(&mut self, mut to: ReplyTo) -> Option<ClientId> {
-        loop {
-            match to {
-                ReplyTo::Client { client: id, .. } => return Some(id),
-                ReplyTo::Flight { flight: id, .. } => to = self.flights.get(id)?.parent,
-                ReplyTo::Nobody => return None,
+                self.servers.queued += 1;
             }
         }
     }
@@ -127,8 +114,13 @@ impl Engine {
     /// A lane for this client alone; `None`: there is none.
     fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
         self.dedicated_of(member);
-        let dedicated = self.by_member[member.id.0 as usize].dedicated.as_mut()?;
-        let is_its = |&idle: &LaneId| self.lanes.get(idle).is_some_and(|lane| lane.login == login);
+        let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;
+        let is_its = |&idle: &LaneId| {
+            self.servers
+                .lanes
+                .get(idle)
+                .is_some_and(|lane| lane.login == login)
+        };
         let (id, other) = match dedicated.idle.iter().rposition(is_its) {
             Some(at) => (dedicated.idle.remove(at), None),
             None => {
@@ -141,66 +133,46 @@ impl Engine {
                 (self.open_lane(member, login, false), other)
             }
         };
-        if let Some(lane) = self.lanes.get_mut(id) {
+        if let Some(lane) = self.servers.lanes.get_mut(id) {
             (lane.dedicated, lane.owner) = (true, Some(owner));
         }
-        if let Some(client) = self.clients.get_mut(owner) {
-            client.own = Some(id);
-        }
+        self.clients.set_own_lane(owner, Some(id));
         if let Some(other) = other {
             self.drop_lane(other, "");
         }
         Some(id)
     }
 
-    /// A reply has come on a client's own lane; what it means for what is kept there.
+    /// A reply has come on a client's own lane: what does it mean for what is kept there?
     pub(super) fn note_reply(&mut self, id: LaneId, command: u16, reply: &Reply, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get(id) else {
-            return;
-        };
-        let Some(client) = lane.owner else {
-            return;
-        };
-        if let Some(client) = self.clients.get_mut(client) {
-            client
-                .dialect
-                .answered(&mut client.session, command, reply, bytes);
+        let lane = self.servers.lanes.get(id);
+        if let Some(owner) = lane.and_then(|lane| lane.owner) {
+            self.clients.note_reply(owner, command, reply, bytes);
         }
     }
 
-    /// What nobody has asked for is for the client whose lane it is. One that does not take it is closed, as its server would do;
-    /// what comes on a lane of many is nobody's.
+    /// What nobody has asked for is for the client whose lane it is. A client that does not take it is closed, as its server would
+    /// do; what comes on a lane of many is for nobody.
     pub(super) fn push(&mut self, id: LaneId, bytes: &[u8]) {
-        let lane = self.lanes.get(id);
-        let Some(owner) = lane.and_then(|lane| lane.owner) else {
-            return;
-        };
-        let (most, now) = (self.client_bytes, self.now);
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        if client.stream.out.len() + client.unsent + client.slots.held() > most {
-            return self.overwhelm(id);
+        let lane = self.servers.lanes.get(id);
+        if let Some(owner) = lane.and_then(|lane| lane.owner)
+            && !self.push_to_client(owner, bytes)
+        {
+            self.close_slow(owner);
         }
-        client.slots.push_between(bytes, &mut client.stream.out);
-        client.active = now;
-        self.flush_later(Peer::Client(owner));
     }
 
     /// The client of this lane is told more than it takes.
     pub(super) fn overwhelm(&mut self, id: LaneId) {
-        let lane = self.lanes.get(id);
-        if let Some(owner) = lane.and_then(|lane| lane.owner)
-            && self.clients.get_mut(owner).is_some()
-        {
-            self.figures.clients.slow += 1;
-            self.close_client(owner, true);
+        let lane = self.servers.lanes.get(id);
+        if let Some(owner) = lane.and_then(|lane| lane.owner) {
+            self.close_slow(owner);
         }
     }
 
     /// A client's own lane has nothing under way: it is given back, if nothing is kept there.
     pub(crate) fn give_back(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         let Some(owner) = lane.owner else {
@@ -210,23 +182,20 @@ impl Engine {
             return;
         }
         let member = Arc::clone(&lane.member);
-        let Some(client) = self.clients.get_mut(owner) else {
-            return self.drop_lane(id, "");
-        };
-        match client.session.lease {
-            Lease::Kept => return,
-            Lease::Spoilt => {
-                // The next one is another.
-                client.session.lease = Lease::Clean;
-                client.own = None;
+        match self.clients.lease(owner) {
+            None => return self.drop_lane(id, ""),
+            Some(Lease::Kept) => return,
+            Some(Lease::Spoilt) => {
+                // The client's next lane is another.
+                self.clients.end_lease(owner);
                 return self.drop_lane(id, "");
             }
-            Lease::Clean => client.own = None,
+            Some(Lease::Clean) => self.clients.set_own_lane(owner, None),
         }
         if !self.tree.names(member.id) {
             return self.drop_lane(id, "");
         }
-        if let Some(lane) = self.lanes.get_mut(id) {
+        if let Some(lane) = self.servers.lanes.get_mut(id) {
             lane.owner = None;
         }
         let idle = &mut self.dedicated_of(&member).idle;
@@ -246,13 +215,13 @@ impl Engine {
         }
         while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
             let owner = queued.client;
-            let found = self.clients.get_mut(owner).map(|client| client.own);
+            let found = self.clients.own_lane(owner);
             let is_up = member.is_up();
             if is_up && found == Some(None) && self.check_out(member, queued.login, owner).is_none() {
                 self.dedicated_of(member).queue.push_front(queued);
                 break;
             }
-            self.queued -= 1;
+            self.servers.queued -= 1;
             if is_up {
                 self.send_dedicated(member, queued.login, &queued.request, &queued.message, queued.to);
             } else {
@@ -268,16 +237,10 @@ impl Engine {
         let dedicated = self.dedicated_of(&lane.member);
         dedicated.count -= 1;
         dedicated.idle.retain(|&idle| idle != id);
-        if let Some(owner) = lane.owner
-            && let Some(client) = self.clients.get_mut(owner)
-        {
-            client.own = None;
-            if client.session.lease != Lease::Clean {
-                client.closing = true;
-                self.flush_later(Peer::Client(owner));
-            }
+        if let Some(owner) = lane.owner {
+            self.lose_own_lane(owner);
         }
-        if self.queued > 0 {
+        if self.servers.queued > 0 {
             self.serve_queue(&lane.member);
         }
     }
@@ -287,11 +250,12 @@ impl Engine {
         if let Some(lane) = own {
             self.drop_lane(lane, "its client left");
         }
-        if !waits || self.queued == 0 {
+        if !waits || self.servers.queued == 0 {
             return;
         }
         let mut left = Vec::new();
         for dedicated in self
+            .servers
             .by_member
             .iter_mut()
             .filter_map(|lanes| lanes.dedicated.as_mut())
@@ -300,7 +264,7 @@ impl Engine {
                 left.extend(dedicated.queue.remove(at));
             }
         }
-        self.queued -= left.len();
+        self.servers.queued -= left.len();
         for queued in left {
             // A step of the tree may wait for it.
             self.fail(queued.to, &Failed::here(Outcome::ClientError, "its client left"));
@@ -309,11 +273,12 @@ impl Engine {
 
     /// Nobody waits for a lane of his own for longer than a time-out.
     pub(super) fn end_queues(&mut self) {
-        if self.queued == 0 {
+        if self.servers.queued == 0 {
             return;
         }
         let (now, mut late) = (self.now, Vec::new());
         for dedicated in self
+            .servers
             .by_member
             .iter_mut()
             .filter_map(|lanes| lanes.dedicated.as_mut())
@@ -322,7 +287,7 @@ impl Engine {
                 late.extend(dedicated.queue.pop_front());
             }
         }
-        self.queued -= late.len();
+        self.servers.queued -= late.len();
         for queued in late {
             let what = "no connection of its own was free in time";
             self.fail(

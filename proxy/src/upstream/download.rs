@@ -11,7 +11,7 @@ use proxima_wire::message::Reply;
 
 use super::{Download, LaneId, Pace};
 use crate::{
-    client::{BULK_LANES, HIGH_WATER, Part, WHOLE},
+    client::{BULK_LANES, HIGH_WATER, WHOLE},
     engine::Engine,
     route::ReplyTo,
 };
@@ -20,22 +20,24 @@ impl Engine {
     /// The head of a large reply has come. Returns the bytes used.
     pub(super) fn begin_download(&mut self, id: LaneId, reply: &Reply, bytes: &[u8]) -> usize {
         let alone = self
+            .servers
             .lanes
             .get(id)
             .is_some_and(|lane| lane.waiters.len() == 1 || lane.dedicated);
         let collect = !(alone && self.make_bulk(id));
         let command = self
+            .servers
             .lanes
             .get(id)
             .and_then(|lane| Some(lane.waiters.front()?.command));
         self.note_reply(id, command.unwrap_or_default(), reply, bytes);
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
         };
         let Some(waiter) = lane.waiters.pop_front() else {
             return bytes.len();
         };
-        self.in_flight -= 1;
+        self.servers.in_flight -= 1;
         let member = lane.member.clone();
         lane.pace = Pace::since(self.now);
         member.health.succeeded();
@@ -48,29 +50,15 @@ impl Engine {
             ReplyTo::Client { client: id, seq } if parts.is_empty() => Some((id, seq)),
             to => {
                 parts.extend_from_slice(head);
-                let claimed = self.reader_of(to, &mut parts);
+                let claimed = self.give_large_reply(to, &mut parts);
                 head = &parts;
                 claimed
             }
         };
-        let mut trailer = 0;
-        let to = claimed.and_then(|(client, seq)| {
-            let target = self.clients.get_mut(client)?;
-            let slot = target.slots.get(seq)?;
-            trailer = if slot.part != Part::Whole {
-                u64::from(reply.trailer)
-            } else {
-                0
-            };
-            let listener = target.listener;
-            let (command, started) = (target.number(slot.command), slot.started);
-            target.reply_size = target.reply_size.max(reply.len() as usize);
-            self.figures
-                .replied(command, reply.outcome, self.now - started, listener);
-            self.pass_piece((client, seq), head, false);
-            Some((client, seq))
-        });
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let trailer = claimed.and_then(|slot| self.begin_large_reply(slot, reply, head));
+        let to = claimed.filter(|_| trailer.is_some());
+        let trailer = trailer.unwrap_or(0);
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
         };
         lane.download = Some(Download {
@@ -84,27 +72,27 @@ impl Engine {
 
     /// From now on this lane is its client's; new requests take a fresh one. False: there are too many such lanes already.
     fn make_bulk(&mut self, id: LaneId) -> bool {
-        let Some(lane) = self.lanes.get(id) else {
+        let Some(lane) = self.servers.lanes.get(id) else {
             return false;
         };
         if lane.bulk || lane.dedicated {
             return true;
         }
         let number = lane.member.id.0 as usize;
-        if self.by_member[number].is_full(false) {
-            self.by_member[number].wanted = Some(self.now);
+        if self.servers.by_member[number].is_full(false) {
+            self.servers.by_member[number].wanted = Some(self.now);
             return false;
         }
-        if self.by_member[number].bulk as usize >= BULK_LANES
-            && let Some(idle) = self.by_member[number].idle.pop()
+        if self.servers.by_member[number].bulk as usize >= BULK_LANES
+            && let Some(idle) = self.servers.by_member[number].idle.pop()
         {
             self.drop_lane(idle, "");
         }
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return false;
         };
         lane.bulk = true;
-        let lanes = &mut self.by_member[number];
+        let lanes = &mut self.servers.by_member[number];
         lanes.unshare(lane.login);
         lanes.bulk += 1;
         true
@@ -112,7 +100,7 @@ impl Engine {
 
     /// More of a large reply; returns the bytes used.
     pub(super) fn download(&mut self, id: LaneId, bytes: &[u8]) -> usize {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
         };
         let Some(download) = &mut lane.download else {
@@ -135,7 +123,7 @@ impl Engine {
             None => {}
         }
         if done {
-            if let Some(lane) = self.lanes.get_mut(id) {
+            if let Some(lane) = self.servers.lanes.get_mut(id) {
                 lane.download = None;
                 lane.free = self.now;
             }
@@ -152,7 +140,7 @@ impl Engine {
     /// A part of a reply whose end only the codec knows. A client gets it as it comes. A flight gets the whole, as long as
     /// that is small; a larger one is claimed as every large reply is.
     pub(super) fn part(&mut self, id: LaneId, to: ReplyTo, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         if lane.part_bytes == 0 {
@@ -167,7 +155,7 @@ impl Engine {
         let ReplyTo::Flight { .. } = to else {
             return self.pass_part(id, to, bytes);
         };
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         lane.parts.extend_from_slice(bytes);
@@ -175,11 +163,16 @@ impl Engine {
             return;
         }
         let mut parts = std::mem::take(&mut lane.parts);
-        let to = match self.reader_of(to, &mut parts) {
+        let to = match self.give_large_reply(to, &mut parts) {
             Some((id, seq)) => ReplyTo::Client { client: id, seq },
             None => ReplyTo::Nobody,
         };
-        if let Some(waiter) = self.lanes.get_mut(id).and_then(|lane| lane.waiters.front_mut()) {
+        if let Some(waiter) = self
+            .servers
+            .lanes
+            .get_mut(id)
+            .and_then(|lane| lane.waiters.front_mut())
+        {
             waiter.to = to;
         }
         self.pass_part(id, to, &parts);
@@ -187,6 +180,7 @@ impl Engine {
 
     fn pass_part(&mut self, lane: LaneId, to: ReplyTo, bytes: &[u8]) {
         let alone = self
+            .servers
             .lanes
             .get(lane)
             .is_some_and(|lane| (lane.bulk || lane.dedicated) && lane.part_bytes > WHOLE);
@@ -209,7 +203,7 @@ impl Engine {
     /// Bytes of a large reply that may wait for its reader before its server is held back.
     fn most_waiting(&self, collect: bool) -> usize {
         if collect {
-            self.room.collected()
+            self.clients.collected()
         } else {
             HIGH_WATER
         }
@@ -217,7 +211,7 @@ impl Engine {
 
     /// The last part of a reply of several.
     pub(super) fn last_part(&mut self, id: LaneId, to: ReplyTo, mut reply: Reply, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         lane.part_bytes = 0;

@@ -30,7 +30,7 @@ impl Engine {
 
     /// This lane's member has failed.
     fn blame(&mut self, id: LaneId, failure: Failure, what: &str) {
-        let Some(lane) = self.lanes.get(id) else {
+        let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
         // What ends or is silent on one client's own lane may be that client's doing. Others, and probes, will see.
@@ -56,19 +56,19 @@ impl Engine {
 
     /// Who waits on the lane gets an error, which names the server unless the lane was dropped.
     pub(super) fn end_lane(&mut self, id: LaneId, outcome: Outcome, what: &str) {
-        let Some(lane) = self.lanes.remove(id) else {
+        let Some(lane) = self.servers.lanes.remove(id) else {
             return;
         };
-        let lanes = &mut self.by_member[lane.member.id.0 as usize];
+        let lanes = &mut self.servers.by_member[lane.member.id.0 as usize];
         if lanes.shared(lane.login) == Some(id) {
             lanes.unshare(lane.login);
         }
         lanes.idle.retain(|&idle| idle != id);
-        self.held_lanes -= usize::from(lane.stream.paused);
+        self.servers.held_lanes -= usize::from(lane.stream.paused);
         if lane.bulk {
             lanes.bulk = lanes.bulk.saturating_sub(1);
         }
-        self.logins.lane_closed(lane.login);
+        self.servers.logins.lane_closed(lane.login);
         if lane.dedicated {
             self.lost(id, &lane);
         }
@@ -82,7 +82,7 @@ impl Engine {
         if lane.bulk || lane.uploading.is_some() {
             self.wake_uploads();
         }
-        self.in_flight -= lane.waiters.len();
+        self.servers.in_flight -= lane.waiters.len();
         let unanswered = lane.member.is_copy() && !lane.waiters.is_empty();
         // Before that nothing was sent that a server could still execute.
         let broken = (unanswered && matches!(lane.phase, Phase::Ready))
@@ -106,7 +106,7 @@ impl Engine {
 
     /// The server closed or broke the connection.
     pub fn lane_failed(&mut self, id: LaneId, error: Option<&Error>) {
-        let Some(lane) = self.lanes.get(id) else {
+        let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
         if let Some(error) = error
@@ -136,7 +136,7 @@ impl Engine {
     /// There was no descriptor for the connection. Nothing was sent, and the server is not to blame: it is neither ejected, nor
     /// has a copy missed anything, as its change is refused.
     fn lane_unmade(&mut self, id: LaneId, why: &str) {
-        let Some(lane) = self.lanes.get(id) else {
+        let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
         let told = format!("cannot connect to {}: {why} in this proxy", lane.member.address);
@@ -151,6 +151,7 @@ impl Engine {
     /// Ends the lanes on which this copy may still be given a change: what it owes must not be paid before that is known.
     pub(crate) fn cut_changes(&mut self, member: MemberId) {
         let changing: Vec<LaneId> = self
+            .servers
             .lanes
             .iter()
             .filter(|(_, lane)| lane.member.id == member && lane.waiters.iter().any(|waiter| waiter.changes))
@@ -165,7 +166,7 @@ impl Engine {
     /// Lanes follow the settings that their members have now.
     pub fn renew_lanes(&mut self) {
         let members = self.tree.members();
-        for (_, lane) in self.lanes.iter_mut() {
+        for (_, lane) in self.servers.lanes.iter_mut() {
             if let Ok(at) = members.binary_search_by_key(&lane.member.id, |member| member.id)
                 && !Arc::ptr_eq(&members[at], &lane.member)
             {
@@ -178,9 +179,12 @@ impl Engine {
     /// them.
     pub fn retire_lanes(&mut self) {
         let gone: Vec<LaneId> = self
+            .servers
             .lanes
             .iter()
-            .filter(|(_, lane)| !self.tree.names(lane.member.id) || !self.logins.is_wanted(lane.login))
+            .filter(|(_, lane)| {
+                !self.tree.names(lane.member.id) || !self.servers.logins.is_wanted(lane.login)
+            })
             .filter(|(_, lane)| {
                 let idle = lane.waiters.is_empty() && lane.download.is_none() && lane.uploading.is_none();
                 idle && lane.owner.is_none()
@@ -194,7 +198,7 @@ impl Engine {
 
     /// A bulk lane has done its message: it waits for the next or is closed.
     pub(crate) fn settle_lane(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         if lane.dedicated {
@@ -204,7 +208,7 @@ impl Engine {
         if !lane.bulk || busy {
             return;
         }
-        let lanes = &mut self.by_member[lane.member.id.0 as usize];
+        let lanes = &mut self.servers.by_member[lane.member.id.0 as usize];
         if lanes.shared(lane.login).is_none() {
             lanes.share(lane.login, id);
             lane.bulk = false;
@@ -220,7 +224,7 @@ impl Engine {
     /// A server has taken what was sent to it: clients that wait to send it more go on.
     pub fn lane_drained(&mut self, id: LaneId) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         let more = !lane.stream.out.is_empty() || !lane.stream.wire.is_empty();

@@ -6,8 +6,6 @@
 //! reader is closed with a reset, what is left of the reply is read and thrown away, and the lane lives on. It is not held
 //! back again before it has regained some of its time: the next reader for whom it would have to be is closed at once.
 
-use proxima_wire::message::Class;
-
 use super::{Lane, LaneId, Waiter};
 use crate::{client::ClientId, engine::Engine, route::ReplyTo};
 
@@ -50,23 +48,23 @@ impl Engine {
     /// its reader goes.
     pub(crate) fn hold_lane(&mut self, id: LaneId, hold: bool) {
         let now = self.now;
-        if let Some(lane) = self.lanes.get(id)
+        if let Some(lane) = self.servers.lanes.get(id)
             && hold
             && !lane.stream.paused
             && lane.has_no_time_left(now)
         {
             return self.give_up_reader(id);
         }
-        if let Some(lane) = self.lanes.get_mut(id)
+        if let Some(lane) = self.servers.lanes.get_mut(id)
             && let Some(conn) = lane.stream.conn
             && lane.stream.paused != hold
         {
             lane.stream.paused = hold;
             if hold {
-                self.held_lanes += 1;
+                self.servers.held_lanes += 1;
                 lane.hold.begin(now);
             } else {
-                self.held_lanes -= 1;
+                self.servers.held_lanes -= 1;
                 let behind = lane.behind();
                 lane.hold.end(now, behind);
                 lane.free = now;
@@ -79,35 +77,18 @@ impl Engine {
     /// Is the next reply of this lane for a read of this client, through whatever steps of the tree? A change is let through:
     /// others may wait for its key.
     pub(super) fn reads_next(&mut self, lane: LaneId, client: ClientId) -> bool {
-        let first = self.lanes.get(lane).and_then(|lane| lane.waiters.front());
-        let mut to = first.map_or(ReplyTo::Nobody, |waiter| waiter.to);
-        loop {
-            match to {
-                ReplyTo::Client { client: id, .. } => return id == client,
-                ReplyTo::Flight { flight: id, .. } => match self.flights.get(id) {
-                    Some(flight) if flight.request.class == Class::Read => to = flight.parent,
-                    _ => return false,
-                },
-                ReplyTo::Nobody => return false,
-            }
-        }
-    }
-
-    /// A client has taken bytes: servers that were held back for it go on.
-    pub fn client_drained(&mut self, client: ClientId) {
-        if self.clients.get_mut(client).is_some() {
-            self.charge(client, 0);
-        }
-        self.requeue(client);
-        self.release_lanes(client);
+        let lane = self.servers.lanes.get(lane);
+        let first = lane.and_then(|lane| lane.waiters.front());
+        first.is_some_and(|waiter| self.router.reader_of(waiter.to) == Some(client))
     }
 
     /// Servers that were held back for this client go on.
     pub(crate) fn release_lanes(&mut self, client: ClientId) {
-        if self.held_lanes == 0 {
+        if self.servers.held_lanes == 0 {
             return;
         }
         let held: Vec<LaneId> = self
+            .servers
             .lanes
             .iter()
             .filter(|(_, lane)| lane.stream.paused)
@@ -121,11 +102,12 @@ impl Engine {
 
     /// Gives up readers who have held back others for too long.
     pub(super) fn end_holds(&mut self) {
-        if self.held_lanes == 0 {
+        if self.servers.held_lanes == 0 {
             return;
         }
         let now = self.now;
         let spent: Vec<LaneId> = self
+            .servers
             .lanes
             .iter()
             .filter(|(_, lane)| lane.stream.paused && lane.has_held_enough(now))
@@ -137,7 +119,7 @@ impl Engine {
     }
 
     fn give_up_reader(&mut self, id: LaneId) {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         let reader = lane.reader();
@@ -151,11 +133,8 @@ impl Engine {
             _ => {}
         }
         self.hold_lane(id, false);
-        if let Some(client) = reader
-            && self.clients.get_mut(client).is_some()
-        {
-            self.figures.clients.slow += 1;
-            self.close_client(client, true);
+        if let Some(client) = reader {
+            self.close_slow(client);
         }
     }
 }

@@ -33,17 +33,19 @@ impl Engine {
         self.look_at_parked();
         self.end_holds();
         self.end_dawdling();
+        self.end_waits_for_places();
         self.end_queues();
         let now = self.now;
         let queued = |conn| refused(conn) + unacknowledged(conn);
         let late: Vec<(LaneId, Late)> = self
+            .servers
             .lanes
             .iter_mut()
             .filter_map(|(id, lane)| Some((id, lane.is_late(now, &queued)?)))
             .collect();
         for (id, late) in late {
             // The end of one can end another, and bring a fresh one in its place.
-            if self.lanes.get_mut(id).is_none() {
+            if self.servers.lanes.get_mut(id).is_none() {
                 continue;
             }
             let (failure, outcome, text) = match late {

@@ -10,7 +10,7 @@ impl Engine {
     /// The login has found that the server takes only some commands, for this reason. What waited for its end and is none of
     /// them is answered with an error; nothing of it has been sent. A copy must take all commands: it is not used at all.
     pub(super) fn limit_lane(&mut self, id: LaneId, why: &str) {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         let member = lane.member.clone();
@@ -35,7 +35,7 @@ impl Engine {
             lane.drop_held(member.dialect)
         };
         lane.ready(self.now);
-        self.in_flight -= refused.len();
+        self.servers.in_flight -= refused.len();
         for waiter in refused {
             self.fail(waiter.to, &Failed::at(&member.address, Outcome::LocalError, why));
         }

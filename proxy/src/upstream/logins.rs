@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{client::ClientId, engine::Engine};
+use super::Servers;
 
 /// Logins of one worker's clients at a time, that of the pools themselves besides.
 pub const LOGINS: usize = 256;
@@ -110,23 +110,26 @@ impl Known {
     }
 }
 
-impl Engine {
-    /// The session of this client may have named another login. False: there are too many.
-    pub(crate) fn follow_login(&mut self, id: ClientId) -> bool {
-        let Some(client) = self.clients.get_mut(id) else {
-            return false;
-        };
-        if self.logins.is(client.login, &client.session.login) {
-            return true;
-        }
-        self.logins.leave(client.login);
-        let joined = self.logins.join(&client.session.login);
-        client.login = joined.unwrap_or(0);
+impl Servers {
+    /// A client whose login was `known` has named this one; its number. `None`: there are too many, and the client logs in as the
+    /// pool says.
+    pub(crate) fn change_login(&mut self, known: u16, words: &[u8]) -> Option<u16> {
+        self.logins.leave(known);
+        let joined = self.logins.join(words);
         if joined.is_none() {
-            client.session.login.clear();
             self.logins.join(&[]);
         }
-        joined.is_some()
+        joined
+    }
+
+    /// A client leaves that wanted this login.
+    pub(crate) fn leave_login(&mut self, login: u16) {
+        self.logins.leave(login);
+    }
+
+    /// Are these the words of this login?
+    pub(crate) fn is_login(&self, login: u16, words: &[u8]) -> bool {
+        self.logins.is(login, words)
     }
 }
 

@@ -17,6 +17,7 @@ mod logins;
 mod open;
 mod pace;
 mod receive;
+mod servers;
 
 use self::fail::UNREPAIRED;
 pub use self::{
@@ -27,4 +28,5 @@ pub use self::{
     late::Uptake,
     logins::{LOGINS, Logins},
     pace::Pace,
+    servers::Servers,
 };

@@ -67,7 +67,7 @@ impl Engine {
     ) {
         let streamed = (message.len() as u64) < request.len();
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         if lane.limited && !member.dialect.is_common(request.command) {
@@ -119,16 +119,16 @@ impl Engine {
                     sent: now,
                 };
             }
-            self.in_flight += 1;
+            self.servers.in_flight += 1;
         }
         if lane.stream.mark() {
             self.wishes.flush.push(Peer::Lane(id));
         }
         if streamed {
-            lane.uploading = self.uploader;
+            lane.uploading = self.servers.uploader;
             lane.active = now;
             lane.pace = Pace::since(now);
-            self.uploads.push(id);
+            self.servers.uploads.push(id);
         }
         if request.is_unanswered {
             // That it is on its way is all that will ever be known.
@@ -139,7 +139,7 @@ impl Engine {
 
     /// Sends a lane a piece of the value that is on its way through it.
     pub(crate) fn send_piece(&mut self, id: LaneId, piece: &[u8], is_last: bool) {
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         if lane.requests().is_empty() {
@@ -179,10 +179,10 @@ impl Engine {
 
     pub(super) fn lanes_of(&mut self, member: &Member) -> &mut Lanes {
         let number = member.id.0 as usize;
-        if self.by_member.len() <= number {
-            self.by_member.resize_with(number + 1, Lanes::default);
+        if self.servers.by_member.len() <= number {
+            self.servers.by_member.resize_with(number + 1, Lanes::default);
         }
-        &mut self.by_member[number]
+        &mut self.servers.by_member[number]
     }
 
     #[inline]
@@ -197,8 +197,13 @@ impl Engine {
 
     fn bulk_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
         self.lanes_of(member);
-        let lanes = &mut self.by_member[member.id.0 as usize];
-        let is_its = |&idle: &LaneId| self.lanes.get(idle).is_some_and(|lane| lane.login == login);
+        let lanes = &mut self.servers.by_member[member.id.0 as usize];
+        let is_its = |&idle: &LaneId| {
+            self.servers
+                .lanes
+                .get(idle)
+                .is_some_and(|lane| lane.login == login)
+        };
         if let Some(at) = lanes.idle.iter().position(is_its) {
             return lanes.idle.swap_remove(at);
         }
@@ -214,9 +219,9 @@ impl Engine {
     }
 
     pub(super) fn open_lane(&mut self, member: &Arc<Member>, login: u16, bulk: bool) -> LaneId {
-        self.logins.lane_opened(login);
+        self.servers.logins.lane_opened(login);
         let now = self.now;
-        let id = self.lanes.insert(|generation| Lane {
+        let id = self.servers.lanes.insert(|generation| Lane {
             generation,
             member: Arc::clone(member),
             stream: Stream {
@@ -252,13 +257,13 @@ impl Engine {
     /// The connection is made: log in, if the protocol asks for it.
     pub fn lane_connected(&mut self, id: LaneId) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         lane.active = now;
         let login = lane.login;
-        let words = self.logins.words(login);
-        if let Some(lane) = self.lanes.get_mut(id) {
+        let words = self.servers.logins.words(login);
+        if let Some(lane) = self.servers.lanes.get_mut(id) {
             lane.phase = Phase::Login(Box::new(Conversation {
                 login: words,
                 ..Conversation::default()
@@ -269,7 +274,7 @@ impl Engine {
 
     /// A step of the login; returns how many bytes it used, none when it failed or needs more.
     pub(super) fn log_in(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
-        let lane = self.lanes.get_mut(id)?;
+        let lane = self.servers.lanes.get_mut(id)?;
         let conversation = match &mut lane.phase {
             Phase::Login(conversation) => conversation,
             Phase::Greeting => return self.greeted(id, bytes),
@@ -323,7 +328,7 @@ impl Engine {
 
     /// The answer to the first question; returns how many bytes it was.
     fn greeted(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
-        let lane = self.lanes.get_mut(id)?;
+        let lane = self.servers.lanes.get_mut(id)?;
         let dialect = lane.member.dialect;
         let (command, _) = dialect.probe();
         match dialect.reply(&mut lane.stream.parse, command, bytes) {

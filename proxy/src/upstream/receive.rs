@@ -14,13 +14,13 @@ impl Engine {
     /// Plain bytes from a server.
     pub fn lane_bytes(&mut self, id: LaneId, bytes: &[u8]) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(id) else {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         lane.active = now;
         if lane.stream.stash.is_empty() {
             let used = self.replies(id, bytes);
-            if let Some(lane) = self.lanes.get_mut(id) {
+            if let Some(lane) = self.servers.lanes.get_mut(id) {
                 lane.stream.stash.extend_from_slice(&bytes[used..]);
             }
             return self.keep_within_room();
@@ -41,11 +41,11 @@ impl Engine {
             }
             stash.drain(..used);
         }
-        let lives = self.lanes.get(id).is_some();
+        let lives = self.servers.lanes.get(id).is_some();
         if lives && stash.is_empty() && at < bytes.len() {
             at += self.replies(id, &bytes[at..]);
         }
-        if let Some(lane) = self.lanes.get_mut(id) {
+        if let Some(lane) = self.servers.lanes.get_mut(id) {
             stash.extend_from_slice(&bytes[at.min(bytes.len())..]);
             lane.stream.stash = stash;
         }
@@ -56,7 +56,7 @@ impl Engine {
     /// line may take.
     fn missing(&self, id: LaneId, stash: &[u8]) -> usize {
         const LINE: usize = 512;
-        let Some(lane) = self.lanes.get(id) else {
+        let Some(lane) = self.servers.lanes.get(id) else {
             return LINE;
         };
         if !matches!(lane.phase, Phase::Ready) {
@@ -67,7 +67,7 @@ impl Engine {
         let mut parse = lane.stream.parse;
         match lane.member.dialect.reply(&mut parse, command, stash) {
             Parsed::Head(Message::Last(reply) | Message::Part(reply) | Message::Push(reply))
-                if reply.len() <= lane.largest_push(self.client_bytes) =>
+                if reply.len() <= lane.largest_push(self.clients.share()) =>
             {
                 (reply.len() as usize).saturating_sub(stash.len())
             }
@@ -78,7 +78,7 @@ impl Engine {
     /// Hands out as many replies as there are; returns how many bytes they were.
     fn replies(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let (mut at, now) = (0, self.now);
-        while let Some(lane) = self.lanes.get_mut(id) {
+        while let Some(lane) = self.servers.lanes.get_mut(id) {
             let rest = &bytes[at..];
             if lane.is_plain()
                 && let Some(&Waiter {
@@ -90,7 +90,7 @@ impl Engine {
                 at += whole.len();
                 let (pool, member) = (lane.member.pool_id, lane.member.id);
                 let failed = lane.answered(reply, now);
-                self.in_flight -= 1;
+                self.servers.in_flight -= 1;
                 self.figures.served(pool, member, self.now - sent, failed);
                 self.deliver(to, reply, whole);
                 continue;
@@ -105,11 +105,15 @@ impl Engine {
 
     /// The next message of a lane in whatever state, be it whole or not; returns the bytes used, none when more are needed.
     fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
-        let due = self.client_bytes;
-        let lane = self.lanes.get_mut(id)?;
+        let due = self.clients.share();
+        let lane = self.servers.lanes.get_mut(id)?;
         if lane.download.is_some() {
             let used = self.download(id, rest);
-            let goes_on = self.lanes.get(id).is_some_and(|lane| lane.download.is_some());
+            let goes_on = self
+                .servers
+                .lanes
+                .get(id)
+                .is_some_and(|lane| lane.download.is_some());
             return Some(used).filter(|&used| used > 0 || !goes_on);
         }
         if rest.is_empty() {
@@ -152,7 +156,7 @@ impl Engine {
                 let (pool, member) = (lane.member.pool_id, lane.member.id);
                 let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
                 let failed = lane.answered(&reply, self.now);
-                self.in_flight -= 1;
+                self.servers.in_flight -= 1;
                 self.figures.served(pool, member, self.now - waiter.sent, failed);
                 self.note_reply(id, command, &reply, whole);
                 if in_parts {

@@ -19,17 +19,17 @@ impl<R: Reactor> Worker<R> {
     /// with the fewest.
     pub(super) fn accept(&mut self, listener: u16, socket: Socket) {
         let least = match self.shared.contains(&listener) {
-            true => self.engine.register.least_busy(),
+            true => self.engine.clients.register().least_busy(),
             false => self.engine.facts.worker,
         };
         match self.colleagues.get(least) {
             Some(colleague) if least != self.engine.facts.worker => {
-                self.engine.register.expect(least);
+                self.engine.clients.register().expect(least);
                 colleague.order(Order::Adopt { listener, socket });
             }
             _ => self.adopt(listener, socket),
         }
-        if !self.engine.register.has_room() {
+        if !self.engine.clients.register().has_room() {
             self.engine.fall_short(
                 Shortage::Accept,
                 "as many clients as the limit on open files has room for",
@@ -55,7 +55,7 @@ impl<R: Reactor> Worker<R> {
 
     /// Clients that wait are accepted as soon as there is room for them; called in every turn.
     pub(super) fn accept_again(&mut self) {
-        if self.full && !self.cannot_accept && self.engine.register.has_room() {
+        if self.full && !self.cannot_accept && self.engine.clients.register().has_room() {
             self.full = false;
             for &(_, listener) in &self.listeners {
                 self.reactor.resume(listener);
@@ -64,7 +64,7 @@ impl<R: Reactor> Worker<R> {
     }
 
     pub(super) fn adopt(&mut self, listener: u16, socket: Socket) {
-        if self.engine.register.current() >= self.engine.limits.clients as u64 {
+        if self.engine.clients.register().current() >= self.engine.limits.clients as u64 {
             self.engine.figures.clients.over_limit += 1;
             let mut line = Vec::new();
             if let Some(spoken) = self.engine.tree.spoken(usize::from(listener)) {
@@ -81,7 +81,10 @@ impl<R: Reactor> Worker<R> {
         if let Peer::Client(id) = peer {
             let address = socket.peer_addr().ok().and_then(|address| address.as_socket());
             let worker = self.engine.facts.worker;
-            self.engine.register.opened(worker, id.index(), listener, address);
+            self.engine
+                .clients
+                .register()
+                .opened(worker, id.index(), listener, address);
         }
         match self.reactor.add(tag(peer), socket, Expect::Small) {
             Ok(conn) => {

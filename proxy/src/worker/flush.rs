@@ -11,11 +11,10 @@ use crate::{
 impl<R: Reactor> Worker<R> {
     /// What a copy's server will list a new lane by.
     pub(super) fn note_address(&mut self, id: LaneId) {
-        if let Some(lane) = self.engine.lanes.get_mut(id)
-            && lane.member.is_copy()
-            && let Some(conn) = lane.stream.conn
-        {
-            lane.local = self.reactor.local(conn);
+        let lane = self.engine.servers.lane(id).filter(|lane| lane.member.is_copy());
+        if let Some(conn) = lane.and_then(|lane| lane.stream.conn) {
+            let local = self.reactor.local(conn);
+            self.engine.servers.note_address(id, local);
         }
     }
 
@@ -96,11 +95,8 @@ impl<R: Reactor> Worker<R> {
 
     /// What a client's socket was given and has not taken is held until then.
     fn charge(&mut self, peer: Peer, unsent: usize) {
-        if let Peer::Client(id) = peer
-            && let Some(client) = self.engine.clients.get(id)
-        {
-            let unsent = unsent.max(client.unsent);
-            self.engine.charge(id, unsent);
+        if let Peer::Client(id) = peer {
+            self.engine.charge_at_least(id, unsent);
         }
     }
 
@@ -123,24 +119,16 @@ impl<R: Reactor> Worker<R> {
                 // are charged when the client is sent more, or looked at.
                 let is_large = backlog > 0 && size > LARGE;
                 self.engine.charge(id, if is_large { size } else { 0 });
-                let Some(client) = self.engine.clients.get(id) else {
-                    return;
-                };
-                let finished = self.engine.is_finished(client);
+                let finished = self.engine.is_finished(id);
                 if finished && backlog == 0 {
                     self.engine.close_client(id, false);
-                } else if finished || sent && (is_large || client.stalled || self.engine.holds_lanes()) {
+                } else if finished || sent && (is_large || self.engine.is_awaited(id)) {
                     self.watch(peer);
                 }
             }
             Peer::Lane(id) => {
-                if sent
-                    && self
-                        .engine
-                        .lanes
-                        .get(id)
-                        .is_some_and(|lane| lane.uploading.is_some())
-                {
+                let lane = self.engine.servers.lane(id);
+                if sent && lane.is_some_and(|lane| lane.uploading.is_some()) {
                     self.watch(peer);
                 }
             }

@@ -131,7 +131,7 @@ impl<R: Reactor> Worker<R> {
     /// Waiting for events fails: nothing can be done any more.
     pub fn run(mut self) -> io::Result<()> {
         self.work()?;
-        let unanswered = self.engine.leaves_unanswered();
+        let unanswered = self.engine.servers.leaves_unanswered();
         let news = self.engine.wishes.news.drain(..);
         for news in news.chain([News::Ended { unanswered }]) {
             // The control thread may have gone; that is its own matter.
@@ -157,7 +157,7 @@ impl<R: Reactor> Worker<R> {
             self.settle_watched();
             self.serve_again();
             self.fulfil();
-            if self.engine.draining && self.engine.clients.is_empty() {
+            if self.engine.clients.is_draining() && self.engine.clients.is_empty() {
                 return Ok(());
             }
         }
@@ -202,10 +202,7 @@ impl<R: Reactor> Worker<R> {
             // Nothing will make it look at the time before the next client comes.
             engine.tell_counts();
         }
-        engine
-            .timers
-            .peek()
-            .map(|timer| Duration::from_micros(timer.due.saturating_sub(engine.now)))
+        engine.router.sleeps(engine.now)
     }
 
     /// False: stop.
@@ -393,7 +390,7 @@ impl<R: Reactor> Worker<R> {
     }
 
     fn connect(&mut self, id: LaneId) {
-        let Some(lane) = self.engine.lanes.get(id) else {
+        let Some(lane) = self.engine.servers.lane(id) else {
             return;
         };
         let peer = Peer::Lane(id);

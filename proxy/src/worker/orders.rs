@@ -128,30 +128,19 @@ impl<R: Reactor> Worker<R> {
                     let _ = done.send(());
                 }
                 Order::Adopt { listener, socket } => {
-                    self.engine.register.arrived(self.engine.facts.worker);
+                    self.engine.clients.register().arrived(self.engine.facts.worker);
                     self.adopt(listener, socket);
                 }
                 Order::Report(to) => {
                     let mut figures = self.engine.figures.clone();
                     figures.open_clients = self.engine.clients.len() as u64;
-                    figures.open_lanes = self.engine.lanes.len() as u64;
-                    figures.in_flight = self.engine.in_flight() as u64;
-                    for (_, lane) in self.engine.lanes.iter() {
-                        let member = figures.member(lane.member.id);
-                        member.lanes += 1;
-                        member.waiting += lane.waiters.len() as u64;
-                    }
+                    self.engine.servers.report(&mut figures);
                     let _ = to.send(figures);
                 }
                 Order::Drain => {
                     self.close_listener(None);
-                    self.engine.draining = true;
-                    let all: Vec<Peer> = self
-                        .engine
-                        .clients
-                        .iter()
-                        .map(|(id, _)| Peer::Client(id))
-                        .collect();
+                    self.engine.clients.drain();
+                    let all: Vec<Peer> = self.engine.clients.ids().map(Peer::Client).collect();
                     all.into_iter().for_each(|peer| self.engine.flush_later(peer));
                 }
                 Order::Stop => return false,

@@ -188,8 +188,8 @@ fn every_rule_answers_when_it_can_and_with_the_right_reply() {
             ""
         };
         assert_eq!(world.heard(client), expected, "{name} at the end");
-        assert!(world.engine.flights.is_empty(), "{name}: something still waits");
-        assert_eq!(world.engine.in_flight(), 0, "{name}");
+        assert!(world.engine.router.is_empty(), "{name}: something still waits");
+        assert_eq!(world.engine.servers.in_flight(), 0, "{name}");
         // The client is as good as new.
         world.say(client, b"version\r\n");
         assert!(world.heard(client).starts_with("VERSION "), "{name}");

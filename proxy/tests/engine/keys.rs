@@ -32,7 +32,7 @@ fn no_more_keys_of_a_client_are_asked_for_at_a_time_than_others_can_wait_for() {
         unreachable!()
     };
     world.engine.client_bytes(id, line(KEYS).as_bytes());
-    assert_eq!(world.engine.in_flight(), 256);
+    assert_eq!(world.engine.servers.in_flight(), 256);
     world.turn();
     assert_eq!(
         world.sent("a"),
@@ -43,7 +43,7 @@ fn no_more_keys_of_a_client_are_asked_for_at_a_time_than_others_can_wait_for() {
     let mut told = String::new();
     for served in (0..KEYS).step_by(256) {
         let due = (KEYS - served).min(256);
-        assert_eq!(world.engine.in_flight(), due, "behind {served}");
+        assert_eq!(world.engine.servers.in_flight(), due, "behind {served}");
         world.reply("a", &"VALUE k 0 1\r\nx\r\nEND\r\n".repeat(due));
         told += &world.heard(client);
     }
@@ -62,11 +62,11 @@ fn the_lines_of_many_clients_are_no_queue_before_others_either() {
     for &client in &clients {
         world.say(client, line(KEYS).as_bytes());
     }
-    let asked = world.engine.in_flight();
+    let asked = world.engine.servers.in_flight();
     assert!((4096..=4096 + 256 + 16 * 100).contains(&asked), "{asked}");
     let mut answered = 0;
     while answered < KEYS * clients.len() {
-        let due = world.engine.in_flight();
+        let due = world.engine.servers.in_flight();
         assert!(due > 0 && due <= asked, "{due} after {answered}");
         world.reply("a", &"END\r\n".repeat(due));
         answered += due;
@@ -106,11 +106,11 @@ fn keys_whose_replies_are_unknown_are_asked_for_as_there_is_room() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, line(KEYS).as_bytes());
-    let first = world.engine.in_flight();
+    let first = world.engine.servers.in_flight();
     assert!((1..100).contains(&first), "{first}");
     let mut answered = 0;
     while answered < KEYS {
-        let due = world.engine.in_flight();
+        let due = world.engine.servers.in_flight();
         assert!(due > 0, "after {answered}");
         world.reply("a", &"END\r\n".repeat(due));
         answered += due;
@@ -124,8 +124,8 @@ fn a_line_is_served_before_its_end_has_come() {
     let client = world.client();
     world.say(client, format!("gat 7{}", " k".repeat(2000)).as_bytes());
     let mut answered = 0;
-    while world.engine.in_flight() > 0 {
-        let due = world.engine.in_flight();
+    while world.engine.servers.in_flight() > 0 {
+        let due = world.engine.servers.in_flight();
         world.reply("a", &"END\r\n".repeat(due));
         answered += due;
     }
@@ -168,9 +168,9 @@ fn what_the_store_appends_waits_until_the_reader_has_taken_it() {
     let held = world.seats[client].backlog.len();
     let share = world.engine.limits.connection_bytes;
     assert!(
-        held > 0 && world.engine.room.used() < 4 * share,
+        held > 0 && world.engine.clients.memory() < 4 * share,
         "{}",
-        world.engine.room.used()
+        world.engine.clients.memory()
     );
     let mut heard = String::new();
     for _ in 0..2000 {
@@ -202,7 +202,7 @@ fn who_holds_the_most_makes_room_for_who_waits() {
             world.seats[client].frozen = true;
             world.say(client, b"get b b b b\r\n");
             assert!(
-                world.engine.room.used() <= 8 << 20,
+                world.engine.clients.memory() <= 8 << 20,
                 "a half for each of two workers"
             );
             client

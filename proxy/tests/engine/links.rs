@@ -22,8 +22,8 @@ fn waiting(world: &World, member: &str) -> usize {
     let lane = world.lane(member);
     let out: usize = world
         .engine
-        .lanes
-        .iter()
+        .servers
+        .lanes()
         .filter(|(_, lane)| lane.member.name == member)
         .map(|(_, lane)| lane.stream.out.len())
         .sum();

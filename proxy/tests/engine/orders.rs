@@ -426,7 +426,7 @@ impl Play {
             assert!(held.len() <= 1, "{key}: {short:?}");
         }
         for worker in &self.workers {
-            assert!(worker.engine.flights.is_empty());
+            assert!(worker.engine.router.is_empty());
         }
     }
 

@@ -148,7 +148,7 @@ fn a_draining_worker_closes_each_client_when_nothing_is_due_to_it() {
     let mut world = world("{member: p/a}");
     let (idle, waiting) = (world.client(), world.client());
     world.say(waiting, b"get k\r\n");
-    world.engine.draining = true;
+    world.engine.clients.drain();
     for client in [idle, waiting] {
         world.engine.wishes.flush.push(world.seats[client].peer);
     }
@@ -205,7 +205,7 @@ fn a_listener_that_no_tree_knows_answers_errors() {
     for request in ["get k\r\n", "get k l\r\n", &large, "version\r\n"] {
         world.engine.client_bytes(id, request.as_bytes());
     }
-    let out = String::from_utf8(world.engine.clients.get(id).unwrap().stream.out.clone()).unwrap();
+    let out = String::from_utf8(world.engine.clients.stream(id).unwrap().out.clone()).unwrap();
     let lines: Vec<&str> = out.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(lines, ["SERVER_ERROR", "SERVER_ERROR", "SERVER_ERROR", "VERSION"]);
 }

@@ -248,8 +248,8 @@ impl Play {
             }
             assert_eq!(rest, "", "client {seat} heard more than it asked for");
         }
-        assert_eq!(self.world.engine.in_flight(), 0);
-        assert!(!self.world.engine.holds_lanes());
+        assert_eq!(self.world.engine.servers.in_flight(), 0);
+        assert!(!self.world.engine.servers.holds_lanes());
     }
 }
 
@@ -302,7 +302,7 @@ proptest! {
             }
             play.settle();
             play.check();
-            prop_assert!(play.world.engine.flights.is_empty());
+            prop_assert!(play.world.engine.router.is_empty());
         }
     }
 }

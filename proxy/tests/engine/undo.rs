@@ -52,7 +52,7 @@ fn refused_change_is_removed_where_it_landed_before_it_is_answered() {
     world.reply("b", "HD\r\n");
     assert_eq!(world.heard(client), REFUSED);
     assert!(world.rival.claim(b"k", Way::AtOnce).ask());
-    assert!(world.engine.flights.is_empty());
+    assert!(world.engine.router.is_empty());
     for name in ["a", "b", "c"] {
         assert!(!is_missed(&world, name), "{name}");
     }

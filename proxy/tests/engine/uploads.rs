@@ -37,8 +37,8 @@ fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
     let frozen = world.lane("c");
     let buffered = world
         .engine
-        .lanes
-        .iter()
+        .servers
+        .lanes()
         .map(|(_, lane)| lane.stream.out.len())
         .max()
         .unwrap();
@@ -56,7 +56,7 @@ fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
         world.reply(member, "STORED\r\n");
     }
     assert_eq!(world.heard(client), "SERVER_ERROR 10.0.0.3:1: timeout\r\n");
-    assert!(world.engine.flights.is_empty());
+    assert!(world.engine.router.is_empty());
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
         world.reply(member, "END\r\n");
     }
     assert_eq!(world.heard(other), "END\r\n");
-    assert!(world.engine.flights.is_empty());
+    assert!(world.engine.router.is_empty());
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
     }
     assert_eq!(world.heard(other), "STORED\r\n");
     assert!(world.rival.claim(b"k", Way::AtOnce).ask());
-    assert!(world.engine.flights.is_empty());
+    assert!(world.engine.router.is_empty());
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
     world.reset(client);
     drop(rival);
     assert!(world.rival.claim(b"k", Way::AtOnce).ask());
-    assert!(world.engine.flights.is_empty());
+    assert!(world.engine.router.is_empty());
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_server_that_is_full_is_not_used() {
         world.heard(client),
         "SERVER_ERROR 10.0.0.4:1: ERROR Too many open connections\r\n"
     );
-    assert!(world.engine.lanes.is_empty());
+    assert!(world.engine.servers.lanes().count() == 0);
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn a_large_meta_value_for_an_old_server_is_swallowed() {
     }
     let busy = world
         .engine
-        .lanes
-        .iter()
+        .servers
+        .lanes()
         .filter(|(_, lane)| lane.uploading.is_some());
     assert_eq!(busy.count(), 0);
     assert!(world.lanes("d").len() <= 3, "idle lanes are used again");

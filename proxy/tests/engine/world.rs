@@ -293,7 +293,7 @@ impl World {
 
     fn fulfil(&mut self) {
         while let Some(id) = self.engine.wishes.connect.pop() {
-            let Some(lane) = self.engine.lanes.get(id) else {
+            let Some(lane) = self.engine.servers.lane(id) else {
                 continue;
             };
             let member = lane.member.name.clone();
@@ -328,7 +328,7 @@ impl World {
         let Peer::Lane(id) = seat.peer else {
             return;
         };
-        let lane = self.engine.lanes.get(id);
+        let lane = self.engine.servers.lane(id);
         let logs_in =
             lane.is_some_and(|lane| matches!(lane.phase, Phase::Login(_)) && !lane.member.is_copy());
         if logs_in && seat.heard == b"version\r\n" {
@@ -371,11 +371,10 @@ impl World {
         match peer {
             Peer::Client(id) => {
                 self.engine.charge(id, unsent);
-                let client = self.engine.clients.get(id).unwrap();
-                let finished = self.engine.is_finished(client);
+                let finished = self.engine.is_finished(id);
                 if finished && !blocked {
                     self.engine.client_failed(id);
-                } else if sent && !blocked && (client.stalled || self.engine.holds_lanes()) {
+                } else if sent && !blocked && self.engine.is_awaited(id) {
                     self.watched.push(number);
                 }
             }
@@ -384,8 +383,8 @@ impl World {
                     && !blocked
                     && self
                         .engine
-                        .lanes
-                        .get(id)
+                        .servers
+                        .lane(id)
                         .is_some_and(|lane| lane.uploading.is_some())
                 {
                     self.watched.push(number);

@@ -14,7 +14,8 @@ impl Engine {
         let ReplyTo::Flight { flight: id, .. } = to else {
             return false;
         };
-        self.flights
+        self.router
+            .flights
             .get(id)
             .is_some_and(|flight| matches!(flight.tree.node(flight.node), Node::Copies(_)))
     }

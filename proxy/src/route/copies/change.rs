@@ -39,7 +39,7 @@ impl Engine {
         let mut claim = self.claimant.claim(&key, way);
         // A streamed value waits before its last byte.
         let goes = streamed || claim.ask();
-        let (id, flight) = self.flights.open(node, walk, 0);
+        let (id, flight) = self.router.flights.open(node, walk, 0);
         let waits = !goes || decided;
         // All that may be needed again of one that goes out at once is the key.
         flight
@@ -51,7 +51,7 @@ impl Engine {
             since: self.now,
             ..Change::default()
         };
-        self.flights.becomes(id, change);
+        self.router.flights.becomes(id, change);
         if streamed {
             self.turns.push(id);
         }
@@ -63,24 +63,9 @@ impl Engine {
         self.go_on(id);
     }
 
-    /// What this client asks next waits for the answer: it may be about the same key.
-    pub(crate) fn hold_back_client(&mut self, mut to: ReplyTo) {
-        while let ReplyTo::Flight { flight: id, .. } = to {
-            let Some(flight) = self.flights.get(id) else {
-                return;
-            };
-            to = flight.parent;
-        }
-        if let ReplyTo::Client { client: id, seq } = to
-            && let Some(client) = self.clients.get_mut(id)
-        {
-            client.awaits = Some(seq);
-        }
-    }
-
     /// Looks again whether a change that waits may go on.
     pub(in crate::route) fn go_on(&mut self, id: FlightId) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         if change.stage != Stage::Waiting {
@@ -103,7 +88,7 @@ impl Engine {
             if self.now.saturating_sub(since) < TURN {
                 return self.look_again(id);
             }
-            self.flights.close(id);
+            self.router.flights.close(id);
             let text = "other changes of this key have not ended";
             return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
@@ -111,7 +96,7 @@ impl Engine {
             return self.find_home(id);
         }
         let request = flight.request;
-        let mut message = std::mem::take(&mut self.resend);
+        let mut message = std::mem::take(&mut self.router.resend);
         message.extend_from_slice(&flight.message);
         let walk = Walk {
             tree: &tree,
@@ -121,7 +106,7 @@ impl Engine {
             to: ReplyTo::Nobody,
         };
         let key = self.key(&walk);
-        if let Some((flight, change)) = self.flights.change(id) {
+        if let Some((flight, change)) = self.router.flights.change(id) {
             flight.message.clear();
             flight.message.extend_from_slice(&key);
             change.stage = Stage::Everywhere;
@@ -129,11 +114,11 @@ impl Engine {
         self.key = key;
         self.spread(copies, id, None, &walk);
         message.clear();
-        self.resend = message;
+        self.router.resend = message;
     }
 
     pub(super) fn look_again(&mut self, id: FlightId) {
-        self.timers.push(Timer {
+        self.router.timers.push(Timer {
             due: self.now + AGAIN,
             wakes: Sleeper::Flight(id),
         });

@@ -25,7 +25,7 @@ const NO_HOME: &str = "no copy may decide this key's value";
 impl Engine {
     /// Asks the copy that decides this key's value; waits while that is changing.
     pub(super) fn find_home(&mut self, id: FlightId) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let (tree, node, origin, request) = (
@@ -41,8 +41,8 @@ impl Engine {
         if self.takers(&tree, copies, None) < copies.min_acks {
             return self.refuse_lost(&tree, copies, id, false);
         }
-        let mut message = std::mem::take(&mut self.resend);
-        if let Some(flight) = self.flights.get(id) {
+        let mut message = std::mem::take(&mut self.router.resend);
+        if let Some(flight) = self.router.flights.get(id) {
             message.extend_from_slice(&flight.message);
         }
         let walk = Walk {
@@ -58,7 +58,7 @@ impl Engine {
         let streamed = walk.is_streamed();
         match home {
             Some((child, Standing::Current)) => {
-                if let Some((flight, change)) = self.flights.change(id) {
+                if let Some((flight, change)) = self.router.flights.change(id) {
                     change.stage = Stage::Home(child as u32);
                     flight.pending = 1;
                     // A home that was lost has been out since. It may be back, and this very one.
@@ -81,12 +81,12 @@ impl Engine {
                 self.look_again(id);
             }
             _ => {
-                self.flights.close(id);
+                self.router.flights.close(id);
                 self.fail(parent, &Failed::here(Outcome::Ejected, NO_HOME));
             }
         }
         message.clear();
-        self.resend = message;
+        self.router.resend = message;
     }
 
     /// The copy that decides this key's value, and how it stands: what is not current decides nothing yet, or no more.
@@ -102,7 +102,7 @@ impl Engine {
     /// A streamed value was sent to the copy that was its key's home when it began. If another is by now, which did not wait
     /// for it, nothing is decided: neither has had the last byte.
     pub(super) fn leave_home(&mut self, id: FlightId) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let (Stage::Home(began), tree, parent) = (change.stage, Rc::clone(&flight.tree), flight.parent)
@@ -122,10 +122,8 @@ impl Engine {
             return;
         }
         let to = child_of(id, began as usize);
-        self.flights.close(id);
-        let lanes = self.lanes.iter();
-        let given = lanes.filter(|(_, lane)| lane.waiters.front().is_some_and(|waiter| waiter.to == to));
-        for lane in given.map(|(lane, _)| lane).collect::<Vec<_>>() {
+        self.router.flights.close(id);
+        for lane in self.servers.awaiting(to) {
             self.drop_lane(lane, NO_HOME);
         }
         self.fail(parent, &Failed::here(Outcome::Ejected, NO_HOME));
@@ -145,7 +143,7 @@ impl Engine {
             self.have_read_back(tree, copies, id, what, Outcome::Found, b"");
             return None;
         }
-        let (flight, change) = self.flights.change(id)?;
+        let (flight, change) = self.router.flights.change(id)?;
         let (stage, command) = (change.stage, flight.request.command);
         let (Stage::Home(home) | Stage::Looking(home)) = stage else {
             // Nobody can tell what it means: as if it had not answered.
@@ -161,7 +159,7 @@ impl Engine {
                 change.landed += 1;
                 self.tell(copies, id, home, None);
             }
-            _ => self.flights.close(id),
+            _ => self.router.flights.close(id),
         }
         Some(parent)
     }
@@ -175,7 +173,7 @@ impl Engine {
         missed: bool,
         answer: &Answer<'_>,
     ) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let parent = flight.parent;
@@ -186,7 +184,7 @@ impl Engine {
             return self.look_again(id);
         }
         if missed || !decided {
-            self.flights.close(id);
+            self.router.flights.close(id);
             return self.pass_on_answer(parent, answer);
         }
         if flight.pending > 0 {
@@ -199,7 +197,7 @@ impl Engine {
     /// Tells the others what the home has decided; `read` is the reply that says what it has computed.
     pub(super) fn tell(&mut self, copies: &Copies, id: FlightId, home: u32, read: Option<&[u8]>) {
         let unix = self.unix();
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         change.stage = Stage::Elsewhere(home);
@@ -219,7 +217,7 @@ impl Engine {
         }
         let Parsed::Head(request) = origin.dialect.head(&told) else {
             let parent = flight.parent;
-            self.flights.close(id);
+            self.router.flights.close(id);
             let text = "the other copies cannot be told what has become of this value";
             return self.fail(parent, &Failed::here(Outcome::LocalError, text));
         };

@@ -16,7 +16,7 @@ impl Engine {
     /// Too few copies took it: it is undone where it landed, and as this may be the side that is cut off, what is in reach
     /// is not to be trusted either. `sent`: to all, and not only to its home.
     pub(super) fn refuse_lost(&mut self, tree: &Rc<Tree>, copies: &Copies, id: FlightId, sent: bool) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let (parent, landed, origin) = (flight.parent, change.landed, flight.origin);
@@ -31,7 +31,7 @@ impl Engine {
             copies.copied.removal(&key, &mut told);
         }
         let missed = std::mem::take(&mut change.missed);
-        self.flights.close(id);
+        self.router.flights.close(id);
         let mut reached: Vec<(usize, &Arc<Member>)> = (0..copies.children.len())
             .filter_map(|child| Some((child, member(tree, copies, child)?)))
             .filter(|(_, member)| !missed.iter().any(|&(other, _)| other == member.id))

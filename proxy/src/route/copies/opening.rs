@@ -47,7 +47,8 @@ impl Engine {
     }
 
     fn decisions_in_place_of(&self, id: MemberId) -> Vec<FlightId> {
-        self.flights
+        self.router
+            .flights
             .changes()
             .filter(|(_, _, change)| decides(change.stage))
             // A streamed value is decided with its last byte, before which its home is looked at again.
@@ -66,7 +67,7 @@ impl Engine {
 
     /// Acknowledges what has been waited for long enough.
     pub fn look_at_openings(&mut self) {
-        let (flights, worker) = (&mut self.flights, self.facts.worker);
+        let (flights, worker) = (&mut self.router.flights, self.facts.worker);
         let ready = self.openings.extract_if(.., |opening| {
             opening.awaits.retain(|&id| {
                 flights

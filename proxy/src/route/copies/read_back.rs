@@ -50,7 +50,7 @@ impl Engine {
         let Parsed::Head(reading) = walk.origin.dialect.head(&asked) else {
             return;
         };
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         if !matches!(change.stage, Stage::Home(_)) || flight.pending == 0 {
@@ -78,7 +78,7 @@ impl Engine {
         outcome: Outcome,
         bytes: &[u8],
     ) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let Stage::Home(home) = change.stage else {

@@ -34,7 +34,7 @@ impl Engine {
     pub(super) fn spread(&mut self, copies: &Copies, id: FlightId, home: Option<usize>, walk: &Walk<'_>) {
         let tree = walk.tree;
         let takers = self.takers(tree, copies, home);
-        let Some((_, change)) = self.flights.change(id) else {
+        let Some((_, change)) = self.router.flights.change(id) else {
             return;
         };
         if change.landed as usize + takers < copies.min_acks {
@@ -44,7 +44,7 @@ impl Engine {
         if !Rc::ptr_eq(tree, &self.tree) {
             self.miss_at_strangers(id);
         }
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
         // One more than there are, so that replies that come within the walk do not end the flight.
@@ -54,7 +54,7 @@ impl Engine {
                 continue;
             };
             if self.views.standing(member.id).is_written() {
-                if let Some(flight) = self.flights.get(id) {
+                if let Some(flight) = self.router.flights.get(id) {
                     flight.pending += 1;
                 }
                 self.walk(copies.children[child], &walk.to(child_of(id, child)));
@@ -63,7 +63,7 @@ impl Engine {
                 self.miss(member, id, "");
             }
         }
-        if let Some(flight) = self.flights.get(id) {
+        if let Some(flight) = self.router.flights.get(id) {
             flight.pending -= 1;
         }
         self.conclude(id);
@@ -80,7 +80,7 @@ impl Engine {
 
     /// This copy does not have, or may not have, the change of this flight.
     pub(super) fn miss(&mut self, member: &Arc<Member>, id: FlightId, why: &str) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         if !self.tree.names(member.id) {
@@ -110,7 +110,7 @@ impl Engine {
             };
             return self.have_read_back(tree, copies, id, what, answer.outcome(), read);
         }
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let (stage, parent, command) = (change.stage, flight.parent, flight.request.command);
@@ -124,7 +124,7 @@ impl Engine {
         };
         match stage {
             Stage::Looking(_) => {
-                self.flights.close(id);
+                self.router.flights.close(id);
                 self.pass_on_answer(parent, answer);
             }
             Stage::Home(home) => {
@@ -147,7 +147,7 @@ impl Engine {
         child: usize,
         answer: &Answer<'_>,
     ) -> bool {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return false;
         };
         let (outcome, is_undoing) = (answer.outcome(), change.stage == Stage::Undoing);
@@ -175,7 +175,7 @@ impl Engine {
 
     /// Answers when every copy has the change or is out.
     pub(super) fn conclude(&mut self, id: FlightId) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         if flight.pending > 0 {
@@ -202,7 +202,7 @@ impl Engine {
             return self.parked.push(id);
         }
         if awaited {
-            self.flights.close(id);
+            self.router.flights.close(id);
             let text = "a copy missed this write and it could not be settled who still reads it";
             return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
@@ -223,9 +223,9 @@ impl Engine {
         if let Some(chosen) = chosen {
             self.pass_on_answer(parent, &chosen);
         }
-        if let Some(flight) = self.flights.get(id) {
+        if let Some(flight) = self.router.flights.get(id) {
             flight.answers = answers;
-            self.flights.close(id);
+            self.router.flights.close(id);
         }
     }
 

@@ -25,7 +25,7 @@ impl Engine {
     /// The changes that the request being dispatched has begun. In an order that is the same for all, so that no two
     /// uploads wait for each other.
     pub(crate) fn take_turns(&mut self) -> Vec<FlightId> {
-        let (flights, mut turns) = (&mut self.flights, std::mem::take(&mut self.turns));
+        let (flights, mut turns) = (&mut self.router.flights, std::mem::take(&mut self.turns));
         turns.sort_by_cached_key(|&id| {
             let claim = flights.change(id)?.1.claim.as_ref()?;
             Some(claim.place())
@@ -39,6 +39,7 @@ impl Engine {
         let mut place = None;
         for &id in turns {
             let Some(claim) = self
+                .router
                 .flights
                 .change(id)
                 .and_then(|(_, change)| change.claim.as_mut())
@@ -51,7 +52,7 @@ impl Engine {
                 if self.now.saturating_sub(since) > TURN {
                     return Turn::Never("other changes of this key have not ended");
                 }
-                self.timers.push(Timer {
+                self.router.timers.push(Timer {
                     due: self.now + AGAIN,
                     wakes: Sleeper::Client(client),
                 });
@@ -70,7 +71,7 @@ impl Engine {
     /// Copies that missed its beginning may have been repaired since, and have taken other changes of its key: it is now that
     /// they miss this one.
     fn miss_again(&mut self, id: FlightId) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let (tree, missed) = (Rc::clone(&flight.tree), std::mem::take(&mut change.missed));
@@ -86,7 +87,7 @@ impl Engine {
 
     /// Copies that came to the pool since this change began miss it, and may have later ones of its key.
     pub(super) fn miss_at_strangers(&mut self, id: FlightId) {
-        let Some(flight) = self.flights.get(id) else {
+        let Some(flight) = self.router.flights.get(id) else {
             return;
         };
         if Rc::ptr_eq(&flight.tree, &self.tree) {

@@ -30,7 +30,7 @@ impl Engine {
     /// Removes the key of a change that is refused from every copy that may have taken it. The change keeps its key until all
     /// have answered; a copy that fails to has missed a write.
     pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, id: FlightId) {
-        let Some((flight, change)) = self.flights.change(id) else {
+        let Some((flight, change)) = self.router.flights.change(id) else {
             return;
         };
         let origin = flight.origin;
@@ -55,7 +55,7 @@ impl Engine {
                     self.miss(member, id, "");
                     continue;
                 }
-                if let Some(flight) = self.flights.get(id) {
+                if let Some(flight) = self.router.flights.get(id) {
                     flight.pending += 1;
                 }
                 let walk = Walk {
@@ -68,7 +68,7 @@ impl Engine {
                 self.walk(copies.children[child], &walk);
             }
         }
-        if let Some(flight) = self.flights.get(id) {
+        if let Some(flight) = self.router.flights.get(id) {
             flight.pending -= 1;
         }
         self.conclude(id);

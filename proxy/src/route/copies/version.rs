@@ -43,9 +43,9 @@ pub(super) fn shown<'a>(
 impl Engine {
     /// Looks at what only the key's home knows.
     pub(super) fn look_at_home(&mut self, node: NodeId, (home, child): (usize, NodeId), walk: &Walk<'_>) {
-        let (id, _) = self.flights.open(node, walk, 1);
+        let (id, _) = self.router.flights.open(node, walk, 1);
         let stage = Stage::Looking(home as u32);
-        self.flights.becomes(
+        self.router.flights.becomes(
             id,
             Change {
                 stage,

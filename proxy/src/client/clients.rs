@@ -1,0 +1,118 @@
+//! The clients of a worker, and what they share.
+
+use std::sync::Arc;
+
+use super::{Client, ClientId, Register, Room};
+use crate::{
+    engine::Engine,
+    route::{BATCH, Pending},
+    stream::Stream,
+    table::Table,
+};
+
+/// What a worker knows of its clients.
+pub struct Clients {
+    pub(super) table: Table<Client>,
+    /// The clients of all workers.
+    pub(super) register: Arc<Register>,
+    /// Memory that clients take.
+    pub(super) room: Room,
+    /// Bytes that one client may be due: its own limit, or its share of all.
+    pub(super) share: usize,
+    /// New requests are refused until buffers have shrunk.
+    pub(super) over_memory: bool,
+    /// Clients are closed as soon as nothing is due to them.
+    pub(super) draining: bool,
+    /// Clients whose upload waits for a place.
+    pub(super) waiting_uploads: usize,
+    /// Requests of the client being served that are about to walk the tree together.
+    pub(super) pending: Vec<Pending>,
+    /// When the control thread was last told of a client that speaks another protocol: microseconds; `None`: never.
+    pub(super) stranger_told: Option<u64>,
+}
+
+impl Clients {
+    /// No clients yet.
+    pub fn new(register: Arc<Register>) -> Self {
+        Self {
+            table: Table::default(),
+            register,
+            room: Room::default(),
+            share: 0,
+            over_memory: false,
+            draining: false,
+            waiting_uploads: 0,
+            pending: Vec::with_capacity(BATCH),
+            stranger_told: None,
+        }
+    }
+
+    /// How many clients there are.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Is there none?
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// The handles of all clients.
+    pub fn ids(&self) -> impl Iterator<Item = ClientId> {
+        self.table.iter().map(|(id, _)| id)
+    }
+
+    /// The bytes of a client's connection.
+    pub fn stream(&mut self, id: ClientId) -> Option<&mut Stream> {
+        self.table.get_mut(id).map(|client| &mut client.stream)
+    }
+
+    /// The clients of all workers.
+    pub fn register(&self) -> &Arc<Register> {
+        &self.register
+    }
+
+    /// Bytes that one client may be due.
+    pub fn share(&self) -> usize {
+        self.share
+    }
+
+    /// Bytes of memory that clients take.
+    pub fn memory(&self) -> usize {
+        self.room.used()
+    }
+
+    /// Bytes that may be collected for one client while others wait behind its reply.
+    pub(crate) fn collected(&self) -> usize {
+        self.room.collected()
+    }
+
+    /// Are clients closed as soon as nothing is due to them?
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// From now on they are.
+    pub fn drain(&mut self) {
+        self.draining = true;
+    }
+}
+
+impl Engine {
+    /// Shares what may be buffered in all among the clients there are.
+    pub(crate) fn share_memory(&mut self) {
+        /// Enough for a few replies that are large for a shared lane: a client that is served one request at a time waits behind
+        /// slow readers once for each.
+        const LEAST: usize = 256 * 1024;
+        let all = self.limits.total_bytes / self.facts.workers.max(1);
+        let share = (all / self.clients.len().max(1)).max(LEAST);
+        self.clients.share = self.limits.connection_bytes.min(share);
+        self.clients.room.limit(all);
+    }
+
+    /// Does anything wait until this client has taken what it was sent?
+    pub fn is_awaited(&self, id: ClientId) -> bool {
+        let stalled = self.clients.table.get(id).is_some_and(|client| client.stalled);
+        stalled || self.servers.holds_lanes()
+    }
+}

@@ -1,0 +1,77 @@
+//! The lane that is a client's alone, as its session sees it.
+
+use proxima_wire::message::Reply;
+
+use super::{ClientId, Clients};
+use crate::{
+    dialect::Lease,
+    engine::{Engine, Peer},
+    upstream::LaneId,
+};
+
+impl Clients {
+    /// The lane that is this client's own, if it has one. `None`: the client asks for nothing any more.
+    pub(crate) fn own_lane(&self, id: ClientId) -> Option<Option<LaneId>> {
+        let client = self.table.get(id)?;
+        (!client.closing).then_some(client.own)
+    }
+
+    /// From now on this lane is the client's own, or none is.
+    pub(crate) fn set_own_lane(&mut self, id: ClientId, lane: Option<LaneId>) {
+        if let Some(client) = self.table.get_mut(id) {
+            client.own = lane;
+        }
+    }
+
+    /// What its server keeps for this client. `None`: the client has gone.
+    pub(crate) fn lease(&self, id: ClientId) -> Option<Lease> {
+        self.table.get(id).map(|client| client.session.lease)
+    }
+
+    /// The lane on which its server kept something for this client is no more, and with it what was kept.
+    pub(crate) fn end_lease(&mut self, id: ClientId) {
+        if let Some(client) = self.table.get_mut(id) {
+            client.session.lease = Lease::Clean;
+            client.own = None;
+        }
+    }
+
+    /// A reply has come on the client's own lane.
+    pub(crate) fn note_reply(&mut self, id: ClientId, command: u16, reply: &Reply, bytes: &[u8]) {
+        if let Some(client) = self.table.get_mut(id) {
+            client
+                .dialect
+                .answered(&mut client.session, command, reply, bytes);
+        }
+    }
+}
+
+impl Engine {
+    /// A message that the client has not asked for. False: the client does not take what it is told, and more than it may be due
+    /// waits for it.
+    pub(crate) fn push_to_client(&mut self, id: ClientId, bytes: &[u8]) -> bool {
+        let (most, now) = (self.clients.share, self.now);
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return true;
+        };
+        if client.stream.out.len() + client.unsent + client.slots.held() > most {
+            return false;
+        }
+        client.slots.push_between(bytes, &mut client.stream.out);
+        client.active = now;
+        self.flush_later(Peer::Client(id));
+        true
+    }
+
+    /// The client's own lane has broken. A client whose server kept something there is closed after what is due.
+    pub(crate) fn lose_own_lane(&mut self, id: ClientId) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        client.own = None;
+        if client.session.lease != Lease::Clean {
+            client.closing = true;
+            self.flush_later(Peer::Client(id));
+        }
+    }
+}

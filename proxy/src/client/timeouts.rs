@@ -1,0 +1,59 @@
+//! What clients may take too long for.
+
+use super::ClientId;
+use crate::{engine::Engine, reactor::Conn};
+
+impl Engine {
+    /// Ends what clients have waited too long for. Called once a second; `refused` tells what a socket has not taken,
+    /// `unacknowledged` what it has and its peer has not.
+    pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
+        let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
+        let patience = self.limits.write_timeout.as_micros() as u64;
+        let mut gone: Vec<ClientId> = Vec::new();
+        let unfinished = self.limits.request_timeout.as_micros() as u64;
+        for (id, client) in self.clients.table.iter_mut() {
+            let waiting = client.stream.conn.map_or(0, refused);
+            let due = waiting + client.stream.out.len() + client.stream.wire.len();
+            let unsent = if waiting > 0 {
+                client.unsent.max(waiting)
+            } else {
+                0
+            };
+            self.clients.room.charge(client, unsent);
+            // A socket makes room in steps of megabytes: a slow reader's progress shows in what his kernel acknowledges.
+            let ahead = match client.stream.conn {
+                Some(conn) if waiting > 0 => waiting + unacknowledged(conn),
+                _ => 0,
+            };
+            if ahead == 0 || ahead != client.stuck_backlog {
+                (client.stuck, client.stuck_backlog) = (now, ahead);
+            }
+            // In the middle of a value it holds a lane, and others wait for one.
+            let silent = client.is_uploading() && !client.stalled && now - client.active > patience;
+            if silent || waiting > 0 && now - client.stuck > patience {
+                self.figures.clients.slow += 1;
+                gone.push(id);
+            } else if client.eof && client.own.is_some_and(|own| self.servers.is_blocked(own)) {
+                // It has gone, and its server would answer it for ever.
+                gone.push(id);
+            } else if client.half > 0 && now - client.half > unfinished {
+                self.figures.clients.unfinished += 1;
+                gone.push(id);
+            } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {
+                self.figures.clients.idle += 1;
+                gone.push(id);
+            }
+        }
+        for id in gone {
+            self.close_client(id, true);
+        }
+        self.share_room();
+    }
+
+    /// What lanes and flights take is no room for clients.
+    fn share_room(&mut self) {
+        let all = self.limits.total_bytes / self.facts.workers.max(1);
+        let others = self.servers.holds() + self.router.holds();
+        self.clients.over_memory = self.clients.room.lend(others, all);
+    }
+}
