@@ -2,6 +2,7 @@
 
 mod answer;
 mod clients;
+mod connection;
 mod foresee;
 mod half_closed;
 mod held;
@@ -20,186 +21,14 @@ mod tally;
 mod timeouts;
 mod upload;
 
-use std::rc::Rc;
-
-use proxima_wire::message::{Class, Request};
-
+use self::connection::{Stage, Upload, Wanted};
 pub use self::{
     clients::Clients,
-    joined::Part,
+    connection::{Client, ClientId},
     listen::{Bound, bind, permit},
     register::Register,
-    room::{LARGE, Room},
+    room::LARGE,
     session::WHOLE,
-    slots::{Slot, Slots},
-    split::Keys,
-    upload::{BULK_LANES, HIGH_WATER, STREAMED},
+    upload::HIGH_WATER,
 };
-use crate::{
-    dialect::{Dialect, Session},
-    near::embedded::Dump,
-    route::{FlightId, Origin, Tree},
-    stream::Stream,
-    table::{Entry, Id},
-    upstream::LaneId,
-};
-
-/// The place among the large messages to a server that an upload waits for.
-#[derive(Clone, Copy)]
-pub struct Wanted {
-    /// Microseconds: until when.
-    pub due: u64,
-    /// Of its whole message.
-    pub bytes: u64,
-}
-
-/// What a client's next bytes are.
-pub enum Stage {
-    /// A step of its login.
-    Login,
-    /// A request.
-    Requests,
-    /// The same large request again, which waits for a place among the large messages to a server.
-    Place(Wanted),
-    /// The rest of a refused value: so many bytes are thrown away.
-    Discard(u64),
-    /// The rest of a value that is passed on as it comes.
-    Upload(Box<Upload>),
-    /// More keys of a request of which only some are served.
-    Keys(Box<Keys>),
-    /// Requests, which wait until this dump of the embedded store is sent.
-    Dump(Box<Dump>),
-}
-
-/// One client connection.
-pub struct Client {
-    pub generation: u32,
-    pub stream: Stream,
-    /// Number of its listener: the route its requests enter.
-    pub listener: u16,
-    pub dialect: &'static dyn Dialect,
-    /// The number of its protocol's first command among those of all.
-    first_command: u32,
-    pub session: Session,
-    /// The number of the login that its requests need at servers.
-    pub login: u16,
-    /// The lane that is its alone.
-    pub own: Option<LaneId>,
-    pub slots: Slots,
-    /// What its next bytes are.
-    pub stage: Stage,
-    /// Bytes of a reply to this client, as far as is known: rises at once, falls slowly. What it may have in flight
-    /// follows from it, so that replies that nobody has seen yet cannot outgrow the client's share of memory.
-    pub reply_size: usize,
-    /// It asked to leave, or cannot be understood any more: closed after what is due.
-    pub closing: bool,
-    /// The peer has closed its side: closed after what is due.
-    pub eof: bool,
-    /// The request in this slot changes copies in several steps: not served further before it is answered.
-    pub awaits: Option<u32>,
-    /// Not served further until replies have made room.
-    pub stalled: bool,
-    /// On the list of clients to be served again.
-    pub queued: bool,
-    /// On the list of clients that wait for room.
-    pub waits: bool,
-    /// Bytes that its socket was given and has not taken.
-    pub unsent: usize,
-    /// Bytes of its buffers, as they are charged to it.
-    pub charged: usize,
-    /// Microseconds: since when it has sent a part of a request and not the rest; 0 = it has not.
-    pub half: u64,
-    /// Microseconds: the last time it sent anything or was answered, and since when it takes nothing of what it is due (0 = it does).
-    pub active: u64,
-    pub stuck: u64,
-    /// What was on its way to the peer, here and in the kernel, when `stuck` was set.
-    pub stuck_backlog: usize,
-}
-
-/// The handle of a client.
-pub type ClientId = Id<Client>;
-
-impl Entry for Client {
-    fn generation(&self) -> u32 {
-        self.generation
-    }
-}
-
-impl Client {
-    /// The place that its upload waits for; `None`: it does not wait.
-    pub fn place(&self) -> Option<Wanted> {
-        match self.stage {
-            Stage::Place(place) => Some(place),
-            _ => None,
-        }
-    }
-
-    /// Where its requests come from.
-    pub fn origin(&self) -> Origin {
-        Origin {
-            listener: self.listener,
-            form: self.session.form,
-            login: self.login,
-            dialect: self.dialect,
-        }
-    }
-
-    /// Is to be asked what to do with this request? Most often it is about one key, and walks the tree.
-    #[inline]
-    fn plans(&self, request: &Request) -> bool {
-        let walks = matches!(request.class, Class::Read | Class::Write | Class::Delete);
-        !walks || !request.more_keys.is_empty() || self.session.plans_all
-    }
-
-    /// The number of a command among those of all protocols.
-    #[inline]
-    pub fn number(&self, command: u16) -> usize {
-        self.first_command as usize + usize::from(command)
-    }
-
-    /// Is it in the middle of a value that is being passed on?
-    pub fn is_uploading(&self) -> bool {
-        matches!(&self.stage, Stage::Upload(upload) if upload.remaining > 0)
-    }
-
-    /// Will the rest of its value never come? What has come may still wait here, all of it even.
-    fn left_midway(&self) -> bool {
-        self.eof && self.is_uploading() && !self.stalled
-    }
-
-    /// Bytes that its buffers take, used or not.
-    fn holds(&self) -> usize {
-        let Stream { stash, out, wire, .. } = &self.stream;
-        self.unsent + stash.capacity() + out.capacity() + wire.capacity() + self.slots.memory()
-    }
-
-    /// Has it sent the beginning of a request and not yet the rest? (Of a value that is passed on as it comes nothing is kept.)
-    fn is_midway(&self) -> bool {
-        let begun = match self.stage {
-            Stage::Upload(_) => false,
-            Stage::Keys(_) => true,
-            _ => !self.stream.stash.is_empty(),
-        };
-        begun && !self.stalled
-    }
-
-    /// May a reply leave without waiting for the end of the turn? Nothing is before it, and nothing is to be done after it.
-    fn takes_at_once(&self) -> bool {
-        let free = self.stream.out.is_empty() && self.stream.transform.is_none() && !self.stream.dirty;
-        free && !(self.stalled || self.closing || self.eof)
-    }
-}
-
-/// A request too large for a shared lane, on its way through; its client is served no further before it is answered.
-pub struct Upload {
-    /// Bytes of it that are still to come.
-    pub remaining: u64,
-    /// Bulk lanes that take them.
-    pub lanes: Vec<LaneId>,
-    /// Changes of copies that wait for their key's turn.
-    pub turns: Vec<FlightId>,
-    /// Microseconds: since when its last byte waits for that.
-    pub due: Option<u64>,
-    /// The tree it began in.
-    pub tree: Rc<Tree>,
-}
+use self::{joined::Part, room::Room, slots::Slots, split::Keys};

@@ -83,7 +83,7 @@ impl Engine {
     }
 
     /// This client's upload waits for a place, or does not wait any more.
-    pub(crate) fn wait_for_place(&mut self, id: ClientId, place: Option<Wanted>) {
+    pub(super) fn wait_for_place(&mut self, id: ClientId, place: Option<Wanted>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };

@@ -19,7 +19,7 @@ const WAIT: u64 = 100_000;
 
 /// Memory of the buffers of this worker's clients.
 #[derive(Debug, Default)]
-pub struct Room {
+pub(super) struct Room {
     /// What they may take together.
     limit: usize,
     /// What requests to servers and half replies of servers take instead.
@@ -74,7 +74,7 @@ impl Room {
     }
 
     /// What is charged.
-    pub fn used(&self) -> usize {
+    pub(super) fn used(&self) -> usize {
         self.used
     }
 }

@@ -17,7 +17,7 @@ const KEPT: usize = 2048;
 
 /// What one request of a client waits for.
 #[derive(Debug)]
-pub struct Slot {
+pub(super) struct Slot {
     pub command: u16,
     /// The client asked for quiet.
     pub quiet: bool,
@@ -51,7 +51,7 @@ enum State {
 
 /// The slots of one client.
 #[derive(Debug, Default)]
-pub struct Slots {
+pub(super) struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first slot; wraps.
     head: u32,
@@ -66,34 +66,34 @@ pub struct Slots {
 }
 
 impl Slots {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Bytes that wait for their turn.
-    pub fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         self.held.len() + self.collected
     }
 
     /// Bytes of memory, used or not, beyond what every client has.
-    pub fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         let slots = self.queue.capacity().saturating_sub(USUAL);
         slots * size_of::<Slot>() + self.held.memory() + self.collected
     }
 
     /// Bytes that may wait for servers because of requests without a reply.
     #[inline]
-    pub fn asked(&self) -> usize {
+    pub(super) fn asked(&self) -> usize {
         self.asked
     }
 
     /// A new last slot; returns its number. `size`: bytes that may wait for servers until it is answered.
     #[inline]
-    pub fn push(&mut self, command: u16, quiet: bool, part: Part, size: u32, started: u64) -> u32 {
+    pub(super) fn push(&mut self, command: u16, quiet: bool, part: Part, size: u32, started: u64) -> u32 {
         self.asked += size as usize;
         self.queue.push_back(Slot {
             command,
@@ -107,7 +107,7 @@ impl Slots {
     }
 
     /// A slot whose reply is already known.
-    pub fn push_answer(&mut self, reply: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn push_answer(&mut self, reply: &[u8], out: &mut Vec<u8>) {
         if self.queue.is_empty() {
             return out.extend_from_slice(reply);
         }
@@ -119,7 +119,7 @@ impl Slots {
     }
 
     /// What nobody has asked for: between two replies, and before those that have not begun to leave.
-    pub fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let front = self.queue.front();
         if front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting)) {
             return out.extend_from_slice(bytes);
@@ -128,7 +128,7 @@ impl Slots {
     }
 
     /// Behind the last of several parts.
-    pub fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
+    pub(super) fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
         self.push_known(State::Close(join), out);
     }
 
@@ -145,19 +145,19 @@ impl Slots {
     }
 
     #[inline]
-    pub fn get(&self, seq: u32) -> Option<&Slot> {
+    pub(super) fn get(&self, seq: u32) -> Option<&Slot> {
         self.queue.get(seq.wrapping_sub(self.head) as usize)
     }
 
     /// Is this slot the next to leave?
     #[inline]
-    pub fn is_first(&self, seq: u32) -> bool {
+    pub(super) fn is_first(&self, seq: u32) -> bool {
         seq == self.head
     }
 
     /// Takes slot `seq` away if it is the only one and waits for a whole reply; the caller sends that by itself.
     #[inline]
-    pub fn answer_alone(&mut self, seq: u32) -> bool {
+    pub(super) fn answer_alone(&mut self, seq: u32) -> bool {
         let alone = self.queue.len() == 1 && self.is_first(seq);
         let whole = alone
             && self
@@ -172,7 +172,14 @@ impl Slots {
 
     /// The reply of slot `seq`: to `out` when it is its turn, with all that waited behind it; else held.
     #[inline]
-    pub fn answer(&mut self, seq: u32, reply: &Reply, bytes: &[u8], silenced: bool, out: &mut Vec<u8>) {
+    pub(super) fn answer(
+        &mut self,
+        seq: u32,
+        reply: &Reply,
+        bytes: &[u8],
+        silenced: bool,
+        out: &mut Vec<u8>,
+    ) {
         let at = seq.wrapping_sub(self.head) as usize;
         let Some(slot) = self.queue.get_mut(at) else {
             return;
@@ -210,7 +217,7 @@ impl Slots {
     }
 
     /// Of the reply of this slot only the number counts.
-    pub fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
+    pub(super) fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
         if let Some(slot) = self.queue.get_mut(at) {
             if let State::Large(collected) = &slot.state {
@@ -224,7 +231,7 @@ impl Slots {
     }
 
     /// The reply of this slot comes in pieces. They leave as they come when it is its turn; else they are collected.
-    pub fn begin(&mut self, seq: u32) {
+    pub(super) fn begin(&mut self, seq: u32) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
             return;
@@ -239,7 +246,7 @@ impl Slots {
     }
 
     /// More of a large reply.
-    pub fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
         let is_first = self.is_first(seq);
         match self
             .queue
@@ -258,7 +265,7 @@ impl Slots {
     }
 
     /// The last byte of a large reply has come.
-    pub fn finish(&mut self, seq: u32, out: &mut Vec<u8>) {
+    pub(super) fn finish(&mut self, seq: u32, out: &mut Vec<u8>) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
             return;
@@ -282,14 +289,14 @@ impl Slots {
     /// May the next piece of this slot's reply leave at once, without going through the client's buffer? It has begun to
     /// leave, and it is not the last one, which lets those behind it go.
     #[inline]
-    pub fn passes(&self, seq: u32, is_last: bool) -> bool {
+    pub(super) fn passes(&self, seq: u32, is_last: bool) -> bool {
         let streams = matches!(self.get(seq).map(|slot| &slot.state), Some(State::Streaming));
         streams && self.is_first(seq) && (self.queue.len() == 1 || !is_last)
     }
 
     /// Forgets what was collected of a reply that broke off. False: it has begun to leave, and cannot be replaced.
     #[must_use]
-    pub fn forget(&mut self, seq: u32) -> bool {
+    pub(super) fn forget(&mut self, seq: u32) -> bool {
         match self
             .queue
             .get_mut(seq.wrapping_sub(self.head) as usize)

@@ -25,7 +25,7 @@ const KEYS_AT_BUSY_TIMES: usize = 16;
 const BUSY: usize = 4096;
 
 /// A request for many keys that is served further when there is room, or when more of it has come.
-pub struct Keys {
+pub(super) struct Keys {
     request: Request,
     /// The request up to its first key.
     head: Vec<u8>,

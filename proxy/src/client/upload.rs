@@ -18,12 +18,6 @@ pub const HIGH_WATER: usize = 256 * 1024;
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Of what is no value.
 const TOO_LARGE: &str = "this request is too large";
-/// Bulk lanes of one worker to one member.
-pub const BULK_LANES: usize = 4;
-/// As many of them take messages as they come. The last one is kept for requests that are here whole: however many clients
-/// send or read slowly, such a request waits for servers alone.
-pub const STREAMED: usize = BULK_LANES - 1;
-
 /// What has come of a request too large for a shared lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begun {
@@ -122,7 +116,6 @@ impl Engine {
                 lanes,
                 turns,
                 due: None,
-                tree: Rc::clone(tree),
             }));
         }
         Begun::Yes

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::Proxy;
-use crate::client::BULK_LANES;
+use crate::upstream::BULK_LANES;
 
 /// Between two lines of the log about descriptors that ran out.
 const QUIET: Duration = Duration::from_secs(30);

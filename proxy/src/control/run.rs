@@ -219,7 +219,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
 fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &str) {
     let addresses: Vec<String> = proxy.listeners().into_iter().flatten().collect();
     let members = proxy.members().len();
-    let connections = proxy.workers.len() * (1 + crate::client::BULK_LANES);
+    let connections = proxy.workers.len() * (1 + crate::upstream::BULK_LANES);
     tracing::info!(
         configuration = %proxy.source.name(),
         version = %proxy.version(),

@@ -40,42 +40,42 @@ pub struct Origin {
 pub struct Flight {
     generation: u32,
     /// Whom its own reply is for.
-    pub parent: ReplyTo,
+    pub(super) parent: ReplyTo,
     /// The tree it began in: a reload does not change the rules under a request.
-    pub tree: Rc<Tree>,
-    pub node: NodeId,
-    pub origin: Origin,
-    pub request: Request,
+    pub(super) tree: Rc<Tree>,
+    pub(super) node: NodeId,
+    pub(super) origin: Origin,
+    pub(super) request: Request,
     /// The request's bytes (of a streamed one the head), where they may be needed again.
-    pub message: Vec<u8>,
+    pub(super) message: Vec<u8>,
     /// Replies still to come.
-    pub pending: u32,
+    pub(super) pending: u32,
     /// The parent has its answer; what still comes is dropped.
-    pub done: bool,
+    pub(super) done: bool,
     /// What is kept for the rule.
-    pub answers: Answers,
+    pub(super) answers: Answers,
 }
 
 /// What a change of all copies remembers besides.
 #[derive(Default)]
 pub struct Change {
     /// How far it is.
-    pub stage: Stage,
+    pub(super) stage: Stage,
     /// Its key; given back with the flight.
-    pub claim: Option<Claim>,
+    pub(super) claim: Option<Claim>,
     /// Copies that do not have the change, and how often they had been out by then.
-    pub missed: Vec<(MemberId, Option<u32>)>,
+    pub(super) missed: Vec<(MemberId, Option<u32>)>,
     /// Copies that the change could not be sent to for want of our own means.
-    pub unsent: Vec<MemberId>,
+    pub(super) unsent: Vec<MemberId>,
     /// How many copies have answered.
-    pub landed: u32,
+    pub(super) landed: u32,
     /// Microseconds: since when it waits for what it waits for.
-    pub since: u64,
+    pub(super) since: u64,
 }
 
 /// How far a change of all copies is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stage {
+pub(in crate::route) enum Stage {
     /// All at once.
     #[default]
     Everywhere,

@@ -28,7 +28,7 @@ const ELSEWHERE: &str = "what belongs together is on several servers, or of seve
 
 /// A worker's dedicated lanes to one member.
 #[derive(Debug, Default)]
-pub struct Dedicated {
+pub(super) struct Dedicated {
     count: usize,
     /// Nobody's: nothing is kept there.
     idle: Vec<LaneId>,
@@ -307,7 +307,7 @@ impl Lane {
 
 impl Dedicated {
     /// Bytes of memory that those who wait take.
-    pub fn holds(&self) -> usize {
+    pub(super) fn holds(&self) -> usize {
         let messages = self.queue.iter().map(|queued| queued.message.capacity());
         self.queue.capacity() * size_of::<Queued>() + messages.sum::<usize>()
     }

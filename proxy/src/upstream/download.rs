@@ -9,9 +9,9 @@
 
 use proxima_wire::message::Reply;
 
-use super::{Download, LaneId, Pace};
+use super::{BULK_LANES, Download, LaneId, Pace};
 use crate::{
-    client::{BULK_LANES, HIGH_WATER, WHOLE},
+    client::{HIGH_WATER, WHOLE},
     engine::Engine,
     route::ReplyTo,
 };

@@ -11,7 +11,7 @@ use crate::{client::ClientId, engine::Engine, route::ReplyTo};
 
 /// How long a lane was held back with others behind it, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Hold {
+pub(super) struct Hold {
     spent: u64,
     /// When it was last held back, or let go.
     changed: u64,

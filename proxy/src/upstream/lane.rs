@@ -6,66 +6,73 @@ use proxima_wire::message::Reply;
 
 use super::{Dedicated, Hold, Pace, Uptake};
 use crate::{
-    client::{BULK_LANES, ClientId, STREAMED},
+    client::ClientId,
     dialect::Conversation,
     members::Member,
+    reactor::Conn,
     route::ReplyTo,
     stream::Stream,
     table::{Entry, Id},
 };
 
+/// Bulk lanes of one worker to one member.
+pub const BULK_LANES: usize = 4;
+/// As many of them take messages as they come. The last one is kept for requests that are here whole: however many clients
+/// send or read slowly, such a request waits for servers alone.
+pub const STREAMED: usize = BULK_LANES - 1;
+
 /// A lane. Its fields stand in the order in which they are written here: first what every request touches, so that with a
 /// thousand members a request fetches half of a lane from far memory and not all of it.
 #[repr(C)]
 pub struct Lane {
-    pub generation: u32,
+    pub(super) generation: u32,
     /// One message at a time.
-    pub bulk: bool,
+    pub(super) bulk: bool,
     /// The number of the login that it has made, or will.
-    pub login: u16,
+    pub(super) login: u16,
     /// One client's alone, or nobody's for now.
-    pub dedicated: bool,
+    pub(super) dedicated: bool,
     /// The server takes only some commands, for the reason in `limit`.
-    pub limited: bool,
-    pub phase: Phase,
+    pub(super) limited: bool,
+    pub(super) phase: Phase,
     pub member: Arc<Member>,
     /// Requests in the order in which they were sent.
-    pub waiters: VecDeque<Waiter>,
+    pub(super) waiters: VecDeque<Waiter>,
     /// Of the reply under way: bytes that have come in parts.
-    pub part_bytes: u64,
+    pub(super) part_bytes: u64,
     /// Microseconds: when bytes last came, or were taken of a large message.
-    pub active: u64,
+    pub(super) active: u64,
     /// Microseconds: since when its server owes its reply (it was opened, the login, the reply before or a large message
     /// ended).
-    pub free: u64,
+    pub(super) free: u64,
     /// Bytes of all requests that it was given.
-    pub given: u64,
-    pub stream: Stream,
+    pub(super) given: u64,
+    pub(super) stream: Stream,
     /// The client whose lane it is, if it is dedicated.
-    pub owner: Option<ClientId>,
+    pub(super) owner: Option<ClientId>,
     /// The client whose value is on its way through this lane.
-    pub uploading: Option<ClientId>,
+    pub(super) uploading: Option<ClientId>,
     /// A large reply on its way through this lane.
-    pub download: Option<Download>,
+    pub(super) download: Option<Download>,
     /// Of a reply that comes in parts: what waits for the whole.
-    pub parts: Vec<u8>,
+    pub(super) parts: Vec<u8>,
     /// Requests that wait for the end of the login: what is said until then must not mix with them.
-    pub held: Vec<u8>,
+    pub(super) held: Vec<u8>,
     /// Why its server takes only some commands.
-    pub limit: String,
+    pub(super) limit: String,
     /// Our end, where the server of a copy may have to prove that it is gone.
-    pub local: Option<SocketAddr>,
+    pub(super) local: Option<SocketAddr>,
     /// How far its server takes the request whose reply is awaited; `None`: that request is young.
-    pub uptake: Option<Uptake>,
+    pub(super) uptake: Option<Uptake>,
     /// How long it was held back for slow readers.
-    pub hold: Hold,
+    pub(super) hold: Hold,
     /// How fast its large message moves.
-    pub pace: Pace,
+    pub(super) pace: Pace,
 }
 
 /// How far a lane is. Requests may be given to it in every phase; before `Ready` they are held.
 #[derive(Debug)]
-pub enum Phase {
+pub(super) enum Phase {
     Connecting,
     Login(Box<Conversation>),
     /// Before a copy is given a write, the server must have answered on this very connection: one that was made while the
@@ -76,19 +83,19 @@ pub enum Phase {
 
 /// Who waits for a reply.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiter {
-    pub to: ReplyTo,
-    pub command: u16,
+pub(super) struct Waiter {
+    pub(super) to: ReplyTo,
+    pub(super) command: u16,
     /// It may change what a copy holds.
-    pub changes: bool,
+    pub(super) changes: bool,
     /// Milliseconds that it may take longer than others; [`u32::MAX`]: for ever.
-    pub patience: u32,
+    pub(super) patience: u32,
     /// Microseconds.
-    pub sent: u64,
+    pub(super) sent: u64,
 }
 
 impl Waiter {
-    pub const NOBODY: Self = Self {
+    pub(super) const NOBODY: Self = Self {
         to: ReplyTo::Nobody,
         command: 0,
         changes: false,
@@ -99,37 +106,37 @@ impl Waiter {
 
 /// A large reply being passed on.
 #[derive(Clone, Copy, Debug)]
-pub struct Download {
+pub(super) struct Download {
     /// Client id and slot; none: nobody wants it any more.
-    pub to: Option<(ClientId, u32)>,
+    pub(super) to: Option<(ClientId, u32)>,
     /// Bytes still to come, and of these the last ones that are not for the client.
-    pub remaining: u64,
-    pub trailer: u64,
+    pub(super) remaining: u64,
+    pub(super) trailer: u64,
     /// Others wait behind it: it is collected rather than held back at the server.
-    pub collect: bool,
+    pub(super) collect: bool,
 }
 
 /// A worker's lanes to one member.
 #[derive(Debug, Default)]
-pub struct Lanes {
+pub(super) struct Lanes {
     /// Where small requests go: of those who log in as the pool says.
     shared: Option<LaneId>,
     /// And of others, by their logins.
     others: Vec<(u16, LaneId)>,
     /// Bulk lanes, busy or idle.
-    pub bulk: u32,
+    pub(super) bulk: u32,
     /// Bulk lanes that wait for work.
-    pub idle: Vec<LaneId>,
+    pub(super) idle: Vec<LaneId>,
     /// Microseconds: when a large message last found no place.
-    pub wanted: Option<u64>,
+    pub(super) wanted: Option<u64>,
     /// Those that are clients' own.
-    pub dedicated: Option<Box<Dedicated>>,
+    pub(super) dedicated: Option<Box<Dedicated>>,
 }
 
 impl Lanes {
     /// Where the small requests go that need this login.
     #[inline]
-    pub fn shared(&self, login: u16) -> Option<LaneId> {
+    pub(super) fn shared(&self, login: u16) -> Option<LaneId> {
         if login == 0 {
             return self.shared;
         }
@@ -138,7 +145,7 @@ impl Lanes {
     }
 
     /// From now on they go here.
-    pub fn share(&mut self, login: u16, id: LaneId) {
+    pub(super) fn share(&mut self, login: u16, id: LaneId) {
         if login == 0 {
             self.shared = Some(id);
             return;
@@ -148,7 +155,7 @@ impl Lanes {
     }
 
     /// Those that need this login go to a fresh lane.
-    pub fn unshare(&mut self, login: u16) {
+    pub(super) fn unshare(&mut self, login: u16) {
         if login == 0 {
             self.shared = None;
         } else {
@@ -157,7 +164,7 @@ impl Lanes {
     }
 
     /// Is there no place for one more large message, which is a request that is here whole, or comes as it comes?
-    pub fn is_full(&self, is_whole: bool) -> bool {
+    pub(super) fn is_full(&self, is_whole: bool) -> bool {
         let places = if is_whole { BULK_LANES } else { STREAMED };
         self.bulk as usize - self.idle.len() >= places
     }
@@ -173,6 +180,26 @@ impl Entry for Lane {
 }
 
 impl Lane {
+    /// Its connection; `None`: it is not connected.
+    pub fn conn(&self) -> Option<Conn> {
+        self.stream.conn
+    }
+
+    /// Is its login under way?
+    pub fn logs_in(&self) -> bool {
+        matches!(self.phase, Phase::Login(_))
+    }
+
+    /// Bytes that wait for the end of the turn, or for its socket to take others.
+    pub fn unsent(&self) -> usize {
+        self.stream.out.len()
+    }
+
+    /// Is a client's value on its way through it?
+    pub fn is_uploading(&self) -> bool {
+        self.uploading.is_some()
+    }
+
     /// Where the bytes of requests go.
     pub fn requests(&mut self) -> &mut Vec<u8> {
         match self.phase {

@@ -10,7 +10,7 @@ use proxima_wire::message::Outcome;
 
 /// How far a server takes the request whose reply is awaited.
 #[derive(Clone, Copy, Debug)]
-pub struct Uptake {
+pub(super) struct Uptake {
     /// The request ends at most here, in bytes that the lane was given.
     end: u64,
     /// Bytes that its server's kernel has acknowledged.

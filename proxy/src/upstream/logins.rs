@@ -12,7 +12,7 @@ pub const LOGINS: usize = 256;
 
 /// The logins that a worker's clients have asked for, by their numbers. 0 is what the pool says.
 #[derive(Debug)]
-pub struct Logins(Vec<Known>);
+pub(super) struct Logins(Vec<Known>);
 
 #[derive(Debug)]
 struct Known {
@@ -34,7 +34,7 @@ impl Default for Logins {
 
 impl Logins {
     /// A client wants this one; its number. `None`: there are too many.
-    pub fn join(&mut self, words: &[u8]) -> Option<u16> {
+    pub(super) fn join(&mut self, words: &[u8]) -> Option<u16> {
         let known = self.0.iter().position(|known| &*known.words == words);
         let number = match known.or_else(|| {
             self.0
@@ -63,26 +63,26 @@ impl Logins {
     }
 
     /// A client wants it no more.
-    pub fn leave(&mut self, login: u16) {
+    pub(super) fn leave(&mut self, login: u16) {
         if let Some(known) = self.0.get_mut(usize::from(login)) {
             known.clients = known.clients.saturating_sub(1);
         }
     }
 
-    pub fn lane_opened(&mut self, login: u16) {
+    pub(super) fn lane_opened(&mut self, login: u16) {
         if let Some(known) = self.0.get_mut(usize::from(login)) {
             known.lanes += 1;
         }
     }
 
-    pub fn lane_closed(&mut self, login: u16) {
+    pub(super) fn lane_closed(&mut self, login: u16) {
         if let Some(known) = self.0.get_mut(usize::from(login)) {
             known.lanes = known.lanes.saturating_sub(1);
         }
     }
 
     /// Does anybody want lanes that log in so?
-    pub fn is_wanted(&self, login: u16) -> bool {
+    pub(super) fn is_wanted(&self, login: u16) -> bool {
         login == 0
             || self
                 .0
@@ -91,13 +91,13 @@ impl Logins {
     }
 
     /// What a codec has said of it.
-    pub fn words(&self, login: u16) -> Arc<[u8]> {
+    pub(super) fn words(&self, login: u16) -> Arc<[u8]> {
         let known = self.0.get(usize::from(login));
         known.map(|known| Arc::clone(&known.words)).unwrap_or_default()
     }
 
     /// Are these the words of this login?
-    pub fn is(&self, login: u16, words: &[u8]) -> bool {
+    pub(super) fn is(&self, login: u16, words: &[u8]) -> bool {
         self.0
             .get(usize::from(login))
             .is_some_and(|known| &*known.words == words)

@@ -21,12 +21,17 @@ mod servers;
 
 use self::fail::UNREPAIRED;
 pub use self::{
-    dedicated::{DEDICATED, Dedicated},
+    dedicated::DEDICATED,
     fail::reason,
-    hold::Hold,
-    lane::{Download, Lane, LaneId, Lanes, Phase, Waiter},
-    late::Uptake,
-    logins::{LOGINS, Logins},
-    pace::Pace,
+    lane::{BULK_LANES, Lane, LaneId, STREAMED},
+    logins::LOGINS,
     servers::Servers,
+};
+use self::{
+    dedicated::Dedicated,
+    hold::Hold,
+    lane::{Download, Lanes, Phase, Waiter},
+    late::Uptake,
+    logins::Logins,
+    pace::Pace,
 };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome, Parsed, Reply, Request};
 
-use super::{Hold, Lane, LaneId, Lanes, Pace, Phase, UNREPAIRED, Waiter};
+use super::{BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase, UNREPAIRED, Waiter};
 use crate::{
-    client::{BULK_LANES, WHOLE},
+    client::WHOLE,
     dialect::{Change, Conversation, Effect, Failed, Login, Message, NO_UPGRADE},
     engine::{Engine, Peer},
     members::{Failure, Member},

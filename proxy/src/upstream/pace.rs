@@ -9,7 +9,7 @@ use crate::{client::Clients, engine::Engine};
 
 /// How fast a large message moves.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub(super) struct Pace {
     /// Microseconds: since when the bytes are counted.
     since: u64,
     bytes: u64,
@@ -19,7 +19,7 @@ pub struct Pace {
 
 impl Pace {
     /// Of a message that begins.
-    pub fn since(now: u64) -> Self {
+    pub(super) fn since(now: u64) -> Self {
         Self {
             since: now,
             bytes: 0,
@@ -28,7 +28,7 @@ impl Pace {
     }
 
     #[inline]
-    pub fn moved(&mut self, bytes: u64) {
+    pub(super) fn moved(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 

@@ -5,14 +5,14 @@ use crate::{
     client::LARGE,
     engine::{Passed, Peer},
     reactor::{Buffer, Conn, Reactor},
-    upstream::LaneId,
+    upstream::{Lane, LaneId},
 };
 
 impl<R: Reactor> Worker<R> {
     /// What a copy's server will list a new lane by.
     pub(super) fn note_address(&mut self, id: LaneId) {
         let lane = self.engine.servers.lane(id).filter(|lane| lane.member.is_copy());
-        if let Some(conn) = lane.and_then(|lane| lane.stream.conn) {
+        if let Some(conn) = lane.and_then(Lane::conn) {
             let local = self.reactor.local(conn);
             self.engine.servers.note_address(id, local);
         }
@@ -128,7 +128,7 @@ impl<R: Reactor> Worker<R> {
             }
             Peer::Lane(id) => {
                 let lane = self.engine.servers.lane(id);
-                if sent && lane.is_some_and(|lane| lane.uploading.is_some()) {
+                if sent && lane.is_some_and(|lane| lane.is_uploading()) {
                     self.watch(peer);
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::client::{HIGH_WATER, STREAMED};
+use proxima::{client::HIGH_WATER, upstream::STREAMED};
 
 use crate::world::{World, world, world_of};
 

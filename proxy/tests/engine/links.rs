@@ -25,7 +25,7 @@ fn waiting(world: &World, member: &str) -> usize {
         .servers
         .lanes()
         .filter(|(_, lane)| lane.member.name == member)
-        .map(|(_, lane)| lane.stream.out.len())
+        .map(|(_, lane)| lane.unsent())
         .sum();
     out + world.seats[lane].backlog.len() + world.seats[lane].heard.len()
 }

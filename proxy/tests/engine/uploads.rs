@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::{
-    client::{HIGH_WATER, STREAMED},
-    members::copies::Way,
-};
+use proxima::{client::HIGH_WATER, members::copies::Way, upstream::STREAMED};
 
 use crate::{
     copies::{copies, greet},
@@ -39,7 +36,7 @@ fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
         .engine
         .servers
         .lanes()
-        .map(|(_, lane)| lane.stream.out.len())
+        .map(|(_, lane)| lane.unsent())
         .max()
         .unwrap();
     assert!(buffered <= HIGH_WATER + (16 << 10), "{buffered} bytes are kept");

@@ -80,7 +80,7 @@ fn a_large_meta_value_for_an_old_server_is_swallowed() {
         .engine
         .servers
         .lanes()
-        .filter(|(_, lane)| lane.uploading.is_some());
+        .filter(|(_, lane)| lane.is_uploading());
     assert_eq!(busy.count(), 0);
     assert!(world.lanes("d").len() <= 3, "idle lanes are used again");
 }

@@ -24,7 +24,6 @@ use proxima::{
     near::store::{self, Store},
     reactor::Conn,
     route::Compiler,
-    upstream::Phase,
 };
 
 /// One end of a connection that the engine believes it has.
@@ -329,8 +328,7 @@ impl World {
             return;
         };
         let lane = self.engine.servers.lane(id);
-        let logs_in =
-            lane.is_some_and(|lane| matches!(lane.phase, Phase::Login(_)) && !lane.member.is_copy());
+        let logs_in = lane.is_some_and(|lane| lane.logs_in() && !lane.member.is_copy());
         if logs_in && seat.heard == b"version\r\n" {
             seat.heard.clear();
             let version = self
@@ -385,7 +383,7 @@ impl World {
                         .engine
                         .servers
                         .lane(id)
-                        .is_some_and(|lane| lane.uploading.is_some())
+                        .is_some_and(|lane| lane.is_uploading())
                 {
                     self.watched.push(number);
                 }
