@@ -11,6 +11,7 @@ use crate::{
         Member, MemberId,
         copies::{Claimant, Claims, Owed, Views},
     },
+    micros::Micros,
     near::store::{Foresight, Store},
     reactor::Conn,
     route::{FlightId, Opening, Random, Router, Tree},
@@ -20,8 +21,8 @@ use crate::{
 
 /// A worker's state.
 pub struct Engine {
-    /// Microseconds since the process began; the time of this turn.
-    pub now: u64,
+    /// The time of this turn.
+    pub now: Micros,
     pub random: Random,
     pub limits: Limits,
     /// The tree that new requests enter.
@@ -43,8 +44,8 @@ pub struct Engine {
     pub wishes: Wishes,
     /// Buffers for what is to be sent.
     pub spare: Spare,
-    /// When the control thread was last told that descriptors ran out: microseconds.
-    short_told: Option<u64>,
+    /// When the control thread was last told that descriptors ran out.
+    short_told: Option<Micros>,
     /// Scratch for requests and replies made here.
     pub(crate) scratch: Vec<u8>,
     /// Scratch for the key of a request to copies.
@@ -146,7 +147,7 @@ impl Engine {
         seed: u64,
     ) -> Self {
         Self {
-            now: 0,
+            now: Micros::ZERO,
             random: Random(seed),
             limits,
             tree: Rc::new(Tree::empty()),
@@ -173,18 +174,15 @@ impl Engine {
 
     /// Seconds since 1970.
     pub(crate) fn unix(&self) -> u64 {
-        self.facts.epoch + self.now / 1_000_000
+        self.facts.epoch + self.now.as_secs()
     }
 
     /// There is no descriptor for something: counted, and told once a second at most.
     #[cold]
     pub(crate) fn fall_short(&mut self, what: Shortage, why: &str) {
-        const ONCE: u64 = 1_000_000;
+        const ONCE: Micros = Micros::secs(1);
         self.figures.shortages[what as usize] += 1;
-        if self
-            .short_told
-            .is_none_or(|told| self.now.saturating_sub(told) >= ONCE)
-        {
+        if self.short_told.is_none_or(|told| (self.now - told) >= ONCE) {
             self.short_told = Some(self.now);
             self.wishes.news.push(News::Short(why.to_owned()));
         }

@@ -26,7 +26,7 @@
 //! engine + client + route + upstream
 //! frontdoor  figures
 //! near  members  stream
-//! config  dialect  reactor  table
+//! config  dialect  micros  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
@@ -53,4 +53,5 @@ pub mod table;
 
 pub mod config;
 pub mod dialect;
+pub mod micros;
 pub mod reactor;

@@ -9,6 +9,7 @@ use proxima::{
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
     members::{Here, Registry, copies::Claims},
+    micros::Micros,
     near::store::{self, Store},
     route::Compiler,
     upstream::LaneId,
@@ -119,7 +120,7 @@ impl Traffic {
     }
 
     fn say(&mut self) {
-        self.engine.now += 100;
+        self.engine.now += Micros(100);
         for (&client, request) in self.clients.iter().zip(&self.rounds[self.next].requests) {
             self.engine.client_bytes(client, request);
         }

@@ -6,6 +6,7 @@ use super::{ClientId, Part, Stage};
 use crate::{
     dialect::{Failed, Lease},
     engine::{Engine, News, Passed, Peer},
+    micros::Micros,
     route::{Answer, ReplyTo},
 };
 
@@ -27,7 +28,7 @@ impl Engine {
             return;
         };
         let Some(slot) = client.slots.get(seq) else { return };
-        let micros = self.now - slot.started;
+        let micros = (self.now - slot.started).0;
         self.figures.replied(
             client.number(slot.command),
             reply.outcome,
@@ -186,11 +187,11 @@ impl Engine {
     /// A client speaks another protocol. Once a second of this is enough for a log; each is counted.
     #[cold]
     pub(super) fn tell_of_stranger(&mut self, why: &'static str) {
-        const PAUSE: u64 = 1_000_000;
+        const PAUSE: Micros = Micros::secs(1);
         if self
             .clients
             .stranger_told
-            .is_none_or(|told| self.now.saturating_sub(told) >= PAUSE)
+            .is_none_or(|told| (self.now - told) >= PAUSE)
         {
             self.clients.stranger_told = Some(self.now);
             self.wishes.news.push(News::Stranger(why));
@@ -218,7 +219,7 @@ impl Engine {
             Part::Whole => 0,
             Part::Link | Part::Number => u64::from(reply.trailer),
         };
-        let (command, micros) = (client.number(slot.command), self.now - slot.started);
+        let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         client.reply_size = client.reply_size.max(reply.len() as usize);
         self.figures
             .replied(command, reply.outcome, micros, client.listener);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Client, ClientId, Register, Room};
 use crate::{
     engine::Engine,
+    micros::Micros,
     route::{BATCH, Pending},
     stream::Stream,
     table::Table,
@@ -27,8 +28,8 @@ pub struct Clients {
     pub(super) waiting_uploads: usize,
     /// Requests of the client being served that are about to walk the tree together.
     pub(super) pending: Vec<Pending>,
-    /// When the control thread was last told of a client that speaks another protocol: microseconds; `None`: never.
-    pub(super) stranger_told: Option<u64>,
+    /// When the control thread was last told of a client that speaks another protocol; `None`: never.
+    pub(super) stranger_told: Option<Micros>,
 }
 
 impl Clients {

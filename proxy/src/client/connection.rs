@@ -5,6 +5,7 @@ use proxima_wire::message::{Class, Request};
 use super::{Keys, Slots};
 use crate::{
     dialect::{Dialect, Session},
+    micros::Micros,
     near::embedded::Dump,
     route::{FlightId, Origin},
     stream::Stream,
@@ -15,8 +16,8 @@ use crate::{
 /// The place among the large messages to a server that an upload waits for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// Microseconds: until when.
-    pub due: u64,
+    /// Until when.
+    pub due: Micros,
     /// Of its whole message.
     pub bytes: u64,
 }
@@ -75,11 +76,12 @@ pub struct Client {
     pub(super) unsent: usize,
     /// Bytes of its buffers, as they are charged to it.
     pub(super) charged: usize,
-    /// Microseconds: since when it has sent a part of a request and not the rest; 0 = it has not.
-    pub(super) half: u64,
-    /// Microseconds: the last time it sent anything or was answered, and since when it takes nothing of what it is due (0 = it does).
-    pub(super) active: u64,
-    pub(super) stuck: u64,
+    /// Since when it has sent a part of a request and not the rest; `None`: it has not.
+    pub(super) half: Option<Micros>,
+    /// The last time it sent anything or was answered.
+    pub(super) active: Micros,
+    /// Since when it takes nothing of what it is due.
+    pub(super) stuck: Micros,
     /// What was on its way to the peer, here and in the kernel, when `stuck` was set.
     pub(super) stuck_backlog: usize,
 }
@@ -166,6 +168,6 @@ pub(super) struct Upload {
     pub(super) lanes: Vec<LaneId>,
     /// Changes of copies that wait for their key's turn.
     pub(super) turns: Vec<FlightId>,
-    /// Microseconds: since when its last byte waits for that.
-    pub(super) due: Option<u64>,
+    /// Since when its last byte waits for that.
+    pub(super) due: Option<Micros>,
 }

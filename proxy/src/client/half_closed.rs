@@ -5,10 +5,10 @@
 //! work before anything is.
 
 use super::{Client, ClientId, Stage};
-use crate::{engine::Engine, reactor::Conn};
+use crate::{engine::Engine, micros::Micros, reactor::Conn};
 
-/// Microseconds that a line of keys may take, whoever waits.
-const GRACE: u64 = 1_000_000;
+/// How long a line of keys may take, whoever waits.
+const GRACE: Micros = Micros::secs(1);
 
 impl Engine {
     /// Others wait for a descriptor: clients that send no more, and whose line of keys takes long, make way for them.

@@ -6,6 +6,7 @@ use super::{Client, ClientId, Slots, Stage, WHOLE};
 use crate::{
     dialect::{End, Failed, Login, Session, Spoken},
     engine::{Engine, Peer},
+    micros::Micros,
     reactor::Conn,
     stream::Stream,
 };
@@ -41,9 +42,9 @@ impl Engine {
             waits: false,
             unsent: 0,
             charged: 0,
-            half: 0,
+            half: None,
             active: now,
-            stuck: 0,
+            stuck: Micros::ZERO,
             stuck_backlog: 0,
         });
         self.admit(id, &[]);

@@ -1,7 +1,7 @@
 //! Uploads that wait for a place among the large messages to a server.
 
 use super::{Client, ClientId, Clients, Stage, Wanted};
-use crate::{engine::Engine, reactor::Conn};
+use crate::{engine::Engine, micros::Micros, reactor::Conn};
 
 impl Clients {
     /// Is this client there, and served as it sends?
@@ -69,12 +69,12 @@ impl Engine {
 
     /// A place is free, or a server that was slow has gone: clients that wait for it go on, who waits longest first.
     pub(crate) fn wake_uploads(&mut self) {
-        let mut stalled: Vec<(u64, ClientId)> = self
+        let mut stalled: Vec<(Micros, ClientId)> = self
             .clients
             .table
             .iter()
             .filter(|(_, client)| client.stalled)
-            .map(|(id, client)| (client.place().map_or(0, |place| place.due), id))
+            .map(|(id, client)| (client.place().map_or(Micros::ZERO, |place| place.due), id))
             .collect();
         stalled.sort_unstable();
         for (_, client) in stalled {

@@ -8,14 +8,14 @@
 //! are closed. A client that sends its requests and takes its replies holds nothing, and never is.
 
 use super::{Client, ClientId, open::UNKNOWN_REPLY};
-use crate::{engine::Engine, route::ReplyTo};
+use crate::{engine::Engine, micros::Micros, route::ReplyTo};
 
 /// Larger replies than this are looked at before a client gets them.
 pub const LARGE: usize = 64 * 1024;
 /// Replies up to this size may exceed the room, if their client holds hardly anything.
 const MODEST: usize = 256 * 1024;
-/// Microseconds that a client waits for room before others have to make some.
-const WAIT: u64 = 100_000;
+/// How long a client waits for room before others have to make some.
+const WAIT: Micros = Micros::millis(100);
 
 /// Memory of the buffers of this worker's clients.
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ pub(super) struct Room {
     fresh: usize,
     /// Clients that wait for room.
     waiting: Vec<ClientId>,
-    /// Microseconds: since when nobody of them was served.
-    since: u64,
+    /// Since when nobody of them was served.
+    since: Micros,
 }
 
 impl Room {
@@ -189,7 +189,7 @@ impl Engine {
 
     /// Makes room if somebody has waited long enough for it. Called a few times a second.
     pub fn check_room(&mut self) {
-        if !self.clients.room.waiting.is_empty() && self.now.saturating_sub(self.clients.room.since) >= WAIT {
+        if !self.clients.room.waiting.is_empty() && (self.now - self.clients.room.since) >= WAIT {
             self.make_room(self.clients.room.limit / 4);
             self.settle_room();
         }

@@ -92,7 +92,7 @@ impl Engine {
             Some(client) if at < stash.len() => {
                 // Of a line that is served as it comes the beginning counts, not the last key.
                 if at > begun && !matches!(client.stage, Stage::Keys(_)) {
-                    client.half = 0;
+                    client.half = None;
                 }
                 client.stream.keep_rest(stash, at);
             }
@@ -110,10 +110,10 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        if !client.is_midway() {
-            client.half = 0;
-        } else if client.half == 0 {
-            client.half = self.now.max(1);
+        if client.is_midway() {
+            client.half.get_or_insert(self.now);
+        } else {
+            client.half = None;
         }
         if let Some(conn) = client.stream.conn
             && client.stalled != client.stream.paused

@@ -8,7 +8,7 @@ use super::{
     held::Held,
     joined::{Joined, Part},
 };
-use crate::{dialect::Join, stream::append};
+use crate::{dialect::Join, micros::Micros, stream::append};
 
 /// Room for so many slots costs a client nothing.
 const USUAL: usize = 64;
@@ -24,8 +24,8 @@ pub(super) struct Slot {
     pub part: Part,
     /// Bytes that may wait for servers because of it.
     size: u32,
-    /// Microseconds of the worker's clock.
-    pub started: u64,
+    /// When it was asked.
+    pub started: Micros,
     state: State,
 }
 
@@ -93,7 +93,7 @@ impl Slots {
 
     /// A new last slot; returns its number. `size`: bytes that may wait for servers until it is answered.
     #[inline]
-    pub(super) fn push(&mut self, command: u16, quiet: bool, part: Part, size: u32, started: u64) -> u32 {
+    pub(super) fn push(&mut self, command: u16, quiet: bool, part: Part, size: u32, started: Micros) -> u32 {
         self.asked += size as usize;
         self.queue.push_back(Slot {
             command,
@@ -138,7 +138,7 @@ impl Slots {
             quiet: false,
             part: Part::Whole,
             size: 0,
-            started: 0,
+            started: Micros::ZERO,
             state,
         });
         self.release(out);
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn replies_leave_in_the_order_of_the_requests() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, 0));
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
         let stored = reply(Outcome::Stored, 0);
         slots.answer(c, &stored, b"C", false, &mut out);
         slots.answer(a, &stored, b"A", false, &mut out);
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn parts_are_joined_and_closed_once() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
         slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn after_a_failed_part_its_error_stands_for_the_rest() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Link, 0, 0));
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
         slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
         let hit = reply(Outcome::Found, 5);
         slots.answer(c, &hit, b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
         slots.begin(b);
         slots.more(b, b"head ", &mut out);
         slots.more(b, b"one ", &mut out);
@@ -468,7 +468,7 @@ mod tests {
     #[test]
     fn a_large_reply_that_came_whole_before_its_turn_leaves_in_its_turn() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, 0));
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
         slots.begin(b);
         slots.more(b, b"large ", &mut out);
         assert!(!slots.passes(b, true));
@@ -478,14 +478,14 @@ mod tests {
         assert_eq!((out.as_slice(), slots.held()), (&b"A large "[..], 0));
         slots.begin(c);
         assert!(slots.passes(c, true));
-        let d = slots.push(1, false, Part::Whole, 0, 0);
+        let d = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
         assert!(slots.passes(c, false) && !slots.passes(c, true) && !slots.passes(d, false));
     }
 
     #[test]
     fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, 0));
+        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
         slots.begin(b);
         slots.more(b, b"half", &mut out);
         assert!(slots.forget(b));
@@ -500,14 +500,14 @@ mod tests {
     fn what_waits_is_packed_when_most_of_it_has_left() {
         let (mut slots, mut out) = (Slots::default(), Vec::new());
         let stored = reply(Outcome::Stored, 0);
-        let first = slots.push(1, false, Part::Whole, 0, 0);
+        let first = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
         let big = vec![b'x'; 40 * 1024];
         // Answers keep coming early while one always waits: the arena must not grow with time.
         let mut last = first;
         for _ in 0..100 {
-            let next = slots.push(1, false, Part::Whole, 0, 0);
+            let next = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
             slots.answer(next, &stored, &big, false, &mut out);
-            let new = slots.push(1, false, Part::Whole, 0, 0);
+            let new = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
             slots.answer(last, &stored, b"", false, &mut out);
             last = new;
         }
@@ -519,9 +519,9 @@ mod tests {
     fn a_large_part_behind_one_that_failed_holds_up_nobody() {
         for part in [Part::Link, Part::Number] {
             let (mut slots, mut out) = (Slots::default(), Vec::new());
-            let [a, b, c] = [0; 3].map(|_| slots.push(1, false, part, 0, 0));
+            let [a, b, c] = [0; 3].map(|_| slots.push(1, false, part, 0, Micros::ZERO));
             slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
-            let behind = slots.push(1, false, Part::Whole, 0, 0);
+            let behind = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
             // One has begun before it is known, the other after.
             slots.begin(c);
             slots.more(c, b"large", &mut out);

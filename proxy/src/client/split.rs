@@ -14,6 +14,7 @@ use super::{
 use crate::{
     dialect::{Failed, Join},
     engine::{Engine, Peer},
+    micros::Micros,
     route::{ReplyTo, Tree, Walk},
 };
 
@@ -32,8 +33,8 @@ pub(super) struct Keys {
     join: &'static Join,
     /// An error has been its answer: what still comes of it is skipped.
     failed: bool,
-    /// Microseconds: since when it is served.
-    pub(super) since: u64,
+    /// Since when it is served.
+    pub(super) since: Micros,
 }
 
 /// The keys of one request, of which so many bytes are served.
@@ -274,7 +275,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        client.half = 0;
+        client.half = None;
         client.slots.close(join, &mut client.stream.out);
         let peer = Peer::Client(id);
         self.flush_later(peer);

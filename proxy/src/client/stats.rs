@@ -33,7 +33,7 @@ impl Engine {
     /// Time and process, for a request to the embedded store.
     pub(crate) fn store_context(&self) -> Context<'_> {
         Context {
-            now: self.now / 1000,
+            now: self.now.0 / 1000,
             unix: self.unix(),
             pid: self.facts.pid,
             threads: self.facts.workers,
@@ -128,7 +128,7 @@ impl Engine {
     fn general(&self, tree: &Tree, listener: u16, out: &mut Vec<u8>) {
         let figures = &self.figures;
         row(out, "pid", self.facts.pid);
-        row(out, "uptime", self.now / 1_000_000);
+        row(out, "uptime", self.now.as_secs());
         row(out, "time", self.unix());
         row(out, "version", env!("CARGO_PKG_VERSION"));
         row(out, "pointer_size", usize::BITS);

@@ -1,16 +1,16 @@
 //! What clients may take too long for.
 
 use super::ClientId;
-use crate::{engine::Engine, reactor::Conn};
+use crate::{engine::Engine, micros::Micros, reactor::Conn};
 
 impl Engine {
     /// Ends what clients have waited too long for. Called once a second; `refused` tells what a socket has not taken,
     /// `unacknowledged` what it has and its peer has not.
     pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
-        let (now, idle) = (self.now, self.limits.idle.as_micros() as u64);
-        let patience = self.limits.write_timeout.as_micros() as u64;
+        let (now, idle) = (self.now, Micros::from(self.limits.idle));
+        let patience = Micros::from(self.limits.write_timeout);
         let mut gone: Vec<ClientId> = Vec::new();
-        let unfinished = self.limits.request_timeout.as_micros() as u64;
+        let unfinished = Micros::from(self.limits.request_timeout);
         for (id, client) in self.clients.table.iter_mut() {
             let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
@@ -36,10 +36,11 @@ impl Engine {
             } else if client.eof && client.own.is_some_and(|own| self.servers.is_blocked(own)) {
                 // It has gone, and its server would answer it for ever.
                 gone.push(id);
-            } else if client.half > 0 && now - client.half > unfinished {
+            } else if client.half.is_some_and(|half| now - half > unfinished) {
                 self.figures.clients.unfinished += 1;
                 gone.push(id);
-            } else if idle > 0 && due == 0 && client.slots.is_empty() && now - client.active > idle {
+            } else if idle > Micros::ZERO && due == 0 && client.slots.is_empty() && now - client.active > idle
+            {
                 self.figures.clients.idle += 1;
                 gone.push(id);
             }

@@ -8,6 +8,7 @@ use super::{ClientId, Part, Stage, Upload, Wanted, session::REMOVED};
 use crate::{
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
+    micros::Micros,
     route::{ReplyTo, Tree, Turn, Walk},
     upstream::LaneId,
 };
@@ -63,7 +64,7 @@ impl Engine {
             if !is_whole && request.len() <= self.clients.share as u64 {
                 return Begun::Whole;
             }
-            let most = self.limits.write_timeout.min(LONGEST_WAIT).as_micros() as u64;
+            let most = Micros::from(self.limits.write_timeout.min(LONGEST_WAIT));
             let due = client.place().map_or(self.now + most, |place| place.due);
             if self.now < due {
                 let bytes = request.len();

@@ -9,6 +9,7 @@ use crate::{
     client::ClientId,
     dialect::Dialect,
     members::{MemberId, copies::Claim},
+    micros::Micros,
     table::{Entry, Id, Table},
 };
 
@@ -69,8 +70,8 @@ pub struct Change {
     pub(super) unsent: Vec<MemberId>,
     /// How many copies have answered.
     pub(super) landed: u32,
-    /// Microseconds: since when it waits for what it waits for.
-    pub(super) since: u64,
+    /// Since when it waits for what it waits for.
+    pub(super) since: Micros,
 }
 
 /// How far a change of all copies is.

@@ -6,6 +6,7 @@ use proxima_wire::message::Class;
 
 use super::{Flight, Flights, ReplyTo, Timer};
 use crate::client::ClientId;
+use crate::micros::Micros;
 
 /// The requests of a worker that wait for replies, or for a time.
 #[derive(Default)]
@@ -19,10 +20,10 @@ pub struct Router {
 }
 
 impl Router {
-    /// How long nothing has to be woken, at this time in microseconds; `None`: nothing waits for a time.
-    pub fn sleeps(&self, now: u64) -> Option<Duration> {
+    /// How long nothing has to be woken, at this time; `None`: nothing waits for a time.
+    pub fn sleeps(&self, now: Micros) -> Option<Duration> {
         let timer = self.timers.peek()?;
-        Some(Duration::from_micros(timer.due.saturating_sub(now)))
+        Some((timer.due - now).into())
     }
 
     /// The slot of a client that an answer is for in the end, through whatever flights. `None`: it is for no client.

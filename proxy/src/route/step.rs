@@ -204,10 +204,10 @@ impl Engine {
             }
             // The body of a streamed request is already coming: it cannot be held back.
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
-            Wrapped::Delay(micros) => {
+            Wrapped::Delay(span) => {
                 let flight = self.watch(node, walk);
                 self.router.timers.push(Timer {
-                    due: self.now.saturating_add(micros),
+                    due: self.now + span,
                     wakes: Sleeper::Flight(flight),
                 });
             }

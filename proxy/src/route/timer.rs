@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use super::FlightId;
 use crate::client::ClientId;
+use crate::micros::Micros;
 
 /// Wakes what waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
-    /// Microseconds of the worker's clock.
-    pub due: u64,
+    pub due: Micros,
     pub wakes: Sleeper,
 }
 

@@ -15,6 +15,7 @@ use super::{Answer, handle::Random};
 use crate::{
     dialect::{Copied, Dialect, Spoken},
     members::{Member, MemberId, copies::Views},
+    micros::Micros,
 };
 
 /// Position of a node in its tree.
@@ -70,8 +71,8 @@ pub enum Wrapped {
     Key(Vec<u8>),
     /// With this expiry.
     Ttl(i64),
-    /// Not before so many microseconds have passed.
-    Delay(u64),
+    /// Not before so much time has passed.
+    Delay(Micros),
     /// Answer this error.
     Fail(Outcome, String),
 }

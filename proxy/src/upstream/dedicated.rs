@@ -16,6 +16,7 @@ use crate::{
     dialect::{Failed, Lease},
     engine::Engine,
     members::Member,
+    micros::Micros,
     route::ReplyTo,
 };
 
@@ -47,8 +48,8 @@ struct Queued {
     to: ReplyTo,
     request: Request,
     message: Vec<u8>,
-    /// Microseconds: until when.
-    due: u64,
+    /// Until when.
+    due: Micros,
 }
 
 impl Engine {
@@ -91,7 +92,7 @@ impl Engine {
                 self.fail(to, &Failed::at(&member.address, Outcome::Overloaded, what));
             }
             None => {
-                let due = self.now + member.timeout.as_micros() as u64;
+                let due = self.now + Micros::from(member.timeout);
                 self.hold_back_client(to);
                 self.dedicated_of(member).queue.push_back(Queued {
                     client: owner,

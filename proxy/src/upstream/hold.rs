@@ -7,39 +7,39 @@
 //! back again before it has regained some of its time: the next reader for whom it would have to be is closed at once.
 
 use super::{Lane, LaneId, Waiter};
-use crate::{client::ClientId, engine::Engine, route::ReplyTo};
+use crate::{client::ClientId, engine::Engine, micros::Micros, route::ReplyTo};
 
-/// How long a lane was held back with others behind it, in microseconds.
+/// How long a lane was held back with others behind it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hold {
-    spent: u64,
+    spent: Micros,
     /// When it was last held back, or let go.
-    changed: u64,
+    changed: Micros,
 }
 
 impl Hold {
     /// What a quarter of the time-out is reduced by when it ends.
     const REGAINED: u64 = 4;
 
-    fn begin(&mut self, now: u64) {
+    fn begin(&mut self, now: Micros) {
         self.spent = self.owed_at(now);
         self.changed = now;
     }
 
     /// Of a lane that is not held back: what it has spent and not regained.
-    fn owed_at(&self, now: u64) -> u64 {
-        self.spent.saturating_sub((now - self.changed) / Self::REGAINED)
+    fn owed_at(&self, now: Micros) -> Micros {
+        self.spent - (now - self.changed) / Self::REGAINED
     }
 
     /// `behind`: since when the first of the others waits.
-    fn end(&mut self, now: u64, behind: Option<u64>) {
+    fn end(&mut self, now: Micros, behind: Option<Micros>) {
         self.spent = self.spent(now, behind);
         self.changed = now;
     }
 
     /// Of a lane that is held back now.
-    fn spent(&self, now: u64, behind: Option<u64>) -> u64 {
-        self.spent + behind.map_or(0, |behind| now.saturating_sub(self.changed.max(behind)))
+    fn spent(&self, now: Micros, behind: Option<Micros>) -> Micros {
+        self.spent + behind.map_or(Micros::ZERO, |behind| now - self.changed.max(behind))
     }
 }
 
@@ -140,8 +140,8 @@ impl Engine {
 }
 
 impl Lane {
-    /// Microseconds: since when anybody but the reader waits for the end of the reply under way.
-    fn behind(&self) -> Option<u64> {
+    /// Since when anybody but the reader waits for the end of the reply under way.
+    fn behind(&self) -> Option<Micros> {
         if self.dedicated {
             return None;
         }
@@ -155,56 +155,59 @@ impl Lane {
     }
 
     /// Of a lane that is held back: must it be let go?
-    fn has_held_enough(&self, now: u64) -> bool {
+    fn has_held_enough(&self, now: Micros) -> bool {
         let behind = self.behind();
         behind.is_some() && self.hold.spent(now, behind) > self.time_to_hold()
     }
 
     /// Of one that is not: may it be held back no more?
-    fn has_no_time_left(&self, now: u64) -> bool {
+    fn has_no_time_left(&self, now: Micros) -> bool {
         self.behind().is_some() && self.hold.owed_at(now) >= self.time_to_hold()
     }
 
-    fn time_to_hold(&self) -> u64 {
-        self.member.timeout.as_micros() as u64 / 4
+    fn time_to_hold(&self) -> Micros {
+        Micros::from(self.member.timeout) / 4
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Hold;
+    use super::{Hold, Micros};
 
-    const TIMEOUT: u64 = 1_000_000;
+    const TIMEOUT: Micros = Micros::secs(1);
 
     #[test]
     fn slow_readers_one_after_the_other_delay_a_request_by_half_its_time_out_at_most() {
         for rest in [0, 1_000, 50_000, 200_000] {
-            let (mut hold, mut now, mut delayed) = (Hold::default(), TIMEOUT, 0);
+            let (mut hold, mut now, mut delayed) = (Hold::default(), TIMEOUT, Micros::ZERO);
             let sent = now;
             while now - sent < TIMEOUT {
                 if hold.owed_at(now) >= TIMEOUT / 4 {
-                    now += rest.max(100);
+                    now += Micros(rest.max(100));
                     continue;
                 }
                 hold.begin(now);
                 while hold.spent(now, Some(sent)) <= TIMEOUT / 4 {
-                    now += 100;
-                    delayed += 100;
+                    now += Micros(100);
+                    delayed += Micros(100);
                 }
                 hold.end(now, Some(sent));
-                now += rest.max(100);
+                now += Micros(rest.max(100));
             }
-            assert!(delayed <= TIMEOUT / 2, "{delayed} with {rest} between them");
+            assert!(delayed <= TIMEOUT / 2, "{delayed:?} with {rest} between them");
         }
     }
 
     #[test]
     fn a_lane_that_nobody_waits_for_is_held_at_no_cost() {
         let mut hold = Hold::default();
-        hold.begin(0);
+        hold.begin(Micros::ZERO);
         hold.end(TIMEOUT, None);
         hold.begin(TIMEOUT);
-        assert_eq!(hold.spent(TIMEOUT, Some(0)), 0);
-        assert_eq!(hold.spent(TIMEOUT + 5, Some(TIMEOUT + 2)), 3);
+        assert_eq!(hold.spent(TIMEOUT, Some(Micros::ZERO)), Micros::ZERO);
+        assert_eq!(
+            hold.spent(TIMEOUT + Micros(5), Some(TIMEOUT + Micros(2))),
+            Micros(3)
+        );
     }
 }

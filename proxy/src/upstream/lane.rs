@@ -9,6 +9,7 @@ use crate::{
     client::ClientId,
     dialect::Conversation,
     members::Member,
+    micros::Micros,
     reactor::Conn,
     route::ReplyTo,
     stream::Stream,
@@ -40,11 +41,11 @@ pub struct Lane {
     pub(super) waiters: VecDeque<Waiter>,
     /// Of the reply under way: bytes that have come in parts.
     pub(super) part_bytes: u64,
-    /// Microseconds: when bytes last came, or were taken of a large message.
-    pub(super) active: u64,
-    /// Microseconds: since when its server owes its reply (it was opened, the login, the reply before or a large message
+    /// When bytes last came, or were taken of a large message.
+    pub(super) active: Micros,
+    /// Since when its server owes its reply (it was opened, the login, the reply before or a large message
     /// ended).
-    pub(super) free: u64,
+    pub(super) free: Micros,
     /// Bytes of all requests that it was given.
     pub(super) given: u64,
     pub(super) stream: Stream,
@@ -90,8 +91,8 @@ pub(super) struct Waiter {
     pub(super) changes: bool,
     /// Milliseconds that it may take longer than others; [`u32::MAX`]: for ever.
     pub(super) patience: u32,
-    /// Microseconds.
-    pub(super) sent: u64,
+    /// When it was sent.
+    pub(super) sent: Micros,
 }
 
 impl Waiter {
@@ -100,7 +101,7 @@ impl Waiter {
         command: 0,
         changes: false,
         patience: 0,
-        sent: 0,
+        sent: Micros::ZERO,
     };
 }
 
@@ -127,8 +128,8 @@ pub(super) struct Lanes {
     pub(super) bulk: u32,
     /// Bulk lanes that wait for work.
     pub(super) idle: Vec<LaneId>,
-    /// Microseconds: when a large message last found no place.
-    pub(super) wanted: Option<u64>,
+    /// When a large message last found no place.
+    pub(super) wanted: Option<Micros>,
     /// Those that are clients' own.
     pub(super) dedicated: Option<Box<Dedicated>>,
 }
@@ -209,7 +210,7 @@ impl Lane {
     }
 
     /// What was held may leave.
-    pub fn ready(&mut self, now: u64) {
+    pub fn ready(&mut self, now: Micros) {
         self.phase = Phase::Ready;
         self.free = now;
         let held = std::mem::take(&mut self.held);
@@ -251,7 +252,7 @@ impl Lane {
 
     /// The first in the queue has its reply. True: the server failed with it.
     #[inline]
-    pub fn answered(&mut self, reply: &Reply, now: u64) -> bool {
+    pub fn answered(&mut self, reply: &Reply, now: Micros) -> bool {
         self.waiters.pop_front();
         self.free = now;
         if self.waiters.is_empty() {

@@ -5,7 +5,7 @@
 //! the kernel of a frozen server goes on taking them.
 
 use super::{Lane, LaneId, Phase};
-use crate::{engine::Engine, members::Failure, reactor::Conn};
+use crate::{engine::Engine, members::Failure, micros::Micros, reactor::Conn};
 use proxima_wire::message::Outcome;
 
 /// How far a server takes the request whose reply is awaited.
@@ -15,8 +15,8 @@ pub(super) struct Uptake {
     end: u64,
     /// Bytes that its server's kernel has acknowledged.
     taken: u64,
-    /// Microseconds: when that last grew.
-    moved: u64,
+    /// When that last grew.
+    moved: Micros,
 }
 
 /// Lanes that are not what they should be any more.
@@ -58,7 +58,7 @@ impl Engine {
 }
 
 impl Lane {
-    fn is_late(&mut self, now: u64, queued: &dyn Fn(Conn) -> usize) -> Option<Late> {
+    fn is_late(&mut self, now: Micros, queued: &dyn Fn(Conn) -> usize) -> Option<Late> {
         let is_connecting = match self.phase {
             Phase::Connecting | Phase::Greeting => true,
             // Who waits behind it waits for a reply, and a copy that does not answer is no copy.
@@ -66,8 +66,8 @@ impl Lane {
             Phase::Ready => false,
         };
         if is_connecting {
-            let limit = self.member.connect_timeout.as_micros() as u64;
-            return (now.saturating_sub(self.free) > limit).then_some(Late::Connecting);
+            let limit = Micros::from(self.member.connect_timeout);
+            return ((now - self.free) > limit).then_some(Late::Connecting);
         }
         // Held back for a slow reader, or it has taken all that a slow writer gave.
         let took_all = matches!(self.phase, Phase::Ready) && self.stream.out.is_empty();
@@ -85,27 +85,29 @@ impl Lane {
         let waits = matches!(self.phase, Phase::Ready) && !self.is_streaming() && self.uploading.is_none();
         let patience = match self.waiters.front().filter(|_| waits) {
             Some(waiter) if waiter.patience == u32::MAX => return None,
-            waiter => waiter.map_or(0, |waiter| u64::from(waiter.patience) * 1000),
+            waiter => waiter.map_or(Micros::ZERO, |waiter| Micros::millis(u64::from(waiter.patience))),
         };
-        let limit = self.member.timeout.as_micros() as u64 + patience;
-        let age = now.saturating_sub(since);
+        let limit = Micros::from(self.member.timeout) + patience;
+        let age = now - since;
         if age <= limit / 2 {
             self.uptake = None;
             return None;
         }
         let since = since.max(self.take_up(now, queued));
-        (now.saturating_sub(since) > limit).then_some(Late::Answering)
+        ((now - since) > limit).then_some(Late::Answering)
     }
 
-    /// Microseconds: when its server last took bytes of the awaited request; 0: not since it was first asked.
-    fn take_up(&mut self, now: u64, queued: &dyn Fn(Conn) -> usize) -> u64 {
-        let Some(conn) = self.stream.conn else { return 0 };
+    /// When its server last took bytes of the awaited request; zero: not since it was first asked.
+    fn take_up(&mut self, now: Micros, queued: &dyn Fn(Conn) -> usize) -> Micros {
+        let Some(conn) = self.stream.conn else {
+            return Micros::ZERO;
+        };
         let left = self.stream.out.len() + queued(conn);
         let taken = self.given.saturating_sub(left as u64);
         let uptake = self.uptake.get_or_insert(Uptake {
             end: self.given,
             taken,
-            moved: 0,
+            moved: Micros::ZERO,
         });
         if taken > uptake.taken && uptake.taken < uptake.end {
             uptake.moved = now;

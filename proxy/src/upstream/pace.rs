@@ -5,13 +5,13 @@
 //! waited for, and moves less than `limits.minimum_rate` while others want a place, is closed with a reset.
 
 use super::Lane;
-use crate::{client::Clients, engine::Engine};
+use crate::{client::Clients, engine::Engine, micros::Micros};
 
 /// How fast a large message moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Microseconds: since when the bytes are counted.
-    since: u64,
+    /// Since when the bytes are counted.
+    since: Micros,
     bytes: u64,
     /// Did it hardly move, through its client, in the span before?
     dawdles: bool,
@@ -19,7 +19,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Of a message that begins.
-    pub(super) fn since(now: u64) -> Self {
+    pub(super) fn since(now: Micros) -> Self {
         Self {
             since: now,
             bytes: 0,
@@ -32,11 +32,11 @@ impl Pace {
         self.bytes += bytes;
     }
 
-    /// Ends a span of measuring after so many microseconds. `rate`: bytes a second.
-    fn measure(&mut self, now: u64, span: u64, rate: u64, waits_for_client: bool) {
-        let passed = now.saturating_sub(self.since);
+    /// Ends a span of measuring after `span`. `rate`: bytes a second.
+    fn measure(&mut self, now: Micros, span: Micros, rate: u64, waits_for_client: bool) {
+        let passed = now - self.since;
         if passed >= span {
-            let expected = u128::from(rate) * u128::from(passed) / 1_000_000;
+            let expected = u128::from(rate) * u128::from(passed.0) / 1_000_000;
             self.dawdles = waits_for_client && u128::from(self.bytes) < expected;
             (self.since, self.bytes) = (now, 0);
         }
@@ -53,7 +53,7 @@ impl Engine {
             if !lane.bulk || !lane.is_streaming() && lane.uploading.is_none() {
                 continue;
             }
-            let timeout = lane.member.timeout.as_micros() as u64;
+            let timeout = Micros::from(lane.member.timeout);
             let waits_for_client = lane.waits_for_client(clients);
             lane.pace.measure(now, timeout / 4, rate, waits_for_client);
             let wanted = self.servers.by_member[lane.member.id.0 as usize].wanted;
@@ -80,16 +80,16 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::Pace;
+    use super::{Micros, Pace};
 
     #[test]
     fn only_who_is_waited_for_and_hardly_moves_dawdles() {
         for (bytes, waited_for, dawdles) in [(99, true, true), (100, true, false), (0, false, false)] {
-            let mut pace = Pace::since(0);
+            let mut pace = Pace::since(Micros::ZERO);
             pace.moved(bytes);
-            pace.measure(100_000, 100_000, 1000, waited_for);
+            pace.measure(Micros(100_000), Micros(100_000), 1000, waited_for);
             assert_eq!(pace.dawdles, dawdles, "{bytes} {waited_for}");
-            pace.measure(100_001, 100_000, 1000, false);
+            pace.measure(Micros(100_001), Micros(100_000), 1000, false);
             assert_eq!(pace.dawdles, dawdles, "the next span has only begun");
         }
     }

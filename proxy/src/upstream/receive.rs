@@ -91,7 +91,7 @@ impl Engine {
                 let (pool, member) = (lane.member.pool_id, lane.member.id);
                 let failed = lane.answered(reply, now);
                 self.servers.in_flight -= 1;
-                self.figures.served(pool, member, self.now - sent, failed);
+                self.figures.served(pool, member, (self.now - sent).0, failed);
                 self.deliver(to, reply, whole);
                 continue;
             }
@@ -157,7 +157,8 @@ impl Engine {
                 let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
                 let failed = lane.answered(&reply, self.now);
                 self.servers.in_flight -= 1;
-                self.figures.served(pool, member, self.now - waiter.sent, failed);
+                self.figures
+                    .served(pool, member, (self.now - waiter.sent).0, failed);
                 self.note_reply(id, command, &reply, whole);
                 if in_parts {
                     self.last_part(id, waiter.to, reply, whole);

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use super::{Lane, LaneId, Lanes, Logins, Phase};
 use crate::{
-    client::ClientId, figures::Figures, members::Member, route::ReplyTo, stream::Stream, table::Table,
+    client::ClientId, figures::Figures, members::Member, micros::Micros, route::ReplyTo, stream::Stream,
+    table::Table,
 };
 
 /// What a worker knows of its connections to servers.
@@ -110,7 +111,7 @@ impl Servers {
         &mut self,
         members: impl IntoIterator<Item = &'a Member>,
         is_whole: bool,
-        now: u64,
+        now: Micros,
     ) -> Option<&'a Member> {
         let by_member = &mut self.by_member;
         members.into_iter().find(|member| {

@@ -32,6 +32,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use self::orders::{Mailbox, Order};
 use crate::{
     engine::{Engine, News, Peer},
+    micros::Micros,
     reactor::{Conn, Event, Expect, Reactor},
     table::Id,
     upstream::LaneId,
@@ -52,11 +53,11 @@ pub struct Post {
 }
 
 /// Lanes are looked at for time-outs this often while anything waits for a server.
-const LANE_CHECK: u64 = 50_000;
+const LANE_CHECK: Micros = Micros::millis(50);
 /// Requests to the store are looked at so many events before they are served.
 const AHEAD: usize = 4;
 /// Clients are looked at for idleness this often.
-const CLIENT_CHECK: u64 = 1_000_000;
+const CLIENT_CHECK: Micros = Micros::secs(1);
 
 const CLIENT: u64 = 0;
 const LANE: u64 = 1;
@@ -83,8 +84,8 @@ pub struct Worker<R> {
     colleagues: Vec<Mailbox>,
     /// Peers that somebody waits for to take what they were sent.
     watched: Vec<Peer>,
-    next_lane_check: u64,
-    next_client_check: u64,
+    next_lane_check: Micros,
+    next_client_check: Micros,
     plain: Vec<u8>,
     /// Wake me now and then: there are time-outs to look at.
     beat: Arc<AtomicBool>,
@@ -118,8 +119,8 @@ impl<R: Reactor> Worker<R> {
             cannot_accept: false,
             colleagues,
             watched: Vec::new(),
-            next_lane_check: 0,
-            next_client_check: 0,
+            next_lane_check: Micros::ZERO,
+            next_client_check: Micros::ZERO,
             plain: Vec::new(),
             beat,
         })
@@ -144,7 +145,7 @@ impl<R: Reactor> Worker<R> {
         loop {
             let timeout = self.timeout();
             self.reactor.wait(timeout)?;
-            self.engine.now = self.started.elapsed().as_micros() as u64;
+            self.engine.now = self.started.elapsed().into();
             while let Some(event) = self.next() {
                 if !self.event(event) {
                     return Ok(());

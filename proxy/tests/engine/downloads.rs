@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::{client::HIGH_WATER, upstream::STREAMED};
+use proxima::{client::HIGH_WATER, micros::Micros, upstream::STREAMED};
 
 use crate::world::{World, world, world_of};
 
@@ -68,7 +68,7 @@ fn a_reader_that_takes_nothing_is_closed_and_its_lane_with_it() {
     while world.seats[slow].closed.is_none() {
         world.pass(Duration::from_millis(100));
     }
-    assert!(world.engine.now > 9_000_000, "too early");
+    assert!(world.engine.now > Micros::secs(9), "too early");
     assert_eq!(world.seats[slow].closed, Some(true));
     assert!(!world.seats[lane].paused, "nobody would ever read from it again");
     say_while_read(&mut world, lane, rest);
@@ -327,7 +327,8 @@ fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {
     assert_eq!(world.seats[slow].closed, Some(true), "half a reply has left");
     assert!(say_while_read(&mut world, lane, rest).is_empty());
     assert_eq!(world.heard(quick), "END\r\n");
-    assert!(world.engine.now - sent <= 500_000, "{}", world.engine.now - sent);
+    let waited = world.engine.now - sent;
+    assert!(waited <= Micros::millis(500), "{waited:?}");
     assert_eq!(world.seats[lane].closed, None, "the lane lives on");
 }
 
@@ -356,7 +357,8 @@ fn many_slow_readers_delay_those_behind_them_by_half_the_time_out_at_most() {
         world.pass(Duration::from_millis(50));
     }
     assert_eq!(world.heard(quick), "END\r\n");
-    assert!(world.engine.now - sent <= 500_000, "{}", world.engine.now - sent);
+    let waited = world.engine.now - sent;
+    assert!(waited <= Micros::millis(500), "{waited:?}");
     assert!(slow.iter().all(|&reader| world.seats[reader].closed.is_some()));
     assert_eq!(world.seats[lane].closed, None, "the lane lives on");
 }

@@ -21,6 +21,7 @@ use proxima::{
         Here, Registry,
         copies::{Claimant, Claims},
     },
+    micros::Micros,
     near::store::{self, Store},
     reactor::Conn,
     route::Compiler,
@@ -223,9 +224,9 @@ impl World {
 
     /// Time passes; time-outs are looked at as often as a worker does.
     pub(crate) fn pass(&mut self, time: Duration) {
-        let end = self.engine.now + time.as_micros() as u64;
+        let end = self.engine.now + time.into();
         while self.engine.now < end {
-            self.engine.now = (self.engine.now + 50_000).min(end);
+            self.engine.now = (self.engine.now + Micros::millis(50)).min(end);
             self.engine.run_timers();
             self.engine.check_room();
             let seats = &self.seats;

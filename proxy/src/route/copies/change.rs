@@ -8,6 +8,7 @@ use crate::{
     dialect::{Effect, Failed},
     engine::Engine,
     members::copies::{Claim, Way},
+    micros::Micros,
     route::{
         FlightId, Node, NodeId, ReplyTo, Sleeper, Timer, Walk,
         flight::{Change, Stage},
@@ -15,10 +16,10 @@ use crate::{
     },
 };
 
-/// What has to wait looks again after this long: microseconds.
-pub(super) const AGAIN: u64 = 500;
-/// Other workers' changes of a key are waited for this long, which is longer than any of them takes: microseconds.
-pub(super) const TURN: u64 = 60_000_000;
+/// What has to wait looks again after this long.
+pub(super) const AGAIN: Micros = Micros(500);
+/// Other workers' changes of a key are waited for this long, which is longer than any of them takes.
+pub(super) const TURN: Micros = Micros::secs(60);
 
 /// Does one copy decide what becomes of this change?
 fn is_decided(copies: &Copies, request: &Request, message: &[u8]) -> bool {
@@ -85,7 +86,7 @@ impl Engine {
             return;
         };
         if !claimed && !streamed {
-            if self.now.saturating_sub(since) < TURN {
+            if (self.now - since) < TURN {
                 return self.look_again(id);
             }
             self.router.flights.close(id);

@@ -77,7 +77,7 @@ impl Engine {
                     self.read_back(copies, id, next, &walk);
                 }
             }
-            Some(_) if !streamed && self.now.saturating_sub(since) < PATIENCE => {
+            Some(_) if !streamed && (self.now - since) < PATIENCE => {
                 self.look_again(id);
             }
             _ => {

@@ -34,10 +34,10 @@ use super::{
     flight::{Change, Flight, Stage},
     tree::{Copies, Leaf},
 };
-use crate::{dialect::Effect, dialect::Failed, engine::Engine, members::Member};
+use crate::{dialect::Effect, dialect::Failed, engine::Engine, members::Member, micros::Micros};
 
-/// What waits for the others longer than this is answered with an error: microseconds.
-const PATIENCE: u64 = 2_000_000;
+/// What waits for the others longer than this is answered with an error.
+const PATIENCE: Micros = Micros::secs(2);
 
 /// The member of child `child`.
 fn member<'a>(tree: &'a Tree, copies: &Copies, child: usize) -> Option<&'a Arc<Member>> {

@@ -185,7 +185,7 @@ impl Engine {
             Rc::clone(&flight.tree),
             flight.node,
             flight.parent,
-            self.now.saturating_sub(change.since) > PATIENCE,
+            (self.now - change.since) > PATIENCE,
         );
         let Node::Copies(copies) = tree.node(node) else {
             return;

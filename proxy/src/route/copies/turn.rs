@@ -9,6 +9,7 @@ use super::{
 use crate::{
     client::ClientId,
     engine::Engine,
+    micros::Micros,
     route::{FlightId, Node, Sleeper, Timer},
 };
 
@@ -35,7 +36,7 @@ impl Engine {
 
     /// May the last byte of this client's value leave, for which these changes wait since `since`? If later, the client is
     /// served again soon.
-    pub(crate) fn turn(&mut self, client: ClientId, turns: &[FlightId], since: u64) -> Turn {
+    pub(crate) fn turn(&mut self, client: ClientId, turns: &[FlightId], since: Micros) -> Turn {
         let mut place = None;
         for &id in turns {
             let Some(claim) = self
@@ -49,7 +50,7 @@ impl Engine {
             if place == Some(claim.place()) {
                 claim.join();
             } else if !claim.ask() {
-                if self.now.saturating_sub(since) > TURN {
+                if (self.now - since) > TURN {
                     return Turn::Never("other changes of this key have not ended");
                 }
                 self.router.timers.push(Timer {

@@ -17,7 +17,7 @@ impl Wrap for Hold {
     }
 
     fn request(&self, _: &Request, _: &[u8], _: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
-        Wrapped::Delay(u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX))
+        Wrapped::Delay(self.0.into())
     }
 
     fn why(&self) -> String {
