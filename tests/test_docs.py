@@ -1,4 +1,4 @@
-"""What the documentation names is there."""
+"""The documentation names only what exists, and decisions have one form."""
 
 import re
 
@@ -6,10 +6,18 @@ import pytest
 
 from harness.proxy import ROOT
 
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]
+DECISIONS = ROOT / "docs/decisions"
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *DECISIONS.glob("*.md"), *ROOT.glob("examples/*/*.md")]
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)")
 SOURCE = re.compile(r"`((?:proxy|wire|bench|agent|tests|scripts|examples|docs)/[\w./-]+)`")
 PLACEHOLDER = re.compile(r"NAME|DATE")
+DAY = r"\d{4}-\d\d-\d\d"
+FORM = re.compile(
+    rf"# (?P<number>\d+)\. (?P<title>[^\n]+)\n\nDate: {DAY}\n\n"
+    rf"Status: (?P<status>accepted|accepted, amended {DAY}|superseded by \d+)\n\n## Context\n.*"
+    r"\n## Decision\n.*\n## Consequences\n.*",
+    re.S,
+)
 
 
 def name_of(page):
@@ -17,7 +25,7 @@ def name_of(page):
 
 
 def anchors(page):
-    """As hosts of repositories make them of headings."""
+    """The anchors that hosts of repositories make of headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -34,3 +42,12 @@ def test_links_lead_somewhere(page):
 def test_files_named_in_the_text_are_there(page):
     named = [path for path in SOURCE.findall(page.read_text()) if not PLACEHOLDER.search(path)]
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted(DECISIONS.glob("[0-9]*.md")), ids=lambda page: page.stem)
+def test_a_decision_has_the_form_and_a_row_in_the_table(page):
+    decision = FORM.fullmatch(page.read_text())
+    assert decision, "the form is in docs/decisions/README.md"
+    number = int(decision["number"])
+    row = f"| [{number:04}]({page.name}) | {decision['title']} | {decision['status']} |"
+    assert row in (DECISIONS / "README.md").read_text()
