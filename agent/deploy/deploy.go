@@ -1,4 +1,4 @@
-// Package deploy holds what is needed to install the agent on a node, beside the manifests for the cluster.
+// Package deploy holds the files that install the agent on a node, beside the manifests for the cluster.
 package deploy
 
 import _ "embed" // for Unit

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Packs the agent's image, one static program and nothing else, as `docker save` would: deploy/image.sh FILE.tar [ARCHITECTURE]
-# Needs Go, and neither docker nor a registry. Load it with `docker load`, `ctr -n k8s.io images import` or `skopeo copy`.
+# Packs the agent's image, one static program and nothing else, as `docker save` would: deploy/image.sh
+# FILE.tar [ARCHITECTURE]. It needs Go, and neither docker nor a registry. Load the image with `docker load`,
+# `ctr -n k8s.io images import` or `skopeo copy`.
 set -eu
 case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
 cd "$(dirname "$0")/.."

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Packs the agent's image for amd64 and arm64 as one OCI archive: deploy/images.sh FILE.tar. Cross-built; needs Go, and neither
-# docker nor a registry. To a registry: skopeo copy --all oci-archive:FILE.tar docker://REGISTRY/proxima-agent:VERSION
+# Packs the agent's image for amd64 and arm64 as one OCI archive: deploy/images.sh FILE.tar. It cross-builds
+# with Go, and needs neither docker nor a registry. To push the archive to a registry: skopeo copy --all
+# oci-archive:FILE.tar docker://REGISTRY/proxima-agent:VERSION
 set -eu
 case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
 cd "$(dirname "$0")/.."
@@ -9,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/oci/blobs/sha256"
 
-# blob FILE: puts a file among the blobs, and prints its digest and size as JSON.
+# blob FILE puts a file among the blobs, and prints its digest and size as JSON.
 blob() {
 	sum=$(sha256sum "$1" | cut -d' ' -f1)
 	printf '"digest":"sha256:%s","size":%d' "$sum" "$(wc -c <"$1")"

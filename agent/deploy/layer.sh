@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the agent for an architecture, and writes the only layer and the configuration of its image into a directory:
-# deploy/layer.sh DIRECTORY ARCHITECTURE VERSION. The same sources give the same bytes. image.sh and images.sh pack them.
+# Builds the agent for an architecture, and writes the only layer and the configuration of its image into a
+# directory: deploy/layer.sh DIRECTORY ARCHITECTURE VERSION. The same sources give the same bytes. image.sh
+# and images.sh pack them.
 set -eu
 mkdir "$1/root"
 CGO_ENABLED=0 GOOS=linux GOARCH=$2 go build -trimpath -ldflags="-s -X main.version=$3" -o "$1/root/proxima-agent" ./cmd/proxima-agent

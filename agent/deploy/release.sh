@@ -1,16 +1,20 @@
 #!/bin/sh
-# Releases a whole pool of nodes, before the agent is removed from it: every container there gets all CPUs and memory nodes back.
+# Releases a whole pool of nodes, before the agent is removed from it: every container there gets all CPUs and
+# memory nodes back.
 #
-#   release.sh [NODE-SELECTOR]        for example: release.sh pool=cache     (without one: every node that has the agent)
+#   release.sh [NODE-SELECTOR]        for example: release.sh pool=cache
 #
-# Needs kubectl, with the right to list nodes and to exec in namespace proxima (NAMESPACE names another). It goes through eight nodes
-# at a time, prints a line for each, and ends with 1 and the list of those that are not released. It can be repeated. The agents
-# pin nobody until they are started again: delete the DaemonSet next.
+# Without a selector it releases every node that has the agent.
+#
+# It needs kubectl, with the right to list nodes and to exec in namespace proxima (NAMESPACE names another).
+# It goes through eight nodes at a time, prints a line for each, and ends with 1 and the list of those that
+# are not released. It can be repeated. The agents pin no container until they are started again. Delete the
+# DaemonSet next.
 set -eu
 namespace=${NAMESPACE:-proxima}
 selector=${1:-}
 
-if [ "${1:-}" = --one ]; then # one node, for xargs below: --one NODE POD APP
+if [ "${1:-}" = --one ]; then # --one NODE POD APP releases one node, for xargs below
 	case $4 in
 	*cri*) set -- "$2" "$3" --socket=/run/proxima-agent/agent.sock ;;
 	*) set -- "$2" "$3" ;;

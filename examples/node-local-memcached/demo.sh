@@ -1,6 +1,7 @@
 #!/bin/bash
-# Three nodes on one machine: 127.0.0.1, 127.0.0.2 and 127.0.0.3 each with a memcached and a Proxima. Shows that reads are
-# local and writes reach all, then lets a fourth node join. Everything it starts it stops, and its files are copies.
+# Three nodes on one machine: 127.0.0.1, 127.0.0.2 and 127.0.0.3 each have a memcached and a Proxima. The demo
+# shows that reads are local and writes reach all, then lets a fourth node join. It stops everything that it
+# starts, and works on copies of its files.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,7 +36,7 @@ trap 'exit 143' TERM
 title() { printf '\n== %s\n\n' "$*"; }
 fail() { echo "demo: $*" >&2; exit 1; }
 
-# talk ADDRESS PORT COMMANDS: says it and prints what is answered.
+# talk ADDRESS PORT COMMANDS sends the commands and prints the answers.
 talk() {
     exec 3<>"/dev/tcp/$1/$2"
     printf '%bquit\r\n' "$3" >&3
@@ -68,13 +69,13 @@ start_proxima() {
     await "127.0.0.$1" $proxy_port
 }
 
-# How many keys the memcached of node $1 was asked for.
+# gets NODE prints how many keys the memcached of that node was asked for.
 gets() { talk "127.0.0.$1" $cache_port 'stats\r\n' | awk '$2 == "cmd_get" { print $3 }'; }
 
-# What the memcached of node $1 itself holds under key $2.
+# held NODE KEY prints what the memcached of that node itself holds under the key.
 held() { talk "127.0.0.$1" $cache_port "get $2\r\n" | sed -n 2p; }
 
-# get NODE PATH: what the admin port of that node answers.
+# get NODE PATH prints what the admin port of that node answers.
 get() {
     exec 3<>"/dev/tcp/127.0.0.$1/$admin_port"
     printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
@@ -82,7 +83,7 @@ get() {
     exec 3>&-
 }
 
-# all_current NODE: waits until that proxy may read every copy.
+# all_current NODE waits until that proxy may read every copy.
 all_current() {
     for ((tries = 0; tries < 500; tries++)); do
         [[ $(get "$1" /members) == *'"standing":"'@(leaving|out|joining|opening)* ]] || return 0
@@ -92,7 +93,7 @@ all_current() {
     fail "a copy does not come back"
 }
 
-# read_through NODE NODES: 100 reads through that node's proxy, and who was asked.
+# read_through NODE NODES reads 100 times through that node's proxy, and prints which memcached was asked.
 read_through() {
     local before=() node asked answers
     for ((node = 1; node <= $2; node++)); do before[node]=$(gets $node); done

@@ -1,13 +1,16 @@
 #!/bin/sh
-# Measures one Redis and its client on a node of yours, pinned by the agent and not pinned, and prints the table.
+# Measures one Redis and its client on a node of yours, pinned by the agent and not pinned, and prints the
+# table.
 #
 #   measure.sh NODE [ROUNDS] [SECONDS]
 #
-# Needs kubectl, a node with two sockets and the agent on it (docs/node-agent.md), 16 free CPUs and 20 GiB there, and nothing
-# else that is busy. The two ways take turns, so that a node that gets slower hurts both. "Not pinned" is the annotation
-# proxima.io/cpus: unpinned on both pods: the agent leaves them alone, as if it were not there.
+# It needs kubectl, a node with two sockets and the agent on it (docs/node-agent.md), 16 free CPUs and 20 GiB
+# there, and no other load. The two ways take turns, so that a node that gets slower hurts both. "Not pinned"
+# means the annotation proxima.io/cpus: unpinned on both pods: the agent leaves them alone, as if it were not
+# there.
 #
-# It works in a namespace of its own, which it makes at the start and deletes at the end, and touches nothing outside of it.
+# It works in a namespace of its own, which it makes at the start and deletes at the end, and touches nothing
+# outside of it.
 set -eu
 cd "$(dirname "$0")"
 fail() { echo "measure.sh: $*" >&2; exit 1; }
@@ -28,7 +31,7 @@ k() { kubectl --namespace="$namespace" "$@"; }
 remove() { k delete pod redis-1 memtier-1 --ignore-not-found --wait >/dev/null; }
 finish() {
 	rm -f "$results"
-	# Only what this run has made: had the name been taken, it would have ended before.
+	# This deletes only what this run has made: if the name had been taken, the run would have ended before.
 	if [ -n "$made" ]; then kubectl delete namespace "$namespace" --wait=false >/dev/null; fi
 }
 trap finish EXIT

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints the table of lines "agent|unpinned OPERATIONS-PER-SECOND MEAN-LATENCY P99-LATENCY": medians, least and greatest.
+# Prints a table of medians, least and greatest from lines "agent|unpinned OPERATIONS-PER-SECOND MEAN-LATENCY
+# P99-LATENCY".
 set -eu
 for way in unpinned agent; do
 	for column in 2 3 4; do
