@@ -17,7 +17,6 @@ mod session;
 mod slots;
 mod split;
 mod stats;
-mod tally;
 mod timeouts;
 mod upload;
 

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use super::tally::Tally;
+use super::stats::Tally;
 use crate::near::embedded::{Connection, Connections};
 
 /// One part for each worker, so that accepting takes no contended lock.

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Parsed, Reply, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{
     Answer, FlightId, Leaf, Node, NodeId, ReplyTo, Wait, Walk,
@@ -92,21 +92,15 @@ impl Engine {
 
     fn ask_embedded(&mut self, walk: &Walk<'_>) {
         if walk.is_streamed() {
-            let text = "object too large for cache";
-            return self.fail(walk.to, &Failed::here(Outcome::RemoteError, text));
+            return self.fail(walk.to, &embedded::TOO_LARGE);
         }
         let mut out = std::mem::take(&mut self.router.reply);
         let context = self.store_context();
-        let mut outcome = embedded::answer(&self.store, &context, walk.request, walk.message, &mut out);
+        let mut reply = embedded::answer(&self.store, &context, walk.request, walk.message, &mut out);
         if !self.takes_reply(walk.to, out.len()) {
             out.clear();
-            outcome = embedded::out_of_memory(&mut out);
+            reply = embedded::out_of_memory(&mut out);
         }
-        let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
-        let reply = Reply {
-            trailer,
-            ..Reply::new(outcome, out.len())
-        };
         self.deliver(walk.to, &reply, &out);
         out.clear();
         self.router.reply = out;

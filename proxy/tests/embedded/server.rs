@@ -83,19 +83,24 @@ impl Embedded {
                     let command = Command::from_number(head.command).unwrap();
                     let message = &bytes[..head.len() as usize];
                     let mut out = Vec::new();
-                    let outcome = answer(&self.store, &self.context(), &head, message, &mut out);
+                    let answered = answer(&self.store, &self.context(), &head, message, &mut out);
                     if !matches!(command, Command::Stats | Command::LruCrawler | Command::Quit)
                         && head.more_keys.is_empty()
                     {
                         match reply(command, &out) {
                             Parsed::Head(read) => {
-                                assert_eq!(read.outcome, outcome, "{:?}", String::from_utf8_lossy(message));
+                                assert_eq!(
+                                    read.outcome,
+                                    answered.outcome,
+                                    "{:?}",
+                                    String::from_utf8_lossy(message)
+                                );
                                 assert_eq!(read.len(), out.len() as u64);
                             }
                             other => panic!("{other:?} from {:?}", String::from_utf8_lossy(&out)),
                         }
                     }
-                    if !(head.is_quiet && silenced(command, outcome)) {
+                    if !(head.is_quiet && silenced(command, answered.outcome)) {
                         all.extend_from_slice(&out);
                     }
                     message.len()

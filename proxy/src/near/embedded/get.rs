@@ -5,7 +5,7 @@ use proxima_wire::{
     message::Outcome,
 };
 
-use super::{call::Call, line::push, out_of_memory, say};
+use super::{call::Call, line::push, no_memory, say};
 use crate::near::store::{Counter, Entry, Item, Miss};
 
 const END: &[u8] = b"END\r\n";
@@ -103,7 +103,7 @@ fn each(
         }
         if out.len() - start > call.largest_reply {
             out.truncate(start);
-            return out_of_memory(out);
+            return no_memory(out);
         }
     }
     say(out, END, outcome)

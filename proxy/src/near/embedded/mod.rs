@@ -37,12 +37,13 @@ mod stats;
 
 use proxima_wire::{
     memcache::{Command, error},
-    message::{Outcome, Request},
+    message::{Outcome, Reply, Request},
 };
 
 use self::{call::Call, line::Clock, set::Mode};
 pub use self::{dump::Dump, foresee::foresee, stats::connections};
 use super::store::Store;
+use crate::dialect::Failed;
 
 /// What `version` answers. Clients that look at it read three numbers; a suffix after a dash is usual for builds of
 /// memcached that are no release.
@@ -97,8 +98,23 @@ pub struct Connection<'a> {
     pub idle: u64,
 }
 
-/// Executes `request`, whose head and body are `message`, and appends the reply to `out`. `quit` is not answered.
+/// Executes `request`, whose head and body are `message`, and appends the reply to `out`, which is empty. `quit` is not answered.
 pub fn answer(
+    store: &Store,
+    context: &Context<'_>,
+    request: &Request,
+    message: &[u8],
+    out: &mut Vec<u8>,
+) -> Reply {
+    let outcome = execute(store, context, request, message, out);
+    let trailer = if out.ends_with(b"END\r\n") { 5 } else { 0 };
+    Reply {
+        trailer,
+        ..Reply::new(outcome, out.len())
+    }
+}
+
+fn execute(
     store: &Store,
     context: &Context<'_>,
     request: &Request,
@@ -167,12 +183,20 @@ fn refuse(out: &mut Vec<u8>, line: &[u8]) -> Outcome {
     say(out, line, Outcome::ClientError)
 }
 
-/// Appends what memcached answers when it has no memory for a reply.
+/// Appends what memcached answers when it has no memory for a reply; `out` is empty.
+pub fn out_of_memory(out: &mut Vec<u8>) -> Reply {
+    let outcome = no_memory(out);
+    Reply::new(outcome, out.len())
+}
+
 #[cold]
-pub fn out_of_memory(out: &mut Vec<u8>) -> Outcome {
+fn no_memory(out: &mut Vec<u8>) -> Outcome {
     let line = b"SERVER_ERROR out of memory writing get response\r\n";
     say(out, line, Outcome::RemoteError)
 }
+
+/// What a value gets that comes in pieces: the store takes it whole or not at all.
+pub const TOO_LARGE: Failed<'static> = Failed::here(Outcome::RemoteError, "object too large for cache");
 
 /// Appends what a value gets that is larger than the store takes.
 #[cold]

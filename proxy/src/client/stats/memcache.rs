@@ -1,4 +1,4 @@
-//! `stats` and `lru_crawler`: the proxy's own figures over memcached, and the embedded store's where the listener leads straight
+//! memcached: `stats` and `lru_crawler`: the proxy's own figures over memcached, and the embedded store's where the listener leads straight
 //! to it.
 //!
 //! What only a server knows (its items and slabs) is asked of the server where there is but one behind the listener; with
@@ -8,7 +8,7 @@ use std::{io::Write, rc::Rc, sync::Arc};
 
 use proxima_wire::message::{Parsed, Request};
 
-use super::{ClientId, Part, Stage};
+use crate::client::{ClientId, Part, Stage};
 use crate::{
     engine::{Engine, Peer},
     members::Member,
@@ -55,7 +55,13 @@ impl Engine {
     }
 
     /// A request for figures.
-    pub(super) fn stats(&mut self, id: ClientId, listener: u16, request: &Request, message: &[u8]) {
+    pub(in crate::client) fn stats(
+        &mut self,
+        id: ClientId,
+        listener: u16,
+        request: &Request,
+        message: &[u8],
+    ) {
         self.tell_counts();
         if self.serves_store(listener) {
             return self.ask_store(id, request, message);
@@ -168,7 +174,7 @@ impl Engine {
     }
 
     /// Goes on with the dump that this client has asked for, as far as there is room. False: later.
-    pub(super) fn go_on_dumping(&mut self, id: ClientId) -> bool {
+    pub(in crate::client) fn go_on_dumping(&mut self, id: ClientId) -> bool {
         let now = self.now;
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;

@@ -89,14 +89,14 @@ fn counts(figures: &Figures) -> Counts {
 
 /// The counts of all workers.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(in crate::client) struct Tally {
     workers: Vec<[AtomicU64; COUNT]>,
     /// What they were at the last `stats reset`.
     begun: [AtomicU64; COUNT],
 }
 
 impl Tally {
-    pub(super) fn new(workers: usize) -> Self {
+    pub(in crate::client) fn new(workers: usize) -> Self {
         let zeros = || array::from_fn(|_| AtomicU64::new(0));
         Self {
             workers: std::iter::repeat_with(zeros).take(workers).collect(),
@@ -105,7 +105,7 @@ impl Tally {
     }
 
     /// These are the counts of this worker now.
-    pub(super) fn tell(&self, worker: usize, figures: &Figures) {
+    pub(in crate::client) fn tell(&self, worker: usize, figures: &Figures) {
         if let Some(told) = self.workers.get(worker) {
             let each = told.iter().zip(counts(figures));
             each.for_each(|(told, count)| told.store(count, Relaxed));
@@ -118,14 +118,14 @@ impl Tally {
     }
 
     /// Every name and its count since the last reset.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub(in crate::client) fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let names = ENDINGS.iter().map(|(name, ..)| *name).chain(OTHERS);
         let since = |(now, then): (u64, &AtomicU64)| now.saturating_sub(then.load(Relaxed));
         names.zip(self.sums().into_iter().zip(&self.begun).map(since))
     }
 
     /// Counts from 0 again, for `stats` alone: metrics never fall.
-    pub(super) fn reset(&self) {
+    pub(in crate::client) fn reset(&self) {
         let each = self.begun.iter().zip(self.sums());
         each.for_each(|(begun, count)| begun.store(count, Relaxed));
     }
