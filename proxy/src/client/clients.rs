@@ -26,6 +26,8 @@ pub struct Clients {
     pub(super) draining: bool,
     /// Clients whose upload waits for a place.
     pub(super) waiting_uploads: usize,
+    /// These clients and until when they wait, in the order in which they came; and some that wait no more, until the next look.
+    pub(super) places: Vec<(Micros, ClientId)>,
     /// Requests of the client being served that are about to walk the tree together.
     pub(super) pending: Vec<Pending>,
     /// When the control thread was last told of a client that speaks another protocol; `None`: never.
@@ -43,6 +45,7 @@ impl Clients {
             over_memory: false,
             draining: false,
             waiting_uploads: 0,
+            places: Vec::new(),
             pending: Vec::with_capacity(BATCH),
             stranger_told: None,
         }

@@ -5,13 +5,12 @@ mod clients;
 mod connection;
 mod foresee;
 mod half_closed;
-mod held;
-mod joined;
 mod lease;
 mod listen;
 mod open;
 mod place;
 mod register;
+mod request;
 mod room;
 mod session;
 mod slots;
@@ -30,4 +29,8 @@ pub use self::{
     session::WHOLE,
     upload::HIGH_WATER,
 };
-use self::{joined::Part, room::Room, slots::Slots, split::Keys};
+use self::{
+    room::Room,
+    slots::{Part, Slots},
+    split::Keys,
+};

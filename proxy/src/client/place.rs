@@ -9,6 +9,24 @@ impl Clients {
         self.table.get(id).is_some_and(|client| !client.stalled)
     }
 
+    /// The clients that wait for a place and are of this kind, in the order in which they came; `is` is given the time until which
+    /// they wait, too.
+    fn waiting(&mut self, is: impl Fn(&Client, Micros) -> bool) -> Vec<ClientId> {
+        if self.waiting_uploads == 0 {
+            self.places.clear();
+        }
+        let table = &self.table;
+        let waits = |due: Micros, id| {
+            let client = table.get(id)?;
+            client.place().filter(|place| place.due == due)?;
+            Some(client)
+        };
+        self.places.retain(|&(due, id)| waits(due, id).is_some());
+        let places = self.places.iter();
+        let found = places.filter(|&&(due, id)| waits(due, id).is_some_and(|client| is(client, due)));
+        found.map(|&(_, id)| id).collect()
+    }
+
     /// Is this slot of the client the next to leave?
     pub(crate) fn is_first(&self, id: ClientId, seq: u32) -> bool {
         let client = self.table.get(id);
@@ -19,19 +37,9 @@ impl Clients {
 impl Engine {
     /// Uploads that have waited too long for a place are served, to be refused.
     pub(crate) fn end_waits_for_places(&mut self) {
-        if self.clients.waiting_uploads == 0 {
-            return;
-        }
-        let is_late = |client: &Client| client.place().is_some_and(|place| place.due <= self.now);
-        let late: Vec<ClientId> = self
-            .clients
-            .table
-            .iter()
-            .filter(|(_, client)| is_late(client))
-            .map(|(id, _)| id)
-            .collect();
-        for client in late {
-            self.requeue(client);
+        let now = self.now;
+        for id in self.clients.waiting(|_, due| due <= now) {
+            self.requeue(id);
         }
     }
 
@@ -55,30 +63,15 @@ impl Engine {
                 client.stream.transform.is_none() && client.stream.held() as u64 + left < place.bytes;
             left == 0 || is_short
         };
-        let ended: Vec<ClientId> = self
-            .clients
-            .table
-            .iter()
-            .filter(|(_, client)| has_ended(client))
-            .map(|(id, _)| id)
-            .collect();
-        for client in ended {
+        for client in self.clients.waiting(|client, _| has_ended(client)) {
             self.client_eof(client);
         }
     }
 
-    /// A place is free, or a server that was slow has gone: clients that wait for it go on, who waits longest first.
+    /// A place is free: clients that wait for one go on, in the order in which they came.
     pub(crate) fn wake_uploads(&mut self) {
-        let mut stalled: Vec<(Micros, ClientId)> = self
-            .clients
-            .table
-            .iter()
-            .filter(|(_, client)| client.stalled)
-            .map(|(id, client)| (client.place().map_or(Micros::ZERO, |place| place.due), id))
-            .collect();
-        stalled.sort_unstable();
-        for (_, client) in stalled {
-            self.requeue(client);
+        for id in self.clients.waiting(|_, _| true) {
+            self.requeue(id);
         }
     }
 
@@ -90,6 +83,9 @@ impl Engine {
         let waited = client.place().is_some();
         if let Some(place) = place {
             client.stage = Stage::Place(place);
+            if !waited {
+                self.clients.places.push((place.due, id));
+            }
         } else if waited {
             client.stage = Stage::Requests;
         }

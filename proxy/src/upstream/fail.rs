@@ -79,7 +79,10 @@ impl Engine {
             // Half a reply has left: nothing but a closed connection tells the client so.
             self.close_client(client, true);
         }
-        if lane.bulk || lane.uploading.is_some() {
+        if let Some(client) = lane.uploading {
+            self.requeue(client);
+        }
+        if lane.bulk {
             self.wake_uploads();
         }
         self.servers.in_flight -= lane.waiters.len();

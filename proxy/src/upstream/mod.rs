@@ -13,10 +13,12 @@ mod hold;
 mod lane;
 mod late;
 mod limited;
+mod login;
 mod logins;
 mod open;
 mod pace;
 mod receive;
+mod send;
 mod servers;
 
 use self::fail::UNREPAIRED;

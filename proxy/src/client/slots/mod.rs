@@ -1,13 +1,16 @@
 //! Replies leave in the order of the requests: one slot for each request that a client waits for.
 
+mod held;
+mod joined;
+#[cfg(test)]
+mod tests;
+
 use std::{collections::VecDeque, ops::Range};
 
 use proxima_wire::message::Reply;
 
-use super::{
-    held::Held,
-    joined::{Joined, Part},
-};
+pub(super) use self::joined::Part;
+use self::{held::Held, joined::Joined};
 use crate::{dialect::Join, micros::Micros, stream::append};
 
 /// Room for so many slots costs a client nothing.
@@ -17,7 +20,7 @@ const KEPT: usize = 2048;
 
 /// What one request of a client waits for.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(in crate::client) struct Slot {
     pub command: u16,
     /// The client asked for quiet.
     pub quiet: bool,
@@ -51,7 +54,7 @@ enum State {
 
 /// The slots of one client.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
+pub(in crate::client) struct Slots {
     queue: VecDeque<Slot>,
     /// Number of the first slot; wraps.
     head: u32,
@@ -66,34 +69,41 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::client) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::client) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Bytes that wait for their turn.
-    pub(super) fn held(&self) -> usize {
+    pub(in crate::client) fn held(&self) -> usize {
         self.held.len() + self.collected
     }
 
     /// Bytes of memory, used or not, beyond what every client has.
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::client) fn memory(&self) -> usize {
         let slots = self.queue.capacity().saturating_sub(USUAL);
         slots * size_of::<Slot>() + self.held.memory() + self.collected
     }
 
     /// Bytes that may wait for servers because of requests without a reply.
     #[inline]
-    pub(super) fn asked(&self) -> usize {
+    pub(in crate::client) fn asked(&self) -> usize {
         self.asked
     }
 
     /// A new last slot; returns its number. `size`: bytes that may wait for servers until it is answered.
     #[inline]
-    pub(super) fn push(&mut self, command: u16, quiet: bool, part: Part, size: u32, started: Micros) -> u32 {
+    pub(in crate::client) fn push(
+        &mut self,
+        command: u16,
+        quiet: bool,
+        part: Part,
+        size: u32,
+        started: Micros,
+    ) -> u32 {
         self.asked += size as usize;
         self.queue.push_back(Slot {
             command,
@@ -107,7 +117,7 @@ impl Slots {
     }
 
     /// A slot whose reply is already known.
-    pub(super) fn push_answer(&mut self, reply: &[u8], out: &mut Vec<u8>) {
+    pub(in crate::client) fn push_answer(&mut self, reply: &[u8], out: &mut Vec<u8>) {
         if self.queue.is_empty() {
             return out.extend_from_slice(reply);
         }
@@ -119,7 +129,7 @@ impl Slots {
     }
 
     /// What nobody has asked for: between two replies, and before those that have not begun to leave.
-    pub(super) fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(in crate::client) fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let front = self.queue.front();
         if front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting)) {
             return out.extend_from_slice(bytes);
@@ -128,7 +138,7 @@ impl Slots {
     }
 
     /// Behind the last of several parts.
-    pub(super) fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
+    pub(in crate::client) fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
         self.push_known(State::Close(join), out);
     }
 
@@ -145,19 +155,19 @@ impl Slots {
     }
 
     #[inline]
-    pub(super) fn get(&self, seq: u32) -> Option<&Slot> {
+    pub(in crate::client) fn get(&self, seq: u32) -> Option<&Slot> {
         self.queue.get(seq.wrapping_sub(self.head) as usize)
     }
 
     /// Is this slot the next to leave?
     #[inline]
-    pub(super) fn is_first(&self, seq: u32) -> bool {
+    pub(in crate::client) fn is_first(&self, seq: u32) -> bool {
         seq == self.head
     }
 
     /// Takes slot `seq` away if it is the only one and waits for a whole reply; the caller sends that by itself.
     #[inline]
-    pub(super) fn answer_alone(&mut self, seq: u32) -> bool {
+    pub(in crate::client) fn answer_alone(&mut self, seq: u32) -> bool {
         let alone = self.queue.len() == 1 && self.is_first(seq);
         let whole = alone
             && self
@@ -172,7 +182,7 @@ impl Slots {
 
     /// The reply of slot `seq`: to `out` when it is its turn, with all that waited behind it; else held.
     #[inline]
-    pub(super) fn answer(
+    pub(in crate::client) fn answer(
         &mut self,
         seq: u32,
         reply: &Reply,
@@ -217,7 +227,7 @@ impl Slots {
     }
 
     /// Of the reply of this slot only the number counts.
-    pub(super) fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
+    pub(in crate::client) fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
         if let Some(slot) = self.queue.get_mut(at) {
             if let State::Large(collected) = &slot.state {
@@ -231,7 +241,7 @@ impl Slots {
     }
 
     /// The reply of this slot comes in pieces. They leave as they come when it is its turn; else they are collected.
-    pub(super) fn begin(&mut self, seq: u32) {
+    pub(in crate::client) fn begin(&mut self, seq: u32) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
             return;
@@ -246,7 +256,7 @@ impl Slots {
     }
 
     /// More of a large reply.
-    pub(super) fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(in crate::client) fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
         let is_first = self.is_first(seq);
         match self
             .queue
@@ -265,7 +275,7 @@ impl Slots {
     }
 
     /// The last byte of a large reply has come.
-    pub(super) fn finish(&mut self, seq: u32, out: &mut Vec<u8>) {
+    pub(in crate::client) fn finish(&mut self, seq: u32, out: &mut Vec<u8>) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
             return;
@@ -289,14 +299,14 @@ impl Slots {
     /// May the next piece of this slot's reply leave at once, without going through the client's buffer? It has begun to
     /// leave, and it is not the last one, which lets those behind it go.
     #[inline]
-    pub(super) fn passes(&self, seq: u32, is_last: bool) -> bool {
+    pub(in crate::client) fn passes(&self, seq: u32, is_last: bool) -> bool {
         let streams = matches!(self.get(seq).map(|slot| &slot.state), Some(State::Streaming));
         streams && self.is_first(seq) && (self.queue.len() == 1 || !is_last)
     }
 
     /// Forgets what was collected of a reply that broke off. False: it has begun to leave, and cannot be replaced.
     #[must_use]
-    pub(super) fn forget(&mut self, seq: u32) -> bool {
+    pub(in crate::client) fn forget(&mut self, seq: u32) -> bool {
         match self
             .queue
             .get_mut(seq.wrapping_sub(self.head) as usize)
@@ -390,154 +400,5 @@ fn hand_over(collected: &mut Vec<u8>, out: &mut Vec<u8>) {
         *out = std::mem::take(collected);
     } else {
         append(collected, out);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proxima_wire::message::Outcome;
-
-    use super::*;
-
-    fn reply(outcome: Outcome, trailer: u32) -> Reply {
-        Reply {
-            trailer,
-            ..Reply::new(outcome, 0)
-        }
-    }
-
-    #[test]
-    fn replies_leave_in_the_order_of_the_requests() {
-        let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
-        let stored = reply(Outcome::Stored, 0);
-        slots.answer(c, &stored, b"C", false, &mut out);
-        slots.answer(a, &stored, b"A", false, &mut out);
-        assert_eq!(out, b"A");
-        slots.push_answer(b"D", &mut out);
-        slots.answer(b, &stored, b"B", false, &mut out);
-        assert_eq!(out, b"ABCD");
-        assert!(slots.is_empty() && slots.held() == 0);
-    }
-
-    #[test]
-    fn parts_are_joined_and_closed_once() {
-        let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
-        slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
-        let hit = reply(Outcome::Found, 5);
-        slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
-        slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
-        assert_eq!(out, b"VALUE a 0 1\r\nx\r\nEND\r\n");
-    }
-
-    #[test]
-    fn after_a_failed_part_its_error_stands_for_the_rest() {
-        let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
-        slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
-        let hit = reply(Outcome::Found, 5);
-        slots.answer(c, &hit, b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
-        slots.answer(
-            b,
-            &reply(Outcome::Timeout, 0),
-            b"SERVER_ERROR timeout\r\n",
-            false,
-            &mut out,
-        );
-        slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
-        assert_eq!(out, b"VALUE a 0 1\r\nx\r\nSERVER_ERROR timeout\r\n");
-    }
-
-    #[test]
-    fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
-        let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
-        slots.begin(b);
-        slots.more(b, b"head ", &mut out);
-        slots.more(b, b"one ", &mut out);
-        assert_eq!((out.len(), slots.held()), (0, 9));
-        slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
-        slots.more(b, b"two", &mut out);
-        assert_eq!(slots.held(), 0);
-        slots.finish(b, &mut out);
-        assert_eq!(out, b"A head one two");
-        assert!(slots.is_empty());
-    }
-
-    #[test]
-    fn a_large_reply_that_came_whole_before_its_turn_leaves_in_its_turn() {
-        let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
-        slots.begin(b);
-        slots.more(b, b"large ", &mut out);
-        assert!(!slots.passes(b, true));
-        slots.finish(b, &mut out);
-        assert_eq!(slots.held(), 6);
-        slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
-        assert_eq!((out.as_slice(), slots.held()), (&b"A large "[..], 0));
-        slots.begin(c);
-        assert!(slots.passes(c, true));
-        let d = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
-        assert!(slots.passes(c, false) && !slots.passes(c, true) && !slots.passes(d, false));
-    }
-
-    #[test]
-    fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
-        let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
-        slots.begin(b);
-        slots.more(b, b"half", &mut out);
-        assert!(slots.forget(b));
-        slots.answer(b, &reply(Outcome::Timeout, 0), b"late", false, &mut out);
-        slots.begin(a);
-        slots.more(a, b"half", &mut out);
-        assert!(!slots.forget(a));
-        assert_eq!(out, b"half");
-    }
-
-    #[test]
-    fn what_waits_is_packed_when_most_of_it_has_left() {
-        let (mut slots, mut out) = (Slots::default(), Vec::new());
-        let stored = reply(Outcome::Stored, 0);
-        let first = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
-        let big = vec![b'x'; 40 * 1024];
-        // Answers keep coming early while one always waits: the arena must not grow with time.
-        let mut last = first;
-        for _ in 0..100 {
-            let next = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
-            slots.answer(next, &stored, &big, false, &mut out);
-            let new = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
-            slots.answer(last, &stored, b"", false, &mut out);
-            last = new;
-        }
-        assert!(slots.held() < 4 * big.len(), "{}", slots.held());
-        assert_eq!(out.len(), 100 * big.len());
-    }
-
-    #[test]
-    fn a_large_part_behind_one_that_failed_holds_up_nobody() {
-        for part in [Part::Link, Part::Number] {
-            let (mut slots, mut out) = (Slots::default(), Vec::new());
-            let [a, b, c] = [0; 3].map(|_| slots.push(1, false, part, 0, Micros::ZERO));
-            slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
-            let behind = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
-            // One has begun before it is known, the other after.
-            slots.begin(c);
-            slots.more(c, b"large", &mut out);
-            slots.answer(a, &Reply::new(Outcome::Timeout, 5), b"late!", false, &mut out);
-            slots.begin(b);
-            slots.more(b, b"large", &mut out);
-            slots.finish(b, &mut out);
-            slots.more(c, b"larger", &mut out);
-            assert_eq!((out.as_slice(), slots.held()), (&b""[..], 0));
-            slots.finish(c, &mut out);
-            assert_eq!(out, b"late!", "{part:?}");
-            slots.answer(behind, &Reply::new(Outcome::Found, 1), b"v", false, &mut out);
-            assert_eq!(
-                (out.as_slice(), slots.len(), slots.held()),
-                (&b"late!v"[..], 0, 0)
-            );
-        }
     }
 }

@@ -4,7 +4,7 @@ use crate::dialect::Join;
 
 /// What the reply of a slot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(in crate::client) enum Part {
     /// A reply like any other.
     Whole,
     /// To one key of several: it leaves without what closes it.

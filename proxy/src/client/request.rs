@@ -1,0 +1,164 @@
+//! What a client's session does with one whole request.
+
+use std::rc::Rc;
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::{
+    ClientId, Part,
+    session::{Input, REMOVED},
+    split::OUT_OF_MEMORY,
+};
+use crate::{
+    dialect::{Failed, Plan},
+    engine::{Engine, Peer},
+    route::{BATCH, Pending, ReplyTo, Tree, Walk},
+};
+
+impl Engine {
+    /// Serves one whole request, `message`, which stands at the input's position.
+    #[inline]
+    pub(super) fn request(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let (dialect, number) = (client.dialect, client.number(request.command));
+        if request.body > 0
+            && let Err(answer) = dialect.check_end(message)
+        {
+            let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
+            return self.answer_here(id, answer, silenced);
+        }
+        self.figures.asked(number);
+        if client.plans(request) {
+            return self.planned(id, request, message, input);
+        }
+        self.route(id, request, message, input);
+    }
+
+    /// Serves a request that the session has a word in.
+    #[inline(never)]
+    fn planned(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let (dialect, listener) = (client.dialect, client.listener);
+        let mut answer = std::mem::take(&mut self.scratch);
+        let plan = dialect.plan(&mut client.session, request, message, &mut answer);
+        let logs_in = !self.servers.is_login(client.login, &client.session.login);
+        if plan != Plan::Route || logs_in {
+            self.serve_pending(id, input);
+        }
+        if !self.follow_login(id) {
+            return self.refuse_login(id);
+        }
+        match plan {
+            Plan::Route => self.route(id, request, message, input),
+            Plan::Dedicated => {
+                let request = &Request {
+                    is_dedicated: true,
+                    ..*request
+                };
+                self.route(id, request, message, input);
+            }
+            Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
+            Plan::Broadcast if self.clients.over_memory => {
+                self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+            }
+            Plan::Broadcast => self.broadcast(id, request, message, input.tree),
+            Plan::Stats => self.stats(id, listener, request, message),
+            Plan::Close => {
+                if let Some(client) = self.clients.table.get_mut(id) {
+                    client.closing = true;
+                }
+                self.flush_later(Peer::Client(id));
+            }
+        }
+        answer.clear();
+        self.scratch = answer;
+        if let Some(own) = self.clients.table.get(id).and_then(|client| client.own) {
+            // What the client has said may have let go of its lane.
+            self.give_back(own);
+        }
+    }
+
+    /// Walks the tree with a request, maybe beside those behind it.
+    #[inline(always)] // a hundredth of a pipelined request
+    fn route(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        if self.clients.over_memory {
+            return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
+        }
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let (tree, origin) = (input.tree, client.origin());
+        let listener = usize::from(origin.listener);
+        let Some(root) = tree.root(listener) else {
+            return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+        };
+        let size = tree.cost(listener, request.class, message.len());
+        let seq = client
+            .slots
+            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
+        let to = ReplyTo::Client { client: id, seq };
+        let is_last = input.at + message.len() == input.bytes.len() && self.clients.pending.is_empty();
+        if is_last || request.is_dedicated || request.base64_key || !tree.is_plain(listener) {
+            self.serve_pending(id, input);
+            let walk = Walk {
+                tree,
+                origin,
+                request,
+                message,
+                to,
+            };
+            return self.walk(root, &walk);
+        }
+        self.clients.pending.push(Pending {
+            request: *request,
+            start: input.at,
+            to,
+        });
+        if self.clients.pending.len() == BATCH {
+            self.serve_pending(id, input);
+        }
+    }
+
+    /// Walks the tree with the requests of this client that wait for each other.
+    #[inline]
+    pub(super) fn serve_pending(&mut self, id: ClientId, input: &Input<'_>) {
+        if self.clients.pending.is_empty() {
+            return;
+        }
+        let mut pending = std::mem::take(&mut self.clients.pending);
+        if let Some(client) = self.clients.table.get(id) {
+            self.walk_batch(client.origin(), input.tree, &pending, input.bytes);
+        }
+        pending.clear();
+        self.clients.pending = pending;
+    }
+
+    /// Serves a command that concerns every member of the client's tree: the worst reply is the answer.
+    fn broadcast(&mut self, id: ClientId, request: &Request, message: &[u8], tree: &Rc<Tree>) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let origin = client.origin();
+        let listener = usize::from(origin.listener);
+        let Some(node) = tree.broadcast(listener) else {
+            return self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
+        };
+        let size = tree.cost(listener, request.class, message.len());
+        let seq = client
+            .slots
+            .push(request.command, request.is_quiet, Part::Whole, size, self.now);
+        let walk = Walk {
+            tree,
+            origin,
+            request,
+            message,
+            to: ReplyTo::Client { client: id, seq },
+        };
+        self.walk(node, &walk);
+    }
+}

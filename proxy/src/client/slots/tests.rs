@@ -1,0 +1,145 @@
+use proxima_wire::message::Outcome;
+
+use super::*;
+
+fn reply(outcome: Outcome, trailer: u32) -> Reply {
+    Reply {
+        trailer,
+        ..Reply::new(outcome, 0)
+    }
+}
+
+#[test]
+fn replies_leave_in_the_order_of_the_requests() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
+    let stored = reply(Outcome::Stored, 0);
+    slots.answer(c, &stored, b"C", false, &mut out);
+    slots.answer(a, &stored, b"A", false, &mut out);
+    assert_eq!(out, b"A");
+    slots.push_answer(b"D", &mut out);
+    slots.answer(b, &stored, b"B", false, &mut out);
+    assert_eq!(out, b"ABCD");
+    assert!(slots.is_empty() && slots.held() == 0);
+}
+
+#[test]
+fn parts_are_joined_and_closed_once() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
+    slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
+    let hit = reply(Outcome::Found, 5);
+    slots.answer(b, &reply(Outcome::NotFound, 5), b"END\r\n", false, &mut out);
+    slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
+    assert_eq!(out, b"VALUE a 0 1\r\nx\r\nEND\r\n");
+}
+
+#[test]
+fn after_a_failed_part_its_error_stands_for_the_rest() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Link, 0, Micros::ZERO));
+    slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
+    let hit = reply(Outcome::Found, 5);
+    slots.answer(c, &hit, b"VALUE c 0 1\r\nx\r\nEND\r\n", false, &mut out);
+    slots.answer(
+        b,
+        &reply(Outcome::Timeout, 0),
+        b"SERVER_ERROR timeout\r\n",
+        false,
+        &mut out,
+    );
+    slots.answer(a, &hit, b"VALUE a 0 1\r\nx\r\nEND\r\n", false, &mut out);
+    assert_eq!(out, b"VALUE a 0 1\r\nx\r\nSERVER_ERROR timeout\r\n");
+}
+
+#[test]
+fn a_large_reply_that_came_early_goes_on_leaving_when_its_turn_comes() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
+    slots.begin(b);
+    slots.more(b, b"head ", &mut out);
+    slots.more(b, b"one ", &mut out);
+    assert_eq!((out.len(), slots.held()), (0, 9));
+    slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
+    slots.more(b, b"two", &mut out);
+    assert_eq!(slots.held(), 0);
+    slots.finish(b, &mut out);
+    assert_eq!(out, b"A head one two");
+    assert!(slots.is_empty());
+}
+
+#[test]
+fn a_large_reply_that_came_whole_before_its_turn_leaves_in_its_turn() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let [a, b, c] = [0; 3].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
+    slots.begin(b);
+    slots.more(b, b"large ", &mut out);
+    assert!(!slots.passes(b, true));
+    slots.finish(b, &mut out);
+    assert_eq!(slots.held(), 6);
+    slots.answer(a, &reply(Outcome::Stored, 0), b"A ", false, &mut out);
+    assert_eq!((out.as_slice(), slots.held()), (&b"A large "[..], 0));
+    slots.begin(c);
+    assert!(slots.passes(c, true));
+    let d = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
+    assert!(slots.passes(c, false) && !slots.passes(c, true) && !slots.passes(d, false));
+}
+
+#[test]
+fn a_reply_that_breaks_off_can_be_replaced_until_it_leaves() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let [a, b] = [0; 2].map(|_| slots.push(1, false, Part::Whole, 0, Micros::ZERO));
+    slots.begin(b);
+    slots.more(b, b"half", &mut out);
+    assert!(slots.forget(b));
+    slots.answer(b, &reply(Outcome::Timeout, 0), b"late", false, &mut out);
+    slots.begin(a);
+    slots.more(a, b"half", &mut out);
+    assert!(!slots.forget(a));
+    assert_eq!(out, b"half");
+}
+
+#[test]
+fn what_waits_is_packed_when_most_of_it_has_left() {
+    let (mut slots, mut out) = (Slots::default(), Vec::new());
+    let stored = reply(Outcome::Stored, 0);
+    let first = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
+    let big = vec![b'x'; 40 * 1024];
+    // Answers keep coming early while one always waits: the arena must not grow with time.
+    let mut last = first;
+    for _ in 0..100 {
+        let next = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
+        slots.answer(next, &stored, &big, false, &mut out);
+        let new = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
+        slots.answer(last, &stored, b"", false, &mut out);
+        last = new;
+    }
+    assert!(slots.held() < 4 * big.len(), "{}", slots.held());
+    assert_eq!(out.len(), 100 * big.len());
+}
+
+#[test]
+fn a_large_part_behind_one_that_failed_holds_up_nobody() {
+    for part in [Part::Link, Part::Number] {
+        let (mut slots, mut out) = (Slots::default(), Vec::new());
+        let [a, b, c] = [0; 3].map(|_| slots.push(1, false, part, 0, Micros::ZERO));
+        slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
+        let behind = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
+        // One has begun before it is known, the other after.
+        slots.begin(c);
+        slots.more(c, b"large", &mut out);
+        slots.answer(a, &Reply::new(Outcome::Timeout, 5), b"late!", false, &mut out);
+        slots.begin(b);
+        slots.more(b, b"large", &mut out);
+        slots.finish(b, &mut out);
+        slots.more(c, b"larger", &mut out);
+        assert_eq!((out.as_slice(), slots.held()), (&b""[..], 0));
+        slots.finish(c, &mut out);
+        assert_eq!(out, b"late!", "{part:?}");
+        slots.answer(behind, &Reply::new(Outcome::Found, 1), b"v", false, &mut out);
+        assert_eq!(
+            (out.as_slice(), slots.len(), slots.held()),
+            (&b"late!v"[..], 0, 0)
+        );
+    }
+}

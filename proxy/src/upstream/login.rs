@@ -1,0 +1,106 @@
+//! A connection to a server is made, and logs in.
+
+use proxima_wire::message::{Outcome, Parsed};
+
+use super::{LaneId, Phase};
+use crate::{
+    client::WHOLE,
+    dialect::{Conversation, Login, Message, NO_UPGRADE},
+    engine::{Engine, Peer},
+    members::Failure,
+};
+
+impl Engine {
+    /// The connection is made: log in, if the protocol asks for it.
+    pub fn lane_connected(&mut self, id: LaneId) {
+        let now = self.now;
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        lane.active = now;
+        let login = lane.login;
+        let words = self.servers.logins.words(login);
+        if let Some(lane) = self.servers.lanes.get_mut(id) {
+            lane.phase = Phase::Login(Box::new(Conversation {
+                login: words,
+                ..Conversation::default()
+            }));
+        }
+        self.log_in(id, &[]);
+    }
+
+    /// A step of the login; returns how many bytes it used, none when it failed or needs more.
+    pub(super) fn log_in(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
+        let lane = self.servers.lanes.get_mut(id)?;
+        let conversation = match &mut lane.phase {
+            Phase::Login(conversation) => conversation,
+            Phase::Greeting => return self.greeted(id, bytes),
+            Phase::Connecting | Phase::Ready => return None,
+        };
+        let step = lane
+            .member
+            .dialect
+            .login(conversation, bytes, &mut lane.stream.out);
+        let used = match step {
+            // What cannot be understood within the size of a reply never will be.
+            Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
+                let what = "greeting without an end";
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
+                return None;
+            }
+            Login::More { used } => Some(used).filter(|&used| used > 0),
+            // A login in which the server has spoken last is an answer on this very connection.
+            Login::Ready { used } if lane.member.is_copy() && used == 0 => {
+                lane.phase = Phase::Greeting;
+                lane.stream.out.extend_from_slice(lane.member.dialect.probe().1);
+                Some(used)
+            }
+            Login::Ready { used } => {
+                lane.ready(self.now);
+                Some(used)
+            }
+            Login::Limited { used, why } => {
+                self.limit_lane(id, &why);
+                Some(used)
+            }
+            Login::Upgrade { used } => {
+                let transform = lane.member.dialect.upgrade(lane.member.end());
+                let is_alone = used == bytes.len();
+                if !transform.is_some_and(|transform| is_alone && lane.stream.upgrade(transform)) {
+                    self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
+                    return None;
+                }
+                // Whose turn it is to speak, the codec knows.
+                self.log_in(id, &[]);
+                Some(used).filter(|&used| used > 0)
+            }
+            Login::Refused(what) => {
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, &what);
+                return None;
+            }
+        };
+        self.flush_later(Peer::Lane(id));
+        used
+    }
+
+    /// The answer to the first question; returns how many bytes it was.
+    fn greeted(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
+        let lane = self.servers.lanes.get_mut(id)?;
+        let dialect = lane.member.dialect;
+        let (command, _) = dialect.probe();
+        match dialect.reply(&mut lane.stream.parse, command, bytes) {
+            Parsed::Head(Message::Last(reply)) if !reply.outcome.is_error() => {
+                let used = bytes.get(..reply.len() as usize)?.len();
+                lane.ready(self.now);
+                self.flush_later(Peer::Lane(id));
+                Some(used)
+            }
+            Parsed::More => None,
+            _ => {
+                let what = "no answer to the first question";
+                self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A request goes to a server.
+
+use std::sync::Arc;
+
+use proxima_wire::message::{Class, Outcome, Reply, Request};
+
+use super::{LaneId, Pace, Phase, UNREPAIRED, Waiter};
+use crate::{
+    dialect::{Change, Effect, Failed},
+    engine::{Engine, Peer},
+    members::Member,
+    route::ReplyTo,
+};
+
+/// Bytes that may wait for a server that takes none, as far as no client waits for the replies; beyond this such requests
+/// are refused. Those that a client waits for are bounded by the clients' shares of memory.
+const LANE_BYTES: usize = 16 << 20;
+
+/// May this request change what a copy holds?
+fn changes_copy(member: &Member, request: &Request, message: &[u8]) -> bool {
+    member.copied.is_some_and(|copied| {
+        request.class != Class::Read
+            && !matches!(copied.effect(request, message), Effect::Look | Effect::LookAtHome)
+    })
+}
+
+impl Engine {
+    /// Hands a request to a lane of this member. `message` is the whole request, or the head of a streamed one.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        member: &Arc<Member>,
+        login: u16,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        if !member.is_up() {
+            return self.not_sent(member, request, message, to, Outcome::Ejected, member.refusal());
+        }
+        if member.is_copy() && !self.may_ask(member, request) {
+            return self.not_sent(member, request, message, to, Outcome::Ejected, UNREPAIRED);
+        }
+        if request.is_dedicated {
+            return self.send_dedicated(member, login, request, message, to);
+        }
+        let streamed = (message.len() as u64) < request.len();
+        let id = if streamed {
+            self.bulk_lane(member, login)
+        } else {
+            self.shared_lane(member, login)
+        };
+        self.give(id, member, request, message, to);
+    }
+
+    /// Writes a request into this lane's queue.
+    #[inline(always)] // a hundredth of a pipelined request
+    pub(super) fn give(
+        &mut self,
+        id: LaneId,
+        member: &Arc<Member>,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        let streamed = (message.len() as u64) < request.len();
+        let now = self.now;
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        if lane.limited && !member.dialect.is_common(request.command) {
+            let what = lane.limit.clone();
+            self.settle_lane(id);
+            return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
+        }
+        if request.is_unanswered && member.is_copy() {
+            let what = "a copy must answer what it is told";
+            return self.not_sent(member, request, message, to, Outcome::LocalError, what);
+        }
+        // What a client waits for is bounded by what it may have under way. What a copy is refused it misses, and our own
+        // overload is not its failure.
+        let is_bounded = matches!(to, ReplyTo::Client { .. }) && !request.is_unanswered;
+        if lane.requests().len() > LANE_BYTES && !is_bounded && !member.is_copy() {
+            let what = "too many requests wait for it";
+            self.settle_lane(id);
+            return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
+        }
+        let requests = match lane.phase {
+            Phase::Ready => lane.stream.filling(&mut self.spare),
+            _ => &mut lane.held,
+        };
+        if request.quiet.is_empty() {
+            requests.extend_from_slice(message);
+        } else {
+            if !member
+                .dialect
+                .rewrite(request, message, &Change::default(), requests)
+            {
+                let text = "this request cannot be sent without its quiet flag";
+                self.settle_lane(id);
+                return self.fail(to, &Failed::here(Outcome::LocalError, text));
+            }
+            let body = message.get(request.head as usize..).unwrap_or_default();
+            requests.extend_from_slice(body);
+        }
+        lane.given += message.len() as u64;
+        if !request.is_unanswered {
+            // Written in its place: `push_back` is a call, and would copy what has just been written in parts, for which the
+            // processor waits until its store buffer is empty.
+            lane.waiters.push_back(Waiter::NOBODY);
+            if let Some(waiter) = lane.waiters.back_mut() {
+                *waiter = Waiter {
+                    to,
+                    command: request.command,
+                    changes: changes_copy(member, request, message),
+                    patience: if lane.dedicated { request.patience } else { 0 },
+                    sent: now,
+                };
+            }
+            self.servers.in_flight += 1;
+        }
+        if lane.stream.mark() {
+            self.wishes.flush.push(Peer::Lane(id));
+        }
+        if streamed {
+            lane.uploading = self.servers.uploader;
+            lane.active = now;
+            lane.pace = Pace::since(now);
+            self.servers.uploads.push(id);
+        }
+        if request.is_unanswered {
+            // That it is on its way is all that will ever be known.
+            self.deliver(to, &Reply::new(Outcome::Ok, 0), b"");
+            self.settle_lane(id);
+        }
+    }
+
+    /// Sends a lane a piece of the value that is on its way through it.
+    pub(crate) fn send_piece(&mut self, id: LaneId, piece: &[u8], is_last: bool) {
+        let Some(lane) = self.servers.lanes.get_mut(id) else {
+            return;
+        };
+        if lane.requests().is_empty() {
+            // It has taken all so far: only from now on can it be late.
+            lane.active = self.now;
+        }
+        lane.requests().extend_from_slice(piece);
+        lane.given += piece.len() as u64;
+        lane.pace.moved(piece.len() as u64);
+        if is_last {
+            lane.uploading = None;
+        }
+        self.flush_later(Peer::Lane(id));
+        if is_last {
+            self.settle_lane(id);
+        }
+    }
+
+    /// The server is not given the request. If it is a copy, it has missed a change.
+    #[cold]
+    fn not_sent(
+        &mut self,
+        member: &Arc<Member>,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+        outcome: Outcome,
+        what: &str,
+    ) {
+        if changes_copy(member, request, message) && !self.notes_misses(to) {
+            let mut scratch = [0; 250];
+            let key = member.dialect.key(request, message, &mut scratch);
+            self.miss_aside(member, key, what);
+        }
+        self.fail(to, &Failed::at(&member.address, outcome, what));
+    }
+}
