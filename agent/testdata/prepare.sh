@@ -9,6 +9,8 @@
 #   bin/     Debian 12's runc
 #   busybox/ a static busybox: a root directory for a container
 #   redis/   redis-server and redis-tools with all their libraries: a root directory for a container
+#   net/     what gives pods addresses of their own: CNI plugins, and the kernel's module for pairs of interfaces
+#   memcached/ memcached with all its libraries: a root directory for a container
 #   libs/    what containerd and runc need to run in an emulated machine
 #   vmlinuz  Debian 12's kernel for virtual machines
 #
@@ -16,7 +18,7 @@
 # complete is left as it is.
 set -eu
 dir=$1
-[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && [ -e "$dir/systemd" ] && exit 0
+[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && [ -e "$dir/systemd" ] && [ -e "$dir/net" ] && exit 0
 mkdir -p "$dir/debs" "$dir/bin" "$dir/lists/partial" "$dir/cache/archives/partial"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -35,6 +37,9 @@ unpack() {
 	for deb in "$dir"/debs/*.deb; do dpkg -x "$deb" "$into"; done
 }
 
+# The package of the kernel for virtual machines.
+kernel() { apt-cache $options depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-.*\)/\1/p' | head -n 1; }
+
 if [ ! -e "$dir/complete" ]; then
 	suite bookworm
 	unpack 1.6 containerd
@@ -42,7 +47,7 @@ if [ ! -e "$dir/complete" ]; then
 	unpack libs libc6 libseccomp2
 	unpack redis redis-server redis-tools libc6 libgcc-s1 libstdc++6 libatomic1 libjemalloc2 liblua5.1-0 lua-bitop lua-cjson liblzf1 \
 		libhiredis0.14 libssl3 libsystemd0 libcap2 libgcrypt20 libgpg-error0 liblz4-1 liblzma5 libzstd1
-	unpack kernel "$(apt-cache $options depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-.*\)/\1/p' | head -n 1)"
+	unpack kernel "$(kernel)"
 	cp "$dir/tools/usr/sbin/runc" "$dir/bin/"
 	mkdir -p "$dir/busybox/bin"
 	cp "$dir/tools/bin/busybox" "$dir/busybox/bin/"
@@ -68,6 +73,19 @@ if [ ! -e "$dir/systemd" ] && suite bookworm && unpack systemd.new systemd libsy
 	mv "$new/lib/x86_64-linux-gnu" "$new/keep/lib/"
 	mv "$new/usr/lib/x86_64-linux-gnu" "$new/keep/usr/lib/"
 	mv "$new/keep" "$dir/systemd"
+	rm -rf "$new"
+fi
+# The kernel once more: a module fits only the one that it came with.
+if [ ! -e "$dir/net" ] && suite bookworm && unpack net.new "$(kernel)" containernetworking-plugins &&
+	unpack memcached.new memcached libc6 libevent-2.1-7 libsasl2-2 libssl3; then
+	new="$dir/net.new"
+	mkdir -p "$new/keep/cni"
+	cp "$new"/usr/lib/cni/ptp "$new"/usr/lib/cni/host-local "$new"/usr/lib/cni/loopback "$new/keep/cni/"
+	cp "$new"/lib/modules/*/kernel/drivers/net/veth.ko "$new/keep/"
+	cp "$new"/boot/vmlinuz-* "$dir/vmlinuz"
+	rm -rf "$dir/memcached" "$dir/memcached.new/usr/share" "$dir/memcached.new/usr/lib/x86_64-linux-gnu/gconv"
+	mv "$dir/memcached.new" "$dir/memcached"
+	mv "$new/keep" "$dir/net"
 	rm -rf "$new"
 fi
 if [ ! -e "$dir/2.1" ] && suite sid && unpack 2.new containerd; then

@@ -8,7 +8,7 @@ use crate::{
     config::schema::Limits,
     figures::Figures,
     members::{
-        Member, MemberId,
+        Localities, Member, MemberId,
         copies::{Claimant, Claims, Owed, Views},
     },
     micros::Micros,
@@ -32,6 +32,8 @@ pub struct Engine {
     pub router: Router,
     /// What each copy may be used for.
     pub views: Views,
+    /// What the node agent tells; `None`: none is followed.
+    pub localities: Option<Arc<Localities>>,
     /// Writes that wait for a copy to be out: flights.
     pub(crate) parked: Vec<FlightId>,
     /// Proposals to open a copy that are acknowledged when what was decided elsewhere meanwhile has ended.
@@ -155,6 +157,7 @@ impl Engine {
             servers: Servers::default(),
             router: Router::default(),
             views: Views::default(),
+            localities: None,
             parked: Vec::new(),
             openings: Vec::new(),
             claimant: Claimant::new(claims, facts.worker),

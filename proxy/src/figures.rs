@@ -172,6 +172,8 @@ pub struct Figures {
     pub pushes: u64,
     /// Gauges, filled in when a copy is handed out.
     pub open_clients: u64,
+    /// Clients known to be on one NUMA node, on one socket, and anywhere on this host.
+    pub located: [u64; 3],
     pub open_lanes: u64,
     pub in_flight: u64,
 }
@@ -243,6 +245,7 @@ impl Figures {
         self.failovers += other.failovers;
         self.pushes += other.pushes;
         self.open_clients += other.open_clients;
+        (self.located.iter_mut().zip(other.located)).for_each(|(mine, theirs)| *mine += theirs);
         self.open_lanes += other.open_lanes;
         self.in_flight += other.in_flight;
     }

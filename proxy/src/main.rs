@@ -115,6 +115,7 @@ fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
         &loaded,
         &asked.here.node_addresses(),
         asked.here.zone.clone(),
+        asked.from,
         asked.command.name(),
         &asked.key,
     )?)

@@ -129,6 +129,7 @@ routes:
 limits: {clients: 5000, value_size: 1MiB, idle: 5m, write_timeout: 3s}
 embedded: {memory: 1GiB}
 workers: 4
+nodes: {from: run/nodes.sock, grace: 5s}
 "#;
     let loaded = config::parse(text, Path::new("conf/proxima.yaml")).unwrap();
     let server = |address: &str| Server {
@@ -191,6 +192,10 @@ workers: 4
     };
     let expected = Config {
         state: None,
+        nodes: Some(Nodes {
+            from: "conf/run/nodes.sock".into(),
+            grace: Duration::from_secs(5),
+        }),
         workers: Some(4),
         listeners: vec![
             Listener {
@@ -253,6 +258,43 @@ workers: 4
         loaded.files_watched,
         [Path::new("conf/proxima.yaml"), Path::new("conf/followed.servers")]
     );
+}
+
+#[test]
+fn nodes_are_told_by_the_agent_or_by_whom_the_path_names() {
+    let nodes = |text: &str| {
+        let text = format!("listeners: [{{address: 127.0.0.1:1, route: embedded}}]\n{text}\n");
+        config::parse(&text, Path::new("conf/F")).map(|loaded| loaded.config.nodes)
+    };
+    let told = |from: &str, seconds| {
+        Some(Nodes {
+            from: from.into(),
+            grace: Duration::from_secs(seconds),
+        })
+    };
+    for (text, expected) in [
+        ("", None),
+        ("nodes: agent", told("/run/proxima-agent/nodes.sock", 60)),
+        ("nodes: /run/x.sock", told("/run/x.sock", 60)),
+        ("nodes: ./x.sock", told("conf/./x.sock", 60)),
+        (
+            "nodes: {from: agent, grace: 0s}",
+            told("/run/proxima-agent/nodes.sock", 0),
+        ),
+    ] {
+        assert_eq!(nodes(text).unwrap(), expected, "{text}");
+    }
+    let long = format!("nodes: /{}", "x".repeat(107));
+    for text in [
+        "nodes: agents",
+        "nodes: []",
+        "nodes: {}",
+        "nodes: {grace: 5s}",
+        "nodes: {from: agent, grace: 5}",
+        &long,
+    ] {
+        assert!(nodes(text).is_err(), "{text}");
+    }
 }
 
 #[test]

@@ -39,9 +39,9 @@ class Program:
         """What it has logged, without colours."""
         return re.sub(r"\x1b\[[0-9;]*m", "", self._log.read_text(errors="replace"))
 
-    def raw(self, listener=0):
-        """A client of it."""
-        return Raw(self.addresses[listener])
+    def raw(self, listener=0, source=None):
+        """A client of it; `source`: the address that it comes from."""
+        return Raw(self.addresses[listener], source=source)
 
     def connects(self, listener=0):
         """Whether a client can connect."""
@@ -96,13 +96,15 @@ class Program:
         [(labels, _)] = self.metrics()["proxima_config_info"]
         return labels["version"]
 
-    def member(self, address):
-        """What /members says of the server there."""
-        [found] = [row for row in json.loads(self.http("/members")[1]) if row["address"] == address]
+    def member(self, address, of=""):
+        """What /members says of the server there; `of`: the address of a client."""
+        path = f"/members?from={of}" if of else "/members"
+        [found] = [row for row in json.loads(self.http(path)[1]) if row["address"] == address]
         return found
 
-    def explain(self, key, command="get", listener=0):
-        status, text = self.http(f"/explain?key={key}&command={command}&listener={listener}")
+    def explain(self, key, command="get", listener=0, of=""):
+        asked = f"/explain?key={key}&command={command}&listener={listener}"
+        status, text = self.http(f"{asked}&from={of}" if of else asked)
         assert status == 200, text
         return text
 

@@ -6,8 +6,10 @@ import struct
 from . import PATIENCE
 
 
-def connect(address, receive=None):
-    """A connected socket to `host:port`, `[v6]:port` or `unix:/path`; `receive`: the size of its kernel's receive buffer."""
+def connect(address, receive=None, source=None):
+    """A connected socket to `host:port`, `[v6]:port` or `unix:/path`.
+
+    `receive` is the size of its kernel's receive buffer, `source` the address that it comes from."""
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(PATIENCE)
@@ -19,6 +21,8 @@ def connect(address, receive=None):
     sock.settimeout(PATIENCE)
     if receive:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    if source:
+        sock.bind((source, 0))
     sock.connect((host, int(port)))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
@@ -31,8 +35,8 @@ class Closed(Exception):
 class Raw:
     """One connection. What comes is kept until a test takes it, so that a byte too many is seen by the next step."""
 
-    def __init__(self, address, receive=None):
-        self.sock = connect(address, receive)
+    def __init__(self, address, receive=None, source=None):
+        self.sock = connect(address, receive, source)
         self.pending = b""
 
     def __enter__(self):

@@ -147,11 +147,17 @@ func at(t *testing.T, machine *topology.Topology, pod *lab.Pod, id string, node 
 // annotations are those that the example's pod carries.
 func annotations(t *testing.T, pod string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../../examples/numa-pair/pair.yaml")
+	return annotationsOf(t, "../../../examples/numa-pair/pair.yaml", pod, 1)
+}
+
+// annotationsOf are those of a pod of a pair in a file.
+func annotationsOf(t *testing.T, file, pod string, pair int) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(text, []byte("$n"), []byte("1"))))
+	documents := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(text, []byte("$n"), []byte(strconv.Itoa(pair)))))
 	for {
 		var p struct {
 			Metadata struct {

@@ -47,7 +47,7 @@ func newAgent(t testing.TB, args ...string) *agent {
 	t.Helper()
 	dir := shortDir(t)
 	a := &agent{t: t, dir: dir}
-	a.args = append([]string{"run", "--root", nodeRoot(t), "--socket", dir + "/a.sock", "--state", dir + "/state.json"}, args...)
+	a.args = append([]string{"run", "--root", nodeRoot(t), "--socket", dir + "/a.sock", "--state", dir + "/state.json", "--nodes-socket", dir + "/n.sock"}, args...)
 	t.Cleanup(func() {
 		if a.process != nil {
 			a.kill()

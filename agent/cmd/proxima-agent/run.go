@@ -40,6 +40,7 @@ type service struct {
 	where                  whereFlags
 	door                   doorFlags
 	state, socket, http    string
+	nodes                  nodesFlags
 	dryRun                 bool
 
 	log     *slog.Logger
@@ -60,12 +61,13 @@ func (s *service) register(set *flag.FlagSet) {
 	set.StringVar(&s.kubelet, "kubelet-root", others.Kubelet, "kubelet's `directory` (its --root-dir), where its CPU and memory managers keep their state")
 	set.StringVar(&s.state, "state", defaultState, "state `file`")
 	set.StringVar(&s.socket, "socket", defaultSocket, "Unix `socket` that status and explain ask")
+	s.nodes.register(set)
 	set.StringVar(&s.http, "http", "", "`address` for Prometheus and probes as well, such as :9911")
 	set.BoolVar(&s.dryRun, "dry-run", false, "decide and report, change nothing")
 	set.StringVar(&s.door.nri, "nri-socket", "/var/run/nri/nri.sock", "the runtime's NRI `socket`")
 	set.StringVar(&s.door.index, "nri-index", nri.LastIndex, "two `digits`: NRI plugins run in this order, and the agent has to see what others set")
 	set.StringVar(&s.door.listen, "cri-listen", "", "be a CRI proxy on this `socket` instead of an NRI plugin")
-	set.StringVar(&s.door.runtime, "cri-runtime", "/run/containerd/containerd.sock", "the runtime's CRI `socket`, with --cri-listen")
+	set.StringVar(&s.door.runtime, "cri-runtime", "/run/containerd/containerd.sock", "the runtime's CRI `socket`: what --cri-listen leads to; without it, who is asked for the addresses of pods where NRI does not tell them")
 }
 
 func runRun(args []string, out io.Writer) error {
@@ -77,6 +79,9 @@ func runRun(args []string, out io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := s.nodes.check(); err != nil {
+		return err
+	}
 	return s.run(ctx)
 }
 
@@ -110,6 +115,9 @@ func (s *service) run(ctx context.Context) error {
 		}()
 	}
 	s.listen(start)
+	if s.nodes.socket != "" {
+		start(func(ctx context.Context) error { s.tellNodes(ctx); return nil })
+	}
 	start(func(ctx context.Context) error { s.hotplug(ctx); return nil })
 	start(func(ctx context.Context) error { s.engine.Run(ctx); return nil })
 	start(func(ctx context.Context) error { s.watch(ctx, first); return nil })

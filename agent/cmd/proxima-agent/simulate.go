@@ -33,6 +33,7 @@ func runSimulate(args []string, out io.Writer) error {
 	seed := set.Uint64("seed", 1, "where the drawing begins")
 	eventFile := set.String("events", "", "a `file` of lines \"arrive POD\" and \"leave POD\" instead")
 	asJSON := set.Bool("json", false, "write JSON")
+	serve := set.String("serve", "", "tell proxies the result at this Unix `socket`, as an agent would, until interrupted; manifests are read again when they change")
 	if err := parse(set, args, out); err != nil {
 		return err
 	}
@@ -41,6 +42,12 @@ func runSimulate(args []string, out io.Writer) error {
 	}
 	if err := s.load(set.Args()); err != nil {
 		return err
+	}
+	if *serve != "" {
+		if *orders > 1 || *eventFile != "" || *asJSON {
+			return errors.New("--serve goes with neither --orders, --events nor --json")
+		}
+		return s.serve(*serve, set.Args(), out)
 	}
 	events := simulate.InOrder(len(s.pods))
 	if *eventFile != "" {

@@ -13,6 +13,7 @@
 //	ballast.go  memory after large messages
 //	runtime.go  our own calls: what is running, and re-pinning
 //	status.go   what is set for each that is running
+//	addresses.go  the addresses of pods
 package cri
 
 import (

@@ -14,6 +14,7 @@
 //	repair.go       telling the runtime what it has not been told
 //	configure.go    new options, and standing back
 //	missing.go      containers that annotations name and a pod does not have
+//	where.go        where the pods are, for those who follow
 //	resize.go       a resize that the runtime has yet to take
 //	status.go       what there is to see
 package engine
@@ -102,6 +103,9 @@ type Engine struct {
 	goneSince map[string]time.Time
 
 	kick chan struct{}
+
+	addresses map[string][]string // of pods, by id; not there: nobody has told them
+	changes   changes
 }
 
 // New makes an engine. Options that the machine cannot have are refused, like those that could not be read: the agent has to
@@ -111,6 +115,7 @@ func New(s Settings) (*Engine, error) {
 	e := &Engine{
 		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
 		state: s.State.State, records: map[string]*record{}, missing: map[string]*missing{}, kick: make(chan struct{}, 1),
+		addresses:  map[string][]string{},
 		seeMachine: s.Look, returns: s.Returns, effective: s.Effective,
 		policy: policy.New(s.Machine, policy.Options{Available: s.State.Available, Reserved: s.State.Reserved}),
 	}
@@ -149,6 +154,9 @@ type Arrival struct {
 	Marked bool
 	// Cgroup are the paths where the kernel may have it.
 	Cgroup []string
+	// Addresses are those of its pod, where the runtime tells them (AddressesTold): none where it has the node's network.
+	Addresses     []string
+	AddressesTold bool
 }
 
 // Mark is the annotation of a container, not of its pod, that proves that the agent has pinned it.
@@ -161,6 +169,7 @@ func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 		e.look()
 		r := e.record(a.ID)
 		r.told, r.known, r.cgroup = a.Seen, true, a.Cgroup
+		e.meetAt(&a)
 		e.read(&a)
 		if e.isForeign(&a) || (!a.Seen.Empty() && e.passive == "" && !e.isLeftover(&a)) {
 			e.leaveAlone(&a) // another plugin before us, or kubelet, has set it: two owners of one field fail the pod
@@ -196,6 +205,7 @@ func (e *Engine) DropPod(podID string) {
 		}
 		e.state = e.policy.ForgetPod(e.state, podID)
 		delete(e.missing, podID)
+		delete(e.addresses, podID)
 	})
 }
 
@@ -327,6 +337,7 @@ func (e *Engine) protect(what string, c *policy.Container, step func()) (whole b
 
 // wake lets the repair look whether there is something to do.
 func (e *Engine) wake() {
+	e.changes.tell()
 	select {
 	case e.kick <- struct{}{}:
 	default:

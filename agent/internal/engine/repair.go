@@ -107,6 +107,7 @@ func (e *Engine) Run(ctx context.Context) {
 		if refused > 0 {
 			again = time.After(refused)
 		}
+		e.changes.tell() // what the runtime has taken meanwhile
 	}
 }
 

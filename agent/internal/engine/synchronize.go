@@ -61,6 +61,11 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string][]string) (chang
 				delete(e.missing, pod)
 			}
 		}
+		for pod := range e.addresses {
+			if _, there := pods[pod]; !there {
+				delete(e.addresses, pod)
+			}
+		}
 		changes = e.tell("")
 		e.examineAll()
 		e.counters.Repaired += len(changes)
@@ -76,6 +81,7 @@ func (e *Engine) meetAgain(a *Arrival, r *record, known, next policy.State, ende
 		r = &record{}
 	}
 	e.records[a.ID] = r
+	e.meetAt(a)
 	e.read(a)
 	was := known.Placed[a.ID]
 	resize := r.resize

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,10 @@ type Options struct {
 	Version1 bool
 	// Kubelet has a kubelet's program (see StartKubelet), and systemd as the first process.
 	Kubelet bool
+	// Network has what Runtime.Network and ImportMemcached need. It skips the test, and says so, where that could not be fetched.
+	Network bool
+	// Files are more files for the machine: from here, and to where.
+	Files map[string]string
 }
 
 const patience = 5 * time.Minute
@@ -128,7 +133,7 @@ func Emulate(t *testing.T, test string, how Options) string {
 		"../../testdata/prepare.sh": "agent/testdata/prepare.sh", "../../../examples/numa-pair": "examples/numa-pair",
 	}
 	written := map[string]string{"/init": start, "/run.sh": run, cache + "/complete": "", cache + "/2.1/none": "", cache + "/arm64/none": "",
-		cache + "/systemd/none": "", "/etc/passwd": "root:x:0:0::/:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n", "/etc/resolv.conf": ""}
+		cache + "/systemd/none": "", cache + "/net/none": "", "/etc/passwd": "root:x:0:0::/:/bin/sh\n", "/etc/hosts": "127.0.0.1 localhost\n", "/etc/resolv.conf": ""}
 	if how.Kubelet {
 		program := kubelet(t)
 		copied[program] = program
@@ -139,6 +144,13 @@ func Emulate(t *testing.T, test string, how Options) string {
 		written["/etc/machine-id"] = strings.Repeat("ab", 16) + "\n"
 		written["/etc/hosts"] += "10.0.0.1 " + node + "\n"
 	}
+	if how.Network {
+		if _, err := os.Stat(in + "net/veth.ko"); err != nil {
+			t.Skipf("skipped: what gives pods addresses could not be fetched: %v", err)
+		}
+		copied[in+"net"], copied[in+"memcached"] = in+"net", in+"memcached"
+	}
+	maps.Copy(copied, how.Files)
 	for from, to := range copied {
 		to = filepath.Join(root, to)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

@@ -23,6 +23,7 @@ type Pod struct {
 	config raw.Message
 	parent string
 	logs   string
+	own    bool // it has a network of its own
 	ID     string
 }
 
@@ -38,8 +39,19 @@ func num(m raw.Message, number protowire.Number, value int64) raw.Message {
 // RunPod runs a sandbox in the host's network. The class is Guaranteed, Burstable or BestEffort.
 func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod {
 	c.t.Helper()
+	return c.runPod(name, class, annotations, false)
+}
+
+// RunPodWithAddress is RunPod with a network of the pod's own, which the runtime must have been given (see Network).
+func (c *Client) RunPodWithAddress(name, class string, annotations map[string]string) *Pod {
+	c.t.Helper()
+	return c.runPod(name, class, annotations, true)
+}
+
+func (c *Client) runPod(name, class string, annotations map[string]string, own bool) *Pod {
+	c.t.Helper()
 	below := map[string]string{"Guaranteed": "", "Burstable": "burstable/", "BestEffort": "besteffort/"}[class]
-	p := &Pod{client: c, parent: fmt.Sprintf("/%s/%spod-%s", cgroup(), below, name), logs: c.t.TempDir()}
+	p := &Pod{client: c, parent: fmt.Sprintf("/%s/%spod-%s", cgroup(), below, name), logs: c.t.TempDir(), own: own}
 	metadata := raw.Message(nil).With(name, 1).With("uid-"+name, 2).With("default", 3)
 	p.config = sub(nil, 1, metadata)
 	p.config = sub(p.config, 6, raw.Message(nil).With("app", 1).With(name, 2))
@@ -47,13 +59,27 @@ func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod 
 		p.config = sub(p.config, 7, raw.Message(nil).With(key, 1).With(value, 2))
 	}
 	p.config = p.config.With(p.logs, 3)
-	p.config = sub(p.config, 8, sub(raw.Message(nil).With(p.parent, 1), 2, sub(nil, 1, namespaces())))
+	p.config = sub(p.config, 8, sub(raw.Message(nil).With(p.parent, 1), 2, sub(nil, 1, p.namespaces())))
 	p.ID = c.Call("RunPodSandbox", sub(nil, 1, p.config)).Text(1)
 	return p
 }
 
-// namespaces are network and IPC of the node, and processes of each container's own, as is kubelet's default.
-func namespaces() raw.Message { return num(num(num(nil, 1, 2), 2, 1), 3, 2) }
+// namespaces are network and IPC of the node, unless the pod has its own, and processes of each container's own, as is kubelet's
+// default.
+func (p *Pod) namespaces() raw.Message {
+	const ofPod, ofContainer, ofNode = 0, 1, 2
+	shared := int64(ofNode)
+	if p.own {
+		shared = ofPod
+	}
+	return num(num(num(nil, 1, shared), 2, ofContainer), 3, shared)
+}
+
+// Address returns the address that the runtime tells of the pod.
+func (p *Pod) Address() string {
+	p.client.t.Helper()
+	return p.client.Call("PodSandboxStatus", raw.Message(nil).With(p.ID, 1)).At(1, 5).Text(1)
+}
 
 // Container is what a container is made from.
 type Container struct {
@@ -119,7 +145,7 @@ func (p *Pod) request(c Container) raw.Message {
 	}
 	config = sub(config, 9, raw.Message(nil).With("io.kubernetes.container.name", 1).With(c.Name, 2))
 	config = config.With(c.Name+".log", 11)
-	security := sub(nil, 3, namespaces())
+	security := sub(nil, 3, p.namespaces())
 	if c.ReadOnly {
 		security = num(security, 7, 1)
 	}

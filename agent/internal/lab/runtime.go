@@ -4,6 +4,7 @@ package lab
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"proxima.io/agent/internal/raw"
 )
@@ -70,6 +73,9 @@ state = "DIR/state"
   disable_apparmor = true
   disable_hugetlb_controller = true
   disable_tcp_service = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "CACHE/net/cni"
+    conf_dir = "DIR/net.d"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "native"
     default_runtime_name = "runc"
@@ -190,6 +196,68 @@ func (r *Runtime) remove() {
 	if err := os.RemoveAll(r.dir); err != nil {
 		r.t.Logf("left behind: %v", err)
 	}
+}
+
+// network gives each pod that has a network of its own an address, and a pair of interfaces to the node.
+const network = `{"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": "ptp", "ipam": {"type": "host-local", "dataDir": "DIR/addresses",
+	"ranges": [[{"subnet": "10.77.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}`
+
+// Network lets pods have networks of their own (see RunPodWithAddress), in an emulated machine. It skips the test, and says so, where it
+// cannot.
+func (r *Runtime) Network() {
+	r.t.Helper()
+	module, err := os.Open(cache + "/net/veth.ko")
+	if err != nil {
+		r.t.Skipf("skipped: what gives pods addresses could not be fetched: %v", err)
+	}
+	defer module.Close()
+	// Of a machine that has it in its kernel, or loaded, nothing is to be done.
+	if err := unix.FinitModule(int(module.Fd()), "", 0); err != nil && !errors.Is(err, unix.EEXIST) {
+		r.t.Fatal(err)
+	}
+	if err := os.MkdirAll(r.dir+"/net.d", 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	text := strings.ReplaceAll(network, "DIR", r.dir)
+	if err := os.WriteFile(r.dir+"/net.d/10-lab.conflist", []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	Eventually(r.t, "containerd has a network", func() error {
+		reply, err := NewClient(r.t, r.CRI, "v1").Try("Status", nil)
+		if err != nil {
+			return err
+		}
+		for _, condition := range reply.At(1).All(1) {
+			if condition.Text(1) == "NetworkReady" && condition.Number(2) == 0 {
+				return errors.New(condition.Text(4))
+			}
+		}
+		return nil
+	})
+}
+
+// ImportMemcached makes an image known that has memcached, and returns its name.
+func (r *Runtime) ImportMemcached() string {
+	r.t.Helper()
+	const name = "localhost/memcached:1"
+	r.importDirectory(name, "memcached", []string{"/usr/bin/memcached"})
+	return name
+}
+
+// ImportProgram makes an image known that is one program, linked statically, and returns its name.
+func (r *Runtime) ImportProgram(program string) string {
+	r.t.Helper()
+	name := "localhost/" + filepath.Base(program) + ":1"
+	root := r.t.TempDir()
+	if out, err := exec.Command("cp", program, root+"/").CombinedOutput(); err != nil {
+		r.t.Fatalf("%v\n%s", err, out)
+	}
+	image, err := imageArchive(name, root, []string{"/" + filepath.Base(program)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.Import(image)
+	return name
 }
 
 // ImportRedis makes RedisImage known to the runtime.

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -39,7 +41,45 @@ type object struct {
 			} `yaml:"spec"`
 		} `yaml:"jobTemplate"`
 	} `yaml:"spec"`
-	Items []object `yaml:"items"`
+	Status podStatus `yaml:"status"`
+	Items  []object  `yaml:"items"`
+}
+
+// podStatus is what a cluster adds to a pod that runs.
+type podStatus struct {
+	PodIP  string `yaml:"podIP"`
+	PodIPs []struct {
+		IP string `yaml:"ip"`
+	} `yaml:"podIPs"`
+	ContainerStatuses []struct {
+		Name        string `yaml:"name"`
+		ContainerID string `yaml:"containerID"` // RUNTIME://ID
+	} `yaml:"containerStatuses"`
+}
+
+// addresses are the pod's, each once.
+func (s *podStatus) addresses() []string {
+	var list []string
+	if s.PodIP != "" {
+		list = append(list, s.PodIP)
+	}
+	for _, more := range s.PodIPs {
+		if more.IP != "" && !slices.Contains(list, more.IP) {
+			list = append(list, more.IP)
+		}
+	}
+	return list
+}
+
+// ids are the runtime's, by the containers' names.
+func (s *podStatus) ids() map[string]string {
+	ids := map[string]string{}
+	for _, c := range s.ContainerStatuses {
+		if _, id, found := strings.Cut(c.ContainerID, "://"); found {
+			ids[c.Name] = id
+		}
+	}
+	return ids
 }
 
 // copyMark is replaced by the number of the copy, so that pairs can be told apart: "app: redis-$n".
@@ -107,6 +147,7 @@ func (o *object) appendTo(pods []Pod) ([]Pod, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Metadata.Name, err)
 		}
+		pod.Addresses, pod.IDs = o.Status.addresses(), o.Status.ids()
 		pods = append(pods, pod)
 	}
 	return pods, nil

@@ -28,6 +28,9 @@ type Pod struct {
 	Name       string
 	Containers []policy.Container
 	Findings   []annotation.Finding
+	// Addresses and IDs are of a pod that runs in a cluster: its own, and the runtime's of its containers by their names.
+	Addresses []string
+	IDs       map[string]string
 }
 
 // makePod makes a pod of those containers that stay: init containers only prepare, and are gone by then, but count for the

@@ -1,6 +1,7 @@
 package nri
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/containerd/nri/pkg/api"
@@ -21,11 +22,23 @@ func (d *Door) arrival(pod *api.PodSandbox, c *api.Container) engine.Arrival {
 	a.Seen = resources.Seen()
 	_, a.Marked = c.GetAnnotations()[engine.Mark]
 	a.Cgroup = cgroup.Of(c.GetLinux().GetCgroupsPath())
+	a.Addresses, a.AddressesTold = addresses(pod)
 	for _, device := range c.GetLinux().GetDevices() {
 		number := strconv.FormatInt(device.GetMajor(), 10) + ":" + strconv.FormatInt(device.GetMinor(), 10)
 		a.Uses = append(a.Uses, d.machine.DevicesOf(number)...)
 	}
 	return a
+}
+
+// addresses returns a pod's addresses. A runtime that tells none may be too old for that (containerd before 2.1), unless the pod has
+// the node's network.
+func addresses(pod *api.PodSandbox) (list []string, told bool) {
+	if list = pod.GetIps(); len(list) > 0 {
+		return list, true
+	}
+	namespaces := pod.GetLinux().GetNamespaces()
+	own := slices.ContainsFunc(namespaces, func(n *api.LinuxNamespace) bool { return n.GetType() == "network" })
+	return []string{}, len(namespaces) > 0 && !own
 }
 
 func (d *Door) resources(pod *api.PodSandbox, c *api.Container, r *api.LinuxResources) kube.Resources {

@@ -20,3 +20,28 @@ func TestDevicesThatAContainerGets(t *testing.T) {
 		t.Errorf("uses %v, want nvme1n1 alone", uses)
 	}
 }
+
+// A pod that tells no address either has the node's network or a runtime that does not tell: then it is asked for.
+func TestAddressesThatTheRuntimeTells(t *testing.T) {
+	namespaces := func(types ...string) *api.LinuxPodSandbox {
+		linux := &api.LinuxPodSandbox{}
+		for _, kind := range types {
+			linux.Namespaces = append(linux.Namespaces, &api.LinuxNamespace{Type: kind})
+		}
+		return linux
+	}
+	for _, c := range []struct {
+		pod  *api.PodSandbox
+		list []string
+		told bool
+	}{
+		{&api.PodSandbox{Ips: []string{"10.0.0.1", "fd00::1"}, Linux: namespaces("network", "pid")}, []string{"10.0.0.1", "fd00::1"}, true},
+		{&api.PodSandbox{Linux: namespaces("pid", "ipc")}, nil, true},
+		{&api.PodSandbox{Linux: namespaces("network", "pid")}, nil, false},
+		{&api.PodSandbox{}, nil, false},
+	} {
+		if list, told := addresses(c.pod); !slices.Equal(list, c.list) || told != c.told {
+			t.Errorf("%v: %q, told %t", c.pod, list, told)
+		}
+	}
+}

@@ -19,10 +19,10 @@ pub(super) async fn explain(State(proxy): Shared, RawQuery(query): RawQuery) -> 
 }
 
 fn answer(proxy: &Proxy, query: Option<&str>) -> Result<String, BadQuery> {
-    let query = Query::parse(query, &["key", "command", "listener"])?;
+    let query = Query::parse(query, &["key", "command", "listener", "from"])?;
     let key = query.bytes("key").filter(|key| !key.is_empty());
     let key = key.ok_or(BadQuery::NoKey)?;
     let command = query.text("command").unwrap_or_else(|| "get".into());
     let listener = query.number("listener")?.unwrap_or(0);
-    Ok(proxy.explain(listener, &command, &key)?)
+    Ok(proxy.explain(listener, &command, &key, query.address("from")?)?)
 }

@@ -1,15 +1,20 @@
 //! `/members`: every server, its state and distance.
 
-use std::{sync::Arc, time::Instant};
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
-use axum::{Json, extract::State};
+use axum::{
+    Json,
+    extract::{RawQuery, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use serde::Serialize;
 
-use super::Shared;
+use super::{Shared, query::Query};
 use crate::{
     control::{Ejection, Proxy},
     members::{
-        Distance, Member, State as Health,
+        Distance, DistanceSource, Member, State as Health,
         copies::{EVERYTHING, NOTHING, Snapshot, Standing},
     },
 };
@@ -28,7 +33,13 @@ pub(super) struct Row {
     since: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    /// From a client of which nothing is known, or the one that was asked for.
     distance: Distance,
+    /// What that is known from.
+    distance_source: DistanceSource,
+    /// Where the node agent knows it to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numa_nodes: Option<Vec<u16>>,
     zone: Option<String>,
     weight: f64,
     failures_in_a_row: u32,
@@ -96,17 +107,21 @@ impl Copy {
     }
 }
 
-pub(super) async fn members(State(proxy): Shared) -> Json<Vec<Row>> {
+pub(super) async fn members(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
+    let from = match Query::parse(query.as_deref(), &["from"]).and_then(|query| query.address("from")) {
+        Ok(from) => from,
+        Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+    };
     // The workers are asked for their figures: not on this thread.
-    let rows = tokio::task::spawn_blocking(move || rows(&proxy)).await;
-    Json(rows.unwrap_or_default())
+    let rows = tokio::task::spawn_blocking(move || rows(&proxy, from)).await;
+    Json(rows.unwrap_or_default()).into_response()
 }
 
 #[allow(
     clippy::disallowed_methods,
     reason = "beside the control thread, which owns the clock"
 )]
-fn rows(proxy: &Proxy) -> Vec<Row> {
+fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
     let (figures, now) = (proxy.figures(), Instant::now());
     let row = |member: Arc<Member>| {
         let counted = figures.members.get(member.id.0 as usize);
@@ -114,6 +129,7 @@ fn rows(proxy: &Proxy) -> Vec<Row> {
             Some(Ejection { since, why }) => (Some(now.duration_since(since).as_secs_f64()), Some(why)),
             None => (None, proxy.unresolved(&member)),
         };
+        let (distance, distance_source) = proxy.distance(&member, from);
         Row {
             pool: member.pool.to_string(),
             name: member.name.clone(),
@@ -122,7 +138,9 @@ fn rows(proxy: &Proxy) -> Vec<Row> {
             state: member.health.state(),
             since,
             why,
-            distance: member.distance,
+            distance,
+            distance_source,
+            numa_nodes: proxy.numa_nodes(&member),
             zone: member.zone.clone(),
             weight: member.weight,
             failures_in_a_row: member.health.failures(),

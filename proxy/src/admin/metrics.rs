@@ -20,7 +20,7 @@ use super::{
 use crate::{
     control::{CopyFigures, Proxy},
     figures::Figures,
-    members::{Member, PoolId, State as Health},
+    members::{Distance, Member, PoolId, State as Health},
     near::store::Counter,
 };
 
@@ -70,6 +70,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     );
 
     questions(proxy, &mut page);
+    agent(proxy, &figures, &mut page);
     page.gauge("clients", "Connected clients.", figures.open_clients);
     page.counter(
         "clients_accepted",
@@ -359,6 +360,37 @@ fn questions(proxy: &Proxy, page: &mut Page) {
     }
 }
 
+/// The node agent, where the configuration names one.
+fn agent(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+    let Some((agent, localities)) = proxy.agent() else {
+        return;
+    };
+    page.gauge("agent_up", "Is the node agent followed?", u8::from(agent.is_up));
+    page.counter("agent_snapshots", "Snapshots of the node agent.", agent.snapshots);
+    page.counter(
+        "agent_failures",
+        "Times that the node agent was not there, ended, or told what cannot be used.",
+        agent.failures,
+    );
+    let (containers, _) = localities.map_or((0, 0), |localities| localities.counts());
+    page.gauge(
+        "agent_containers",
+        "Containers that the node agent tells of.",
+        containers,
+    );
+    page.family(
+        "clients_located",
+        "gauge",
+        "Connected clients, by the smallest place of this host in which they are known to be.",
+    );
+    for (place, count) in [Distance::NumaNode, Distance::Socket, Distance::Host]
+        .into_iter()
+        .zip(figures.located)
+    {
+        page.row("clients_located", &format!("place=\"{}\"", place.name()), count);
+    }
+}
+
 fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     let members: Vec<_> = proxy
         .members()
@@ -381,6 +413,25 @@ fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
             &format!("pool=\"{name}\",up=\"false\""),
             pool.members - pool.up,
         );
+    }
+    let mut distances: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    for (member, _) in &members {
+        let (distance, source) = proxy.distance(member, None);
+        *distances
+            .entry((&member.pool, distance.name(), source.name()))
+            .or_default() += 1;
+    }
+    page.family(
+        "pool_distances",
+        "gauge",
+        "Members of a pool, by how far they are from a client of which nothing is known, and what that is known from.",
+    );
+    for ((pool, distance, source), count) in distances {
+        let labels = format!(
+            "pool=\"{}\",distance=\"{distance}\",source=\"{source}\"",
+            quoted(pool)
+        );
+        page.row("pool_distances", &labels, count);
     }
     page.family("member_up", "gauge", "May this member be asked?");
     for (member, labels) in &members {

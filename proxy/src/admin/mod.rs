@@ -33,8 +33,8 @@ proxima
   /ready                         it may be sent clients (?pool=NAME&up=N: at least N members up)
   /metrics                       for Prometheus (OpenMetrics, or its text format)
   /config                        the running configuration
-  /members                       every server, its state and distance (JSON)
-  /explain?key=K&command=get     where a request would go, and why (&listener=N)
+  /members                       every server, its state and distance (JSON; ?from=IP: from a client there)
+  /explain?key=K&command=get     where a request would go, and why (&listener=N&from=IP)
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 

@@ -1,5 +1,7 @@
 //! What stands behind the `?` of an address: pairs that are known, or an answer that says which are.
 
+use std::net::IpAddr;
+
 use percent_encoding::percent_decode_str;
 
 use crate::route::ExplainError;
@@ -13,6 +15,8 @@ pub(super) enum BadQuery {
     Twice(String),
     #[error("`{name}={value}`: expected a number")]
     NoNumber { name: String, value: String },
+    #[error("`{name}={value}`: expected an IP address")]
+    NoAddress { name: String, value: String },
     #[error("which key? /explain?key=K")]
     NoKey,
     #[error(transparent)]
@@ -58,6 +62,20 @@ impl<'a> Query<'a> {
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.bytes(name)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// An IP address.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(super) fn address(&self, name: &str) -> Result<Option<IpAddr>, BadQuery> {
+        let address = |text: String| {
+            text.parse().map_err(|_| BadQuery::NoAddress {
+                name: name.to_owned(),
+                value: text.escape_debug().to_string(),
+            })
+        };
+        self.text(name).map(address).transpose()
     }
 
     /// A number.

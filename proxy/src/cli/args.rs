@@ -184,7 +184,7 @@ pub(super) struct Check {
 
 /// Say where a key goes, and why
 ///
-/// The tree is walked as it is for a client, with every server taken to be up. The admin port's `/explain?key=` says it
+/// The tree is walked as it is for a client, with every server taken to be up; a node agent (`nodes`) is asked once. The admin port's `/explain?key=` says it
 /// for the running process, with the servers as they are.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
@@ -200,6 +200,9 @@ pub struct Explain {
     /// The command of the request
     #[arg(long, value_name = "COMMAND", default_value = "get", value_parser = command)]
     pub command: Memcache,
+    /// The client's address, where a node agent tells who is near it (`nodes`)
+    #[arg(long, value_name = "IP")]
+    pub from: Option<IpAddr>,
     #[command(flatten)]
     #[allow(missing_docs, reason = "a comment would be help for an option")]
     pub here: Here,

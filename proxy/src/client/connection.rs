@@ -5,6 +5,7 @@ use proxima_wire::message::{Class, Request};
 use super::{Keys, Slots};
 use crate::{
     dialect::{Dialect, Session},
+    members::{ClientSource, Locality},
     micros::Micros,
     near::embedded::Dump,
     route::{FlightId, Origin},
@@ -52,6 +53,10 @@ pub struct Client {
     pub(super) session: Session,
     /// The number of the login that its requests need at servers.
     pub(super) login: u16,
+    /// Where it is by the newest word of the node agent.
+    pub(super) locality: Locality,
+    /// What that is looked up by.
+    pub(super) source: ClientSource,
     /// The lane that is its alone.
     pub(super) own: Option<LaneId>,
     pub(super) slots: Slots,
@@ -110,6 +115,7 @@ impl Client {
             listener: self.listener,
             form: self.session.form,
             login: self.login,
+            locality: self.locality,
             dialect: self.dialect,
         }
     }

@@ -7,6 +7,7 @@ mod foresee;
 mod half_closed;
 mod lease;
 mod listen;
+mod located;
 mod open;
 mod place;
 mod register;

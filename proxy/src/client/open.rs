@@ -6,6 +6,7 @@ use super::{Client, ClientId, Slots, Stage, WHOLE};
 use crate::{
     dialect::{End, Failed, Login, Session, Spoken},
     engine::{Engine, Peer},
+    members::{ClientSource, Locality},
     micros::Micros,
     reactor::Conn,
     stream::Stream,
@@ -30,6 +31,8 @@ impl Engine {
             first_command: first,
             session: Session::default(),
             login: 0,
+            locality: Locality::NONE,
+            source: ClientSource::Unknown,
             own: None,
             slots: Slots::default(),
             stage: Stage::Login,

@@ -136,6 +136,9 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     if let Some(state) = &mut config.state {
         *state = folder.join(&*state);
     }
+    if let Some(nodes) = &mut config.nodes {
+        nodes.from = folder.join(&nodes.from);
+    }
     let below = |(name, pool): (String, Pool)| {
         let source = pool.source.below(folder);
         (name, Pool { source, ..pool })

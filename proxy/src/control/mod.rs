@@ -4,6 +4,7 @@
 //! ```text
 //!  file ─▶ watch ─▶ reload ─▶ trees ─▶ workers
 //!  DNS ─▶ names ──────┘
+//!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
@@ -19,6 +20,7 @@ mod descriptors;
 mod dns;
 mod health;
 mod host;
+mod nodes;
 mod offline;
 mod reload;
 mod run;
@@ -43,22 +45,25 @@ use self::{
 };
 pub use self::{
     dns::{Asked, Failure},
+    nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
     run::{Options, StartError, run},
 };
+use tokio::sync::watch::Sender;
+
 use crate::{
     client::Register,
-    config::{Loaded, source::Lists},
+    config::{Loaded, schema::Nodes, source::Lists},
     dialect::Dialects,
     figures::Figures,
     frontdoor::ConfigSource,
     members::{
-        Address, Member, Registry,
+        Address, Distance, DistanceSource, Localities, Member, Registry,
         copies::{Snapshot, Standing},
     },
     near::store::{Store, Totals},
     reactor::Io,
-    route::{self, ExplainError, Random, Tree},
+    route::{self, Asker, ExplainError, Random, Tree},
 };
 
 /// The running proxy, as its control thread and admin port see it.
@@ -74,6 +79,8 @@ pub struct Proxy {
     dialects: Dialects,
     /// Where visits to servers run.
     runtime: tokio::runtime::Handle,
+    /// Who is to tell of NUMA nodes.
+    nodes: Sender<Option<Nodes>>,
     /// Held while a change is under way, so that what was read first takes effect first.
     change: Mutex<()>,
     state: Mutex<State>,
@@ -89,6 +96,9 @@ struct State {
     absent: Absent,
     /// What the names in their addresses stand for.
     hosts: BTreeMap<String, IpAddr>,
+    /// What the node agent tells; `None`: nothing, or there is none.
+    localities: Option<Arc<Localities>>,
+    agent: Agent,
     /// The control thread's own tree, for `explain`.
     tree: Tree,
     /// Listener addresses as configured, by number; and as bound.
@@ -251,17 +261,43 @@ impl Proxy {
         self.state().draining
     }
 
-    /// The way of a request that enters by listener number `listener`.
+    /// The way of a request that enters by listener number `listener`, from a client at this address.
     ///
     /// # Errors
     /// It is no request.
-    pub fn explain(&self, listener: usize, command: &str, key: &[u8]) -> Result<String, ExplainError> {
+    pub fn explain(
+        &self,
+        listener: usize,
+        command: &str,
+        key: &[u8],
+        from: Option<IpAddr>,
+    ) -> Result<String, ExplainError> {
         let state = &mut *self.state();
         let views = state.copies.views(&state.members);
+        let asker = Asker::at(state.localities.as_deref(), from);
         let random = &mut state.random;
-        let mut text = route::explain(&state.tree, &views, listener, command, key, random)?;
+        let mut text = route::explain(&state.tree, &views, asker, listener, command, key, random)?;
         text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
         Ok(text)
+    }
+
+    /// The node agent's state; `None`: the configuration names none.
+    pub fn agent(&self) -> Option<(Agent, Option<Arc<Localities>>)> {
+        let state = self.state();
+        let followed = state.loaded.config.nodes.is_some();
+        followed.then(|| (state.agent.clone(), state.localities.clone()))
+    }
+
+    /// How far a member is from a client at this address, and what that is known from; `None`: from one of which nothing is known.
+    pub fn distance(&self, member: &Member, from: Option<IpAddr>) -> (Distance, DistanceSource) {
+        Asker::at(self.state().localities.as_deref(), from).distance(member)
+    }
+
+    /// The NUMA nodes on which the node agent knows a member to be; `None`: it does not know it.
+    pub fn numa_nodes(&self, member: &Member) -> Option<Vec<u16>> {
+        let state = self.state();
+        let localities = state.localities.as_deref()?;
+        Some(localities.nodes_of(localities.of_member(member)?))
     }
 
     /// The protocols that are spoken here.

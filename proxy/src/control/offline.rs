@@ -3,14 +3,15 @@
 use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 
 use super::{
+    AgentError,
     dns::{self, Names, Questions},
-    host,
+    host, nodes,
 };
 use crate::{
     config::{ConfigError, Loaded, schema::Config, source::Lists},
     dialect::Dialects,
-    members::{Here, Registry, copies::Views},
-    route::{self, CompileError, Compiler, ExplainError, Random},
+    members::{Here, Localities, Registry, copies::Views},
+    route::{self, Asker, CompileError, Compiler, ExplainError, Random},
 };
 
 /// Why a configuration that was read without a mistake cannot be used here.
@@ -44,6 +45,17 @@ fn ask(config: &Config) -> Result<(Arc<Names>, Lists), OfflineError> {
     let names = Arc::new(Names::new(runtime.handle().clone()));
     let servers = runtime.block_on(names.begin(config))?;
     Ok((names, servers))
+}
+
+/// What the node agent tells now; `None`: the configuration names none.
+fn ask_agent(config: &Config) -> Result<Option<Result<Localities, AgentError>>, OfflineError> {
+    let Some(nodes) = &config.nodes else {
+        return Ok(None);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(Some(runtime.block_on(nodes::ask(&nodes.from))))
 }
 
 /// What `run` would say of a configuration that was read without a mistake, but for addresses that are in use: warnings.
@@ -128,11 +140,14 @@ pub fn explain(
     loaded: &Loaded,
     node: &[IpAddr],
     zone: Option<String>,
+    from: Option<IpAddr>,
     command: &str,
     key: &str,
 ) -> Result<String, OfflineError> {
     let config = &loaded.config;
     let (names, servers) = ask(config)?;
+    let told = ask_agent(config)?;
+    let localities = told.as_ref().and_then(|told| told.as_ref().ok());
     let mut registry = Registry::new(Here::new(node, zone));
     registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
     let compiler = Compiler::new(
@@ -149,12 +164,16 @@ pub fn explain(
         .map(|listener| listener.address.clone())
         .collect();
     let built = compiler.and_then(|mut compiler| compiler.tree(&mut registry, &listeners))?;
+    if let Some(localities) = localities {
+        built.tree.follow(&built.tree.orders(localities));
+    }
     let mut text = String::new();
     for (number, address) in listeners.iter().enumerate() {
         text.push_str(&format!("listener {address}: "));
         text.push_str(&route::explain(
             &built.tree,
             &Views::default(),
+            Asker::at(localities, from),
             number,
             command,
             key.as_bytes(),
@@ -162,6 +181,11 @@ pub fn explain(
         )?);
     }
     text.push_str(&names.explain(config, &servers));
+    if let Some(Err(error)) = &told {
+        text.push_str(&format!(
+            "warning: the node agent does not tell: {error}; all on this host are equally near\n"
+        ));
+    }
     for warning in built.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }

@@ -24,7 +24,7 @@ use crate::{
     },
     dialect::Dialects,
     members::Registry,
-    route::{CompileError, Compiler, Tree},
+    route::{CompileError, Compiler, Orders, Tree},
     worker::Order,
 };
 
@@ -361,6 +361,13 @@ impl Proxy {
             );
         }
         let Some(own) = made.trees.pop() else { return };
+        let orders = state
+            .localities
+            .as_deref()
+            .map(|localities| own.orders(localities));
+        for tree in made.trees.iter().chain([&own]) {
+            tree.follow(orders.as_ref().unwrap_or(&Orders::default()));
+        }
         let members = own.members();
         let room = state.descriptors.provide(Need {
             clients: made.loaded.config.limits.clients,
@@ -412,6 +419,12 @@ impl Proxy {
         state.changed = SystemTime::now();
         state.registry.purge();
         self.register.listening(&state.bound);
+        self.nodes.send_if_modified(|nodes| {
+            let wanted = &state.loaded.config.nodes;
+            let differs = nodes != wanted;
+            nodes.clone_from(wanted);
+            differs
+        });
         self.recount(state);
         self.expect_no_longer(state.absent.until());
         tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");

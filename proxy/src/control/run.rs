@@ -9,12 +9,12 @@ use std::{
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc,
+    sync::{mpsc, watch},
     time::{Instant as Deadline, MissedTickBehavior, interval, sleep},
 };
 
 use super::{
-    Proxy, State,
+    Agent, Proxy, State,
     copies::{Copies, absent::Absent},
     descriptors::Descriptors,
     dns::{Names, Questions},
@@ -156,6 +156,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         })
         .collect();
     let (news, heard) = mpsc::unbounded_channel();
+    let (nodes, wanted_nodes) = watch::channel(None);
     let (mut copies, notes) = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
     if let Some(tree) = made.trees.last() {
         runtime.block_on(copies.look_for_orphans(&tree.members()));
@@ -167,6 +168,8 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         servers: BTreeMap::new(),
         absent: Absent::default(),
         hosts: BTreeMap::new(),
+        localities: None,
+        agent: Agent::default(),
         tree: Tree::empty(),
         listeners: Vec::new(),
         bound: Vec::new(),
@@ -193,6 +196,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         host_id,
         dialects,
         runtime: runtime.handle().clone(),
+        nodes,
         change: Mutex::default(),
         state: Mutex::new(state),
     });
@@ -212,6 +216,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         }
         tokio::spawn(Arc::clone(&proxy).look_after(heard));
         tokio::spawn(Arc::clone(&proxy).hear_of_notes(notes));
+        tokio::spawn(Arc::clone(&proxy).follow_agent(wanted_nodes));
         follow(&proxy, signals).await
     })
 }

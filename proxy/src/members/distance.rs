@@ -1,4 +1,4 @@
-//! How far a member is from this process.
+//! How far a member is from this process or from a client, and where that is known from.
 
 use std::{collections::HashSet, net::IpAddr};
 
@@ -10,6 +10,10 @@ use serde::Serialize;
 pub enum Distance {
     /// In this process (the embedded store).
     Process,
+    /// On the client's NUMA node; only the node agent tells.
+    NumaNode,
+    /// On the client's socket of this host; only the node agent tells.
+    Socket,
     /// On this host.
     Host,
     /// In this zone.
@@ -18,10 +22,58 @@ pub enum Distance {
     Elsewhere,
 }
 
+impl Distance {
+    /// Its word in replies, metrics and `explain`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::NumaNode => "numa_node",
+            Self::Socket => "socket",
+            Self::Host => "host",
+            Self::Zone => "zone",
+            Self::Elsewhere => "elsewhere",
+        }
+    }
+}
+
+/// What a distance is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DistanceSource {
+    /// The node agent names the server's address.
+    Agent,
+    /// `--node-address` or `HOST_IP` names this host's addresses.
+    Option,
+    /// The host's interfaces have the server's address.
+    Interfaces,
+    /// A Unix socket leads to a server on this host.
+    UnixSocket,
+    /// `--zone` and the server's `zone`.
+    Zone,
+    /// Nothing is known of the server's address: it is taken to be far.
+    Nothing,
+}
+
+impl DistanceSource {
+    /// Its word in replies, metrics and `explain`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Option => "option",
+            Self::Interfaces => "interfaces",
+            Self::UnixSocket => "unix_socket",
+            Self::Zone => "zone",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
 /// Where this process is: so that one configuration serves every node.
 #[derive(Clone, Debug, Default)]
 pub struct Here {
     addresses: HashSet<IpAddr>,
+    /// The addresses were given, not read off the interfaces.
+    is_given: bool,
     zone: Option<String>,
 }
 
@@ -34,16 +86,25 @@ impl Here {
         } else {
             node.iter().copied().collect()
         };
-        Self { addresses, zone }
+        Self {
+            addresses,
+            is_given: !node.is_empty(),
+            zone,
+        }
     }
 
-    /// How far a server at this address (none: a Unix socket) and in this zone is.
-    pub fn distance(&self, address: Option<IpAddr>, zone: Option<&str>) -> Distance {
+    /// How far a server at this address (`None`: a Unix socket) and in this zone is, and from what that is known.
+    pub fn distance(&self, address: Option<IpAddr>, zone: Option<&str>) -> (Distance, DistanceSource) {
         match address {
-            None => Distance::Host,
-            Some(address) if self.addresses.contains(&address.to_canonical()) => Distance::Host,
-            Some(_) if zone.is_some() && zone == self.zone.as_deref() => Distance::Zone,
-            Some(_) => Distance::Elsewhere,
+            None => (Distance::Host, DistanceSource::UnixSocket),
+            Some(address) if self.addresses.contains(&address.to_canonical()) => match self.is_given {
+                true => (Distance::Host, DistanceSource::Option),
+                false => (Distance::Host, DistanceSource::Interfaces),
+            },
+            Some(_) if zone.is_some() && zone == self.zone.as_deref() => {
+                (Distance::Zone, DistanceSource::Zone)
+            }
+            Some(_) => (Distance::Elsewhere, DistanceSource::Nothing),
         }
     }
 }
@@ -67,16 +128,32 @@ mod tests {
     fn a_given_node_address_is_the_only_local_one() {
         let here = Here::new(&["127.0.0.2".parse().unwrap()], Some("a".into()));
         let cases = [
-            (Some("127.0.0.2"), None, Distance::Host),
-            (Some("::ffff:127.0.0.2"), None, Distance::Host),
-            (Some("127.0.0.1"), None, Distance::Elsewhere),
-            (Some("10.0.0.1"), Some("a"), Distance::Zone),
-            (Some("10.0.0.1"), Some("b"), Distance::Elsewhere),
-            (None, None, Distance::Host),
+            (Some("127.0.0.2"), None, Distance::Host, DistanceSource::Option),
+            (
+                Some("::ffff:127.0.0.2"),
+                None,
+                Distance::Host,
+                DistanceSource::Option,
+            ),
+            (
+                Some("127.0.0.1"),
+                None,
+                Distance::Elsewhere,
+                DistanceSource::Nothing,
+            ),
+            (Some("10.0.0.1"), Some("a"), Distance::Zone, DistanceSource::Zone),
+            (
+                Some("10.0.0.1"),
+                Some("b"),
+                Distance::Elsewhere,
+                DistanceSource::Nothing,
+            ),
+            (None, None, Distance::Host, DistanceSource::UnixSocket),
         ];
-        for (address, zone, expected) in cases {
+        for (address, zone, expected, source) in cases {
             let address = address.map(|text| text.parse().unwrap());
-            assert_eq!(here.distance(address, zone), expected, "{address:?} in {zone:?}");
+            let found = here.distance(address, zone);
+            assert_eq!(found, (expected, source), "{address:?} in {zone:?}");
         }
     }
 
@@ -85,11 +162,11 @@ mod tests {
         let here = Here::new(&[], None);
         assert_eq!(
             here.distance(Some("127.0.0.1".parse().unwrap()), None),
-            Distance::Host
+            (Distance::Host, DistanceSource::Interfaces)
         );
         assert_eq!(
             here.distance(Some("192.0.2.1".parse().unwrap()), None),
-            Distance::Elsewhere
+            (Distance::Elsewhere, DistanceSource::Nothing)
         );
     }
 }

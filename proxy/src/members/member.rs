@@ -11,7 +11,7 @@ use std::{
 
 use socket2::SockAddr;
 
-use super::{Distance, Health};
+use super::{Distance, DistanceSource, Health};
 use crate::dialect::{Copied, Dialect, End};
 
 /// A member's number, the same in every snapshot as long as the member lives: workers find its lanes by it.
@@ -40,8 +40,10 @@ pub struct Member {
     pub weight: f64,
     /// Failure domain; `None`: not known.
     pub zone: Option<String>,
-    /// How far it is from this process.
+    /// How far it is from this process, where no node agent tells more.
     pub distance: Distance,
+    /// What that is known from.
+    pub distance_source: DistanceSource,
     /// The protocol that it speaks.
     pub dialect: &'static dyn Dialect,
     /// Time for a reply.

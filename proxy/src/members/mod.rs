@@ -6,14 +6,18 @@ mod address;
 pub mod copies;
 mod distance;
 mod health;
+mod localities;
 mod member;
 pub mod probe;
 mod registry;
 
 pub use self::{
     address::Address,
-    distance::{Distance, Here},
+    distance::{Distance, DistanceSource, Here},
     health::{Eject, Failure, Health, State},
+    localities::{
+        BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,
+    },
     member::{Member, MemberId, PoolId},
     registry::{AddressError, Registry},
 };

@@ -10,7 +10,7 @@ use std::{
 use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
-use super::{Address, Distance, Eject, Health, Here, Member, MemberId, PoolId};
+use super::{Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, PoolId};
 use crate::{
     config::schema::{Pool, Server},
     dialect::Dialect,
@@ -125,13 +125,13 @@ impl Registry {
             })
         });
         let health = Arc::clone(health);
-        let distance = match &socket {
+        let (distance, distance_source) = match &socket {
             Some(socket) => {
                 let ip = socket.as_socket().map(|at| at.ip());
                 self.here.distance(ip, server.zone.as_deref())
             }
             // Nobody knows, and it is not asked.
-            None => Distance::Elsewhere,
+            None => (Distance::Elsewhere, DistanceSource::Nothing),
         };
         let member = Arc::new(Member {
             id,
@@ -143,6 +143,7 @@ impl Registry {
             weight: server.weight,
             zone: server.zone.clone(),
             distance,
+            distance_source,
             dialect,
             timeout: spec.timeout,
             connect_timeout: spec.connect_timeout,

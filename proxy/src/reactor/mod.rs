@@ -20,7 +20,13 @@ use std::{fmt, io, net::SocketAddr, ops::Range, str::FromStr, time::Duration};
 
 use socket2::{SockAddr, Socket};
 
-pub use self::{buffer::Buffer, epoll::Epoll, prefetch::prefetch, socket::is_shortage, uring::Uring};
+pub use self::{
+    buffer::Buffer,
+    epoll::Epoll,
+    prefetch::prefetch,
+    socket::{is_shortage, peer_process},
+    uring::Uring,
+};
 
 /// A connection or listener of one reactor. Stale handles are harmless: the generation tells them from their successors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

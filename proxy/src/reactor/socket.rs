@@ -1,6 +1,6 @@
 //! Sockets as both back ends need them.
 
-use std::io;
+use std::{io, os::fd::AsRawFd};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -20,4 +20,47 @@ pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
         socket.set_tcp_nodelay(true)?;
     }
     Ok(socket)
+}
+
+/// The process that has connected a Unix socket; `None`: it is no Unix socket, or the process is outside of our PID namespace. (A
+/// credential of rustix is not used, as its process is never 0, which is what the kernel says then.)
+#[allow(unsafe_code)]
+pub fn peer_process(socket: &Socket) -> Option<u32> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes to `peer`, of which every value is valid.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    u32::try_from(peer.pid)
+        .ok()
+        .filter(|&process| failed == 0 && process > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::{fd::OwnedFd, unix::net::UnixStream};
+
+    use super::*;
+
+    #[test]
+    fn peer_of_a_unix_socket_has_a_process() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        assert_eq!(
+            peer_process(&Socket::from(OwnedFd::from(one))),
+            Some(std::process::id())
+        );
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert_eq!(peer_process(&Socket::from(OwnedFd::from(listener))), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! `explain KEY`: the serving walk with a recorder. Where serving would wait for replies, all children are shown in the order
 //! in which they would be asked.
 
-use std::fmt::Write;
+use std::{fmt::Write, net::IpAddr};
 
 use super::{
     handle::Random,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     dialect::{Dialect, Effect, Spoken},
-    members::copies::Views,
+    members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member, copies::Views},
 };
 use proxima_wire::message::{Parsed, Request};
 
@@ -26,13 +26,44 @@ pub enum ExplainError {
     NoListener,
 }
 
+/// For whom a way is explained.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asker<'a> {
+    /// What the node agent tells; `None`: none is followed.
+    pub localities: Option<&'a Localities>,
+    /// Where the client is.
+    pub locality: Locality,
+}
+
+impl<'a> Asker<'a> {
+    /// A client at this address; `None`: one of which nothing is known.
+    pub fn at(localities: Option<&'a Localities>, address: Option<IpAddr>) -> Self {
+        let source = address.map_or(ClientSource::Unknown, ClientSource::Address);
+        let locality = localities.map_or(Locality::NONE, |localities| localities.of_client(&source));
+        Self { localities, locality }
+    }
+
+    /// How far this member is from the client, for people and machines: the distance, and what it is known from.
+    pub fn distance(&self, member: &Member) -> (Distance, DistanceSource) {
+        match self.localities {
+            Some(localities) => {
+                let (rank, source) = localities.rank(self.locality, member);
+                (rank.distance, source)
+            }
+            None => (member.distance, member.distance_source),
+        }
+    }
+}
+
 /// The way of one request, as an indented text of one line a step.
 ///
 /// # Errors
 /// There is no such listener, or this is no request in its protocol.
+#[allow(clippy::too_many_arguments)] // a request, whose it is, and what decides about it
 pub fn explain(
     tree: &Tree,
     views: &Views,
+    asker: Asker<'_>,
     listener: usize,
     command: &str,
     key: &[u8],
@@ -60,9 +91,17 @@ pub fn explain(
         key.escape_ascii(),
         tree.version
     );
+    if let Some(localities) = asker.localities {
+        let _ = writeln!(
+            text,
+            "  client: {}, by the node agent",
+            localities.describe(asker.locality)
+        );
+    }
     let mut recorder = Recorder {
         tree,
         dialect,
+        asker,
         views,
         random,
         text: &mut text,
@@ -74,6 +113,7 @@ pub fn explain(
 struct Recorder<'a> {
     tree: &'a Tree,
     dialect: &'static dyn Dialect,
+    asker: Asker<'a>,
     views: &'a Views,
     random: &'a mut Random,
     text: &'a mut String,
@@ -93,10 +133,7 @@ impl Recorder<'_> {
             (Effect::Look, _) | (Effect::LookAtHome, None) => (
                 "reads at the nearest copy that is current".into(),
                 copies
-                    .nearest
-                    .iter()
-                    .copied()
-                    .find(|&child| readable(child))
+                    .nearest(self.asker.locality, readable)
                     .into_iter()
                     .collect(),
             ),
@@ -148,6 +185,7 @@ impl Recorder<'_> {
             class: head.class,
             key,
             dialect,
+            locality: self.asker.locality,
         };
         match self.tree.node(node) {
             Node::Choose { handle, children } => {
@@ -213,7 +251,8 @@ impl Recorder<'_> {
             }
             Node::Copies(copies) => self.copies(copies, &head, message, depth, note),
             Node::Leaf(Leaf::Member(member)) => {
-                let distance = format!("{:?}", member.distance).to_lowercase();
+                let (distance, source) = self.asker.distance(member);
+                let (distance, source) = (distance.name(), source.name());
                 let state = match member.socket {
                     Some(_) => format!("{:?}", member.health.state()).to_lowercase(),
                     None => "ejected as its name does not resolve".into(),
@@ -223,7 +262,7 @@ impl Recorder<'_> {
                     false => String::new(),
                 };
                 let text = format!(
-                    "member {} ({}) of pool {}: distance {distance}, {state}{standing}, {} failures in a row",
+                    "member {} ({}) of pool {}: distance {distance} by {source}, {state}{standing}, {} failures in a row",
                     member.name,
                     member.address,
                     member.pool,

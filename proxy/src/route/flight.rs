@@ -8,7 +8,7 @@ use super::{Answers, NodeId, Tree, Walk};
 use crate::{
     client::ClientId,
     dialect::Dialect,
-    members::{MemberId, copies::Claim},
+    members::{Locality, MemberId, copies::Claim},
     micros::Micros,
     table::{Entry, Id, Table},
 };
@@ -33,6 +33,8 @@ pub struct Origin {
     pub form: u16,
     /// The number of the login that it needs at servers.
     pub login: u16,
+    /// Where the client was when it asked.
+    pub locality: Locality,
     /// What is spoken there.
     pub dialect: &'static dyn Dialect,
 }

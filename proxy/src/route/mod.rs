@@ -13,6 +13,7 @@ mod copies;
 mod explain;
 mod flight;
 mod handle;
+mod order;
 mod router;
 mod step;
 mod timer;
@@ -24,9 +25,10 @@ pub(crate) use self::copies::{Opening, Turn};
 pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
-    explain::{ExplainError, explain},
+    explain::{Asker, ExplainError, explain},
     flight::{Change, Flight, FlightId, Flights, Origin, ReplyTo},
     handle::Random,
+    order::{Order, Orders},
     router::Router,
     timer::{Sleeper, Timer},
     tree::{Children, Leaf, Node, NodeId, Query, Tree, Wait},

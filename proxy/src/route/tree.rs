@@ -1,6 +1,7 @@
 //! The tree that a request walks.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, HashSet},
     fmt,
     sync::Arc,
@@ -11,10 +12,10 @@ use proxima_wire::{
     message::{Class, Outcome, Request},
 };
 
-use super::{Answer, handle::Random};
+use super::{Answer, handle::Random, order::Order};
 use crate::{
     dialect::{Copied, Dialect, Spoken},
-    members::{Member, MemberId, copies::Views},
+    members::{Locality, Member, MemberId, copies::Views},
     micros::Micros,
 };
 
@@ -29,6 +30,8 @@ pub struct Query<'a> {
     /// The key as the server will see it (decoded, without what a wrapping route removes).
     pub key: &'a [u8],
     pub dialect: &'static dyn Dialect,
+    /// Where the client is.
+    pub locality: Locality,
 }
 
 /// Looks at the request and the members' states, names one child, keeps nothing.
@@ -40,6 +43,12 @@ pub trait Choose: Send {
     /// for four. None: ask for each.
     fn choose_four(&self, _keys: [&[u8]; 4]) -> Option<[usize; 4]> {
         None
+    }
+    /// Takes another order of its children, where it has one that depends on distances; `None`: the order in which they stand.
+    fn set_order(&self, _order: Option<&Arc<Order>>) {}
+    /// Does it ask its children in the order of their distances?
+    fn is_by_distance(&self) -> bool {
+        false
     }
     /// Why that child, for people.
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String;
@@ -145,10 +154,25 @@ pub struct Copies {
     pub children: Vec<NodeId>,
     /// Their positions, the nearest first.
     pub nearest: Vec<usize>,
+    /// The same by the client's locality, while a node agent is followed.
+    pub order: RefCell<Option<Arc<Order>>>,
     /// So many must have taken a write.
     pub min_acks: usize,
     /// Where a key's value is decided, when a command computes it; none: everywhere by itself.
     pub home: Option<Arc<Distribution>>,
+}
+
+impl Copies {
+    /// The nearest copy for a client there that may be read.
+    #[inline]
+    pub fn nearest(&self, client: Locality, is_readable: impl Fn(usize) -> bool) -> Option<usize> {
+        if client != Locality::NONE
+            && let Some(order) = self.order.borrow().as_deref()
+        {
+            return order.of(client).find(|&child| is_readable(child));
+        }
+        self.nearest.iter().copied().find(|&child| is_readable(child))
+    }
 }
 
 /// Where a walk ends.

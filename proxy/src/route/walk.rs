@@ -57,6 +57,7 @@ impl<'a> Walk<'a> {
             class: self.request.class,
             key,
             dialect: self.origin.dialect,
+            locality: self.origin.locality,
         }
     }
 }

@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use proxima_wire::message::Outcome;
 use socket2::Socket;
 
-use super::{Order, Worker, tag};
+use super::{Order, Worker, process, tag};
 use crate::{
     dialect::{Failed, Session},
     engine::{Peer, Shortage},
+    members::ClientSource,
     near::embedded::Connections,
-    reactor::{Expect, Reactor},
+    reactor::{Expect, Reactor, peer_process},
     upstream::reason,
 };
 
@@ -85,6 +86,16 @@ impl<R: Reactor> Worker<R> {
                 .clients
                 .register()
                 .opened(worker, id.index(), listener, address);
+            let source = match address {
+                Some(address) => ClientSource::Address(address.ip()),
+                None => match peer_process(&socket) {
+                    // Its cgroup is read only where an agent is followed.
+                    Some(process) if self.engine.localities.is_some() => process::container(process),
+                    Some(process) => ClientSource::Process(process),
+                    None => ClientSource::Unknown,
+                },
+            };
+            self.engine.set_source(peer, source);
         }
         match self.reactor.add(tag(peer), socket, Expect::Small) {
             Ok(conn) => {

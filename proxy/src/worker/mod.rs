@@ -14,6 +14,7 @@
 mod accept;
 mod flush;
 mod orders;
+mod process;
 
 use std::{
     collections::VecDeque,

@@ -9,14 +9,14 @@ use std::{
 
 use socket2::{Domain, Socket};
 
-use super::{LISTENER, Worker};
+use super::{LISTENER, Worker, process};
 use crate::{
     config::schema::Limits,
     engine::Peer,
     figures::Figures,
-    members::{MemberId, copies::Standing},
+    members::{Localities, MemberId, copies::Standing},
     reactor::Reactor,
-    route::Tree,
+    route::{Orders, Tree},
 };
 
 /// What the control thread asks of a worker.
@@ -40,6 +40,11 @@ pub enum Order {
         members: Vec<MemberId>,
         standing: Standing,
         done: Sender<()>,
+    },
+    /// The node agent tells something new; `None`: it is not followed any more.
+    Locate {
+        localities: Option<Arc<Localities>>,
+        orders: Orders,
     },
     /// Take over this client, accepted by another worker.
     Adopt { listener: u16, socket: Socket },
@@ -127,6 +132,9 @@ impl<R: Reactor> Worker<R> {
                     self.engine.look_at_parked();
                     let _ = done.send(());
                 }
+                Order::Locate { localities, orders } => {
+                    self.engine.locate(localities, &orders, &process::container);
+                }
                 Order::Adopt { listener, socket } => {
                     self.engine.clients.register().arrived(self.engine.facts.worker);
                     self.adopt(listener, socket);
@@ -134,6 +142,7 @@ impl<R: Reactor> Worker<R> {
                 Order::Report(to) => {
                     let mut figures = self.engine.figures.clone();
                     figures.open_clients = self.engine.clients.len() as u64;
+                    figures.located = self.engine.clients.located();
                     self.engine.servers.report(&mut figures);
                     let _ = to.send(figures);
                 }

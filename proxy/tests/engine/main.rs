@@ -12,6 +12,7 @@ mod flushes;
 mod gathers;
 mod keys;
 mod links;
+mod near;
 mod orders;
 mod pipelines;
 mod random;

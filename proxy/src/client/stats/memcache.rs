@@ -155,7 +155,8 @@ impl Engine {
         row(out, "worker_in_flight", self.servers.in_flight());
         for member in tree.reach(usize::from(listener)) {
             // Two words, always: exporters take a row whose name has a colon for that of a slab, unless they see it is none.
-            let state = format!("{:?} {:?}", member.health.state(), member.distance).to_lowercase();
+            let health = format!("{:?}", member.health.state()).to_lowercase();
+            let state = format!("{health} {}", member.distance.name());
             row(out, &format!("member_{}", member.address), state);
         }
     }

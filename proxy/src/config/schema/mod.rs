@@ -33,6 +33,24 @@ pub struct Config {
     pub embedded: Embedded,
     /// Where it is kept which copies owe writes; none = nowhere, forgotten with the process.
     pub state: Option<PathBuf>,
+    /// Who tells on which NUMA node clients and servers of this host are; `None`: nobody, and all of them are equally near.
+    pub nodes: Option<Nodes>,
+}
+
+/// Who tells on which NUMA node clients and servers of this host are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nodes {
+    /// The node agent's Unix socket.
+    pub from: PathBuf,
+    /// Its last word holds for so long after it is gone.
+    pub grace: Duration,
+}
+
+impl Nodes {
+    /// The socket of a node agent that was told no other.
+    pub const SOCKET: &'static str = "/run/proxima-agent/nodes.sock";
+    /// Longer than an update of the agent takes.
+    pub const GRACE: Duration = Duration::from_secs(60);
 }
 
 /// A protocol, by its name.
@@ -152,6 +170,7 @@ impl Default for Config {
             limits: Limits::DEFAULT,
             embedded: Embedded::DEFAULT,
             state: None,
+            nodes: None,
         }
     }
 }

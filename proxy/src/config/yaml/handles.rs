@@ -67,7 +67,8 @@ handles! {
     error: ErrorText => Route::Error;
     /// One child, chosen by the key.
     hash: HashRouteForm => |route| route;
-    /// The nearest child that is up: same process, same host, same zone, elsewhere.
+    /// The nearest child that is up: same process, same NUMA node and socket as the client (where `nodes` names who tells), same
+    /// host, same zone, elsewhere.
     nearest: ChildrenForm => Route::Nearest;
     /// A child for each command or group of commands. A command's own entry wins over its group's; what has neither
     /// goes to `default`, and without one is answered as by `null`. An `mg` belongs to the group of what it does: with `N`

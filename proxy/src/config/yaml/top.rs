@@ -1,6 +1,6 @@
 //! The keys of the file itself, and those sections that need no file of their own.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{pool::PoolForm, route::RouteForm};
 use crate::config::{
@@ -11,7 +11,7 @@ use crate::config::{
         PathText, PositiveTime, Shape, Size, Time, Word,
     },
     reading::Reading,
-    schema::{Config, Embedded, Limits, Listener, Permissions, Protocol},
+    schema::{Config, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
     section::section,
 };
 
@@ -39,6 +39,66 @@ section! {
         /// A file in which is kept which copies of replicated pools owe writes, so that a restart does not forget it; relative
         /// to this file. Without it a start takes every copy that answers as good.
         state: Apart<Optional<PathText>>,
+        /// Who tells on which NUMA node of this host clients and servers are, for `nearest`: `agent` is enough. Without it all on this
+        /// host are equally near.
+        nodes: Apart<Optional<NodesForm>>,
+    }
+}
+
+section! {
+    /// Who tells on which NUMA node of this host clients and servers are.
+    #[short(from)]
+    pub(super) struct NodesKeys {
+        /// `agent`: the node agent, at the socket that it has unless told otherwise; or the path of its socket, relative to this file.
+        from: AgentSocket,
+        /// What the agent said last holds for so long after it is gone, as while it is updated; then all on this host are equally
+        /// near until it is back.
+        grace: Time = Nodes::GRACE,
+    }
+}
+
+/// Who tells of NUMA nodes, as the configuration has it.
+#[derive(Debug)]
+pub(super) struct NodesForm;
+
+impl Form for NodesForm {
+    type Value = Nodes;
+
+    fn shape() -> Shape {
+        NodesKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Nodes, Complaint> {
+        let NodesKeys { from, grace } = NodesKeys::read(node, cx)?;
+        Ok(Nodes { from, grace })
+    }
+}
+
+/// The word `agent`, or the path of a Unix socket.
+#[derive(Debug)]
+pub(super) struct AgentSocket;
+
+impl Form for AgentSocket {
+    type Value = PathBuf;
+
+    fn shape() -> Shape {
+        Shape::Text {
+            what: "`agent` or a path",
+            pattern: Some("^(agent|.*/.*)$"),
+        }
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<PathBuf, Complaint> {
+        match node.scalar().unwrap_or_default() {
+            "agent" => Ok(PathBuf::from(Nodes::SOCKET)),
+            // The kernel takes 107 bytes and a terminating zero.
+            path if path.contains('/') && !path.contains('\0') && path.len() <= 107 => {
+                Ok(PathBuf::from(path))
+            }
+            _ => Err(cx
+                .expected(node, "`agent`, or the path of its socket")
+                .with_remedy(format!("write `nodes: agent`, which is {}", Nodes::SOCKET))),
+        }
     }
 }
 
@@ -208,6 +268,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
             .embedded
             .map_or(Embedded::DEFAULT, |EmbeddedKeys { memory }| Embedded { memory }),
         state: keys.state.flatten(),
+        nodes: keys.nodes.flatten(),
     }
 }
 

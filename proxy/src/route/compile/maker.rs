@@ -1,6 +1,6 @@
 //! One route after the other becomes nodes.
 
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 
 use super::{CompileError, Compiler};
 use crate::{
@@ -125,7 +125,7 @@ impl<'a> Maker<'_, 'a> {
                 self.warn_if_none_is_local(children, &nodes);
                 match nodes[..] {
                     [only] => only,
-                    _ => self.choose(Nearest, nodes),
+                    _ => self.choose(Nearest::default(), nodes),
                 }
             }
             Route::ByOperation { operations, default } => {
@@ -297,6 +297,7 @@ impl<'a> Maker<'_, 'a> {
             copied,
             children,
             nearest,
+            order: RefCell::default(),
             min_acks,
             home: home.flatten(),
         }));

@@ -117,6 +117,10 @@ impl Maker<'_, '_> {
     }
 
     pub(super) fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
+        // The node agent will tell which are.
+        if self.compiler.config.nodes.is_some() {
+            return;
+        }
         // One whose name does not resolve yet may be the local one.
         let lost = |&node: &NodeId| self.member_at(node).is_some_and(|member| member.socket.is_none());
         if nodes.iter().any(lost) {

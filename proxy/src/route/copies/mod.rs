@@ -82,11 +82,8 @@ impl Engine {
     pub(super) fn copies(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
         match (copies.copied.effect(walk.request, walk.message), &copies.home) {
             (Effect::Look, _) | (Effect::LookAtHome, None) => {
-                let chosen = copies
-                    .nearest
-                    .iter()
-                    .copied()
-                    .find(|&child| self.is_readable(walk.tree, copies, child));
+                let readable = |child| self.is_readable(walk.tree, copies, child);
+                let chosen = copies.nearest(walk.origin.locality, readable);
                 self.look(copies, chosen, walk);
             }
             (Effect::LookAtHome, Some(home)) => {

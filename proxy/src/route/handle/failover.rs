@@ -99,12 +99,14 @@ impl Attempt for Failover {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::Failed;
+    use crate::{
+        dialect::{Failed, Memcache},
+        members::Locality,
+    };
 
     fn answer(outcome: Outcome) -> Answer<'static> {
         Answer::Failed(Failed::here(outcome, ""))
     }
-    use crate::dialect::Memcache;
 
     fn query(class: Class) -> Query<'static> {
         Query {
@@ -112,6 +114,7 @@ mod tests {
             class,
             key: b"k",
             dialect: &Memcache::PLAIN,
+            locality: Locality::NONE,
         }
     }
 

@@ -45,12 +45,14 @@ impl Attempt for MissFailover {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::Failed;
+    use crate::{
+        dialect::{Failed, Memcache},
+        members::Locality,
+    };
 
     fn answer(outcome: Outcome) -> Answer<'static> {
         Answer::Failed(Failed::here(outcome, ""))
     }
-    use crate::dialect::Memcache;
 
     #[test]
     fn a_miss_goes_on_and_a_write_does_not() {
@@ -63,6 +65,7 @@ mod tests {
             class,
             key: b"k",
             dialect: &Memcache::PLAIN,
+            locality: Locality::NONE,
         };
         assert_eq!(
             route.next(&query(Class::Read), 0, 2, &answer(Outcome::NotFound)),

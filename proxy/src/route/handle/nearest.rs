@@ -1,11 +1,23 @@
 //! nearest: the nearest member that may be asked; the next one while it is ejected. The children are put in order of
-//! distance when the tree is built, so that the walk only looks at their states.
+//! distance when the tree is built, and once for each place of clients when the node agent tells something new, so that the walk only
+//! looks at their states.
+
+use std::{cell::RefCell, sync::Arc};
 
 use super::Random;
-use crate::route::tree::{Children, Choose, Query};
+use crate::{
+    members::Locality,
+    route::{
+        order::Order,
+        tree::{Children, Choose, Query},
+    },
+};
 
-#[derive(Debug)]
-pub(in crate::route) struct Nearest;
+#[derive(Debug, Default)]
+pub(in crate::route) struct Nearest {
+    /// By the client's locality, while a node agent is followed.
+    order: RefCell<Option<Arc<Order>>>,
+}
 
 impl Choose for Nearest {
     fn name(&self) -> &'static str {
@@ -13,23 +25,47 @@ impl Choose for Nearest {
     }
 
     #[inline]
-    fn choose(&self, _: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
+    fn choose(&self, query: &Query<'_>, children: &Children<'_>, _: &mut Random) -> usize {
+        if query.locality != Locality::NONE
+            && let Some(order) = self.order.borrow().as_deref()
+        {
+            let mut nearest = order.of(query.locality);
+            let first = order.of(query.locality).next().unwrap_or(0);
+            return nearest.find(|&index| children.is_up(index)).unwrap_or(first);
+        }
         (0..children.len())
             .find(|&index| children.is_up(index))
             .unwrap_or(0)
     }
 
-    fn why(&self, _: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
+    fn set_order(&self, order: Option<&Arc<Order>>) {
+        *self.order.borrow_mut() = order.cloned();
+    }
+
+    fn is_by_distance(&self) -> bool {
+        true
+    }
+
+    fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String {
         let Some(member) = children.member(chosen) else {
             return "the first of its children".into();
         };
-        let mut text = format!("distance {:?}", member.distance).to_lowercase();
+        let order = self.order.borrow();
+        let order = order.as_deref().filter(|_| query.locality != Locality::NONE);
+        let asked: Vec<usize> = match order {
+            Some(order) => order.of(query.locality).collect(),
+            None => (0..children.len()).collect(),
+        };
+        let ranked = order.and_then(|order| order.rank(query.locality, chosen));
+        let distance = ranked.map_or(member.distance, |ranked| ranked.rank.distance);
+        let mut text = format!("distance {}", distance.name());
         let nowhere = |index: &usize| {
             children
                 .member(*index)
                 .is_some_and(|member| member.socket.is_none())
         };
-        match (0..chosen).filter(|passed| !nowhere(passed)).count() {
+        let passed = asked.iter().take_while(|&&index| index != chosen);
+        match passed.filter(|passed| !nowhere(passed)).count() {
             0 => {}
             passed => text.push_str(&format!("; {passed} nearer ejected")),
         }

@@ -1,0 +1,65 @@
+//! Where clients are, by the node agent's word.
+
+use std::sync::Arc;
+
+use crate::{
+    engine::{Engine, Peer},
+    members::{ClientSource, Distance, Localities, Locality},
+    route::Orders,
+};
+
+use super::{ClientId, Clients};
+
+fn locality(localities: Option<&Arc<Localities>>, source: &ClientSource) -> Locality {
+    localities.map_or(Locality::NONE, |localities| localities.of_client(source))
+}
+
+impl Clients {
+    /// Where this client is; `None`: it has gone.
+    pub fn locality(&self, id: ClientId) -> Option<Locality> {
+        self.table.get(id).map(|client| client.locality)
+    }
+
+    /// How many are known to be on one NUMA node, how many on one socket, and how many anywhere on this host.
+    pub fn located(&self) -> [u64; 3] {
+        let mut counts = [0; 3];
+        for (_, client) in self.table.iter() {
+            counts[match client.locality.reach() {
+                Distance::NumaNode => 0,
+                Distance::Socket => 1,
+                _ => 2,
+            }] += 1;
+        }
+        counts
+    }
+}
+
+impl Engine {
+    /// A client that was just opened is known by this, from which its place follows.
+    pub fn set_source(&mut self, peer: Peer, source: ClientSource) {
+        let locality = locality(self.localities.as_ref(), &source);
+        if let Peer::Client(id) = peer
+            && let Some(client) = self.clients.table.get_mut(id)
+        {
+            (client.source, client.locality) = (source, locality);
+        }
+    }
+
+    /// The node agent tells something new; `None`: it is not followed any more. `orders` follow from what it tells, and
+    /// `container_of` says what a process id stands for.
+    pub fn locate(
+        &mut self,
+        localities: Option<Arc<Localities>>,
+        orders: &Orders,
+        container_of: &dyn Fn(u32) -> ClientSource,
+    ) {
+        self.tree.follow(orders);
+        for (_, client) in self.clients.table.iter_mut() {
+            if let (ClientSource::Process(process), Some(_)) = (client.source, &localities) {
+                client.source = container_of(process);
+            }
+            client.locality = locality(localities.as_ref(), &client.source);
+        }
+        self.localities = localities;
+    }
+}

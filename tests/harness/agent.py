@@ -1,0 +1,179 @@
+"""The node agent: the real program with pods that need not run, and impostors that say what a test wants."""
+
+import functools
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+import pytest
+import yaml
+
+from . import PATIENCE, number, until
+from .proxy import ROOT
+
+
+@functools.cache
+def program():
+    """The agent's program, built once; the test is skipped where there is no Go."""
+    if given := os.environ.get("PROXIMA_AGENT"):
+        return given
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    if not pathlib.Path(go).exists():
+        pytest.skip("the node agent cannot be built: there is no Go")
+    built = pathlib.Path(tempfile.mkdtemp(prefix="proxima-agent-")) / "proxima-agent"
+    made = subprocess.run(
+        [go, "build", "-o", str(built), "./cmd/proxima-agent"], cwd=ROOT / "agent", capture_output=True, text=True
+    )
+    if made.returncode and "dial tcp" in made.stderr:
+        pytest.skip("the node agent cannot be built: its modules cannot be fetched")
+    assert made.returncode == 0, made.stderr
+    return str(built)
+
+
+def pod(name, address, cpus=None, near=None, container=None):
+    """A pod that runs: with a CPU of its own, or beside another."""
+    resources = {"limits": {"cpu": cpus, "memory": "64Mi"}} if cpus else {"requests": {"cpu": "100m"}}
+    metadata = {"name": name, "labels": {"app": name}}
+    if near:
+        metadata["annotations"] = {"proxima.io/near": f"app={near}"}
+    status = {"podIP": address} if address else {}
+    if container:
+        status["containerStatuses"] = [{"name": "c", "containerID": f"containerd://{container}"}]
+    return {
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [{"name": "c", "resources": resources}]},
+        "status": status,
+    }
+
+
+class Agent:
+    """`proxima-agent simulate --serve`: places these pods on a machine of this shape, and tells proxies."""
+
+    def __init__(self, folder, pods, shape="sockets=2,nodes=2,cores=2"):
+        folder = pathlib.Path(folder)
+        self.shape = shape
+        self.socket = folder / f"nodes{number()}.sock"
+        self._file = folder / f"pods{number()}.yaml"
+        self.place(pods)
+        self.process = None
+        self.start()
+
+    def place(self, pods):
+        """These are the pods from now on."""
+        new = self._file.with_suffix(".new")
+        new.write_text(yaml.safe_dump_all(pods))
+        new.rename(self._file)
+
+    def start(self):
+        command = [program(), "simulate", "--shape", self.shape, "--serve", str(self.socket), str(self._file)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        def tells():
+            assert self.process.poll() is None, f"the agent ended with {self.process.returncode}"
+            try:
+                return self.snapshot()
+            except OSError:
+                return False
+
+        until(tells, "the agent tells")
+
+    def snapshot(self):
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(PATIENCE)
+            sock.connect(str(self.socket))
+            return json.loads(sock.makefile().readline())
+
+    def nodes(self):
+        """The NUMA node of each pod, which is one."""
+        nodes = {pod["name"]: pod["containers"][0]["nodes"] for pod in self.snapshot()["pods"]}
+        assert all(len(on) == 1 for on in nodes.values()), nodes
+        return {name: only for name, (only,) in nodes.items()}
+
+    def sockets(self):
+        """The socket of each NUMA node."""
+        return {node["id"]: node["sockets"][0] for node in self.snapshot()["nodes"]}
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.kill()
+
+
+class Impostor:
+    """Listens where an agent would: `talk(sock)` is called for each connection, in a thread of its own."""
+
+    def __init__(self, folder, talk):
+        self.socket = pathlib.Path(folder) / f"nodes{number()}.sock"
+        self.connections = 0
+        self._talk = talk
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self.socket))
+        self._listener.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, sock):
+        try:
+            self._talk(sock)
+        except OSError:
+            pass
+        finally:
+            sock.close()
+
+    def stop(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+STRANGER = """
+import os, socket, sys
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o666)
+listener.listen()
+print("listens", flush=True)
+while True:
+    sock, _ = listener.accept()
+    sock.sendall(sys.argv[2].encode())
+"""
+
+
+def stranger(path, line):
+    """A process of another user, which is not root, that listens there and says this."""
+    command = [sys.executable, "-c", STRANGER, str(path), line]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "listens\n"
+    return process
+
+
+def joined(container):
+    """A cgroup that is named like a container's, for a process of the test. The test is skipped where it cannot be made."""
+    for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/freezer"):
+        folder = pathlib.Path(root) / "proxima-tests" / container
+        try:
+            folder.mkdir(parents=True)
+            (folder / "cgroup.procs").read_text()
+        except OSError:
+            continue
+        return folder
+    pytest.skip("no cgroup can be made here")
