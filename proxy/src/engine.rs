@@ -191,10 +191,10 @@ impl Engine {
         }
     }
 
-    /// Does anything wait for a server?
+    /// Does anything wait for servers, or for others?
     #[inline]
     pub fn waits(&self) -> bool {
-        self.servers.is_awaited() || !self.parked.is_empty()
+        self.servers.is_awaited() || self.router.holds_requests() || !self.parked.is_empty()
     }
 
     /// Is this a lane whose connection is still being made?

@@ -131,7 +131,7 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
         };
         let (distance, distance_source) = proxy.distance(&member, from);
         Row {
-            pool: member.pool.to_string(),
+            pool: member.pool.name.to_string(),
             name: member.name.clone(),
             address: member.address.clone(),
             resolves_to: Some(member.endpoint()).filter(|at| *at != member.address),

@@ -34,7 +34,7 @@ pub(super) async fn metrics(State(proxy): Shared, headers: HeaderMap) -> Respons
 }
 
 fn labels(member: &Member) -> String {
-    let (pool, name) = (quoted(&member.pool), quoted(&member.name));
+    let (pool, name) = (quoted(&member.pool.name), quoted(&member.name));
     format!("pool=\"{pool}\",member=\"{name}\"")
 }
 
@@ -301,7 +301,7 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     );
     let mut setbacks: BTreeMap<&str, u64> = BTreeMap::new();
     for (member, counts) in &copies {
-        *setbacks.entry(&member.pool).or_default() += counts.setbacks;
+        *setbacks.entry(&member.pool.name).or_default() += counts.setbacks;
     }
     page.family(
         "copy_setbacks",
@@ -418,7 +418,7 @@ fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     for (member, _) in &members {
         let (distance, source) = proxy.distance(member, None);
         *distances
-            .entry((&member.pool, distance.name(), source.name()))
+            .entry((&member.pool.name, distance.name(), source.name()))
             .or_default() += 1;
     }
     page.family(
@@ -492,7 +492,7 @@ fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     );
     let numbers: BTreeMap<&str, PoolId> = members
         .iter()
-        .map(|(member, _)| (&*member.pool, member.pool_id))
+        .map(|(member, _)| (&*member.pool.name, member.pool.id))
         .collect();
     for (pool, number) in numbers {
         if let Some(latency) = figures.pools.get(number.0 as usize) {

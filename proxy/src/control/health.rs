@@ -126,7 +126,7 @@ impl Proxy {
         let members = || state.members.iter().filter(|member| !state.absent.holds(member));
         let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for member in members() {
-            let (ejected, all) = pools.entry(&member.pool).or_default();
+            let (ejected, all) = pools.entry(&member.pool.name).or_default();
             *ejected += usize::from(!member.health.is_up());
             *all += 1;
         }
@@ -135,11 +135,11 @@ impl Proxy {
                 .loaded
                 .config
                 .pools
-                .get(&*member.pool)
+                .get(&*member.pool.name)
                 .map_or(1.0, |pool| pool.eject.fail_open_above);
-            let (ejected, all) = pools.get(&*member.pool).copied().unwrap_or((0, 1));
+            let (ejected, all) = pools.get(&*member.pool.name).copied().unwrap_or((0, 1));
             let open = ejected as f64 > limit * all as f64;
-            if member.fail_open.swap(open, Ordering::Relaxed) != open {
+            if member.pool.fail_open.swap(open, Ordering::Relaxed) != open {
                 tracing::warn!(pool = %member.pool, ejected, all, open, "fail-open");
             }
         }

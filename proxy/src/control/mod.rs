@@ -206,7 +206,7 @@ impl Proxy {
                 false => state.copies.agreement.standing(member.id).name(),
             };
             *pools
-                .entry(&member.pool)
+                .entry(&member.pool.name)
                 .or_insert_with(none)
                 .entry(name)
                 .or_default() += 1;
@@ -313,10 +313,10 @@ impl Proxy {
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
         for member in state.members.iter().filter(|member| !state.absent.holds(member)) {
-            let at = match pools.iter().position(|pool| pool.name == *member.pool) {
+            let at = match pools.iter().position(|pool| pool.name == *member.pool.name) {
                 Some(at) => at,
                 None => {
-                    pools.push(PoolState::empty(&member.pool));
+                    pools.push(PoolState::empty(&member.pool.name));
                     pools.len() - 1
                 }
             };

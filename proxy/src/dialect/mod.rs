@@ -7,6 +7,7 @@ mod dialects;
 mod failed;
 mod join;
 mod memcache;
+mod pool_state;
 mod session;
 mod transform;
 
@@ -20,6 +21,7 @@ pub use self::{
     failed::Failed,
     join::Join,
     memcache::Memcache,
+    pool_state::PoolState,
     session::{Lease, Session},
     transform::Transform,
 };
@@ -322,6 +324,11 @@ pub trait Dialect: Send + Sync {
 
     /// How values are copied to all servers of a pool. By default they cannot be: such a pool is refused.
     fn copied(&self) -> Option<&'static dyn Copied> {
+        None
+    }
+
+    /// What is kept of a pool while the process runs. By default nothing is.
+    fn pool_state(&self) -> Option<Box<dyn PoolState>> {
         None
     }
 

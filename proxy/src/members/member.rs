@@ -2,34 +2,25 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use socket2::SockAddr;
 
-use super::{Distance, DistanceSource, Health};
+use super::{Distance, DistanceSource, Health, Pool};
 use crate::dialect::{Copied, Dialect, End};
 
 /// A member's number, the same in every snapshot as long as the member lives: workers find its lanes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId(pub u32);
 
-/// A pool's number, the same as long as the process lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PoolId(pub u32);
-
 /// One server, as every worker sees it.
 pub struct Member {
     /// Its number.
     pub id: MemberId,
     /// The pool it was named in.
-    pub pool: Arc<str>,
-    /// The number of that pool.
-    pub pool_id: PoolId,
+    pub pool: Arc<Pool>,
     /// What consistent hashing and people know it by.
     pub name: String,
     /// As written in the configuration.
@@ -54,15 +45,13 @@ pub struct Member {
     pub copied: Option<&'static dyn Copied>,
     /// Shared with every pool that names the same server.
     pub health: Arc<Health>,
-    /// So many of its pool are ejected that those which are only suspected are asked again.
-    pub fail_open: Arc<AtomicBool>,
 }
 
 impl Member {
     /// As the end of a connection to it.
     pub fn end(&self) -> End<'_> {
         End::Server {
-            pool: &self.pool,
+            pool: &self.pool.name,
             address: &self.address,
         }
     }
@@ -81,7 +70,7 @@ impl Member {
 
     /// Is suspicion of it disregarded? That nobody is there never is.
     pub fn fails_open(&self) -> bool {
-        self.fail_open.load(Ordering::Relaxed) && !self.health.is_gone()
+        self.pool.fail_open.load(Ordering::Relaxed) && !self.health.is_gone()
     }
 
     /// Why it may not be asked.

@@ -8,6 +8,7 @@ mod distance;
 mod health;
 mod localities;
 mod member;
+mod pool;
 pub mod probe;
 mod registry;
 
@@ -18,6 +19,7 @@ pub use self::{
     localities::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,
     },
-    member::{Member, MemberId, PoolId},
+    member::{Member, MemberId},
+    pool::{Pool, PoolId},
     registry::{AddressError, Registry},
 };

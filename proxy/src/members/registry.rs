@@ -10,9 +10,9 @@ use std::{
 use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
-use super::{Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, PoolId};
+use super::{Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, Pool, PoolId};
 use crate::{
-    config::schema::{Pool, Server},
+    config::schema::{Pool as PoolSpec, Server},
     dialect::Dialect,
 };
 
@@ -26,9 +26,9 @@ pub struct Registry {
     members: HashMap<(Identity, String), Arc<Member>>,
     known: HashMap<Identity, MemberId>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
-    fail_open: HashMap<String, Arc<AtomicBool>>,
-    /// Every name that a pool ever had: what a pool's number counts goes on when it is configured again.
-    pools: HashMap<String, PoolId>,
+    /// Every pool that there ever was, by name and protocol: what is counted by its number, and what its protocol keeps of it, goes on
+    /// when it is configured again.
+    pools: HashMap<(String, &'static str), Arc<Pool>>,
     free: Vec<u32>,
     next: u32,
 }
@@ -65,7 +65,6 @@ impl Registry {
             members: HashMap::new(),
             known: HashMap::new(),
             health: HashMap::new(),
-            fail_open: HashMap::new(),
             pools: HashMap::new(),
             free: Vec::new(),
             next: 0,
@@ -84,7 +83,7 @@ impl Registry {
     pub fn member(
         &mut self,
         pool: &str,
-        spec: &Pool,
+        spec: &PoolSpec,
         server: &Server,
         dialect: &'static dyn Dialect,
     ) -> Result<Arc<Member>, AddressError> {
@@ -110,8 +109,7 @@ impl Registry {
             return Ok(Arc::clone(member));
         }
         let id = self.know(&key.0);
-        let next = PoolId(self.pools.len() as u32);
-        let pool_id = *self.pools.entry(pool.into()).or_insert(next);
+        let pool = self.pool(pool, dialect);
         let eject = Eject {
             failures: spec.eject.failures,
             probe_initial: spec.eject.probe_initial,
@@ -135,8 +133,7 @@ impl Registry {
         };
         let member = Arc::new(Member {
             id,
-            pool: pool.into(),
-            pool_id,
+            pool,
             name: ketama_name(&server.address, server.name.as_deref()).to_owned(),
             address: server.address.clone(),
             socket,
@@ -149,7 +146,6 @@ impl Registry {
             connect_timeout: spec.connect_timeout,
             copied: spec.replicated.and_then(|_| dialect.copied()),
             health,
-            fail_open: Arc::clone(self.fail_open.entry(pool.into()).or_default()),
         });
         self.members.insert(key, Arc::clone(&member));
         Ok(member)
@@ -165,6 +161,20 @@ impl Registry {
             }
             None => Err("this is no address".into()),
         }
+    }
+
+    fn pool(&mut self, name: &str, dialect: &'static dyn Dialect) -> Arc<Pool> {
+        let id = PoolId(self.pools.len() as u32);
+        let pool = self.pools.entry((name.to_owned(), dialect.name()));
+        let pool = pool.or_insert_with(|| {
+            Arc::new(Pool {
+                id,
+                name: name.into(),
+                fail_open: AtomicBool::new(false),
+                state: dialect.pool_state(),
+            })
+        });
+        Arc::clone(pool)
     }
 
     fn know(&mut self, identity: &Identity) -> MemberId {
@@ -211,7 +221,7 @@ mod tests {
             weight: 1.0,
             zone: None,
         };
-        let spec = Pool::of(vec![server.clone()]);
+        let spec = PoolSpec::of(vec![server.clone()]);
         let mut at = |ip: Option<[u8; 4]>| {
             let hosts = ip.map(|ip| ("mc-0.mc".to_owned(), IpAddr::from(ip)));
             registry.set_hosts(hosts.into_iter().collect());
@@ -234,7 +244,7 @@ mod tests {
         here.health.failed(Failure::Connection);
         assert!(!here.is_up() && there.is_up());
         // When those that are suspected are asked again, who is known to be nowhere is not.
-        here.fail_open.store(true, Relaxed);
+        here.pool.fail_open.store(true, Relaxed);
         assert!(here.is_up() && !nowhere.is_up());
         here.health.failed(Failure::Refused);
         assert!(!here.is_up());

@@ -80,7 +80,9 @@ impl Engine {
         let mut next = handle
             .next(&query, tried, children.len(), answer)
             // What has begun to stream cannot be sent again, and what belongs to one connection is of no use on another.
-            .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated);
+            .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated)
+            // Two that send it to each other do not do so for ever.
+            .filter(|_| (flight.tries as usize) < children.len());
         while let Some(child) = next
             && !choices.is_up(child)
             && let Some(after) = handle.next(&query, child, children.len(), &Answer::EJECTED)
@@ -94,6 +96,7 @@ impl Engine {
             && let Some(&node) = children.get(child)
         {
             flight.pending = 1;
+            flight.tries += 1;
             self.figures.failovers += 1;
             return self.resend(id, node, child_of(id, child));
         }

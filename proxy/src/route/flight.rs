@@ -51,6 +51,8 @@ pub struct Flight {
     pub(super) request: Request,
     /// The request's bytes (of a streamed one the head), where they may be needed again.
     pub(super) message: Vec<u8>,
+    /// How often it was sent, if it is sent to one after the other.
+    pub(super) tries: u32,
     /// Replies still to come.
     pub(super) pending: u32,
     /// The parent has its answer; what still comes is dropped.
@@ -151,6 +153,7 @@ impl Flights {
                 origin: walk.origin,
                 request: *walk.request,
                 message,
+                tries: 1,
                 pending,
                 done: false,
                 answers,

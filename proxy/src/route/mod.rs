@@ -14,6 +14,7 @@ mod explain;
 mod flight;
 mod handle;
 mod order;
+mod park;
 mod router;
 mod step;
 mod timer;

@@ -4,7 +4,7 @@ use std::{collections::BinaryHeap, time::Duration};
 
 use proxima_wire::message::Class;
 
-use super::{Flight, Flights, ReplyTo, Timer};
+use super::{Flight, Flights, ReplyTo, Timer, park::Parked};
 use crate::client::ClientId;
 use crate::micros::Micros;
 
@@ -13,6 +13,8 @@ use crate::micros::Micros;
 pub struct Router {
     pub(super) flights: Flights,
     pub(super) timers: BinaryHeap<Timer>,
+    /// Requests that a step of the tree holds.
+    pub(super) parked: Vec<Parked>,
     /// Scratch for a request that a flight sends again or later.
     pub(super) resend: Vec<u8>,
     /// Scratch for replies that are made here.
@@ -47,6 +49,11 @@ impl Router {
             to = flight.parent;
         }
         self.slot_of(to).map(|(client, _)| client)
+    }
+
+    /// Does a step of the tree hold a request?
+    pub(crate) fn holds_requests(&self) -> bool {
+        !self.parked.is_empty()
     }
 
     /// Does no request wait for anything?

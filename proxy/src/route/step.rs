@@ -196,6 +196,7 @@ impl Engine {
                 let flight = self.watch(node, walk);
                 self.walk(child, &walk.to(child_of(flight, 0)));
             }
+            Wrapped::Park(limit) => self.park(node, limit, walk),
             // The body of a streamed request is already coming: it cannot be held back.
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
             Wrapped::Delay(span) => {
@@ -209,7 +210,7 @@ impl Engine {
     }
 
     /// A flight that sees the reply on its way back.
-    fn watch(&mut self, node: NodeId, walk: &Walk<'_>) -> FlightId {
+    pub(super) fn watch(&mut self, node: NodeId, walk: &Walk<'_>) -> FlightId {
         let (id, flight) = self.router.flights.open(node, walk, 1);
         flight.message.extend_from_slice(walk.message);
         id

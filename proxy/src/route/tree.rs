@@ -82,6 +82,8 @@ pub enum Wrapped {
     Ttl(i64),
     /// Not before so much time has passed.
     Delay(Micros),
+    /// Not before it is said otherwise when asked again; an error, when so much time has passed.
+    Park(Micros),
     /// Answer this error.
     Fail(Outcome, String),
 }

@@ -42,7 +42,7 @@ impl Engine {
         lane.pace = Pace::since(self.now);
         member.health.succeeded();
         self.figures
-            .served(member.pool_id, member.id, (self.now - waiter.sent).0, false);
+            .served(member.pool.id, member.id, (self.now - waiter.sent).0, false);
         let mut parts = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
         let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes);

@@ -88,7 +88,7 @@ impl Engine {
             {
                 let whole = &rest[..reply.len() as usize];
                 at += whole.len();
-                let (pool, member) = (lane.member.pool_id, lane.member.id);
+                let (pool, member) = (lane.member.pool.id, lane.member.id);
                 let failed = lane.answered(reply, now);
                 self.servers.in_flight -= 1;
                 self.figures.served(pool, member, (self.now - sent).0, failed);
@@ -153,7 +153,7 @@ impl Engine {
                     self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
                     return Some(rest.len());
                 }
-                let (pool, member) = (lane.member.pool_id, lane.member.id);
+                let (pool, member) = (lane.member.pool.id, lane.member.id);
                 let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
                 let failed = lane.answered(&reply, self.now);
                 self.servers.in_flight -= 1;

@@ -34,6 +34,11 @@ impl Client {
         client
     }
 
+    /// Leaves with a reset.
+    pub(crate) fn reset(self) {
+        self.0.reset();
+    }
+
     /// Connects plainly, and says this in place of `SECURE`; what it is answered.
     pub(crate) fn plain(address: SocketAddr, first: &str) -> (Self, io::Result<String>) {
         let stream = TcpStream::connect(address).unwrap();

@@ -26,11 +26,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use proxima::dialect::{
-    Conversation, Dialect, Dialects, End, Failed, Join, Lease, Login, Message, Plan, Session, Transform,
+    Conversation, Dialect, Dialects, End, Failed, Join, Lease, Login, Message, Plan, PoolState, Session,
+    Transform,
 };
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
-use crate::{scramble::Scramble, server::PASSWORD};
+use crate::{pools::Places, scramble::Scramble, server::PASSWORD};
 
 /// As the client and as the server of this protocol.
 pub(crate) struct Lines {
@@ -38,6 +39,8 @@ pub(crate) struct Lines {
     password: &'static str,
     /// Both sides speak plainly until one asks for more (`SECURE`) and the other agrees (`GO`).
     late: bool,
+    /// Its pools keep in mind which server has a key.
+    learns: bool,
     /// Bytes of requests and replies that were looked at.
     pub(crate) read: AtomicU64,
 }
@@ -133,6 +136,7 @@ impl Lines {
         Self {
             password,
             late: false,
+            learns: false,
             read: AtomicU64::new(0),
         }
     }
@@ -141,6 +145,14 @@ impl Lines {
     pub(crate) const fn late(password: &'static str) -> Self {
         Self {
             late: true,
+            ..Self::new(password)
+        }
+    }
+
+    /// Its pools keep in mind which server has a key (`pools.rs`).
+    pub(crate) const fn learning(password: &'static str) -> Self {
+        Self {
+            learns: true,
             ..Self::new(password)
         }
     }
@@ -388,6 +400,11 @@ impl Dialect for Lines {
             (_, name) => format!(" to {name}"),
         };
         out.extend_from_slice(format!("? proxy{to}: {failed}\n").as_bytes());
+    }
+
+    fn pool_state(&self) -> Option<Box<dyn PoolState>> {
+        self.learns
+            .then(|| Box::<Places>::default() as Box<dyn PoolState>)
     }
 
     fn is_common(&self, command: u16) -> bool {

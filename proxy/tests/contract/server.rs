@@ -77,6 +77,13 @@ impl Talk {
         }
     }
 
+    /// Breaks the connection.
+    pub(crate) fn reset(self) {
+        socket2::SockRef::from(&self.stream)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+    }
+
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
         let wire = self.seal(text)?;
         self.stream.write_all(&wire)
@@ -195,6 +202,12 @@ impl Talk {
             let line = self.hear()?;
             let mut words = line.splitn(3, ' ');
             let [verb, key, rest] = [0; 3].map(|_| words.next().unwrap_or_default());
+            if let Some(port) = key.strip_prefix("at-")
+                && port != address.port().to_string()
+            {
+                self.say(&format!("~ moved 127.0.0.1:{port}\n"))?;
+                continue;
+            }
             match verb {
                 "PUT" => {
                     values.lock().unwrap().insert(key.to_owned(), rest.to_owned());

@@ -265,6 +265,7 @@ impl World {
     pub(crate) fn turn(&mut self) {
         loop {
             self.engine.look_at_openings();
+            self.engine.release_parked();
             for seat in std::mem::take(&mut self.watched) {
                 if self.seats[seat].backlog.is_empty() {
                     self.drained(self.seats[seat].peer);

@@ -80,7 +80,7 @@ impl Absent {
     }
 
     pub(in crate::control) fn holds(&self, member: &Member) -> bool {
-        let pool = self.pools.get(&*member.pool).into_iter().flatten();
+        let pool = self.pools.get(&*member.pool.name).into_iter().flatten();
         pool.map(|absentee| &absentee.server).any(|server| {
             server.address == member.address
                 && ketama_name(&server.address, server.name.as_deref()) == member.name

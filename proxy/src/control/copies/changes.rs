@@ -57,9 +57,11 @@ impl Proxy {
         for (name, pool) in &config.pools {
             if let Some(replicated) = &pool.replicated {
                 let size = copies_of(&members)
-                    .filter(|member| *member.pool == **name && !state.absent.holds(member))
+                    .filter(|member| *member.pool.name == **name && !state.absent.holds(member))
                     .count();
-                let had = copies_of(before).filter(|member| *member.pool == **name).count();
+                let had = copies_of(before)
+                    .filter(|member| *member.pool.name == **name)
+                    .count();
                 let told = pool.source.fixed().is_some(); // when it was read
                 if size == 2 && had != 2 && replicated.min_acks.is_none() && !told {
                     tracing::warn!(pool = %name, "has {}; with min_acks 1 both go on", Replicated::TWO);
@@ -78,10 +80,10 @@ impl Proxy {
                 continue;
             }
             let copies = &mut state.copies;
-            let first = !begun.contains(&member.pool);
+            let first = !begun.contains(&member.pool.name);
             if member.socket.is_some() {
                 // Without an address nobody has been written to: who comes with the first answers was there before.
-                copies.begun.insert(Arc::clone(&member.pool));
+                copies.begun.insert(Arc::clone(&member.pool.name));
             }
             let known = copies.state_file.as_ref().map(|file| &file.known);
             let note = known.map(|known| known.of(member).cloned());
@@ -115,7 +117,11 @@ impl Proxy {
                     continue;
                 }
             };
-            acts.extend(copies.agreement.missed(member.id, &member.pool, why, owed, now));
+            acts.extend(
+                copies
+                    .agreement
+                    .missed(member.id, &member.pool.name, why, owed, now),
+            );
             // Connections whose addresses nobody knows may still bring it something: of the process before this one, or
             // of a member that it was before.
             let unknown = member.socket.is_some() && (first && !unclean || copies.strays.len() == STRAYS);
@@ -128,7 +134,7 @@ impl Proxy {
         }
         for member in copies_of(&members) {
             acts.extend(match state.absent.holds(member) {
-                true => state.copies.agreement.vanished(member.id, &member.pool, now),
+                true => state.copies.agreement.vanished(member.id, &member.pool.name, now),
                 false => state.copies.agreement.returned(member.id),
             });
         }
@@ -149,7 +155,7 @@ impl Proxy {
                 let why = format!("it did not answer at the start: {why}");
                 let acts = state.copies.agreement.missed(
                     member.id,
-                    &member.pool,
+                    &member.pool.name,
                     &why,
                     Owed::everything(),
                     Instant::now(),

@@ -223,7 +223,7 @@ impl Proxy {
                 state
                     .copies
                     .agreement
-                    .missed(member.id, &member.pool, &why, Owed::default(), now)
+                    .missed(member.id, &member.pool.name, &why, Owed::default(), now)
             }
             News::Broken(member, address) => {
                 if state.members.iter().any(|known| known.id == member.id) {
@@ -269,7 +269,7 @@ impl Proxy {
                     figures.debts += u64::from(standing == Standing::Leaving);
                     if let Some(known) = state.members.iter().find(|known| known.id == member) {
                         let why = state.copies.agreement.reason(member);
-                        let (pool, member) = (&known.pool, &known.name);
+                        let (pool, member) = (&known.pool.name, &known.name);
                         match standing {
                             Standing::Leaving => tracing::warn!(%pool, %member, %standing, why, "copy"),
                             _ => tracing::info!(%pool, %member, %standing, why, "copy"),
@@ -301,7 +301,7 @@ impl Proxy {
                     known,
                 } => {
                     if let Some(found) = state.members.iter().find(|known| known.id == member) {
-                        let rejoin = rejoin_of(&state.loaded.config, &found.pool);
+                        let rejoin = rejoin_of(&state.loaded.config, &found.pool.name);
                         let paid = Arc::clone(self).pay(Arc::clone(found), epoch, debt, known, rejoin);
                         self.runtime.spawn(paid);
                     }

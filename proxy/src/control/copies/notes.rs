@@ -94,7 +94,7 @@ impl Note {
         owes: Option<String>,
     ) -> Self {
         Self {
-            pool: member.pool.to_string(),
+            pool: member.pool.name.to_string(),
             address: member.endpoint(),
             met,
             from,
@@ -135,7 +135,8 @@ impl Known {
 
     /// What was known of this copy.
     pub(super) fn of(&self, member: &Member) -> Option<&Note> {
-        self.copies.get(&(member.pool.to_string(), member.endpoint()))
+        self.copies
+            .get(&(member.pool.name.to_string(), member.endpoint()))
     }
 
     /// Those of pools that have had no members yet, as nobody has named them.

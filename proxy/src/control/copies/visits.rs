@@ -120,7 +120,7 @@ impl Proxy {
         let Some((connections, most)) = waits else {
             return true;
         };
-        let (pool, name, seconds) = (&member.pool, &member.name, most.as_secs());
+        let (pool, name, seconds) = (&member.pool.name, &member.name, most.as_secs());
         let why = match connections {
             Some(1) => "1 connection".to_owned(),
             Some(connections) => format!("{connections} connections"),

@@ -1,6 +1,6 @@
 //! One route after the other becomes nodes.
 
-use std::{cell::RefCell, collections::HashMap};
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
 use super::{CompileError, Compiler};
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
     members::Registry,
     route::{
         handle::{
-            Fail, Failover, Hold, HostId, Log, MissFailover, ModifyKey, ModifyTtl, Nearest, RandomChild,
-            RoundRobin, Tokens, gather_name,
+            Assigned, Fail, Failover, Held, Hold, HostId, Kept, Log, MissFailover, ModifyKey, ModifyTtl,
+            Nearest, RandomChild, Redirected, RoundRobin, Tokens, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
     },
@@ -317,7 +317,28 @@ impl<'a> Maker<'_, 'a> {
         }
         let spec = pool.hash.clone();
         let nodes = self.members(name)?;
-        self.hash(spec, nodes, || format!("pool {name}"))
+        let chosen = self.hash(spec, nodes.clone(), || format!("pool {name}"))?;
+        Ok(self.by_state(chosen, nodes))
+    }
+
+    /// Around the choice of a pool: what its protocol keeps of it at run time.
+    fn by_state(&mut self, chosen: NodeId, members: Vec<NodeId>) -> NodeId {
+        let of = |&node: &NodeId| Some(Arc::clone(self.member_at(node)?));
+        let Some(all) = members.iter().map(of).collect::<Option<Vec<_>>>() else {
+            return chosen;
+        };
+        let Some(first) = all.first().filter(|member| member.pool.state.is_some()) else {
+            return chosen;
+        };
+        let limit = first.timeout.into();
+        let kept = Kept {
+            pool: Arc::clone(&first.pool),
+            addresses: all.iter().map(|member| member.address.as_str().into()).collect(),
+        };
+        let with = |node: NodeId| [&[node], members.as_slice()].concat();
+        let assigned = self.choose(Assigned(kept.clone()), with(chosen));
+        let redirected = self.attempt(Redirected(kept.clone()), with(assigned));
+        self.wrap(Held { kept, limit }, redirected)
     }
 
     pub(super) fn members(&mut self, pool: &str) -> Result<Vec<NodeId>, CompileError> {

@@ -81,7 +81,7 @@ impl Maker<'_, '_> {
         let mut found = Vec::new();
         for &leaf in leaves {
             let copied = self.member_at(leaf).filter(|member| member.is_copy());
-            let pool = copied.and_then(|member| config.pools.get_key_value(&*member.pool));
+            let pool = copied.and_then(|member| config.pools.get_key_value(&*member.pool.name));
             let node = match pool {
                 Some((pool, _)) => self.pool(pool)?,
                 None => leaf,

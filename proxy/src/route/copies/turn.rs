@@ -99,10 +99,10 @@ impl Engine {
             return;
         };
         let known = || (0..copies.children.len()).filter_map(|child| member(&tree, copies, child));
-        let pool = known().next().map(|member| &member.pool);
+        let pool = known().next().map(|member| &member.pool.name);
         for member in self.tree.members() {
             let is_stranger = !known().any(|known| known.id == member.id);
-            if member.is_copy() && pool == Some(&member.pool) && is_stranger {
+            if member.is_copy() && pool == Some(&member.pool.name) && is_stranger {
                 self.miss(&member, id, "it came while a change was on its way");
             }
         }

@@ -14,6 +14,7 @@ mod miss_failover;
 mod modify_key;
 mod modify_ttl;
 mod nearest;
+mod pool_state;
 mod random;
 mod round_robin;
 
@@ -33,6 +34,7 @@ pub(super) use self::{
     modify_key::ModifyKey,
     modify_ttl::ModifyTtl,
     nearest::Nearest,
+    pool_state::{Assigned, Held, Kept, Redirected},
     random::RandomChild,
     round_robin::RoundRobin,
 };

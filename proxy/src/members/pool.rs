@@ -1,0 +1,36 @@
+//! A pool of servers, as it is while the process runs.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use crate::dialect::PoolState;
+
+/// A pool's number, the same as long as the process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PoolId(pub u32);
+
+/// What the members of a pool share.
+pub struct Pool {
+    /// Its number.
+    pub id: PoolId,
+    /// Its name in the configuration; the address of a server that stands in no pool.
+    pub name: Arc<str>,
+    /// So many members are ejected that those which are only suspected are asked again.
+    pub fail_open: AtomicBool,
+    /// What its protocol keeps of it; `None`: nothing.
+    pub state: Option<Box<dyn PoolState>>,
+}
+
+impl fmt::Display for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pool({})", self.name)
+    }
+}

@@ -1,0 +1,104 @@
+//! Pools of which a protocol keeps something at run time: requests that wait, go to the member that it names, and are sent on where a
+//! reply says so.
+
+use std::sync::Arc;
+
+use proxima_wire::message::Request;
+
+use super::Random;
+use crate::{
+    dialect::PoolState,
+    members::Pool,
+    micros::Micros,
+    route::{
+        Answer,
+        tree::{Attempt, Children, Choose, Query, Wrap, Wrapped},
+    },
+};
+
+/// A pool with a state, and the addresses of its members in the order of the configuration.
+#[derive(Clone, Debug)]
+pub(in crate::route) struct Kept {
+    pub(in crate::route) pool: Arc<Pool>,
+    pub(in crate::route) addresses: Arc<[Arc<str>]>,
+}
+
+impl Kept {
+    fn state(&self) -> Option<&dyn PoolState> {
+        self.pool.state.as_deref()
+    }
+}
+
+/// Requests wait while the state says so.
+#[derive(Debug)]
+pub(in crate::route) struct Held {
+    pub(in crate::route) kept: Kept,
+    /// And no longer than this.
+    pub(in crate::route) limit: Micros,
+}
+
+impl Wrap for Held {
+    fn name(&self) -> &'static str {
+        "hold"
+    }
+
+    fn request(&self, _: &Request, _: &[u8], query: &Query<'_>, _: u64, _: &mut Random) -> Wrapped {
+        match self.kept.state() {
+            Some(state) if state.holds(query.class, query.key) => Wrapped::Park(self.limit),
+            _ => Wrapped::Pass,
+        }
+    }
+
+    fn why(&self) -> String {
+        format!("requests of pool {} may have to wait", self.kept.pool)
+    }
+}
+
+/// The first child is the pool's own choice; those behind it are its members.
+#[derive(Debug)]
+pub(in crate::route) struct Assigned(pub(in crate::route) Kept);
+
+impl Choose for Assigned {
+    fn name(&self) -> &'static str {
+        "assigned"
+    }
+
+    fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
+        let state = self.0.state();
+        let member = state.and_then(|state| state.member(query.class, query.key, &self.0.addresses));
+        member.map_or(0, |position| 1 + position)
+    }
+
+    fn why(&self, _: &Query<'_>, _: &Children<'_>, chosen: usize) -> String {
+        match chosen.checked_sub(1).and_then(|at| self.0.addresses.get(at)) {
+            Some(address) => format!("pool {} says that {address} has this key", self.0.pool),
+            None => "the pool's own hash".into(),
+        }
+    }
+}
+
+/// The same children: a reply may say which member must be asked instead.
+#[derive(Debug)]
+pub(in crate::route) struct Redirected(pub(in crate::route) Kept);
+
+impl Attempt for Redirected {
+    fn name(&self) -> &'static str {
+        "redirect"
+    }
+
+    fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize> {
+        let Answer::Reply(_, reply) = answer else {
+            return None;
+        };
+        let position = self.0.state()?.redirect(query.key, reply, &self.0.addresses)?;
+        Some(1 + position).filter(|&next| next != tried && next < children)
+    }
+
+    fn goes_on(&self, _: &Query<'_>) -> bool {
+        false
+    }
+
+    fn why(&self) -> String {
+        format!("pool {} may send it on", self.0.pool)
+    }
+}
