@@ -21,7 +21,7 @@ import (
 )
 
 // Where the proxy's program is in the emulated machine.
-const proxyInGuest = "/programs/proxima"
+const proxyInGuest = "/usr/programs/proxima"
 
 // proxyProgram is the program that scripts/build.sh has built; the test is skipped, and says so, where there is none.
 func proxyProgram(t *testing.T) string {

@@ -36,7 +36,8 @@ func num(m raw.Message, number protowire.Number, value int64) raw.Message {
 	return protowire.AppendVarint(protowire.AppendTag(m, number, protowire.VarintType), uint64(value))
 }
 
-// RunPod runs a sandbox in the host's network. The class is Guaranteed, Burstable or BestEffort.
+// RunPod runs a sandbox in the host's network. The class is Guaranteed, Burstable or BestEffort. Its labels are app, its name, and
+// role, its name without a number behind it.
 func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod {
 	c.t.Helper()
 	return c.runPod(name, class, annotations, false)
@@ -54,7 +55,10 @@ func (c *Client) runPod(name, class string, annotations map[string]string, own b
 	p := &Pod{client: c, parent: fmt.Sprintf("/%s/%spod-%s", cgroup(), below, name), logs: c.t.TempDir(), own: own}
 	metadata := raw.Message(nil).With(name, 1).With("uid-"+name, 2).With("default", 3)
 	p.config = sub(nil, 1, metadata)
-	p.config = sub(p.config, 6, raw.Message(nil).With("app", 1).With(name, 2))
+	role, _, _ := strings.Cut(name, "-")
+	for key, value := range map[string]string{"app": name, "role": role} {
+		p.config = sub(p.config, 6, raw.Message(nil).With(key, 1).With(value, 2))
+	}
 	for key, value := range annotations {
 		p.config = sub(p.config, 7, raw.Message(nil).With(key, 1).With(value, 2))
 	}

@@ -240,7 +240,15 @@ func (r *Runtime) Network() {
 func (r *Runtime) ImportMemcached() string {
 	r.t.Helper()
 	const name = "localhost/memcached:1"
-	r.importDirectory(name, "memcached", []string{"/usr/bin/memcached"})
+	root := r.t.TempDir()
+	if out, err := exec.Command("cp", "-a", filepath.Join(cache, "memcached")+"/.", root).CombinedOutput(); err != nil {
+		r.t.Fatalf("%v\n%s", err, out)
+	}
+	// It wants to know as whom it runs.
+	if err := os.WriteFile(root+"/etc/passwd", []byte("root:x:0:0::/:/bin/sh\n"), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	r.importAt(name, root, []string{"/usr/bin/memcached"})
 	return name
 }
 
@@ -252,11 +260,7 @@ func (r *Runtime) ImportProgram(program string) string {
 	if out, err := exec.Command("cp", program, root+"/").CombinedOutput(); err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
 	}
-	image, err := imageArchive(name, root, []string{"/" + filepath.Base(program)})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.Import(image)
+	r.importAt(name, root, []string{"/" + filepath.Base(program)})
 	return name
 }
 
@@ -302,7 +306,12 @@ func (r *Runtime) ImportRedisAnd(files map[string]string, programs ...string) st
 
 func (r *Runtime) importDirectory(name, dir string, entrypoint []string) {
 	r.t.Helper()
-	archive, err := imageArchive(name, filepath.Join(cache, dir), entrypoint)
+	r.importAt(name, filepath.Join(cache, dir), entrypoint)
+}
+
+func (r *Runtime) importAt(name, root string, entrypoint []string) {
+	r.t.Helper()
+	archive, err := imageArchive(name, root, entrypoint)
 	if err != nil {
 		r.t.Fatal(err)
 	}
