@@ -248,7 +248,7 @@ func (r *Runtime) ImportMemcached() string {
 	if err := os.WriteFile(root+"/etc/passwd", []byte("root:x:0:0::/:/bin/sh\n"), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
-	r.importAt(name, root, []string{"/usr/bin/memcached"})
+	r.importTree(name, root, []string{"/usr/bin/memcached"})
 	return name
 }
 
@@ -260,7 +260,7 @@ func (r *Runtime) ImportProgram(program string) string {
 	if out, err := exec.Command("cp", program, root+"/").CombinedOutput(); err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
 	}
-	r.importAt(name, root, []string{"/" + filepath.Base(program)})
+	r.importTree(name, root, []string{"/" + filepath.Base(program)})
 	return name
 }
 
@@ -306,10 +306,10 @@ func (r *Runtime) ImportRedisAnd(files map[string]string, programs ...string) st
 
 func (r *Runtime) importDirectory(name, dir string, entrypoint []string) {
 	r.t.Helper()
-	r.importAt(name, filepath.Join(cache, dir), entrypoint)
+	r.importTree(name, filepath.Join(cache, dir), entrypoint)
 }
 
-func (r *Runtime) importAt(name, root string, entrypoint []string) {
+func (r *Runtime) importTree(name, root string, entrypoint []string) {
 	r.t.Helper()
 	archive, err := imageArchive(name, root, entrypoint)
 	if err != nil {
