@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -206,6 +207,9 @@ func attempt(container raw.Message) int64 { return container.At(3).Number(2) }
 func cgroupsOf(root string) (map[string]string, error) {
 	found := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path != root {
+			return nil // its container has ended since its directory was read
+		}
 		if err != nil {
 			return err
 		}
