@@ -319,33 +319,33 @@ def test_members_tell_since_when_and_why_one_is_ejected(server, proxy):
     assert not {"since", "why"} & proxy.member(server.address).keys()
 
 
-@pytest.mark.parametrize("rejoin, paid", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")])
-def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, proxima, rejoin, paid):
+@pytest.mark.parametrize("rejoin, repaired", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")])
+def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, proxima, rejoin, repaired):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, {"rejoin": rejoin}))
     third = {"pool": "cache", "member": servers[2].address}
 
-    def standing(name):
-        return proxy.metric("copies", pool="cache", standing=name)
+    def in_state(name):
+        return proxy.metric("copies", pool="cache", state=name)
 
-    assert standing("current") == 3
+    assert in_state("current") == 3
     with proxy.raw() as client:
         servers[2].freeze()
         client.set("k", "v")
         until_out(proxy, servers[2])
-        until(lambda: standing("out") == 1, "one is out")
-        assert standing("current") == 2
+        until(lambda: in_state("out") == 1, "one is out")
+        assert in_state("current") == 2
         skipped = proxy.metric("skipped_writes_total", **third)
         for _ in range(5):
             client.set("k", "v")
         assert proxy.metric("skipped_writes_total", **third) == skipped + 5 == proxy.metric("skipped_writes_total")
-        assert proxy.member(servers[2].address)["copy"]["owes"] == 1
+        assert proxy.member(servers[2].address)["copy"]["missed"] == 1
         servers[2].thaw()
         until_current(proxy, servers[2])
-    assert standing("current") == 3
-    assert proxy.metric("copy_debts_total", **third) == 1 == proxy.metric("copy_debts_total")
+    assert in_state("current") == 3
+    assert proxy.metric("copy_stale_total", **third) == 1 == proxy.metric("copy_stale_total")
     both = proxy.metric("copy_repairs_total") + proxy.metric("copy_flushes_total")
-    assert proxy.metric(paid, **third) == 1 == both
+    assert proxy.metric(repaired, **third) == 1 == both
 
 
 def test_members_tell_state_distance_and_zone(server, proxy):

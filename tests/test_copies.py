@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from harness import TRIES, until
-from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.copies import copies_of, copy_state, replicated, until_current, until_out
 from harness.load import Load
 from harness.proxy import config
 from harness.relay import Relay
@@ -39,7 +39,7 @@ def test_a_lost_copy_stops_no_write(memcached, proxima, cleanup, loss):
             client.set("k", str(number))
             assert client.get("k") == b"%d" % number
         assert copies_of(servers[1:], "k") == [b"100"] * 2
-    assert standing(proxy, relay) in ("leaving", "out")
+    assert copy_state(proxy, relay) in ("leaving", "out")
 
 
 def test_too_few_copies_refuse_a_write_and_undo_it(servers, proxima):
@@ -88,8 +88,8 @@ def test_min_acks_1_goes_on_with_the_last_copy(servers, proxima):
             assert client.get("k") == b"%d" % number
 
 
-@pytest.mark.parametrize("rejoin, owed, other", [("repair", None, b"v"), ("flush", None, None), ("trust", b"new", b"v")])
-def test_a_copy_that_returns_holds_nothing_old(servers, proxima, rejoin, owed, other):
+@pytest.mark.parametrize("rejoin, repaired, other", [("repair", None, b"v"), ("flush", None, None), ("trust", b"new", b"v")])
+def test_a_copy_that_returns_holds_nothing_old(servers, proxima, rejoin, repaired, other):
     proxy = proxima(replicated(servers, {"rejoin": rejoin}))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -101,9 +101,9 @@ def test_a_copy_that_returns_holds_nothing_old(servers, proxima, rejoin, owed, o
         servers[0].thaw()
         until_current(proxy, servers[0])
         # The write that it was sent while it was frozen it has executed.
-        assert copies_of(servers[:1], "k") == [owed]
+        assert copies_of(servers[:1], "k") == [repaired]
         assert copies_of(servers[:1], "other") == [other]
-        assert client.get("k") == owed
+        assert client.get("k") == repaired
 
 
 def test_the_log_has_one_line_with_a_reason_for_each_change_of_a_copy(servers, proxima):
@@ -116,17 +116,17 @@ def test_the_log_has_one_line_with_a_reason_for_each_change_of_a_copy(servers, p
         client.set("k", "new")
         servers[0].thaw()
         until_current(proxy, servers[0])
-    until(lambda: "standing=current" in proxy.log(), "it is logged")
+    until(lambda: "state=current" in proxy.log(), "it is logged")
     of = f"pool=cache member={servers[0].address}"
     told = [line.split(None, 1)[1] for line in proxy.log().splitlines() if of in line]
     assert told == [
         f"WARN ejected {of} address={servers[0].address} reason=timeout",
-        f'WARN copy {of} standing=leaving why="timeout"',
-        f'INFO copy {of} standing=out why="nobody reads it any more; it owes 1 key"',
+        f'WARN copy {of} state=leaving why="timeout"',
+        f'INFO copy {of} state=out why="no worker reads it any more; it missed 1 key"',
         f'INFO up again {of} address={servers[0].address} reason="it has answered a probe"',
-        f'INFO copy {of} standing=joining why="it answers; it owes 1 key"',
-        f'INFO copy {of} standing=opening why="what it owed is paid: 1 key deleted"',
-        f'INFO copy {of} standing=current why="all write to it, and it owes nothing"',
+        f'INFO copy {of} state=joining why="it answers; it missed 1 key"',
+        f'INFO copy {of} state=opening why="repaired: 1 key deleted"',
+        f'INFO copy {of} state=current why="every worker writes to it, and nothing is left to repair"',
     ]
 
 
@@ -191,7 +191,7 @@ def test_no_old_value_is_read_when_a_frozen_copy_goes_on(memcached, proxima, cle
                     assert writer.line() == b"STORED\r\n"
                 assert reader.get(key) == last
                 first.thaw()
-                while standing(proxy, first) != "current":
+                while copy_state(proxy, first) != "current":
                     assert reader.get(key) in (last, None)
                 assert first.get(key) is None
                 for _ in range(20):
@@ -217,7 +217,7 @@ def test_what_new_connections_brought_to_a_frozen_copy_is_not_read(servers, prox
             for client in clients:
                 assert client.line() == b"STORED\r\n"
         servers[0].thaw()
-        while standing(proxy, servers[0]) != "current":
+        while copy_state(proxy, servers[0]) != "current":
             assert all(client.get(key) in (b"3", None) for client, key in zip(clients, keys))
         assert copies_of(servers[1:], "k0") == [b"3"] * 2
         assert {servers[0].get(key) for key in keys} <= {b"3", None}
@@ -247,7 +247,7 @@ def test_a_copy_that_refuses_the_flush_stays_out_and_says_so(memcached, proxima)
         client.set("k", "new")
         servers[0].thaw()
         until(lambda: "flush" in proxy.member(servers[0].address)["copy"]["why"], "/members says why")
-        assert standing(proxy, servers[0]) != "current"
+        assert copy_state(proxy, servers[0]) != "current"
         assert client.get("k") == b"new"
 
 
@@ -271,7 +271,7 @@ def test_a_new_copy_is_read_and_brings_nothing_old(memcached, proxima, tmp_path)
             client.set("k", value)
             list_servers(*servers, nearest)
             until(lambda: any(row["member"] == nearest.address for row in rows(proxy)), "it is known")
-            while standing(proxy, nearest) != "current":
+            while copy_state(proxy, nearest) != "current":
                 assert client.get("k") in (value.encode(), None)
             assert client.get("k") is None
             load.after(200)
@@ -290,7 +290,7 @@ def rows(proxy):
     return [labels for labels, _ in proxy.metrics()["proxima_member_up"]]
 
 
-def test_a_quiet_write_that_a_copy_misses_is_a_debt_too(servers, proxima):
+def test_a_quiet_write_that_a_copy_misses_is_repaired_too(servers, proxima):
     proxy = proxima(replicated(servers))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -299,7 +299,7 @@ def test_a_quiet_write_that_a_copy_misses_is_a_debt_too(servers, proxima):
         until_out(proxy, servers[0])
         assert client.get("k") == b"newer"
         servers[0].thaw()
-        while standing(proxy, servers[0]) != "current":
+        while copy_state(proxy, servers[0]) != "current":
             assert client.get("k") in (b"newer", None)
         assert client.get("k") is None
 
@@ -357,7 +357,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing_half_done(memcached, 
 
 @pytest.mark.parametrize("request_", [b"flush_all", b"flush_all noreply"])
 @pytest.mark.parametrize("loss", ["frozen", "killed"])
-def test_a_flush_is_owed_by_the_copy_that_misses_it(servers, proxima, loss, request_):
+def test_a_flush_that_a_copy_misses_is_repaired(servers, proxima, loss, request_):
     proxy = proxima(replicated(servers, {"rejoin": "repair"}))
     lost = servers[0]
     with proxy.raw() as client:

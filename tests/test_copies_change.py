@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness import until
-from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.copies import copies_of, copy_state, replicated, until_current, until_out
 from harness.load import Load
 from harness.relay import Relay
 
@@ -28,7 +28,7 @@ def change(proxy, **keys):
 
 
 @pytest.mark.parametrize("keys", [{"timeout": "300ms"}, {"eject": {"failures": 9}}, "weight"])
-def test_other_settings_forgive_no_debt(servers, proxima, keys):
+def test_other_settings_forget_no_missed_write(servers, proxima, keys):
     proxy = proxima(replicated(servers))
     if keys == "weight":
         keys = {"servers": [{"address": server.address, "weight": 2} for server in servers]}
@@ -38,9 +38,9 @@ def test_other_settings_forgive_no_debt(servers, proxima, keys):
         servers[0].freeze()
         client.set("k", "new")
         change(proxy, **keys)
-        assert standing(proxy, servers[0]) != "current"
+        assert copy_state(proxy, servers[0]) != "current"
         servers[0].thaw()
-        while standing(proxy, servers[0]) != "current":
+        while copy_state(proxy, servers[0]) != "current":
             assert client.get("k") in (b"new", None)
         assert client.get("k") is None
     # It is the same copy: what it did not miss it still has.
@@ -53,7 +53,7 @@ def test_settings_change_under_load_without_an_error(servers, proxima):
         for round_ in range(6):
             change(proxy, timeout=f"{900 + round_}ms")
             load.after(200)
-    assert proxy.metric("copy_debts_total") == 0
+    assert proxy.metric("copy_stale_total") == 0
 
 
 def test_a_copy_that_is_frozen_while_settings_change_is_repaired_each_time(servers, proxima):
@@ -97,7 +97,7 @@ def named(tmp_path):
 
 
 def is_absent(proxy, server):
-    return proxy.member(server.address)["copy"].get("absent", False)
+    return proxy.member(server.address)["copy"].get("departed", False)
 
 
 def has_left(proxy, server):
@@ -129,9 +129,9 @@ def test_one_that_left_frozen_and_returned_brings_nothing_old(servers, proxima, 
         client.set("k", "v2")
         named.name(servers)
         until(lambda: not away(proxy, servers[0]), "it is back")
-        assert standing(proxy, servers[0]) != "current"
+        assert copy_state(proxy, servers[0]) != "current"
         servers[0].thaw()
-        while standing(proxy, servers[0]) != "current":
+        while copy_state(proxy, servers[0]) != "current":
             assert client.get("k") in (b"v2", None)
         assert client.get("k") is None
 
@@ -147,8 +147,8 @@ def test_one_that_returns_in_time_loses_only_what_it_missed(servers, proxima, na
         until(lambda: copies_of(servers, "k") == [b"old", b"new", b"new"], "it is not written")
         assert client.get("k") == b"new"
         assert "2 of 2 members up" in proxy.http("/ready")[1]
-        standings = {name: proxy.metric("copies", standing=name) for name in ("current", "out", "absent")}
-        assert standings == {"current": 2, "out": 0, "absent": 1}
+        states = {name: proxy.metric("copies", state=name) for name in ("current", "out", "departed")}
+        assert states == {"current": 2, "out": 0, "departed": 1}
         named.name(servers)
         until_current(proxy, servers[0])
     assert copies_of(servers, "k") == [None, b"new", b"new"]
@@ -243,7 +243,7 @@ def test_a_copy_that_comes_in_the_middle_of_a_value_does_not_keep_what_came_betw
         if how == "was out":
             late.freeze()
             other.set("x", "x")
-            until(lambda: standing(proxy, late) == "out", "writes go on without it")
+            until(lambda: copy_state(proxy, late) == "out", "writes go on without it")
         client.send(b"set k 0 0 %d\r\n%b" % (size, b"v" * (size // 2)))
         until(lambda: proxy.metric("uploads_total") == 1, "it has begun")
         if how == "was out":

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness import SOAK, until
-from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.copies import copies_of, copy_state, replicated, until_current, until_out
 from harness.proxy import config
 from harness.wire import Wire, may_lay
 
@@ -76,7 +76,7 @@ def test_what_the_kernel_of_a_dead_proxy_still_sends_overwrites_nothing(wire, me
     wire.mend()
     proxy = proxima(made, *near)
     until_current(proxy, *servers[1:])
-    until(lambda: standing(proxy, far) == "out" and "may still come by" in why(proxy, far), "it is waited for")
+    until(lambda: copy_state(proxy, far) == "out" and "may still come by" in why(proxy, far), "it is waited for")
     with proxy.raw() as client:
         client.set("k", "2")
         until(lambda: not before & ends(far), "the old connections are gone")
@@ -94,7 +94,7 @@ def test_a_copy_keeps_what_it_holds_over_a_crash_that_left_nothing(servers, prox
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "v")
-    until(lambda: "everything" not in state.read_text(), "it is noted that all have answered")
+    until(lambda: "everything" not in state.read_text(), "it says that all have answered")
     proxy.kill()
     proxy = proxima(made)
     until_current(proxy, *servers)
@@ -114,13 +114,13 @@ def test_a_clean_end_costs_nothing(servers, proxima, tmp_path, how):
     proxy.signal(how)
     assert proxy.wait() == 0
     text = json.loads(state.read_text())
-    assert text["clean"] is True and {copy["owes"] for copy in text["copies"]} == {"nothing"}
+    assert text["clean"] is True and {copy["missed"] for copy in text["copies"]} == {"nothing"}
     # A connection that somebody else has there is nothing to wait for.
     with servers[0].raw():
         proxy = proxima(made)
         with proxy.raw() as client:
             assert client.get("k") == b"v"
-        assert [standing(proxy, server) for server in servers] == ["current"] * 3
+        assert [copy_state(proxy, server) for server in servers] == ["current"] * 3
     assert "copy" not in proxy.log()
 
 
@@ -141,7 +141,7 @@ def test_connections_from_our_address_are_waited_for_after_a_crash(servers, prox
             assert client.get("k") == b"v"
             client.set("k", "w")
             assert client.ask(b"incr n 1\r\n") == b"2\r\n"
-        assert standing(proxy, servers[0]) in ("leaving", "out")
+        assert copy_state(proxy, servers[0]) in ("leaving", "out")
         assert copies_of(servers, "k") == [b"v", b"w", b"w"]
     until_current(proxy, *servers)
     assert copies_of(servers, "k") == [None, b"w", b"w"]
@@ -166,7 +166,7 @@ def test_an_end_while_orphans_are_waited_for_is_not_clean(memcached, proxima, tm
         until(lambda: "may still come by" in why(proxy, servers[0]), "it is waited for again")
 
 
-def noted(address, owes="nothing", **keys):
+def row_of_old(address, owes="nothing", **keys):
     return {"pool": "cache", "address": address, "pid": None, "uptime_seconds": None, "owes": owes, **keys}
 
 
@@ -183,7 +183,7 @@ def test_what_a_kernel_that_is_gone_has_left_is_waited_for_no_longer(memcached, 
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "v")
-    until(lambda: '"from": "127' in state.read_text() and "everything" not in state.read_text(), "it is noted")
+    until(lambda: '"from": "127' in state.read_text() and "everything" not in state.read_text(), "it is written")
     proxy.kill()
     rebooted(state)
     with servers[0].raw():
@@ -202,31 +202,31 @@ def test_unix_sockets_go_by_the_time_alone(memcached, proxima, folder, reboot):
     state = folder / "state.json"
     made = config("cache", {"cache": {"servers": servers, "replicated": True}}, state=str(state))
 
-    def standings(proxy):
-        return {proxy.member(server)["copy"]["standing"] for server in servers}
+    def copy_states(proxy):
+        return {proxy.member(server)["copy"]["state"] for server in servers}
 
     # So that the first start has nothing to wait for.
-    state.write_text(json.dumps({"clean": True, "copies": [noted(server) for server in servers]}))
+    state.write_text(json.dumps({"clean": True, "copies": [row_of_old(server) for server in servers]}))
     proxy = proxima(made)
-    assert standings(proxy) == {"current"}
+    assert copy_states(proxy) == {"current"}
     proxy.kill()
     if reboot:
         rebooted(state)
     proxy = proxima(made)
-    assert standings(proxy) <= {"leaving", "out"}
+    assert copy_states(proxy) <= {"leaving", "out"}
 
     def told():
         return {proxy.member(server)["copy"]["why"].split(", for")[0] for server in servers}
 
     may_come = "what a process before this one has left may still come by connections that it cannot list"
     until(lambda: told() == {may_come}, "it is said why they are waited for")
-    until(lambda: standings(proxy) == {"current"}, "all are read") if reboot else time.sleep(130)
-    assert standings(proxy) == {"current"}
+    until(lambda: copy_states(proxy) == {"current"}, "all are read") if reboot else time.sleep(130)
+    assert copy_states(proxy) == {"current"}
 
 
 def test_a_state_file_of_old_is_read(memcached, proxima, tmp_path):
     servers = memcached.several(3)
-    rows = [noted(server.address, owes, uptime_seconds=0) for server, owes in zip(servers, ["timeout", None, None])]
+    rows = [row_of_old(server.address, owes, uptime_seconds=0) for server, owes in zip(servers, ["timeout", None, None])]
     state = tmp_path / "state.json"
     state.write_text(json.dumps({"copies": rows}))
     for server in servers:
@@ -236,6 +236,6 @@ def test_a_state_file_of_old_is_read(memcached, proxima, tmp_path):
     assert copies_of(servers, "k") == [None, b"v", b"v"]
 
     def said():
-        return {copy["owes"] for copy in json.loads(state.read_text())["copies"]}
+        return {copy["missed"] for copy in json.loads(state.read_text())["copies"]}
 
     until(lambda: said() == {"nothing"}, "the file says so in its new words")

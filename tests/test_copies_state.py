@@ -8,20 +8,20 @@ import pytest
 import yaml
 
 from harness import TRIES, until
-from harness.copies import copies_of, replicated, standing, until_current, until_out
+from harness.copies import copies_of, copy_state, replicated, until_current, until_out
 from harness.proxy import config
 
 
-def until_noted(state):
-    """Until the file says that no copy owes anything, which nobody waits for."""
+def until_saved(state):
+    """Until the file says that no copy missed anything, which nobody waits for."""
     new = state.with_name(state.name + ".new")
-    until(lambda: "everything" not in state.read_text() and not new.exists(), "it is noted")
+    until(lambda: "everything" not in state.read_text() and not new.exists(), "it is written")
 
 
 pytestmark = pytest.mark.either_io
 
 
-def test_debts_outlive_a_killed_proxy(servers, proxima, tmp_path):
+def test_missed_writes_outlive_a_killed_proxy(servers, proxima, tmp_path):
     made = replicated(servers, state=str(tmp_path / "state.json"))
     proxy = proxima(made)
     until_current(proxy, *servers)
@@ -78,11 +78,11 @@ def test_without_the_state_file_where_one_is_expected_nobody_is_trusted(servers,
     first = proxima(made)
     until_current(first, *servers)
     assert copies_of(servers, "k") == [None] * 3
-    until_noted(state)
+    until_saved(state)
     with first.raw() as client:
         client.set("k", "v")
     first.kill()
-    # It is there now, and nobody owes: all are trusted.
+    # It is there now, and no copy missed a write: all are trusted.
     second = proxima(made)
     with second.raw() as client:
         assert client.get("k") == b"v"
@@ -93,7 +93,7 @@ def test_without_the_state_file_where_one_is_expected_nobody_is_trusted(servers,
     assert copies_of(servers, "k") == [None] * 3
 
 
-def test_a_debt_that_cannot_be_noted_is_not_forgotten(memcached, proxima, tmp_path):
+def test_a_missed_write_that_cannot_be_saved_is_not_forgotten(memcached, proxima, tmp_path):
     """As on a full disk: nothing new can be written beside the state file."""
     servers = memcached.several(3)
     state = tmp_path / "state.json"
@@ -102,13 +102,13 @@ def test_a_debt_that_cannot_be_noted_is_not_forgotten(memcached, proxima, tmp_pa
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "old")
-        until_noted(state)
+        until_saved(state)
         obstacle = tmp_path / "state.json.new"
         obstacle.mkdir()
         servers[0].freeze()
         client.set("k", "new")
         assert not state.exists()
-        assert proxy.metric("copy_note_failures_total") > 0
+        assert proxy.metric("state_file_failures_total") > 0
     proxy.kill()
     obstacle.rmdir()
     servers[0].thaw()
@@ -129,24 +129,24 @@ def test_no_write_goes_on_without_a_copy_while_the_old_state_file_stays(memcache
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "old")
-        until_noted(state)
+        until_saved(state)
         state.rename(aside)
         state.mkdir()
         servers[0].freeze()
         assert b"could not be settled" in client.ask(b"set k 0 0 3\r\nnew\r\n")
-        assert standing(proxy, servers[0]) == "leaving"
-        failures = proxy.metric("copy_note_failures_total")
-        until(lambda: proxy.metric("copy_note_failures_total") > failures, "it is tried again")
+        assert copy_state(proxy, servers[0]) == "leaving"
+        failures = proxy.metric("state_file_failures_total")
+        until(lambda: proxy.metric("state_file_failures_total") > failures, "it is tried again")
         state.rmdir()
         aside.rename(state)
-        until(lambda: standing(proxy, servers[0]) == "out", "it works at last")
+        until(lambda: copy_state(proxy, servers[0]) == "out", "it works at last")
         client.set("k", "newer")
         assert client.get("k") == b"newer"
         # One word each, wherever it is said.
-        owes = [proxy.member(server.address)["copy"]["owes"] for server in servers[1:]]
-    assert owes == ["nothing"] * 2
-    owes = {copy["address"]: copy["owes"] for copy in json.loads(state.read_text())["copies"]}
-    assert owes == {servers[0].address: "everything", servers[1].address: "nothing", servers[2].address: "nothing"}
+        missed = [proxy.member(server.address)["copy"]["missed"] for server in servers[1:]]
+    assert missed == ["nothing"] * 2
+    missed = {copy["address"]: copy["missed"] for copy in json.loads(state.read_text())["copies"]}
+    assert missed == {servers[0].address: "everything", servers[1].address: "nothing", servers[2].address: "nothing"}
     proxy.kill()
     servers[0].thaw()
     proxy = proxima(made)
@@ -164,12 +164,12 @@ def test_a_copy_that_is_silent_at_the_start_is_repaired_first(servers, proxima):
     with proxy.raw() as client:
         assert client.get("k") == b"new"
         servers[0].thaw()
-        while standing(proxy, servers[0]) != "current":
+        while copy_state(proxy, servers[0]) != "current":
             assert client.get("k") in (b"new", None)
         assert client.get("k") is None
 
 
-def test_a_copy_that_owes_all_and_one_that_owes_none_are_told_by_a_word(memcached, proxima, tmp_path):
+def test_a_copy_that_missed_all_and_one_that_missed_none_are_told_by_a_word(memcached, proxima, tmp_path):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, state=str(tmp_path / "state.json")))
     until_current(proxy, *servers)
@@ -177,17 +177,17 @@ def test_a_copy_that_owes_all_and_one_that_owes_none_are_told_by_a_word(memcache
         servers[0].freeze()
         assert client.ask(b"flush_all\r\n") == b"OK\r\n"
         until_out(proxy, servers[0])
-    assert [proxy.member(server.address)["copy"]["owes"] for server in servers] == ["everything", "nothing", "nothing"]
+    assert [proxy.member(server.address)["copy"]["missed"] for server in servers] == ["everything", "nothing", "nothing"]
 
 
 def test_a_state_file_is_used_by_one_process_at_a_time(memcached, proxima, command, tmp_path):
-    """Two would overwrite each other's debts."""
+    """Two would overwrite what the other knows of missed writes."""
     servers = memcached.several(3)
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
     proxy = proxima(made)
     until_current(proxy, *servers)
-    until_noted(state)
+    until_saved(state)
     before = state.read_text()
     file = tmp_path / "second.yaml"
     file.write_text(yaml.safe_dump(replicated(servers, state=str(state))))
@@ -223,7 +223,7 @@ def end_hang(pipe):
     os.close(os.open(aside, os.O_RDONLY | os.O_NONBLOCK))
 
 
-def test_a_disk_that_hangs_holds_up_only_what_must_be_noted(memcached, proxima, tmp_path):
+def test_a_disk_that_hangs_holds_up_only_what_must_be_saved(memcached, proxima, tmp_path):
     *servers, other = memcached.several(4)
     state = tmp_path / "state.json"
     pools = replicated(servers)["pools"] | {"other": {"servers": [other.address], "timeout": "200ms"}}
@@ -232,18 +232,18 @@ def test_a_disk_that_hangs_holds_up_only_what_must_be_noted(memcached, proxima, 
     until_current(proxy, *servers)
     with proxy.raw() as client, proxy.raw(1) as stranger:
         client.set("k", "old")
-        until_noted(state)
+        until_saved(state)
         pipe = hang(state)
         servers[0].freeze()
         assert b"could not be settled" in client.ask(b"set k 0 0 3\r\nnew\r\n")
-        assert standing(proxy, servers[0]) == "leaving"
+        assert copy_state(proxy, servers[0]) == "leaving"
         other.freeze()
         assert stranger.ask(b"get k\r\n") == f"SERVER_ERROR {other.address}: timeout\r\n".encode()
         assert proxy.is_live()
         until(lambda: "disk of the state file does not answer" in proxy.log(), "it is told")
-        assert proxy.metric("copy_note_failures_total") > 0
+        assert proxy.metric("state_file_failures_total") > 0
         end_hang(pipe)
-        until(lambda: standing(proxy, servers[0]) == "out", "it goes on")
+        until(lambda: copy_state(proxy, servers[0]) == "out", "it goes on")
         client.set("k", "newer")
         assert client.get("k") == b"newer"
         other.thaw()
@@ -254,12 +254,12 @@ def test_a_disk_that_hangs_does_not_hold_up_the_end(memcached, proxima, tmp_path
     state = tmp_path / "state.json"
     proxy = proxima(replicated(servers, state=str(state)))
     until_current(proxy, *servers)
-    until_noted(state)
+    until_saved(state)
     pipe = hang(state)
     with proxy.raw() as client:
         servers[0].freeze()
         client.send(b"set k 0 0 3\r\nnew\r\n")
-        until(lambda: standing(proxy, servers[0]) == "leaving", "it is to be noted")
+        until(lambda: copy_state(proxy, servers[0]) == "leaving", "it is to be written")
     proxy.signal(signal.SIGTERM)
     assert proxy.wait() == 0
     assert "takes this end for a crash" in proxy.log()

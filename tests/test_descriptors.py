@@ -59,9 +59,9 @@ def test_idle_clients_at_the_limit_blame_no_server_and_keep_no_operator_out(memc
         assert client.get("k") == b"v"
         assert [server.get("k") for server in servers] == [b"v"] * 3
         assert all(proxy.member(server.address)["state"] == "up" for server in servers)
-        assert all(proxy.member(server.address)["copy"]["standing"] == "current" for server in servers)
+        assert all(proxy.member(server.address)["copy"]["state"] == "current" for server in servers)
         assert proxy.metric("descriptor_shortages_total", what="accept") > 0
-        assert proxy.metric("copy_debts_total") == 0
+        assert proxy.metric("copy_stale_total") == 0
         assert proxy.http("/ready")[0] == 200
         late = stack.enter_context(proxy.raw())
         late.send(b"get k\r\n")
@@ -134,9 +134,9 @@ def test_a_server_that_cannot_be_connected_to_for_want_of_descriptors_is_not_bla
         assert [row["state"] for row in rows] == ["up"] * 3
         assert all(row["ejections"] == row["failures_in_a_row"] == 0 for row in rows)
         if route == "copies":
-            assert [row["copy"]["standing"] for row in rows] == ["current"] * 3
+            assert [row["copy"]["state"] for row in rows] == ["current"] * 3
             assert [server.get("k") for server in servers] == [b"v"] * 3
-            assert proxy.metric("copy_debts_total") == 0
+            assert proxy.metric("copy_stale_total") == 0
     assert proxy.metric("descriptor_shortages_total", what="connect") >= 4
 
 
@@ -158,4 +158,4 @@ def test_a_change_that_one_copy_could_not_be_sent_is_kept_by_none(memcached, pro
             assert set(copies_of(servers, "k")) <= {b"1", None}
             allow(proxy, 512)
             assert client.get("k") in (b"1", None)
-    assert proxy.metric("copy_debts_total") == 0
+    assert proxy.metric("copy_stale_total") == 0

@@ -242,7 +242,7 @@ def test_a_name_that_does_not_resolve_yet_does_not_hold_up_the_start(names, node
     assert [node.get("k") for node in nodes] == [b"v"] * 4
 
 
-def test_a_copy_that_dns_forgets_for_a_moment_owes_only_what_it_missed(names, nodes, proxima):
+def test_a_copy_that_dns_forgets_for_a_moment_is_repaired_of_what_it_missed(names, nodes, proxima):
     """As a pod that is not ready for a while."""
     names.set(NAME, *HOSTS)
     proxy = proxima(config("cache", {"cache": {**pool(names, port_of(nodes[0])), "replicated": True}}))
@@ -250,7 +250,7 @@ def test_a_copy_that_dns_forgets_for_a_moment_owes_only_what_it_missed(names, no
         client.set("k", "old")
         client.set("other", "v")
         names.set(NAME, *HOSTS[1:])
-        until(lambda: proxy.member(nodes[0].address)["copy"].get("absent"), "it has left")
+        until(lambda: proxy.member(nodes[0].address)["copy"].get("departed"), "it has left")
         client.set("k", "new")
         until(lambda: copies_of(nodes, "k") == [b"old"] + [b"new"] * 3, "it is not written")
         assert client.get("k") == b"new"

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.copies import PATIENT, copies_of, replicated, standing, until_current, until_out
+from harness.copies import PATIENT, copies_of, copy_state, replicated, until_current, until_out
 
 pytestmark = pytest.mark.either_io
 
@@ -328,7 +328,7 @@ def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, r
         assert set(held) <= {value, None}
         assert value in held or not value
         assert client.get("k") in (value, None) or not value
-    assert all(standing(proxy, server) == "current" for server in servers)
+    assert all(copy_state(proxy, server) == "current" for server in servers)
 
 
 COUNTS = [
@@ -457,7 +457,7 @@ def test_a_key_may_be_called_noreply(memcached, proxima, request_, answer, value
         client.set("noreply", "1")
         assert client.ask(request_) == answer
         assert set(copies_of(servers, "noreply")) == values
-    assert all(standing(proxy, server) == "current" for server in servers)
+    assert all(copy_state(proxy, server) == "current" for server in servers)
 
 
 @pytest.mark.parametrize("key", ["noreply", "0", "b", "q", "k\x01", "a2V5", "k" * 250])

@@ -7,7 +7,7 @@ well-behaved client is checked and timed: see `proxima-bench hostile --help`.
 import pytest
 
 from harness import hostile, until
-from harness.copies import standing
+from harness.copies import copy_state
 from harness.hostile import EACH, ONCE, Connections, Halting, Live
 from harness.newest import newest
 from harness.proxy import config
@@ -49,7 +49,7 @@ class Cell:
             until(self.are_current, "all copies are read")
 
     def are_current(self):
-        return all(standing(self.proxy, server) == "current" for server in self.servers)
+        return all(copy_state(self.proxy, server) == "current" for server in self.servers)
 
     def attack(self, folder, *more, seconds):
         """Attacks it; fails when a well-behaved client has noticed, or the proxy has blamed a server. Returns the report."""
@@ -68,7 +68,7 @@ class Cell:
             assert self.proxy.metric("member_ejections_total") == 0, self.proxy.log()[-5_000:]
             assert self.proxy.metric("member_failures_total") == 0, self.proxy.log()[-5_000:]
             if self.copies:
-                assert self.proxy.metric("copy_debts_total") == 0, self.proxy.log()[-5_000:]
+                assert self.proxy.metric("copy_stale_total") == 0, self.proxy.log()[-5_000:]
         if self.copies:
             until(self.are_current, "all copies are read")
         return report

@@ -214,22 +214,22 @@ def replicated(nodes, **keys):
     return config("cache", {"cache": pool})
 
 
-def standings(proxy):
+def copy_states(proxy):
     rows = json.loads(proxy.http("/members")[1])
-    return [row["copy"]["standing"] for row in sorted(rows, key=lambda row: row["address"])]
+    return [row["copy"]["state"] for row in sorted(rows, key=lambda row: row["address"])]
 
 
 def test_a_copy_without_an_address_is_out_and_repaired_when_it_comes(system, nodes, proxima):
     resolve(system, *IPS[:2])
     nodes[2].set("k", "older")
     proxy = proxima(replicated(nodes), before=system.before)
-    assert standings(proxy) == ["current", "current", "out"]
+    assert copy_states(proxy) == ["current", "current", "out"]
     assert proxy.member(servers(nodes)[2])["copy"]["why"] == "its name does not resolve"
     with Load(proxy.address, rate=300) as load, proxy.raw() as client:
         client.set("k", "v")
         assert client.get("k") == b"v"
         resolve(system, *IPS[:3])
-        until(lambda: standings(proxy) == ["current"] * 3, "it is read again")
+        until(lambda: copy_states(proxy) == ["current"] * 3, "it is read again")
         load.after(100)
         assert nodes[2].get("k") is None, "it was flushed"
         client.set("k", "w")
@@ -244,7 +244,7 @@ def test_a_copy_whose_name_moves_is_a_new_one(system, nodes, proxima):
     with Load(proxy.address, rate=300, tolerant=True) as load, proxy.raw() as client:
         client.set("k", "v")
         resolve(system, IPS[3], IPS[1], IPS[2])
-        while where(proxy)[0] != nodes[3].address or standings(proxy) != ["current"] * 3:
+        while where(proxy)[0] != nodes[3].address or copy_states(proxy) != ["current"] * 3:
             # Never what the new server held.
             assert client.get("k") in (b"v", None)
         load.after(100)
@@ -255,7 +255,7 @@ def test_a_copy_whose_name_moves_is_a_new_one(system, nodes, proxima):
 
 
 def test_a_copy_that_returns_to_the_list_is_the_same_one(system, nodes, proxima):
-    """Its name is asked for while it is waited for: it owes what it missed, and keeps the rest."""
+    """Its name is asked for while it is waited for: it is repaired of what it missed, and keeps the rest."""
     resolve(system, *IPS[:3])
     made = replicated(nodes)
     proxy = proxima(made, before=system.before)
@@ -267,7 +267,7 @@ def test_a_copy_that_returns_to_the_list_is_the_same_one(system, nodes, proxima)
         client.set("k", "new")
         proxy.write(made)
         assert proxy.reload()[0] == 200
-        until(lambda: standings(proxy) == ["current"] * 3, "it is read again")
+        until(lambda: copy_states(proxy) == ["current"] * 3, "it is read again")
     assert copies_of(nodes[:3], "k") == [b"new", b"new", None]
     assert copies_of(nodes[:3], "other") == [b"v"] * 3
 
@@ -283,7 +283,7 @@ def test_copies_that_all_come_late_were_there_before(system, nodes, proxima):
         assert client.ask(b"get k\r\n").startswith(b"SERVER_ERROR ")
         assert client.ask(b"set k 0 0 1\r\nw\r\n").startswith(b"SERVER_ERROR ")
         system.names.trouble = None
-        until(lambda: standings(proxy) == ["current"] * 3, "all are read")
+        until(lambda: copy_states(proxy) == ["current"] * 3, "all are read")
         assert client.get("k") == b"v"
     assert proxy.metric("copy_flushes_total") == 0
 

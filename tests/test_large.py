@@ -336,7 +336,7 @@ def test_a_trickling_reader_delays_nobody_beyond_the_time_out(memcached, proxima
     assert proxy.metric("clients_closed_total", reason="slow") == 3
     assert proxy.metric("member_failures_total") == 0, "the servers are asked over the same connections"
     if replicated:
-        assert all(proxy.member(server.address)["copy"]["standing"] == "current" for server in servers)
+        assert all(proxy.member(server.address)["copy"]["state"] == "current" for server in servers)
 
 
 def dawdle(proxy, value):
@@ -417,6 +417,6 @@ def test_a_flood_over_a_slow_link_takes_no_copy_out_and_loses_nothing(memcached,
         sender.start()
         assert [client.line() for _ in range(count)] == [b"STORED\r\n"] * count
         sender.join()
-    assert all(proxy.member(address)["copy"]["standing"] == "current" for address in addresses)
+    assert all(proxy.member(address)["copy"]["state"] == "current" for address in addresses)
     assert servers[2].get("before") == b"v"
     assert all(servers[2].get(f"k{n}") == piece for n in range(100))

@@ -283,7 +283,7 @@ def test_keep_writing_goes_on_without_a_lost_node_and_repairs_it(servers, mcrout
         client.send(b"get k\r\n")
         assert [client.line() for _ in range(3)] == [b"VALUE k 0 3\r\n", b"new\r\n", b"END\r\n"]
         own.thaw()
-        until(lambda: f"member={own.address} standing=current" in router.log(), "the copy comes back")
+        until(lambda: f"member={own.address} state=current" in router.log(), "the copy comes back")
         assert own.get("k") != b"old"
         client.send(b"get k\r\n")
         assert client.line() in (b"END\r\n", b"VALUE k 0 3\r\n")
@@ -299,7 +299,7 @@ def test_a_pool_of_two_keeps_writing_when_one_copy_is_enough(memcached, mcrouter
         assert client.get("k") == b"new"
 
 
-def test_a_change_by_another_route_is_owed_too(memcached, mcrouter, cleanup):
+def test_a_change_by_another_route_is_repaired_too(memcached, mcrouter, cleanup):
     servers = memcached.several(3)
     relay = Relay(servers[0].address)
     cleanup.callback(relay.stop)

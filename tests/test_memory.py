@@ -157,7 +157,7 @@ def test_a_get_of_many_keys_is_answered_and_holds_up_nobody(memcached, proxima, 
         assert client.ask(b"") == b""
         assert not load.errors, load.errors[:3]
         if copies:
-            assert {proxy.member(server.address)["copy"]["standing"] for server in servers} == {"current"}
+            assert {proxy.member(server.address)["copy"]["state"] for server in servers} == {"current"}
 
 
 def test_a_get_that_comes_key_by_key_is_answered_as_it_comes(memcached, proxima):

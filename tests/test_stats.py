@@ -248,11 +248,11 @@ def test_a_proxy_is_no_copy(several, memcached, proxima):
         freeze(several.process)
         try:
             client.set("k", "w")
-            until(lambda: outer.member(several.address)["copy"]["standing"] == "out", "it missed a write")
+            until(lambda: outer.member(several.address)["copy"]["state"] == "out", "it missed a write")
         finally:
             several.signal(18)
         until(lambda: outer.metric("copy_setbacks_total") > 0, "it was visited, and did not pass")
-        assert outer.member(several.address)["copy"]["standing"] != "current"
+        assert outer.member(several.address)["copy"]["state"] != "current"
 
 
 def test_dump_of_the_embedded_store_has_every_key_once(embedded):

@@ -137,7 +137,7 @@ def test_an_old_server_is_no_copy(memcached, scripted, proxima):
         client.set("k", "v")
         assert client.get("k") == b"v"
         assert client.ask(b"mg k v\r\n") == b"VA 1\r\nv\r\n"
-    assert row()["standing"] != "current"
+    assert row()["state"] != "current"
     assert not writes
 
 

@@ -86,7 +86,7 @@ get() {
 # all_current NODE waits until that proxy may read every copy.
 all_current() {
     for ((tries = 0; tries < 500; tries++)); do
-        [[ $(get "$1" /members) == *'"standing":"'@(leaving|out|joining|opening)* ]] || return 0
+        [[ $(get "$1" /members) == *'"copy":{"state":"'@(leaving|out|joining|opening)* ]] || return 0
         sleep 0.02
     done
     get "$1" /members >&2

@@ -1,20 +1,18 @@
 //! Everything of a worker but its sockets: bytes in, bytes and wishes out. No system call, no clock: time comes with each
 //! turn, chance from a seed, so that a simulator can own both.
 
-use std::{net::SocketAddr, ops::Range, rc::Rc, sync::Arc};
+use std::{ops::Range, rc::Rc, sync::Arc};
 
 use crate::{
     client::{ClientId, Clients, Register},
     config::schema::Limits,
+    copies::{self, KeyLocks, WorkerCopies},
     figures::Figures,
-    members::{
-        Localities, Member, MemberId,
-        copies::{Claimant, Claims, Owed, Views},
-    },
+    members::{Localities, Member},
     micros::Micros,
     near::store::{Foresight, Store},
     reactor::Conn,
-    route::{FlightId, Opening, Random, Router, Tree},
+    route::{Random, Router, Tree},
     stream::{Spare, Stream},
     upstream::{LaneId, Servers},
 };
@@ -30,16 +28,9 @@ pub struct Engine {
     pub clients: Clients,
     pub servers: Servers,
     pub router: Router,
-    /// What each copy may be used for.
-    pub views: Views,
+    pub copies: WorkerCopies,
     /// What the node agent tells; `None`: none is followed.
     pub localities: Option<Arc<Localities>>,
-    /// Writes that wait for a copy to be out: flights.
-    pub(crate) parked: Vec<FlightId>,
-    /// Proposals to open a copy that are acknowledged when what was decided elsewhere meanwhile has ended.
-    pub(crate) openings: Vec<Opening>,
-    /// Which keys of copies this worker may change.
-    pub(crate) claimant: Rc<Claimant>,
     pub store: Arc<Store>,
     pub(crate) foresight: Foresight,
     pub figures: Figures,
@@ -50,13 +41,9 @@ pub struct Engine {
     short_told: Option<Micros>,
     /// Scratch for requests and replies made here.
     pub(crate) scratch: Vec<u8>,
-    /// Scratch for the key of a request to copies.
-    pub(crate) key: Vec<u8>,
     /// Addresses of the bytes that the worker has lent for the event under way: what lies there may leave from there,
     /// without a copy.
     pub lent: Range<usize>,
-    /// Changes of copies that it has begun, if it is streamed: flights whose key is not claimed yet.
-    pub(crate) turns: Vec<FlightId>,
     /// Process-wide facts that `stats` reports.
     pub facts: Facts,
 }
@@ -100,21 +87,12 @@ pub enum Peer {
 pub enum News {
     /// This member was ejected just now, for this reason.
     Ejected(Arc<Member>, String),
-    /// This copy missed a write, for this reason: it is not read here any more.
-    Missed(Arc<Member>, String),
+    /// Something about a copy.
+    Copy(copies::Event),
     /// A client was closed at once, for this reason: it speaks another protocol.
     Stranger(&'static str),
     /// Descriptors ran out, for this reason.
     Short(String),
-    /// Our end of a connection to this copy that broke with requests unanswered.
-    Broken(Arc<Member>, Option<SocketAddr>),
-    /// This worker follows a proposal; what it saw the copy miss until then.
-    Follows {
-        worker: usize,
-        member: MemberId,
-        epoch: u64,
-        owed: Owed,
-    },
     /// A worker has ended. `unanswered`: it has left copies with changes that they have not answered.
     Ended { unanswered: bool },
 }
@@ -144,7 +122,7 @@ impl Engine {
         limits: Limits,
         store: Arc<Store>,
         register: Arc<Register>,
-        claims: Arc<Claims>,
+        locks: Arc<KeyLocks>,
         facts: Facts,
         seed: u64,
     ) -> Self {
@@ -156,11 +134,8 @@ impl Engine {
             clients: Clients::new(register),
             servers: Servers::default(),
             router: Router::default(),
-            views: Views::default(),
+            copies: WorkerCopies::new(locks, facts.worker),
             localities: None,
-            parked: Vec::new(),
-            openings: Vec::new(),
-            claimant: Claimant::new(claims, facts.worker),
             store,
             foresight: Foresight::default(),
             figures: Figures::default(),
@@ -168,9 +143,7 @@ impl Engine {
             spare: Spare::default(),
             short_told: None,
             scratch: Vec::new(),
-            key: Vec::new(),
             lent: 0..0,
-            turns: Vec::new(),
             facts,
         }
     }
@@ -194,7 +167,7 @@ impl Engine {
     /// Does anything wait for servers, or for others?
     #[inline]
     pub fn waits(&self) -> bool {
-        self.servers.is_awaited() || self.router.holds_requests() || !self.parked.is_empty()
+        self.servers.is_awaited() || self.router.holds_requests() || self.copies.is_unsettled()
     }
 
     /// Is this a lane whose connection is still being made?

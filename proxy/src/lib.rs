@@ -9,8 +9,9 @@
 //!                       with an   finds them,   members? how do      one member,
 //!                       engine    keeps order   replies combine?     shared by clients
 //!                                    │             ├─ near     answers in this process
-//!                                  dialect         └─ members  who is up, near, repaired
-//!                                  what a protocol says
+//!                                  dialect         ├─ copies   of replicated pools: read, written, repaired
+//!                                  what a          └─ members  who is up, and near
+//!                                  protocol says
 //!
 //!  cli ─▶ frontdoor ─▶ config ─▶ control ─▶ trees for the workers          admin ─▶ operators
 //!  options and files, one checked configuration; the control thread, which serves no request
@@ -23,7 +24,7 @@
 //! cli
 //! control + admin
 //! worker
-//! engine + client + route + upstream
+//! engine + client + route + copies + upstream
 //! frontdoor  figures
 //! near  members  stream
 //! config  dialect  micros  reactor  table
@@ -39,6 +40,7 @@ pub mod control;
 pub mod worker;
 
 pub mod client;
+pub mod copies;
 pub mod engine;
 pub mod route;
 pub mod upstream;

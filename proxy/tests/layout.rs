@@ -96,6 +96,22 @@ fn parts_use_only_what_stands_below_them() {
     assert!(wrong.is_empty(), "against the order in lib.rs: {wrong:#?}");
 }
 
+/// Copies know protocols through the contract alone, and only the control thread's part of them opens sockets.
+#[test]
+fn copies_name_no_protocol_and_open_no_socket() {
+    let mut all = Vec::new();
+    files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/copies"),
+        &mut all,
+    );
+    for path in all {
+        let text = fs::read_to_string(&path).unwrap();
+        for word in ["memcache::", "TcpStream", "UnixStream", "crate::reactor"] {
+            assert!(!text.contains(word), "{} names {word}", path.display());
+        }
+    }
+}
+
 #[test]
 fn what_a_text_uses_is_found() {
     let text = "use crate::{\n    config::{Loaded, schema::Config},\n    members,\n};\n\

@@ -13,18 +13,18 @@ def replicated(servers, keep=True, timeout="500ms", **keys):
     return config("cache", {"cache": pool}, **keys)
 
 
-def standing(proxy, server):
+def copy_state(proxy, server):
     """What this copy may be used for: current, leaving, out, joining or opening."""
-    return proxy.member(server.address)["copy"]["standing"]
+    return proxy.member(server.address)["copy"]["state"]
 
 
 def until_out(proxy, server):
-    until(lambda: standing(proxy, server) != "current", f"{server.address} is not read")
+    until(lambda: copy_state(proxy, server) != "current", f"{server.address} is not read")
 
 
 def until_current(proxy, *servers):
     for server in servers:
-        until(lambda: standing(proxy, server) == "current", f"{server.address} is read again")
+        until(lambda: copy_state(proxy, server) == "current", f"{server.address} is read again")
 
 
 def copies_of(servers, key):

@@ -44,4 +44,4 @@ class Nodes:
         except (OSError, ValueError):
             # The proxy is not there, or does not know one of them.
             return False
-        return all(row["state"] == "up" and row.get("copy", {}).get("standing", "current") == "current" for row in rows)
+        return all(row["state"] == "up" and row.get("copy", {}).get("state", "current") == "current" for row in rows)

@@ -6,9 +6,10 @@ use std::{collections::BTreeMap, fmt::Write, path::Path, rc::Rc, sync::Arc};
 use proxima::{
     client::{ClientId, Register},
     config::{self, schema::Source},
+    copies::KeyLocks,
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
-    members::{Here, Registry, copies::Claims},
+    members::{Here, Registry},
     micros::Micros,
     near::store::{self, Store},
     route::Compiler,
@@ -274,7 +275,7 @@ fn engine() -> Engine {
         config.limits.clone(),
         store,
         Arc::new(Register::new(1)),
-        Arc::new(Claims::new(1, [1, 2, 3, 4])),
+        Arc::new(KeyLocks::new(1, [1, 2, 3, 4])),
         facts,
         1,
     );

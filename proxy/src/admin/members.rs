@@ -13,10 +13,8 @@ use serde::Serialize;
 use super::{Shared, query::Query};
 use crate::{
     control::{Ejection, Proxy},
-    members::{
-        Distance, DistanceSource, Member, State as Health,
-        copies::{EVERYTHING, NOTHING, Snapshot, Standing},
-    },
+    copies::{CopyState, CopyStatus, EVERYTHING, NOTHING},
+    members::{Distance, DistanceSource, Member, State as Health},
 };
 
 #[derive(Debug, Serialize)]
@@ -56,27 +54,27 @@ pub(super) struct Row {
 
 #[derive(Debug, Serialize)]
 struct Copy {
-    standing: Standing,
-    /// Since so many seconds, and why; of one that is current nothing is to be told.
+    state: CopyState,
+    /// Seconds since when, and why; `None`: it is simply current.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    owes: Owes,
-    /// It is named no more, and waited for; absent from the answer if it is named.
+    missed: Missed,
+    /// The configuration names it no more, and it is waited for. Left out of the answer if it is named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    absent: bool,
+    departed: bool,
 }
 
-/// How many keys a copy owes, or a word for none and for all.
+/// How many keys a copy missed, or a word for none and for all.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Owes {
+enum Missed {
     Keys(usize),
     Word(&'static str),
 }
 
-impl From<Option<usize>> for Owes {
+impl From<Option<usize>> for Missed {
     fn from(keys: Option<usize>) -> Self {
         match keys {
             None => Self::Word(EVERYTHING),
@@ -87,21 +85,21 @@ impl From<Option<usize>> for Owes {
 }
 
 impl Copy {
-    fn of(snapshot: Option<Snapshot>, now: Instant) -> Self {
-        match snapshot {
-            Some(snapshot) => Self {
-                standing: snapshot.standing,
-                since: Some(now.duration_since(snapshot.since).as_secs_f64()),
-                why: Some(snapshot.why),
-                owes: snapshot.owed.into(),
-                absent: snapshot.absent,
+    fn of(status: Option<CopyStatus>, now: Instant) -> Self {
+        match status {
+            Some(status) => Self {
+                state: status.state,
+                since: Some(now.duration_since(status.since).as_secs_f64()),
+                why: Some(status.why),
+                missed: status.missed.into(),
+                departed: status.departed,
             },
             None => Self {
-                standing: Standing::Current,
+                state: CopyState::Current,
                 since: None,
                 why: None,
-                owes: Some(0).into(),
-                absent: false,
+                missed: Some(0).into(),
+                departed: false,
             },
         }
     }
@@ -134,7 +132,9 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             pool: member.pool.name.to_string(),
             name: member.name.clone(),
             address: member.address.clone(),
-            resolves_to: Some(member.endpoint()).filter(|at| *at != member.address),
+            resolves_to: Some(member.endpoint())
+                .filter(|at| **at != *member.address)
+                .map(str::to_owned),
             state: member.health.state(),
             since,
             why,

@@ -18,7 +18,7 @@ use super::{
     text,
 };
 use crate::{
-    control::{CopyFigures, Proxy},
+    control::{CopyCounters, Proxy},
     figures::Figures,
     members::{Distance, Member, PoolId, State as Health},
     near::store::Counter,
@@ -264,29 +264,29 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         "gauge",
         "Copies of replicated pools, by what they may be used for.",
     );
-    for (pool, standing, count) in proxy.standings() {
-        let labels = format!("pool=\"{}\",standing=\"{standing}\"", quoted(&pool));
+    for (pool, state, count) in proxy.copy_states() {
+        let labels = format!("pool=\"{}\",state=\"{state}\"", quoted(&pool));
         page.row("copies", &labels, count);
     }
-    let mut counter = |name: &str, help: &str, of: &dyn Fn(&Member, CopyFigures) -> u64| {
+    let mut counter = |name: &str, help: &str, of: &dyn Fn(&Member, CopyCounters) -> u64| {
         page.family(name, "counter", help);
         for (member, counts) in &copies {
             page.row(&format!("{name}_total"), &labels(member), of(member, *counts));
         }
     };
     counter(
-        "copy_debts",
+        "copy_stale",
         "Times that this copy missed a write and was taken out of reads.",
-        &|_, counts| counts.debts,
+        &|_, counts| counts.stale,
     );
     counter(
         "copy_repairs",
-        "Debts of this copy that were paid key by key.",
+        "Repairs of this copy that deleted keys.",
         &|_, counts| counts.repairs,
     );
     counter(
         "copy_flushes",
-        "Debts of this copy that were paid by a flush.",
+        "Repairs of this copy that flushed it.",
         &|_, counts| counts.flushes,
     );
     counter(
@@ -306,7 +306,7 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     page.family(
         "copy_setbacks",
         "counter",
-        "Visits at copies of a pool that could not pay what they owe.",
+        "Repairs of copies of a pool that failed.",
     );
     for (pool, count) in setbacks {
         page.row(
@@ -316,9 +316,9 @@ fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         );
     }
     page.counter(
-        "copy_note_failures",
+        "state_file_failures",
         "Times that the state file could not be written.",
-        proxy.note_failures(),
+        proxy.state_file_failures(),
     );
 }
 

@@ -17,6 +17,9 @@ impl Engine {
         match to {
             ReplyTo::Client { client: id, seq } => self.answer(id, seq, reply, bytes),
             ReplyTo::Flight { flight: id, child } => self.arrived(id, child, &Answer::Reply(reply, bytes)),
+            ReplyTo::Operation { operation, child } => {
+                self.copy_answered(operation, child, &Answer::Reply(reply, bytes));
+            }
             ReplyTo::Nobody => {}
         }
     }
@@ -137,6 +140,9 @@ impl Engine {
                 self.answer(id, seq, &reply, &line);
             }
             ReplyTo::Flight { flight: id, child } => self.arrived(id, child, &Answer::Failed(*failed)),
+            ReplyTo::Operation { operation, child } => {
+                self.copy_answered(operation, child, &Answer::Failed(*failed));
+            }
             ReplyTo::Nobody => {}
         }
     }
@@ -229,7 +235,7 @@ impl Engine {
 
     /// What this client asks next waits for the answer that is for `to`: it may be about the same key.
     pub(crate) fn hold_back_client(&mut self, to: ReplyTo) {
-        if let Some((id, seq)) = self.router.slot_of(to)
+        if let Some((id, seq)) = self.slot_of(to)
             && let Some(client) = self.clients.table.get_mut(id)
         {
             client.awaits = Some(seq);

@@ -4,11 +4,12 @@ use proxima_wire::message::{Class, Request};
 
 use super::{Keys, Slots};
 use crate::{
+    copies::OperationId,
     dialect::{Dialect, Session},
     members::{ClientSource, Locality},
     micros::Micros,
     near::embedded::Dump,
-    route::{FlightId, Origin},
+    route::Origin,
     stream::Stream,
     table::{Entry, Id},
     upstream::LaneId,
@@ -172,8 +173,8 @@ pub(super) struct Upload {
     pub(super) remaining: u64,
     /// Bulk lanes that take them.
     pub(super) lanes: Vec<LaneId>,
-    /// Changes of copies that wait for their key's turn.
-    pub(super) turns: Vec<FlightId>,
+    /// Changes of copies that wait for the lock of their key.
+    pub(super) changes: Vec<OperationId>,
     /// Since when its last byte waits for that.
     pub(super) due: Option<Micros>,
 }

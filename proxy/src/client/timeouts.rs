@@ -54,7 +54,7 @@ impl Engine {
     /// What lanes and flights take is no room for clients.
     fn share_room(&mut self) {
         let all = self.limits.total_bytes / self.facts.workers.max(1);
-        let others = self.servers.holds() + self.router.holds();
+        let others = self.servers.holds() + self.router.holds() + self.copies.holds();
         self.clients.over_memory = self.clients.room.lend(others, all);
     }
 }

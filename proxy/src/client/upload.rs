@@ -6,10 +6,11 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::{ClientId, Part, Stage, Upload, Wanted, session::REMOVED};
 use crate::{
+    copies::LastByte,
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
     micros::Micros,
-    route::{ReplyTo, Tree, Turn, Walk},
+    route::{ReplyTo, Tree, Walk},
     upstream::LaneId,
 };
 
@@ -101,7 +102,7 @@ impl Engine {
             .slots
             .push(request.command, request.is_quiet, Part::Whole, 0, self.now);
         self.servers.begin_upload(id);
-        self.turns.clear();
+        self.copies.begin_streamed();
         let walk = Walk {
             tree,
             origin,
@@ -110,12 +111,12 @@ impl Engine {
             to: ReplyTo::Client { client: id, seq },
         };
         self.walk(root, &walk);
-        let (lanes, turns) = (self.servers.upload_lanes(), self.take_turns());
+        let (lanes, changes) = (self.servers.upload_lanes(), self.copies.take_streamed());
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Upload(Box::new(Upload {
                 remaining: request.body,
                 lanes,
-                turns,
+                changes,
                 due: None,
             }));
         }
@@ -168,9 +169,9 @@ impl Engine {
             client.stalled = true;
             return 0;
         }
-        let open = upload.remaining - u64::from(!upload.turns.is_empty());
+        let open = upload.remaining - u64::from(!upload.changes.is_empty());
         if open == 0 && !bytes.is_empty() {
-            return if self.has_turn(id) {
+            return if self.may_end(id) {
                 self.pass_on(id, bytes)
             } else {
                 0
@@ -185,8 +186,8 @@ impl Engine {
         used
     }
 
-    /// Has the time of its last byte come, or is it refused? Else the client waits.
-    fn has_turn(&mut self, id: ClientId) -> bool {
+    /// May its last byte leave, or is it refused? Else the client waits.
+    fn may_end(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
@@ -194,23 +195,23 @@ impl Engine {
             return false;
         };
         let since = *upload.due.get_or_insert(self.now);
-        let turns = std::mem::take(&mut upload.turns);
-        let turn = self.turn(id, &turns, since);
+        let changes = std::mem::take(&mut upload.changes);
+        let end = self.lock_streamed(id, &changes, since);
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
-        match (turn, &mut client.stage) {
-            (Turn::Never(text), Stage::Upload(upload)) => {
+        match (end, &mut client.stage) {
+            (LastByte::Never(text), Stage::Upload(upload)) => {
                 let lanes = std::mem::take(&mut upload.lanes);
                 self.drop_upload(lanes, text);
             }
-            (Turn::Later, Stage::Upload(upload)) => {
-                upload.turns = turns;
+            (LastByte::Later, Stage::Upload(upload)) => {
+                upload.changes = changes;
                 client.stalled = true;
             }
             _ => {}
         }
-        turn != Turn::Later
+        end != LastByte::Later
     }
 
     /// Ends lanes whose servers have a part of a value and wait for the rest: they are of no more use.

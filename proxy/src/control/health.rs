@@ -8,10 +8,10 @@ use std::{
 
 use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
-use super::{Proxy, State};
+use super::{Proxy, State, probe::probe};
 use crate::{
     engine::News,
-    members::{Health, Member, probe},
+    members::{Health, Member},
     route::Random,
 };
 
@@ -56,8 +56,16 @@ impl Proxy {
                     self.tell_shortage(&why);
                     continue;
                 }
-                news => {
-                    self.hear(news);
+                News::Copy(event) => {
+                    self.hear_of_copy(event);
+                    continue;
+                }
+                News::Stranger(reason) => {
+                    tracing::warn!(%reason, "closed a client");
+                    continue;
+                }
+                News::Ended { unanswered } => {
+                    self.hear_of_end(unanswered);
                     continue;
                 }
             };
@@ -85,7 +93,7 @@ impl Proxy {
             if member.health.is_up() {
                 return;
             }
-            match probe::probe(&member).await {
+            match probe(&member).await {
                 Ok(()) => return self.revived(&mut self.state(), &member),
                 Err(error) => {
                     tracing::debug!(member = %member.name, %error, "probe failed");
@@ -123,7 +131,12 @@ impl Proxy {
     /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: those that
     /// are only suspected are asked again.
     pub(super) fn recount(&self, state: &State) {
-        let members = || state.members.iter().filter(|member| !state.absent.holds(member));
+        let members = || {
+            state
+                .members
+                .iter()
+                .filter(|member| !state.departed.holds(member))
+        };
         let mut pools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for member in members() {
             let (ejected, all) = pools.entry(&member.pool.name).or_default();

@@ -15,6 +15,7 @@
     reason = "the control thread: owns the clock, serves no request"
 )]
 
+mod connection;
 mod copies;
 mod descriptors;
 mod dns;
@@ -22,6 +23,7 @@ mod health;
 mod host;
 mod nodes;
 mod offline;
+mod probe;
 mod reload;
 mod run;
 mod watch;
@@ -35,18 +37,13 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-pub use self::{copies::CopyFigures, health::Ejection};
-use self::{
-    copies::{Copies, absent::Absent},
-    descriptors::Descriptors,
-    dns::Names,
-    health::Ejections,
-    workers::Workers,
-};
+use self::{copies::Copies, descriptors::Descriptors, dns::Names, health::Ejections, workers::Workers};
+pub use self::{copies::CopyCounters, health::Ejection};
 pub use self::{
     dns::{Asked, Failure},
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
+    probe::probe,
     run::{Options, StartError, run},
 };
 use tokio::sync::watch::Sender;
@@ -54,13 +51,11 @@ use tokio::sync::watch::Sender;
 use crate::{
     client::Register,
     config::{Loaded, schema::Nodes, source::Lists},
+    copies::{CopyState, CopyStatus, Departed},
     dialect::Dialects,
     figures::Figures,
     frontdoor::ConfigSource,
-    members::{
-        Address, Distance, DistanceSource, Localities, Member, Registry,
-        copies::{Snapshot, Standing},
-    },
+    members::{Address, Distance, DistanceSource, Localities, Member, Registry},
     near::store::{Store, Totals},
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
@@ -77,7 +72,7 @@ pub struct Proxy {
     io: Io,
     host_id: u64,
     dialects: Dialects,
-    /// Where visits to servers run.
+    /// Where repairs and probes run.
     runtime: tokio::runtime::Handle,
     /// Who is to tell of NUMA nodes.
     nodes: Sender<Option<Nodes>>,
@@ -92,8 +87,8 @@ struct State {
     loaded: Loaded,
     /// The servers of each pool.
     servers: Lists,
-    /// Copies that are named no more.
-    absent: Absent,
+    /// Copies that the configuration names no more.
+    departed: Departed,
     /// What the names in their addresses stand for.
     hosts: BTreeMap<String, IpAddr>,
     /// What the node agent tells; `None`: nothing, or there is none.
@@ -165,7 +160,7 @@ impl Proxy {
         self.workers.len()
     }
 
-    /// All members of the running configuration, absent copies that are waited for among them.
+    /// All members of the running configuration, departed copies that are waited for among them.
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
     }
@@ -178,32 +173,31 @@ impl Proxy {
     }
 
     /// Every copy, and what happened to it.
-    pub fn copies(&self) -> Vec<(Arc<Member>, CopyFigures)> {
+    pub fn copies(&self) -> Vec<(Arc<Member>, CopyCounters)> {
         let state = self.state();
-        let figures = |member: &Member| state.copies.figures.get(&member.id).copied().unwrap_or_default();
         let copies = state.members.iter().filter(|member| member.is_copy());
         copies
-            .map(|member| (Arc::clone(member), figures(member)))
+            .map(|member| (Arc::clone(member), state.copies.counters(member)))
             .collect()
     }
 
     /// How often the state file could not be written.
-    pub fn note_failures(&self) -> u64 {
-        self.state().copies.note_failures
+    pub fn state_file_failures(&self) -> u64 {
+        self.state().copies.state_file_failures()
     }
 
-    /// How many copies stand how, by pool; those that are named no more are `absent`.
-    pub fn standings(&self) -> Vec<(String, &'static str, usize)> {
+    /// How many copies are in which state, by pool; those that the configuration names no more are `departed`.
+    pub fn copy_states(&self) -> Vec<(String, &'static str, usize)> {
         let state = self.state();
         let none = || {
-            let names = Standing::ALL.iter().map(|standing| standing.name());
-            names.chain(["absent"]).map(|name| (name, 0)).collect()
+            let names = CopyState::ALL.iter().map(|state| state.name());
+            names.chain(["departed"]).map(|name| (name, 0)).collect()
         };
         let mut pools: BTreeMap<&str, BTreeMap<&'static str, usize>> = BTreeMap::new();
         for member in state.members.iter().filter(|member| member.is_copy()) {
-            let name = match state.absent.holds(member) {
-                true => "absent",
-                false => state.copies.agreement.standing(member.id).name(),
+            let name = match state.departed.holds(member) {
+                true => "departed",
+                false => state.copies.state(member).name(),
             };
             *pools
                 .entry(&member.pool.name)
@@ -218,9 +212,9 @@ impl Proxy {
         rows.collect()
     }
 
-    /// What is known of a copy that is not simply current.
-    pub fn copy(&self, member: &Member) -> Option<Snapshot> {
-        self.state().copies.agreement.snapshot(member.id)
+    /// What is known of a copy; `None`: it is simply current.
+    pub fn copy(&self, member: &Member) -> Option<CopyStatus> {
+        self.state().copies.status(member)
     }
 
     /// Where clients are accepted, by listener number; none: removed.
@@ -273,10 +267,10 @@ impl Proxy {
         from: Option<IpAddr>,
     ) -> Result<String, ExplainError> {
         let state = &mut *self.state();
-        let views = state.copies.views(&state.members);
+        let snapshot = state.copies.snapshot(&state.members);
         let asker = Asker::at(state.localities.as_deref(), from);
         let random = &mut state.random;
-        let mut text = route::explain(&state.tree, &views, asker, listener, command, key, random)?;
+        let mut text = route::explain(&state.tree, &snapshot, asker, listener, command, key, random)?;
         text.push_str(&self.names.explain(&state.loaded.config, &state.servers));
         Ok(text)
     }
@@ -312,7 +306,11 @@ impl Proxy {
             pool.source.question().is_some() && state.servers.get(*name).is_none_or(Vec::is_empty)
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
-        for member in state.members.iter().filter(|member| !state.absent.holds(member)) {
+        for member in state
+            .members
+            .iter()
+            .filter(|member| !state.departed.holds(member))
+        {
             let at = match pools.iter().position(|pool| pool.name == *member.pool.name) {
                 Some(at) => at,
                 None => {
@@ -321,7 +319,7 @@ impl Proxy {
                 }
             };
             pools[at].members += 1;
-            let current = state.copies.agreement.standing(member.id) == Standing::Current;
+            let current = state.copies.state(member) == CopyState::Current;
             pools[at].up += usize::from(member.is_up() && current);
         }
         pools

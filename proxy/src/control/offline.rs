@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{
     config::{ConfigError, Loaded, schema::Config, source::Lists},
+    copies::Snapshot,
     dialect::Dialects,
-    members::{Here, Localities, Registry, copies::Views},
+    members::{Here, Localities, Registry},
     route::{self, Asker, CompileError, Compiler, ExplainError, Random},
 };
 
@@ -172,7 +173,7 @@ pub fn explain(
         text.push_str(&format!("listener {address}: "));
         text.push_str(&route::explain(
             &built.tree,
-            &Views::default(),
+            &Snapshot::default(),
             Asker::at(localities, from),
             number,
             command,

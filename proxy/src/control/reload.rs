@@ -11,7 +11,6 @@ use socket2::Socket;
 
 use super::{
     Proxy, State,
-    copies::absent::Absent,
     descriptors::Need,
     dns::{Failure, Questions},
 };
@@ -22,6 +21,7 @@ use crate::{
         schema::Config,
         source::{self, Lists},
     },
+    copies::Departed,
     dialect::Dialects,
     members::Registry,
     route::{CompileError, Compiler, Orders, Tree},
@@ -71,7 +71,7 @@ pub(super) struct Wanted {
     /// The servers of each pool, whatever their source.
     pub(super) servers: Lists,
     /// Copies that are named no more.
-    pub(super) absent: Absent,
+    pub(super) departed: Departed,
     /// What the names in their addresses stand for.
     pub(super) hosts: BTreeMap<String, IpAddr>,
 }
@@ -80,7 +80,7 @@ pub(super) struct Wanted {
 pub(super) struct Made {
     pub(super) loaded: Loaded,
     pub(super) servers: Lists,
-    pub(super) absent: Absent,
+    pub(super) departed: Departed,
     pub(super) hosts: BTreeMap<String, IpAddr>,
     /// One for each worker, and one for the control thread.
     pub(super) trees: Vec<Tree>,
@@ -105,7 +105,7 @@ pub(super) fn make(
     let Wanted {
         loaded,
         servers,
-        absent,
+        departed,
         hosts,
     } = wanted;
     registry.set_hosts(hosts.clone());
@@ -124,7 +124,7 @@ pub(super) fn make(
         &version(&loaded, &servers),
         host_id,
     )?;
-    compiler.keep(&absent.servers(), registry)?;
+    compiler.keep(&departed.servers(), registry)?;
     let mut trees = Vec::with_capacity(workers + 1);
     let mut warnings = loaded.warnings.clone();
     for number in 0..=workers {
@@ -160,7 +160,7 @@ pub(super) fn make(
     Ok(Made {
         loaded,
         servers,
-        absent,
+        departed,
         hosts,
         trees,
         listeners,
@@ -194,7 +194,7 @@ impl State {
     /// What has to be asked for what runs.
     fn questions(&self) -> Questions {
         let mut questions = Questions::of(&self.loaded.config, &self.servers);
-        questions.extend(Questions::of(&self.loaded.config, &self.absent.servers()));
+        questions.extend(Questions::of(&self.loaded.config, &self.departed.servers()));
         questions
     }
 }
@@ -275,7 +275,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Puts what DNS says now into the running configuration, and waits no longer for absent copies whose grace has ended; nothing
+    /// Puts what DNS says now into the running configuration, and waits no longer for departed copies whose grace has ended; nothing
     /// else of it is read again. A configuration that was refused for want of an answer is tried once more.
     pub(super) fn renew(self: &Arc<Self>) {
         let _turn = self.turn();
@@ -310,18 +310,18 @@ impl Proxy {
         loaded: Loaded,
         servers: Lists,
     ) -> Result<bool, ReloadError> {
-        let absent = state.absent.after(
+        let departed = state.departed.after(
             (&state.loaded.config, &state.servers),
             (&loaded.config, &servers),
             Instant::now(),
         );
         let mut questions = Questions::of(&loaded.config, &servers);
-        questions.extend(Questions::of(&loaded.config, &absent.servers()));
+        questions.extend(Questions::of(&loaded.config, &departed.servers()));
         let made = make(
             Wanted {
                 loaded,
                 servers,
-                absent,
+                departed,
                 hosts: self.names.addresses(&questions),
             },
             &mut state.registry,
@@ -342,7 +342,7 @@ impl Proxy {
             .trees
             .first()
             .is_some_and(|tree| tree.version == state.tree.version);
-        let same = same && made.absent == state.absent && made.hosts == state.hosts;
+        let same = same && made.departed == state.departed && made.hosts == state.hosts;
         if same && made.opened.is_empty() && made.closed.is_empty() {
             return Ok(false);
         }
@@ -375,13 +375,13 @@ impl Proxy {
             members: members.len(),
         });
         self.register.set_room(room);
-        self.dismiss_copies(state, &members);
+        self.remove_copies(state, &members);
         let before = std::mem::replace(&mut state.members, members);
         state.loaded = made.loaded;
         state.servers = made.servers;
-        state.absent = made.absent;
+        state.departed = made.departed;
         state.hosts = made.hosts;
-        self.welcome_copies(state, &before);
+        self.add_copies(state, &before);
         let (done, all) = mpsc::channel();
         let limits = state.loaded.config.limits.clone();
         let mut trees = made.trees.into_iter();
@@ -426,7 +426,7 @@ impl Proxy {
             differs
         });
         self.recount(state);
-        self.expect_no_longer(state.absent.until());
+        self.expect_no_longer(state.departed.until());
         tracing::info!(version = %state.tree.version, members = state.members.len(), "configuration in effect");
     }
 

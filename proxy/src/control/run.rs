@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     Agent, Proxy, State,
-    copies::{Copies, absent::Absent},
+    copies::Copies,
     descriptors::Descriptors,
     dns::{Names, Questions},
     health::Ejections,
@@ -27,10 +27,11 @@ use super::{
 use crate::{
     admin,
     client::Register,
+    copies::{Departed, KeyLocks},
     dialect::Dialects,
     engine::{Engine, Facts},
     frontdoor::ConfigSource,
-    members::{Here, Registry, copies::Claims},
+    members::{Here, Registry},
     near::store::{self, Store},
     reactor::{Io, NoUring},
     route::{Random, Tree},
@@ -123,7 +124,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
     let wanted = Wanted {
         loaded,
         servers,
-        absent: Absent::default(),
+        departed: Departed::default(),
         hosts,
     };
     let made = make(wanted, &mut registry, &[], &[], workers, host_id, dialects)?;
@@ -140,7 +141,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         seed,
     ));
     let register = Arc::new(Register::new(workers));
-    let claims = Arc::new(Claims::new(workers, seed));
+    let claims = Arc::new(KeyLocks::new(workers, seed));
     let engines = (0..workers)
         .map(|worker| {
             let facts = Facts {
@@ -157,7 +158,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         .collect();
     let (news, heard) = mpsc::unbounded_channel();
     let (nodes, wanted_nodes) = watch::channel(None);
-    let (mut copies, notes) = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
+    let (mut copies, writes) = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
     if let Some(tree) = made.trees.last() {
         runtime.block_on(copies.look_for_orphans(&tree.members()));
     }
@@ -166,7 +167,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         registry,
         loaded: made.loaded.clone(),
         servers: BTreeMap::new(),
-        absent: Absent::default(),
+        departed: Departed::default(),
         hosts: BTreeMap::new(),
         localities: None,
         agent: Agent::default(),
@@ -215,7 +216,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
             introduce(&proxy, admin.as_deref());
         }
         tokio::spawn(Arc::clone(&proxy).look_after(heard));
-        tokio::spawn(Arc::clone(&proxy).hear_of_notes(notes));
+        tokio::spawn(Arc::clone(&proxy).hear_of_state_file(writes));
         tokio::spawn(Arc::clone(&proxy).follow_agent(wanted_nodes));
         follow(&proxy, signals).await
     })
@@ -324,7 +325,7 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
                 tracing::info!("SIGINT: stopping");
                 proxy.workers.order(|_| Order::Stop);
                 proxy.workers.join();
-                proxy.note_end().await;
+                proxy.save_end().await;
                 return Ok(());
             }
         }
@@ -372,6 +373,6 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartEr
     }
     proxy.workers.order(|_| Order::Stop);
     proxy.workers.join();
-    proxy.note_end().await;
+    proxy.save_end().await;
     Ok(())
 }

@@ -2,8 +2,11 @@
 
 use proxima_wire::message::{Effect, Request};
 
-/// How a protocol's values are copied to all servers of a pool.
-pub trait Copied: Send + Sync {
+use super::Repair;
+
+/// How a protocol's values are copied to all servers of a pool. How a server that missed writes is repaired is the part
+/// [`Repair`] of it.
+pub trait Copied: Repair {
     /// What the request means where every server holds a copy.
     fn effect(&self, request: &Request, message: &[u8]) -> Effect;
 

@@ -8,6 +8,7 @@ mod failed;
 mod join;
 mod memcache;
 mod pool_state;
+mod repair;
 mod session;
 mod transform;
 
@@ -22,6 +23,7 @@ pub use self::{
     join::Join,
     memcache::Memcache,
     pool_state::PoolState,
+    repair::{Incarnation, IncompleteAnswer, Introduction, Question, Repair},
     session::{Lease, Session},
     transform::Transform,
 };

@@ -8,7 +8,7 @@ use std::{
 
 use socket2::SockAddr;
 
-use super::{Distance, DistanceSource, Health, Pool};
+use super::{Distance, DistanceSource, Health, Pool, ServerIdentity};
 use crate::dialect::{Copied, Dialect, End};
 
 /// A member's number, the same in every snapshot as long as the member lives: workers find its lanes by it.
@@ -19,6 +19,8 @@ pub struct MemberId(pub u32);
 pub struct Member {
     /// Its number.
     pub id: MemberId,
+    /// What every process calls it.
+    pub identity: ServerIdentity,
     /// The pool it was named in.
     pub pool: Arc<Pool>,
     /// What consistent hashing and people know it by.
@@ -82,11 +84,8 @@ impl Member {
     }
 
     /// Where it is. Two that are the same server have the same; one whose name has moved has another.
-    pub fn endpoint(&self) -> String {
-        match self.socket.as_ref().and_then(SockAddr::as_socket) {
-            Some(at) => at.to_string(),
-            None => self.address.clone(),
-        }
+    pub fn endpoint(&self) -> &str {
+        &self.identity.address
     }
 }
 

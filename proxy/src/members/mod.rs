@@ -2,20 +2,19 @@
 #![warn(missing_docs)]
 
 mod address;
-#[allow(missing_docs)]
-pub mod copies;
 mod distance;
 mod health;
+mod identity;
 mod localities;
 mod member;
 mod pool;
-pub mod probe;
 mod registry;
 
 pub use self::{
     address::Address,
     distance::{Distance, DistanceSource, Here},
     health::{Eject, Failure, Health, State},
+    identity::ServerIdentity,
     localities::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,
     },

@@ -10,7 +10,9 @@ use std::{
 use proxima_wire::hash::ketama_name;
 use socket2::SockAddr;
 
-use super::{Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, Pool, PoolId};
+use super::{
+    Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, Pool, PoolId, ServerIdentity,
+};
 use crate::{
     config::schema::{Pool as PoolSpec, Server},
     dialect::Dialect,
@@ -22,9 +24,9 @@ pub struct Registry {
     here: Here,
     /// What the names of hosts stand for now; one that is not there has no address yet.
     hosts: BTreeMap<String, IpAddr>,
-    /// By identity and settings.
-    members: HashMap<(Identity, String), Arc<Member>>,
-    known: HashMap<Identity, MemberId>,
+    /// By key and settings.
+    members: HashMap<(Key, String), Arc<Member>>,
+    known: HashMap<Key, MemberId>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
     /// Every pool that there ever was, by name and protocol: what is counted by its number, and what its protocol keeps of it, goes on
     /// when it is configured again.
@@ -33,8 +35,9 @@ pub struct Registry {
     next: u32,
 }
 
+/// What makes a member the same one in this process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Identity {
+struct Key {
     pool: String,
     address: String,
     name: Option<String>,
@@ -96,7 +99,7 @@ impl Registry {
             address: server.address.clone(),
             reason,
         })?;
-        let identity = Identity {
+        let key = Key {
             pool: pool.into(),
             address: server.address.clone(),
             name: server.name.clone(),
@@ -104,7 +107,7 @@ impl Registry {
             is_copy: spec.replicated.is_some(),
             socket: socket.clone(),
         };
-        let key = (identity, settings);
+        let key = (key, settings);
         if let Some(member) = self.members.get(&key) {
             return Ok(Arc::clone(member));
         }
@@ -131,10 +134,18 @@ impl Registry {
             // Nobody knows, and it is not asked.
             None => (Distance::Elsewhere, DistanceSource::Nothing),
         };
+        let name = ketama_name(&server.address, server.name.as_deref());
+        let at = socket.as_ref().and_then(SockAddr::as_socket);
+        let identity = ServerIdentity {
+            pool: Arc::clone(&pool.name),
+            name: name.into(),
+            address: at.map_or_else(|| server.address.as_str().into(), |at| at.to_string().into()),
+        };
         let member = Arc::new(Member {
             id,
             pool,
-            name: ketama_name(&server.address, server.name.as_deref()).to_owned(),
+            name: name.to_owned(),
+            identity,
             address: server.address.clone(),
             socket,
             weight: server.weight,
@@ -177,15 +188,15 @@ impl Registry {
         Arc::clone(pool)
     }
 
-    fn know(&mut self, identity: &Identity) -> MemberId {
-        if let Some(&id) = self.known.get(identity) {
+    fn know(&mut self, key: &Key) -> MemberId {
+        if let Some(&id) = self.known.get(key) {
             return id;
         }
         let id = MemberId(self.free.pop().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
         }));
-        self.known.insert(identity.clone(), id);
+        self.known.insert(key.clone(), id);
         id
     }
 

@@ -21,9 +21,8 @@ impl Engine {
         match tree.node(flight.node) {
             Node::Gather { wait, children, .. } => self.gathered(id, *wait, children.len(), answer),
             Node::Attempt { .. } => self.attempted(&tree, id, child as usize, answer),
-            Node::Copies(copies) => self.copied(&tree, copies, id, child as usize, answer),
             Node::Wrap { .. } => self.unwrapped(&tree, id, answer),
-            Node::Choose { .. } | Node::Leaf(_) => self.router.flights.close(id),
+            Node::Choose { .. } | Node::Copies(_) | Node::Leaf(_) => self.router.flights.close(id),
         }
     }
 
@@ -76,7 +75,7 @@ impl Engine {
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
         let query = walk.query(walk.key(&mut scratch));
-        let choices = walk.children(children, &self.views);
+        let choices = walk.children(children, self.copies.snapshot());
         let mut next = handle
             .next(&query, tried, children.len(), answer)
             // What has begun to stream cannot be sent again, and what belongs to one connection is of no use on another.
@@ -139,10 +138,14 @@ impl Engine {
         head: &mut Vec<u8>,
     ) -> Option<(ClientId, u32)> {
         loop {
-            let (id, child) = match to {
+            let id = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
                 ReplyTo::Nobody => return None,
-                ReplyTo::Flight { flight: id, child } => (id, child),
+                ReplyTo::Operation { operation, child } => {
+                    to = self.pass_decided(operation, child, head)?;
+                    continue;
+                }
+                ReplyTo::Flight { flight: id, .. } => id,
             };
             let flight = self.router.flights.get(id)?;
             let (tree, parent, request) = (Rc::clone(&flight.tree), flight.parent, flight.request);
@@ -162,13 +165,6 @@ impl Engine {
                         self.router.flights.close(id);
                     }
                 }
-                Node::Copies(copies) => match self.pass_decided(&tree, copies, (id, child), head) {
-                    Some(parent) => {
-                        to = parent;
-                        continue;
-                    }
-                    None => return None,
-                },
                 Node::Wrap { handle, .. } if handle.changes_key() => {
                     let message = std::mem::take(&mut flight.message);
                     let line = std::mem::take(head);

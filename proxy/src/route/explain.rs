@@ -8,8 +8,9 @@ use super::{
     tree::{Children, Copies, Leaf, Node, NodeId, Query, Tree, Wait, Wrapped},
 };
 use crate::{
+    copies::Snapshot,
     dialect::{Dialect, Effect, Spoken},
-    members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member, copies::Views},
+    members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
 };
 use proxima_wire::message::{Parsed, Request};
 
@@ -62,7 +63,7 @@ impl<'a> Asker<'a> {
 #[allow(clippy::too_many_arguments)] // a request, whose it is, and what decides about it
 pub fn explain(
     tree: &Tree,
-    views: &Views,
+    snapshot: &Snapshot,
     asker: Asker<'_>,
     listener: usize,
     command: &str,
@@ -102,7 +103,7 @@ pub fn explain(
         tree,
         dialect,
         asker,
-        views,
+        snapshot,
         random,
         text: &mut text,
     };
@@ -114,7 +115,7 @@ struct Recorder<'a> {
     tree: &'a Tree,
     dialect: &'static dyn Dialect,
     asker: Asker<'a>,
-    views: &'a Views,
+    snapshot: &'a Snapshot,
     random: &'a mut Random,
     text: &'a mut String,
 }
@@ -122,9 +123,9 @@ struct Recorder<'a> {
 impl Recorder<'_> {
     fn copies(&mut self, copies: &Copies, head: &Request, message: &[u8], depth: usize, note: &str) {
         let tree = self.tree;
-        let views = self.views;
+        let snapshot = self.snapshot;
         let readable = |child: usize| match copies.children.get(child).map(|&id| tree.node(id)) {
-            Some(Node::Leaf(Leaf::Member(member))) => member.is_up() && views.standing(member.id).is_read(),
+            Some(Node::Leaf(Leaf::Member(member))) => member.is_up() && snapshot.state(member.id).is_read(),
             _ => false,
         };
         let effect = copies.copied.effect(head, message);
@@ -192,7 +193,7 @@ impl Recorder<'_> {
                 let choices = Children {
                     tree: self.tree,
                     ids: children,
-                    views: self.views,
+                    snapshot: self.snapshot,
                     class: head.class,
                 };
                 let chosen = handle.choose(&query, &choices, self.random);
@@ -258,7 +259,7 @@ impl Recorder<'_> {
                     None => "ejected as its name does not resolve".into(),
                 };
                 let standing = match member.is_copy() {
-                    true => format!(", copy {:?}", self.views.standing(member.id)).to_lowercase(),
+                    true => format!(", copy {:?}", self.snapshot.state(member.id)).to_lowercase(),
                     false => String::new(),
                 };
                 let text = format!(

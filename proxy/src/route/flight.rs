@@ -7,9 +7,9 @@ use proxima_wire::message::{Outcome, Request};
 use super::{Answers, NodeId, Tree, Walk};
 use crate::{
     client::ClientId,
+    copies::OperationId,
     dialect::Dialect,
-    members::{Locality, MemberId, copies::Claim},
-    micros::Micros,
+    members::Locality,
     table::{Entry, Id, Table},
 };
 
@@ -20,6 +20,8 @@ pub enum ReplyTo {
     Client { client: ClientId, seq: u32 },
     /// Child number `child` of a gather, an attempt or a wrap.
     Flight { flight: FlightId, child: u32 },
+    /// Child number `child` of a pool of copies, or what was sent to a home besides.
+    Operation { operation: OperationId, child: u32 },
     /// Nobody waits for it.
     Nobody,
 }
@@ -61,41 +63,6 @@ pub struct Flight {
     pub(super) answers: Answers,
 }
 
-/// What a change of all copies remembers besides.
-#[derive(Default)]
-pub struct Change {
-    /// How far it is.
-    pub(super) stage: Stage,
-    /// Its key; given back with the flight.
-    pub(super) claim: Option<Claim>,
-    /// Copies that do not have the change, and how often they had been out by then.
-    pub(super) missed: Vec<(MemberId, Option<u32>)>,
-    /// Copies that the change could not be sent to for want of our own means.
-    pub(super) unsent: Vec<MemberId>,
-    /// How many copies have answered.
-    pub(super) landed: u32,
-    /// Since when it waits for what it waits for.
-    pub(super) since: Micros,
-}
-
-/// How far a change of all copies is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::route) enum Stage {
-    /// All at once.
-    #[default]
-    Everywhere,
-    /// Waits until the key is claimed, and its home is not changing hands.
-    Waiting,
-    /// No change, but a look at this child, the key's home: for the version that a later change will name.
-    Looking(u32),
-    /// Asked at this child.
-    Home(u32),
-    /// Decided at this child, being passed on to the others.
-    Elsewhere(u32),
-    /// Refused, being removed where it landed.
-    Undoing,
-}
-
 impl Flight {
     /// Its request, as it walks `tree` for this destination.
     pub fn walk<'a>(&'a self, tree: &'a Rc<Tree>, to: ReplyTo) -> Walk<'a> {
@@ -114,25 +81,19 @@ impl Flight {
     }
 }
 
-/// A flight and what it remembers besides if it is a change of all copies.
-pub struct Waiting {
-    flight: Flight,
-    change: Option<Change>,
-}
-
 /// The handle of a flight.
-pub type FlightId = Id<Waiting>;
+pub type FlightId = Id<Flight>;
 
-impl Entry for Waiting {
+impl Entry for Flight {
     fn generation(&self) -> u32 {
-        self.flight.generation
+        self.generation
     }
 }
 
 /// All flights of one worker. Freed ones keep their buffers for the next.
 #[derive(Default)]
 pub struct Flights {
-    table: Table<Waiting>,
+    table: Table<Flight>,
     spare: Vec<(Vec<u8>, Answers)>,
 }
 
@@ -144,47 +105,36 @@ impl Flights {
     /// A new flight of `pending` replies for the request of this walk, which has come to `node`.
     pub fn open(&mut self, node: NodeId, walk: &Walk<'_>, pending: u32) -> (FlightId, &mut Flight) {
         let (message, answers) = self.spare.pop().unwrap_or_default();
-        let id = self.table.insert(|generation| Waiting {
-            flight: Flight {
-                generation,
-                parent: walk.to,
-                tree: Rc::clone(walk.tree),
-                node,
-                origin: walk.origin,
-                request: *walk.request,
-                message,
-                tries: 1,
-                pending,
-                done: false,
-                answers,
-            },
-            change: None,
+        let id = self.table.insert(|generation| Flight {
+            generation,
+            parent: walk.to,
+            tree: Rc::clone(walk.tree),
+            node,
+            origin: walk.origin,
+            request: *walk.request,
+            message,
+            tries: 1,
+            pending,
+            done: false,
+            answers,
         });
-        let waiting = self.table.get_mut(id);
-        (id, &mut waiting.expect("it was inserted just now").flight)
-    }
-
-    /// The flight that was just opened is a change of all copies.
-    pub fn becomes(&mut self, id: FlightId, change: Change) {
-        if let Some(waiting) = self.table.get_mut(id) {
-            waiting.change = Some(change);
-        }
+        let flight = self.table.get_mut(id);
+        (id, flight.expect("it was inserted just now"))
     }
 
     /// The flight of this handle.
     pub fn get(&mut self, id: FlightId) -> Option<&mut Flight> {
-        Some(&mut self.table.get_mut(id)?.flight)
+        self.table.get_mut(id)
     }
 
-    /// The flight of this handle, if it is a change of all copies.
-    pub fn change(&mut self, id: FlightId) -> Option<(&mut Flight, &mut Change)> {
-        let Waiting { flight, change } = self.table.get_mut(id)?;
-        Some((flight, change.as_mut()?))
+    /// The flight of this handle, to be looked at.
+    pub fn peek(&self, id: FlightId) -> Option<&Flight> {
+        self.table.get(id)
     }
 
     /// Ends a flight; late replies to it find nothing.
     pub fn close(&mut self, id: FlightId) {
-        let Some(Waiting { flight, .. }) = self.table.remove(id) else {
+        let Some(flight) = self.table.remove(id) else {
             return;
         };
         let (mut message, mut answers) = (flight.message, flight.answers);
@@ -197,13 +147,7 @@ impl Flights {
 
     /// All flights.
     pub fn iter(&self) -> impl Iterator<Item = &Flight> {
-        self.table.iter().map(|(_, waiting)| &waiting.flight)
-    }
-
-    /// The flights that are changes of all copies.
-    pub fn changes(&self) -> impl Iterator<Item = (FlightId, &Flight, &Change)> {
-        let all = self.table.iter();
-        all.filter_map(|(id, waiting)| Some((id, &waiting.flight, waiting.change.as_ref()?)))
+        self.table.iter().map(|(_, flight)| flight)
     }
 
     /// How many flights there are.

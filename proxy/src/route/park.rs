@@ -59,7 +59,7 @@ impl Engine {
 
     /// Has the client gone that this answer is for?
     fn has_left(&mut self, to: ReplyTo) -> bool {
-        let slot = self.router.slot_of(to);
+        let slot = self.slot_of(to);
         slot.is_some_and(|(client, _)| self.clients.lease(client).is_none())
     }
 }

@@ -4,11 +4,10 @@ use std::{collections::BinaryHeap, time::Duration};
 
 use proxima_wire::message::Class;
 
-use super::{Flight, Flights, ReplyTo, Timer, park::Parked};
-use crate::client::ClientId;
-use crate::micros::Micros;
+use super::{Flight, Flights, ReplyTo, Sleeper, Timer, park::Parked};
+use crate::{client::ClientId, engine::Engine, micros::Micros};
 
-/// The requests of a worker that wait for replies, or for a time.
+/// The flights of a worker, and what waits for a time.
 #[derive(Default)]
 pub struct Router {
     pub(super) flights: Flights,
@@ -28,27 +27,9 @@ impl Router {
         Some((timer.due - now).into())
     }
 
-    /// The slot of a client that an answer is for in the end, through whatever flights. `None`: it is for no client.
-    pub(crate) fn slot_of(&mut self, mut to: ReplyTo) -> Option<(ClientId, u32)> {
-        loop {
-            match to {
-                ReplyTo::Client { client, seq } => return Some((client, seq)),
-                ReplyTo::Flight { flight, .. } => to = self.flights.get(flight)?.parent,
-                ReplyTo::Nobody => return None,
-            }
-        }
-    }
-
-    /// The client that reads what this answer says, through whatever flights. `None`: no client does, or a flight is a change.
-    pub(crate) fn reader_of(&mut self, mut to: ReplyTo) -> Option<ClientId> {
-        while let ReplyTo::Flight { flight, .. } = to {
-            let flight = self.flights.get(flight)?;
-            if flight.request.class != Class::Read {
-                return None;
-            }
-            to = flight.parent;
-        }
-        self.slot_of(to).map(|(client, _)| client)
+    /// Wakes what waits at that time.
+    pub(crate) fn wake(&mut self, due: Micros, wakes: Sleeper) {
+        self.timers.push(Timer { due, wakes });
     }
 
     /// Does a step of the tree hold a request?
@@ -56,13 +37,51 @@ impl Router {
         !self.parked.is_empty()
     }
 
-    /// Does no request wait for anything?
+    /// Does no flight wait for anything?
     pub fn is_empty(&self) -> bool {
         self.flights.is_empty()
     }
 
-    /// Bytes of memory that the requests take.
+    /// Bytes of memory that the flights take.
     pub(crate) fn holds(&self) -> usize {
         self.flights.iter().map(Flight::holds).sum()
+    }
+}
+
+impl Engine {
+    /// Whom the reply of the step that waits for an answer is for, and what kind of request it serves. `None`: no step does.
+    fn parent_of(&self, to: ReplyTo) -> Option<(ReplyTo, Class)> {
+        match to {
+            ReplyTo::Flight { flight, .. } => {
+                let flight = self.router.flights.peek(flight)?;
+                Some((flight.parent, flight.request.class))
+            }
+            ReplyTo::Operation { operation, .. } => self.copies.parent_of(operation),
+            ReplyTo::Client { .. } | ReplyTo::Nobody => None,
+        }
+    }
+
+    /// The slot of a client that an answer is for in the end, through whatever steps. `None`: it is for no client.
+    pub(crate) fn slot_of(&self, mut to: ReplyTo) -> Option<(ClientId, u32)> {
+        loop {
+            if let ReplyTo::Client { client, seq } = to {
+                return Some((client, seq));
+            }
+            (to, _) = self.parent_of(to)?;
+        }
+    }
+
+    /// The client that reads what this answer says, through whatever steps. `None`: no client does, or a step is a change.
+    pub(crate) fn reader_of(&self, mut to: ReplyTo) -> Option<ClientId> {
+        loop {
+            if let ReplyTo::Client { client, .. } = to {
+                return Some(client);
+            }
+            let (parent, class) = self.parent_of(to)?;
+            if class != Class::Read {
+                return None;
+            }
+            to = parent;
+        }
     }
 }

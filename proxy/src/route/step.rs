@@ -35,7 +35,7 @@ impl Engine {
         loop {
             match walk.tree.node(node) {
                 Node::Choose { handle, children } => {
-                    let choices = walk.children(children, &self.views);
+                    let choices = walk.children(children, self.copies.snapshot());
                     match children.get(handle.choose(&query, &choices, &mut self.random)) {
                         Some(&child) => node = child,
                         None => {
@@ -45,10 +45,10 @@ impl Engine {
                     }
                 }
                 Node::Leaf(leaf) => return self.leaf(leaf, walk),
-                Node::Copies(copies) => return self.copies(node, copies, walk),
+                Node::Copies(copies) => return self.ask_copies(node, copies, walk),
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
                 Node::Attempt { handle, children } => {
-                    let choices = walk.children(children, &self.views);
+                    let choices = walk.children(children, self.copies.snapshot());
                     // Ejected children need no flight to be passed by.
                     let mut first = 0;
                     while !choices.is_up(first)
@@ -158,7 +158,7 @@ impl Engine {
     }
 
     /// Goes on with another head in place of the request's own.
-    pub(super) fn walk_with_head(&mut self, node: NodeId, mut head: Vec<u8>, walk: &Walk<'_>) {
+    pub(crate) fn walk_with_head(&mut self, node: NodeId, mut head: Vec<u8>, walk: &Walk<'_>) {
         head.extend_from_slice(walk.message.get(walk.request.head as usize..).unwrap_or_default());
         let Parsed::Head(changed) = walk.origin.dialect.head(&head) else {
             return self.fail(walk.to, &Failed::here(Outcome::LocalError, UNREADABLE));
@@ -228,6 +228,7 @@ impl Engine {
             self.router.timers.pop();
             match timer.wakes {
                 Sleeper::Flight(id) => self.wake_flight(id),
+                Sleeper::Operation(id) => self.go_on(id),
                 Sleeper::Client(id) => self.requeue(id),
             }
         }
@@ -240,7 +241,6 @@ impl Engine {
         let (tree, node) = (Rc::clone(&flight.tree), flight.node);
         match tree.node(node) {
             Node::Wrap { child, .. } => self.resend(id, *child, child_of(id, 0)),
-            Node::Copies(_) => self.go_on(id),
             _ => {}
         }
     }

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 
 use super::FlightId;
-use crate::client::ClientId;
-use crate::micros::Micros;
+use crate::{client::ClientId, copies::OperationId, micros::Micros};
 
 /// Wakes what waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +17,9 @@ pub struct Timer {
 pub enum Sleeper {
     /// A request that a route holds back.
     Flight(FlightId),
-    /// A client whose value waits for its key's turn.
+    /// A change of copies that waits for the lock of its key, or for its home.
+    Operation(OperationId),
+    /// A client whose value waits for the lock of its key.
     Client(ClientId),
 }
 

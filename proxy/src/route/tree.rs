@@ -14,8 +14,9 @@ use proxima_wire::{
 
 use super::{Answer, handle::Random, order::Order};
 use crate::{
+    copies::Snapshot,
     dialect::{Copied, Dialect, Spoken},
-    members::{Locality, Member, MemberId, copies::Views},
+    members::{Locality, Member, MemberId},
     micros::Micros,
 };
 
@@ -232,6 +233,14 @@ impl Tree {
         &self.nodes[id.0 as usize]
     }
 
+    /// The copies of this node; `None`: it is no replicated pool.
+    pub fn copies(&self, id: NodeId) -> Option<&Copies> {
+        match self.node(id) {
+            Node::Copies(copies) => Some(copies),
+            _ => None,
+        }
+    }
+
     /// Where the requests of listener number `listener` enter.
     pub fn root(&self, listener: usize) -> Option<NodeId> {
         self.roots.get(listener).map(|root| root.node)
@@ -311,7 +320,7 @@ impl fmt::Debug for Tree {
 pub struct Children<'a> {
     pub tree: &'a Tree,
     pub ids: &'a [NodeId],
-    pub views: &'a Views,
+    pub snapshot: &'a Snapshot,
     pub class: Class,
 }
 
@@ -327,7 +336,7 @@ impl<'a> Children<'a> {
     /// May this child be asked? Everything may but an ejected member, and a copy that is not fit for it.
     pub fn is_up(&self, index: usize) -> bool {
         self.member(index).is_none_or(|member| {
-            member.is_up() && (!member.is_copy() || self.views.admits(member.id, self.class))
+            member.is_up() && (!member.is_copy() || self.snapshot.admits(member.id, self.class))
         })
     }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proxima_wire::message::Request;
 
 use super::{Children, NodeId, Origin, Query, ReplyTo, Tree};
-use crate::members::copies::Views;
+use crate::copies::Snapshot;
 
 /// What every step of a way down needs: the request, where it came from, and whom its reply is for.
 #[derive(Clone, Copy)]
@@ -27,11 +27,11 @@ impl<'a> Walk<'a> {
 
     /// The children of a node, as its decision sees them.
     #[inline]
-    pub fn children<'b>(&'b self, ids: &'b [NodeId], views: &'b Views) -> Children<'b> {
+    pub fn children<'b>(&'b self, ids: &'b [NodeId], snapshot: &'b Snapshot) -> Children<'b> {
         Children {
             tree: self.tree,
             ids,
-            views,
+            snapshot,
             class: self.request.class,
         }
     }

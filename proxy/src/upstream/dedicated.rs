@@ -67,7 +67,7 @@ impl Engine {
             return self.fail(to, &Failed::here(Outcome::LocalError, what));
         }
         let gone = Failed::here(Outcome::LocalError, "its client has left");
-        let Some((owner, _)) = self.router.slot_of(to) else {
+        let Some((owner, _)) = self.slot_of(to) else {
             return self.fail(to, &gone);
         };
         let Some(own) = self.clients.own_lane(owner) else {

@@ -152,9 +152,9 @@ impl Engine {
         if large && lane.waiters.len() == 1 {
             self.make_bulk(id);
         }
-        let ReplyTo::Flight { .. } = to else {
+        if !matches!(to, ReplyTo::Flight { .. } | ReplyTo::Operation { .. }) {
             return self.pass_part(id, to, bytes);
-        };
+        }
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };

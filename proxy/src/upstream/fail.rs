@@ -9,6 +9,7 @@ use proxima_wire::message::Outcome;
 
 use super::{LaneId, Phase};
 use crate::{
+    copies,
     dialect::Failed,
     engine::{Engine, News, Peer, Shortage},
     members::{Failure, MemberId},
@@ -88,12 +89,14 @@ impl Engine {
         self.servers.in_flight -= lane.waiters.len();
         let unanswered = lane.member.is_copy() && !lane.waiters.is_empty();
         // Before that nothing was sent that a server could still execute.
-        let broken = (unanswered && matches!(lane.phase, Phase::Ready))
-            .then(|| News::Broken(lane.member.clone(), lane.local));
+        let broken = (unanswered && matches!(lane.phase, Phase::Ready)).then(|| {
+            let (member, end) = (lane.member.clone(), lane.local);
+            News::Copy(copies::Event::Broken { member, end })
+        });
         if unanswered && outcome != Outcome::ClientError {
             let mut changes = lane.waiters.iter().filter(|waiter| waiter.changes);
-            if changes.any(|waiter| !self.notes_misses(waiter.to)) {
-                self.miss_aside(&lane.member, b"", what);
+            if changes.any(|waiter| !self.tracks_misses(waiter.to)) {
+                self.miss_bypass_write(&lane.member, b"", what);
             }
         }
         let failed = match outcome {

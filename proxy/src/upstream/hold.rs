@@ -76,10 +76,10 @@ impl Engine {
 
     /// Is the next reply of this lane for a read of this client, through whatever steps of the tree? A change is let through:
     /// others may wait for its key.
-    pub(super) fn reads_next(&mut self, lane: LaneId, client: ClientId) -> bool {
+    pub(super) fn reads_next(&self, lane: LaneId, client: ClientId) -> bool {
         let lane = self.servers.lanes.get(lane);
         let first = lane.and_then(|lane| lane.waiters.front());
-        first.is_some_and(|waiter| self.router.reader_of(waiter.to) == Some(client))
+        first.is_some_and(|waiter| self.reader_of(waiter.to) == Some(client))
     }
 
     /// Servers that were held back for this client go on.
@@ -148,7 +148,7 @@ impl Lane {
         let reader = self.reader();
         let is_anothers = |waiter: &&Waiter| match waiter.to {
             ReplyTo::Client { client: id, .. } => reader != Some(id),
-            ReplyTo::Flight { .. } | ReplyTo::Nobody => true,
+            ReplyTo::Flight { .. } | ReplyTo::Operation { .. } | ReplyTo::Nobody => true,
         };
         let mut behind = self.waiters.iter().skip(usize::from(self.download.is_none()));
         behind.find(is_anothers).map(|waiter| waiter.sent)

@@ -30,7 +30,7 @@ impl Engine {
     /// Ends lanes whose server is late, and what waits too long for an agreement or a slow client. Called a few times a
     /// second; `refused` tells what a socket has not taken, `unacknowledged` what it has and its peer has not.
     pub fn check_lanes(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
-        self.look_at_parked();
+        self.settle();
         self.end_holds();
         self.end_dawdling();
         self.end_waits_for_places();

@@ -15,7 +15,7 @@ impl Engine {
         };
         let member = lane.member.clone();
         if member.is_copy() {
-            self.miss_aside(&member, b"", why);
+            self.miss_bypass_write(&member, b"", why);
             return self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, why);
         }
         let is_upload = lane.uploading.is_some();

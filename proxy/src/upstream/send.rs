@@ -167,10 +167,10 @@ impl Engine {
         outcome: Outcome,
         what: &str,
     ) {
-        if changes_copy(member, request, message) && !self.notes_misses(to) {
+        if changes_copy(member, request, message) && !self.tracks_misses(to) {
             let mut scratch = [0; 250];
             let key = member.dialect.key(request, message, &mut scratch);
-            self.miss_aside(member, key, what);
+            self.miss_bypass_write(member, key, what);
         }
         self.fail(to, &Failed::at(&member.address, outcome, what));
     }

@@ -153,7 +153,7 @@ impl<R: Reactor> Worker<R> {
                 }
             }
             self.engine.run_timers();
-            self.engine.look_at_openings();
+            self.engine.check_openings();
             self.engine.release_parked();
             self.check();
             self.accept_again();

@@ -12,9 +12,10 @@ use socket2::{Domain, Socket};
 use super::{LISTENER, Worker, process};
 use crate::{
     config::schema::Limits,
+    copies::CopyState,
     engine::Peer,
     figures::Figures,
-    members::{Localities, MemberId, copies::Standing},
+    members::{Localities, MemberId},
     reactor::Reactor,
     route::{Orders, Tree},
 };
@@ -29,16 +30,16 @@ pub enum Order {
         close: Vec<u16>,
         done: Sender<()>,
     },
-    /// This is what a copy may be used for from now on.
-    Stand {
+    /// A proposal: this is what a copy may be used for from now on.
+    Propose {
         member: MemberId,
         epoch: u64,
-        standing: Standing,
+        state: CopyState,
     },
-    /// These copies are about to be removed: so they stand from now on.
-    Dismiss {
+    /// These copies are about to be removed: this is their state from now on.
+    SetCopies {
         members: Vec<MemberId>,
-        standing: Standing,
+        state: CopyState,
         done: Sender<()>,
     },
     /// The node agent tells something new; `None`: it is not followed any more.
@@ -92,7 +93,7 @@ impl<R: Reactor> Worker<R> {
                     let old = std::mem::replace(&mut self.engine.tree, Rc::new(*tree));
                     // Their numbers may be given to others.
                     for member in old.gone(&self.engine.tree) {
-                        self.engine.views.forget(member);
+                        self.engine.copies.forget(member);
                         self.engine.figures.forget(member);
                     }
                     self.engine.limits = limits;
@@ -116,20 +117,9 @@ impl<R: Reactor> Worker<R> {
                     // The control thread may have gone; that is its own matter.
                     let _ = done.send(());
                 }
-                Order::Stand {
-                    member,
-                    epoch,
-                    standing,
-                } => self.engine.follow(member, epoch, standing),
-                Order::Dismiss {
-                    members,
-                    standing,
-                    done,
-                } => {
-                    for member in members {
-                        self.engine.views.show(member, standing);
-                    }
-                    self.engine.look_at_parked();
+                Order::Propose { member, epoch, state } => self.engine.follow(member, epoch, state),
+                Order::SetCopies { members, state, done } => {
+                    self.engine.set_copies(&members, state);
                     let _ = done.send(());
                 }
                 Order::Locate { localities, orders } => {

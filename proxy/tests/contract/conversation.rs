@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, thread};
 
-use proxima::{dialect::Dialects, members::probe::probe};
+use proxima::{control::probe, dialect::Dialects};
 
 use crate::{
     client::Client,

@@ -22,10 +22,11 @@ use proxima::{
         self,
         schema::{Permissions, Protocol, Source},
     },
+    copies::KeyLocks,
     dialect::Dialects,
     engine::{Engine, Facts},
     figures::Figures,
-    members::{Here, Member, Registry, copies::Claims},
+    members::{Here, Member, Registry},
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
     route::{CompileError, Compiler},
@@ -203,7 +204,7 @@ impl Work {
             worker: 0,
         };
         let register = Arc::new(Register::new(1));
-        let claims = Arc::new(Claims::new(1, [1, 2, 3, 4]));
+        let claims = Arc::new(KeyLocks::new(1, [1, 2, 3, 4]));
         let engine = Engine::new(self.limits, store, register, claims, facts, 1);
         let (news, _heard) = tokio::sync::mpsc::unbounded_channel();
         let beat = Arc::new(AtomicBool::new(false));

@@ -1,6 +1,6 @@
 //! A transform that begins in the middle of a login, and knows for whom it is.
 
-use proxima::{dialect::Dialects, members::probe::probe};
+use proxima::{control::probe, dialect::Dialects};
 
 use crate::{
     client::Client,

@@ -1,18 +1,16 @@
-//! Copies that are changed by another route than their pool, as mcrouter's configurations may: what they miss is owed.
+//! Copies that are changed by another route than their pool, as mcrouter's configurations may: what they miss is missed_by.
 
 use std::time::Duration;
 
 use proxima::{
+    copies::{CopyState, Event, MissedKeys},
     engine::News,
     frontdoor::mcrouter::{Start, start},
-    members::{
-        MemberId,
-        copies::{Owed, Standing},
-    },
+    members::MemberId,
 };
 
 use crate::{
-    copies::{greet, id, owed},
+    copies::{greet, id, missed_by},
     world::{World, world_from},
 };
 
@@ -35,7 +33,7 @@ fn copies() -> World {
 }
 
 fn is_told(world: &World, copy: MemberId) -> bool {
-    let missed = |news: &News| matches!(news, News::Missed(member, _) if member.id == copy);
+    let missed = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == copy);
     world.engine.wishes.news.iter().any(missed)
 }
 
@@ -52,16 +50,19 @@ fn a_copy_that_never_answers_after_the_client_has_its_reply_owes() {
     assert!(!is_told(&world, c), "it may still answer");
     world.pass(Duration::from_secs(2));
     assert!(is_told(&world, c));
-    assert_eq!(world.engine.views.standing(c), Standing::Leaving);
-    assert_eq!(owed(&mut world, C, Standing::Leaving), Owed::everything());
+    assert_eq!(world.engine.copies.snapshot().state(c), CopyState::Leaving);
+    assert_eq!(
+        missed_by(&mut world, C, CopyState::Leaving),
+        MissedKeys::everything()
+    );
 }
 
 #[test]
 fn a_copy_that_is_out_owes_the_key() {
     let mut world = copies();
     let c = id(&world, C);
-    for standing in [Standing::Leaving, Standing::Out] {
-        world.engine.follow(c, 1, standing);
+    for state in [CopyState::Leaving, CopyState::Out] {
+        world.engine.follow(c, 1, state);
     }
     let client = world.client();
     world.say(client, b"delete k\r\n");
@@ -69,9 +70,9 @@ fn a_copy_that_is_out_owes_the_key() {
     world.reply(A, "DELETED\r\n");
     world.reply(B, "DELETED\r\n");
     assert_eq!(world.heard(client), "DELETED\r\n");
-    let mut key = Owed::default();
+    let mut key = MissedKeys::default();
     key.add(b"k");
-    assert_eq!(owed(&mut world, C, Standing::Joining), key);
+    assert_eq!(missed_by(&mut world, C, CopyState::Joining), key);
 }
 
 #[test]
@@ -84,9 +85,9 @@ fn a_copy_that_cannot_be_reached_owes_the_key() {
     let client = world.client();
     world.say(client, b"delete k\r\n");
     assert!(is_told(&world, c));
-    let mut key = Owed::default();
+    let mut key = MissedKeys::default();
     key.add(b"k");
-    assert_eq!(owed(&mut world, C, Standing::Leaving), key);
+    assert_eq!(missed_by(&mut world, C, CopyState::Leaving), key);
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn a_read_that_is_not_answered_is_no_debt() {
     world.pass(Duration::from_secs(2));
     let c = id(&world, C);
     assert!(!is_told(&world, c));
-    assert_eq!(world.engine.views.standing(c), Standing::Current);
+    assert_eq!(world.engine.copies.snapshot().state(c), CopyState::Current);
 }
 
 #[test]
@@ -115,8 +116,11 @@ fn a_change_on_another_lane_of_a_copy_that_leaves_is_owed() {
     world.say(client, b"set small 0 0 1\r\nx\r\n");
     let shared = world.lane(C);
     world.leave(shared);
-    assert_eq!(world.engine.views.standing(c), Standing::Leaving);
-    assert_eq!(owed(&mut world, C, Standing::Leaving), Owed::everything());
+    assert_eq!(world.engine.copies.snapshot().state(c), CopyState::Leaving);
+    assert_eq!(
+        missed_by(&mut world, C, CopyState::Leaving),
+        MissedKeys::everything()
+    );
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn children_are_asked_in_turn_until_one_answers() {
         for member in ["a", "b", "c", "d"] {
             assert_eq!(world.sent(member), "", "{name}: {member} was asked for nothing");
         }
-        assert!(world.engine.router.is_empty(), "{name}: something still waits");
+        assert!(world.is_idle(), "{name}: something still waits");
     }
 }
 

@@ -1,17 +1,20 @@
-//! Plays the control thread between two workers and their copies: orders are heard late, debts are paid when the server has
-//! seen the end of the connections that broke.
+//! Plays the control thread between two workers and their copies: proposals are heard late, copies are repaired when the server
+//! has seen the end of the connections that broke.
 
 use std::{
     collections::VecDeque,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use proxima::{
-    engine::News,
-    members::{
-        MemberId,
-        copies::{Act, Agreement, Debt, Incarnation, Owed, Standing},
+    copies::{
+        Act, Agreement, CopyState, Environment, Event, MissedKeys, Proposal, RepairTask,
+        repair::{Remedy, RepairError, Repaired},
     },
+    dialect::Incarnation,
+    engine::News,
+    members::{Member, MemberId, ServerIdentity},
 };
 
 use crate::world::World;
@@ -23,108 +26,127 @@ const LIFE: Incarnation = Incarnation {
 
 pub(crate) struct Control {
     pub(crate) agreement: Agreement,
-    orders: [VecDeque<(MemberId, u64, Standing)>; 2],
-    news: VecDeque<News>,
-    watched: Vec<(MemberId, u64)>,
-    paying: Vec<(MemberId, u64, Debt)>,
+    surroundings: Surroundings,
+    events: VecDeque<Event>,
+}
+
+/// What is on its way between the agreement and workers and servers.
+struct Surroundings {
+    copies: Vec<Arc<Member>>,
+    mailboxes: [VecDeque<(MemberId, u64, CopyState)>; 2],
+    watched: Vec<(ServerIdentity, u64)>,
+    repairing: Vec<RepairTask>,
+}
+
+impl Surroundings {
+    fn member(&self, server: &ServerIdentity) -> MemberId {
+        let mut copies = self.copies.iter();
+        copies.find(|copy| copy.identity == *server).unwrap().id
+    }
+}
+
+impl Environment for Surroundings {
+    fn propose(&mut self, _: &Agreement, proposal: Proposal) {
+        let member = self.member(&proposal.server);
+        for mailbox in &mut self.mailboxes {
+            mailbox.push_back((member, proposal.epoch, proposal.state));
+        }
+    }
+
+    fn save(&mut self, _: &Agreement, _: &ServerIdentity, _: u64) -> bool {
+        true
+    }
+
+    fn watch(&mut self, server: ServerIdentity, epoch: u64, _: u32) {
+        self.watched.push((server, epoch));
+    }
+
+    fn repair(&mut self, task: RepairTask) {
+        self.repairing.push(task);
+    }
 }
 
 impl Control {
-    pub(crate) fn new(copies: usize) -> Self {
+    pub(crate) fn new(copies: Vec<Arc<Member>>) -> Self {
         let mut agreement = Agreement::new(2);
-        agreement.group("p", copies, copies / 2 + 1);
+        agreement.set_pool("p", copies.len(), copies.len() / 2 + 1);
         Self {
             agreement,
-            orders: Default::default(),
-            news: VecDeque::new(),
-            watched: Vec::new(),
-            paying: Vec::new(),
+            surroundings: Surroundings {
+                copies,
+                mailboxes: Default::default(),
+                watched: Vec::new(),
+                repairing: Vec::new(),
+            },
+            events: VecDeque::new(),
         }
     }
 
-    fn perform(&mut self, acts: Vec<Act>) {
-        for act in acts {
-            match act {
-                Act::Propose {
-                    member,
-                    epoch,
-                    standing,
-                } => {
-                    for orders in &mut self.orders {
-                        orders.push_back((member, epoch, standing));
-                    }
-                }
-                Act::Note { member, epoch } => {
-                    let acts = self.agreement.noted(member, epoch);
-                    self.perform(acts);
-                }
-                Act::Watch { member, epoch, .. } => self.watched.push((member, epoch)),
-                Act::Pay {
-                    member, epoch, debt, ..
-                } => self.paying.push((member, epoch, debt)),
-            }
-        }
+    fn execute(&mut self, acts: Vec<Act>) {
+        self.agreement.execute(acts, &mut self.surroundings);
     }
 
-    /// A worker hears its next order.
-    pub(crate) fn order(&mut self, number: usize, worker: &mut World) {
-        if let Some((member, epoch, standing)) = self.orders[number].pop_front() {
-            worker.engine.follow(member, epoch, standing);
+    /// A worker hears its next proposal.
+    pub(crate) fn propose(&mut self, number: usize, worker: &mut World) {
+        if let Some((member, epoch, state)) = self.surroundings.mailboxes[number].pop_front() {
+            worker.engine.follow(member, epoch, state);
             worker.turn();
         }
     }
 
-    /// What a worker says is on its way.
+    /// What a worker tells is on its way.
     pub(crate) fn collect(&mut self, worker: &mut World) {
-        self.news.extend(worker.engine.wishes.news.drain(..));
+        let news = worker.engine.wishes.news.drain(..);
+        self.events.extend(news.filter_map(|news| match news {
+            News::Copy(event) => Some(event),
+            News::Ejected(..) | News::Short(_) | News::Stranger(..) | News::Ended { .. } => None,
+        }));
     }
 
-    /// Hears the next of it.
+    /// Hears the next event.
     pub(crate) fn hear(&mut self) {
         let now = Instant::now();
-        let acts = match self.news.pop_front() {
-            Some(News::Missed(member, why)) => {
-                self.agreement.missed(member.id, "p", &why, Owed::default(), now)
+        let acts = match self.events.pop_front() {
+            Some(Event::Stale { member, why }) => {
+                let missed = MissedKeys::default();
+                self.agreement.mark_stale(&member.identity, &why, missed, now)
             }
-            Some(News::Follows {
+            Some(Event::Acknowledged {
                 worker,
                 member,
                 epoch,
-                owed,
-            }) => self.agreement.acknowledged(worker, member, epoch, owed, now),
-            Some(
-                News::Ejected(..)
-                | News::Short(_)
-                | News::Broken(..)
-                | News::Stranger(..)
-                | News::Ended { .. },
-            )
-            | None => Vec::new(),
+                missed,
+            }) => {
+                let mut copies = self.surroundings.copies.iter();
+                let server = &copies.find(|copy| copy.id == member).unwrap().identity;
+                self.agreement.acknowledged(worker, server, epoch, missed, now)
+            }
+            Some(Event::Broken { .. }) | None => Vec::new(),
         };
-        self.perform(acts);
+        self.execute(acts);
     }
 
     /// Looks at a copy that is out.
     pub(crate) fn look(&mut self) {
-        if let Some((member, epoch)) = self.watched.pop() {
-            let acts = self.agreement.reachable(member, epoch, true);
-            if acts.is_empty() && self.agreement.is_watched(member, epoch) {
-                self.watched.insert(0, (member, epoch));
+        if let Some((server, epoch)) = self.surroundings.watched.pop() {
+            let acts = self.agreement.reachable(&server, epoch, true);
+            if acts.is_empty() && self.agreement.is_watched(&server, epoch) {
+                self.surroundings.watched.insert(0, (server, epoch));
             }
-            self.perform(acts);
+            self.execute(acts);
         }
     }
 
-    /// Pays a debt at its server, unless that may still execute what came by a connection that broke.
-    pub(crate) fn pay(&mut self, servers: &mut [World], lags: impl Fn(usize) -> bool) {
-        if let Some((member, epoch, debt)) = self.paying.pop() {
-            let number = member.0 as usize;
+    /// Repairs a copy at its server, unless that may still execute what came by a connection that broke.
+    pub(crate) fn repair(&mut self, servers: &mut [World], lags: impl Fn(usize) -> bool) {
+        if let Some(task) = self.surroundings.repairing.pop() {
+            let number = self.surroundings.member(&task.server).0 as usize;
             let result = if lags(number) {
-                Err("an old connection is still there".to_owned())
+                Err(RepairError::OldConnections(1))
             } else {
                 let server = &mut servers[number];
                 let seat = server.client();
-                match debt.keys() {
+                match task.missed.keys() {
                     Some(keys) => {
                         for key in keys {
                             server.say(seat, &[b"delete ", key, b"\r\n"].concat());
@@ -132,10 +154,13 @@ impl Control {
                     }
                     None => server.say(seat, b"flush_all\r\n"),
                 }
-                Ok((LIFE, "paid".to_owned()))
+                let (life, remedy) = (LIFE, Remedy::Flush);
+                Ok(Repaired { life, remedy })
             };
-            let acts = self.agreement.paid(member, epoch, result, Instant::now());
-            self.perform(acts);
+            let acts = self
+                .agreement
+                .repaired(&task.server, task.epoch, result, Instant::now());
+            self.execute(acts);
         }
     }
 }

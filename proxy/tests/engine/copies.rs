@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use proxima::{
+    copies::{CopyState, Event, LockMode, MissedKeys},
     engine::News,
-    members::{
-        MemberId,
-        copies::{Owed, Standing, Way},
-    },
+    members::MemberId,
 };
 
 use crate::world::{World, world_of};
@@ -27,12 +25,12 @@ pub(crate) fn id(world: &World, name: &str) -> MemberId {
 }
 
 /// What the worker says that the copy owes when it follows this step.
-pub(crate) fn owed(world: &mut World, name: &str, standing: Standing) -> Owed {
+pub(crate) fn missed_by(world: &mut World, name: &str, state: CopyState) -> MissedKeys {
     let copy = id(world, name);
     world.engine.wishes.news.clear();
-    world.engine.follow(copy, 1, standing);
+    world.engine.follow(copy, 1, state);
     let found = world.engine.wishes.news.drain(..).find_map(|news| match news {
-        News::Follows { owed, .. } => Some(owed),
+        News::Copy(Event::Acknowledged { missed, .. }) => Some(missed),
         _ => None,
     });
     found.unwrap()
@@ -69,13 +67,13 @@ fn a_missed_write_is_answered_when_the_copy_is_out() {
     let mut world = copies();
     let client = missed_at_c(&mut world);
     let c = id(&world, "c");
-    let missed = |news: &News| matches!(news, News::Missed(member, _) if member.id == c);
+    let missed = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == c);
     assert!(world.engine.wishes.news.iter().any(missed));
     assert_eq!(world.heard(client), "", "somebody may still read the copy");
-    world.engine.follow(c, 1, Standing::Leaving);
+    world.engine.follow(c, 1, CopyState::Leaving);
     world.turn();
     assert_eq!(world.heard(client), "");
-    world.engine.follow(c, 2, Standing::Out);
+    world.engine.follow(c, 2, CopyState::Out);
     world.turn();
     assert_eq!(world.heard(client), "STORED\r\n");
 }
@@ -124,19 +122,19 @@ fn before_it_follows_a_copy_out_it_gives_up_what_may_still_change_it() {
     }
     let c = id(&world, "c");
     // Another worker has seen it miss a write; here a write is still on its way.
-    world.engine.follow(c, 1, Standing::Leaving);
+    world.engine.follow(c, 1, CopyState::Leaving);
     let news: Vec<&News> = world.engine.wishes.news.iter().collect();
     let broken = news
         .iter()
-        .position(|news| matches!(news, News::Broken(member, _) if member.id == c));
+        .position(|news| matches!(news, News::Copy(Event::Broken { member, .. }) if member.id == c));
     let follows = news.iter().position(
-        |news| matches!(news, News::Follows { member, owed, .. } if *member == c && *owed != Owed::default()),
+        |news| matches!(news, News::Copy(Event::Acknowledged { member, missed, .. }) if *member == c && *missed != MissedKeys::default()),
     );
     assert!(
         broken.is_some() && broken < follows,
         "the connection first, then what it owes: {news:?}"
     );
-    world.engine.follow(c, 2, Standing::Out);
+    world.engine.follow(c, 2, CopyState::Out);
     world.turn();
     assert_eq!(world.heard(client), "STORED\r\n");
 }
@@ -152,14 +150,14 @@ fn it_is_answered_though_the_copy_is_back_before_the_last_reply() {
     world.leave(lane);
     let c = id(&world, "c");
     let back = [
-        Standing::Leaving,
-        Standing::Out,
-        Standing::Joining,
-        Standing::Opening,
-        Standing::Current,
+        CopyState::Leaving,
+        CopyState::Out,
+        CopyState::Joining,
+        CopyState::Opening,
+        CopyState::Current,
     ];
-    for (epoch, standing) in back.into_iter().enumerate() {
-        world.engine.follow(c, epoch as u64, standing);
+    for (epoch, state) in back.into_iter().enumerate() {
+        world.engine.follow(c, epoch as u64, state);
     }
     world.reply("b", "STORED\r\n");
     assert_eq!(world.heard(client), "STORED\r\n");
@@ -194,8 +192,8 @@ fn ready(world: &mut World) {
 fn a_change_waits_until_no_other_worker_changes_the_key() {
     let mut world = copies();
     ready(&mut world);
-    let mut rival = world.rival.claim(b"k", Way::AtOnce);
-    assert!(rival.ask());
+    let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
+    assert!(rival.try_lock());
     let (client, other) = (world.client(), world.client());
     world.say(client, b"set k 0 0 1\r\ny\r\nget k\r\n");
     world.say(other, b"set j 0 0 1\r\nz\r\n");
@@ -220,16 +218,16 @@ fn a_change_waits_until_no_other_worker_changes_the_key() {
         world.reply(name, "STORED\r\n");
     }
     assert_eq!(world.heard(client), "STORED\r\n");
-    let mut rival = world.rival.claim(b"k", Way::AtOnce);
-    assert!(rival.ask(), "given back with the answer");
+    let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
+    assert!(rival.try_lock(), "given back with the answer");
 }
 
 #[test]
 fn a_key_that_another_worker_never_gives_back_is_not_waited_for_for_ever() {
     let mut world = copies();
     ready(&mut world);
-    let mut rival = world.rival.claim(b"k", Way::AtOnce);
-    assert!(rival.ask());
+    let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
+    assert!(rival.try_lock());
     let client = world.client();
     world.say(client, b"set k 0 0 1\r\ny\r\nversion\r\n");
     world.pass(Duration::from_secs(59));
@@ -242,7 +240,7 @@ fn a_key_that_another_worker_never_gives_back_is_not_waited_for_for_ever() {
     );
     drop(rival);
     assert!(
-        world.rival.claim(b"k", Way::AtOnce).ask(),
+        world.rival.lock(b"k", LockMode::AtOnce).try_lock(),
         "nobody waits for it any more"
     );
 }
@@ -253,8 +251,8 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
     ready(&mut world);
     let [b, c] = ["b", "c"].map(|name| id(&world, name));
     for member in [b, c] {
-        world.engine.follow(member, 1, Standing::Leaving);
-        world.engine.follow(member, 2, Standing::Out);
+        world.engine.follow(member, 1, CopyState::Leaving);
+        world.engine.follow(member, 2, CopyState::Out);
     }
     let news = world.engine.wishes.news.len();
     let client = world.client();
@@ -266,14 +264,20 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
     );
     assert_eq!(world.sent("a"), "md k\r\n");
     let a = id(&world, "a");
-    let fallen = |news: &News| matches!(news, News::Missed(member, _) if member.id == a);
+    let fallen = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == a);
     assert!(
         world.engine.wishes.news[news..].iter().any(fallen),
         "this side is read again as if rejoining"
     );
-    assert_eq!(owed(&mut world, "a", Standing::Leaving), Owed::everything());
+    assert_eq!(
+        missed_by(&mut world, "a", CopyState::Leaving),
+        MissedKeys::everything()
+    );
     for name in ["b", "c"] {
-        assert_eq!(owed(&mut world, name, Standing::Leaving), Owed::default());
+        assert_eq!(
+            missed_by(&mut world, name, CopyState::Leaving),
+            MissedKeys::default()
+        );
     }
 }
 
@@ -281,8 +285,8 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
 fn a_copy_that_came_while_a_change_waited_owes_it() {
     let mut world = copies();
     let client = world.client();
-    let mut rival = world.rival.claim(b"k", Way::AtOnce);
-    assert!(rival.ask());
+    let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
+    assert!(rival.try_lock());
     world.say(client, SET);
     // Through the worker that has the key, the new copy may be given another value before this one is sent to the others.
     world.reload(&COPIES.replace("name: c}", "name: c}, {address: 10.0.0.4:1, name: d}"));
@@ -294,8 +298,11 @@ fn a_copy_that_came_while_a_change_waited_owes_it() {
         world.reply(name, "STORED\r\n");
     }
     assert_eq!(world.heard(client), "", "somebody may still read the new copy");
-    assert_ne!(owed(&mut world, "d", Standing::Leaving), Owed::default());
-    world.engine.follow(id(&world, "d"), 2, Standing::Out);
+    assert_ne!(
+        missed_by(&mut world, "d", CopyState::Leaving),
+        MissedKeys::default()
+    );
+    world.engine.follow(id(&world, "d"), 2, CopyState::Out);
     world.turn();
     assert_eq!(world.heard(client), "STORED\r\n");
 }

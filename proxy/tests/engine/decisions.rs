@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use proxima::{engine::News, members::copies::Standing};
+use proxima::{
+    copies::{CopyState, Event},
+    engine::News,
+};
 
 use crate::{
     copies::{copies, greet, id},
@@ -30,7 +33,8 @@ fn asked(world: &mut World) -> (usize, &'static str) {
 }
 
 fn follows(world: &World, epoch: u64) -> bool {
-    let is_it = |news: &News| matches!(news, News::Follows { epoch: found, .. } if *found == epoch);
+    let is_it =
+        |news: &News| matches!(news, News::Copy(Event::Acknowledged { epoch: found, .. }) if *found == epoch);
     world.engine.wishes.news.iter().any(is_it)
 }
 
@@ -75,7 +79,7 @@ fn a_home_that_changes_hands_is_waited_for_and_not_for_ever() {
     let (first, home) = asked(&mut world);
     world.reply(home, "NOT_FOUND\r\nEN\r\n");
     assert_eq!(world.heard(first), "NOT_FOUND\r\n");
-    world.engine.follow(id(&world, home), 1, Standing::Leaving);
+    world.engine.follow(id(&world, home), 1, CopyState::Leaving);
     let client = world.client();
     world.say(client, b"incr k 1\r\n");
     world.pass(Duration::from_millis(500));
@@ -97,8 +101,8 @@ fn when_its_home_is_lost_the_next_one_decides() {
     world.pass(Duration::from_millis(10));
     assert_eq!(world.heard(client), "", "somebody may still read the lost one");
     let lost = id(&world, home);
-    world.engine.follow(lost, 1, Standing::Leaving);
-    world.engine.follow(lost, 2, Standing::Out);
+    world.engine.follow(lost, 1, CopyState::Leaving);
+    world.engine.follow(lost, 2, CopyState::Out);
     world.pass(Duration::from_millis(10));
     let left: Vec<&str> = ALL.into_iter().filter(|name| *name != home).collect();
     let next: Vec<&str> = left
@@ -161,15 +165,15 @@ fn decided_elsewhere(world: &mut World, request: &[u8]) -> (usize, &'static str)
     world.reply(home, "NOT_FOUND\r\nEN\r\n");
     assert_eq!(world.heard(first), "NOT_FOUND\r\n");
     let back = id(world, home);
-    world.engine.follow(back, 1, Standing::Leaving);
-    world.engine.follow(back, 2, Standing::Out);
+    world.engine.follow(back, 1, CopyState::Leaving);
+    world.engine.follow(back, 2, CopyState::Out);
     let client = world.client();
     world.say(client, request);
     let mut others = ALL.into_iter().filter(|name| *name != home);
     let substitute = others.find(|name| !world.lanes(name).is_empty()).unwrap();
     greet(world, &[substitute]);
-    world.engine.follow(back, 3, Standing::Joining);
-    world.engine.follow(back, 4, Standing::Opening);
+    world.engine.follow(back, 3, CopyState::Joining);
+    world.engine.follow(back, 4, CopyState::Opening);
     world.turn();
     assert!(follows(world, 3));
     (client, substitute)

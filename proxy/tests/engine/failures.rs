@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::members::copies::Standing;
+use proxima::copies::CopyState;
 
 use crate::{
     copies::id,
@@ -134,8 +134,8 @@ fn every_failure_of_a_server_names_it() {
 fn copy_that_missed_writes_is_named_to_who_asks_it_by_another_route() {
     let mut world = world_of(COPY);
     let copy = id(&world, "a");
-    for standing in [Standing::Leaving, Standing::Out] {
-        world.engine.follow(copy, 1, standing);
+    for state in [CopyState::Leaving, CopyState::Out] {
+        world.engine.follow(copy, 1, state);
     }
     let client = world.client();
     world.say(client, GET.as_bytes());

@@ -1,16 +1,16 @@
 //! `flush_all` at pools of copies: a change of all that they hold.
 
-use proxima::members::copies::{Owed, Standing};
+use proxima::copies::{CopyState, MissedKeys};
 
 use crate::{
-    copies::{copies, greet, id, owed},
+    copies::{copies, greet, id, missed_by},
     world::{World, world, world_of},
 };
 
-fn follow(world: &mut World, name: &str, standings: &[Standing]) {
+fn follow(world: &mut World, name: &str, states: &[CopyState]) {
     let copy = id(world, name);
-    for &standing in standings {
-        world.engine.follow(copy, 1, standing);
+    for &state in states {
+        world.engine.follow(copy, 1, state);
     }
 }
 
@@ -18,7 +18,7 @@ fn follow(world: &mut World, name: &str, standings: &[Standing]) {
 fn a_copy_that_is_out_owes_everything() {
     for request in ["flush_all\r\n", "flush_all 10\r\n", "flush_all noreply\r\nmn\r\n"] {
         let mut world = copies();
-        follow(&mut world, "c", &[Standing::Leaving, Standing::Out]);
+        follow(&mut world, "c", &[CopyState::Leaving, CopyState::Out]);
         let client = world.client();
         world.say(client, request.as_bytes());
         greet(&mut world, &["a", "b"]);
@@ -33,7 +33,10 @@ fn a_copy_that_is_out_owes_everything() {
             "OK\r\n"
         };
         assert_eq!(world.heard(client), expected, "{request:?}");
-        assert_eq!(owed(&mut world, "c", Standing::Joining), Owed::everything());
+        assert_eq!(
+            missed_by(&mut world, "c", CopyState::Joining),
+            MissedKeys::everything()
+        );
     }
 }
 
@@ -49,8 +52,11 @@ fn one_that_misses_it_owes_everything_and_is_waited_for_until_it_is_out() {
     let lane = world.lane("c");
     world.leave(lane);
     assert_eq!(world.heard(client), "", "somebody may still read the copy");
-    assert_eq!(owed(&mut world, "c", Standing::Leaving), Owed::everything());
-    follow(&mut world, "c", &[Standing::Out]);
+    assert_eq!(
+        missed_by(&mut world, "c", CopyState::Leaving),
+        MissedKeys::everything()
+    );
+    follow(&mut world, "c", &[CopyState::Out]);
     world.turn();
     assert_eq!(world.heard(client), "OK\r\n");
 }
@@ -66,7 +72,7 @@ fn too_few_copies_refuse_it_and_no_key_is_deleted_for_that() {
     for name in ["b", "c"] {
         let lane = world.lane(name);
         world.leave(lane);
-        follow(&mut world, name, &[Standing::Leaving, Standing::Out]);
+        follow(&mut world, name, &[CopyState::Leaving, CopyState::Out]);
     }
     world.turn();
     let answer = world.heard(client);

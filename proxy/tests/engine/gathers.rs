@@ -188,7 +188,7 @@ fn every_rule_answers_when_it_can_and_with_the_right_reply() {
             ""
         };
         assert_eq!(world.heard(client), expected, "{name} at the end");
-        assert!(world.engine.router.is_empty(), "{name}: something still waits");
+        assert!(world.is_idle(), "{name}: something still waits");
         assert_eq!(world.engine.servers.in_flight(), 0, "{name}");
         // The client is as good as new.
         world.say(client, b"version\r\n");

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use proxima::{
+    copies::CopyState,
     engine::Peer,
-    members::{ClientSource, Localities, Locality, copies::Standing},
+    members::{ClientSource, Localities, Locality},
     route::Orders,
 };
 
@@ -186,7 +187,7 @@ fn copies_are_read_at_the_clients_own_numa_node() {
     // One that has missed writes is not read, however near it is.
     let client = at(&mut world, "10.1.0.1");
     let missed = id(&world, "b");
-    world.engine.follow(missed, 1, Standing::Leaving);
+    world.engine.follow(missed, 1, CopyState::Leaving);
     assert_eq!(asks(&mut world, client), "a");
 }
 

@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use proptest::prelude::*;
-use proxima::{config, members::copies::Claims};
+use proxima::{config, copies::KeyLocks};
 
 use crate::{
     control::Control,
@@ -68,13 +68,13 @@ enum Step {
         worker: usize,
         server: usize,
     },
-    /// A worker hears what was agreed; the control thread hears a worker; it looks at a copy; it pays a debt.
-    Order {
+    /// A worker hears a proposal; the control thread hears a worker; it looks at a copy; it repairs one.
+    Propose {
         worker: usize,
     },
-    News,
+    Hear,
     Look,
-    Pay,
+    Repair,
 }
 
 fn failing_step() -> impl Strategy<Value = Step> {
@@ -82,10 +82,10 @@ fn failing_step() -> impl Strategy<Value = Step> {
         30 => step(),
         1 => (any::<prop::sample::Index>(), any::<bool>()).prop_map(|(lane, lost)| Step::Break { lane, lost }),
         1 => (0..2_usize, 0..3_usize).prop_map(|(worker, server)| Step::Shortage { worker, server }),
-        6 => (0..2_usize).prop_map(|worker| Step::Order { worker }),
-        6 => Just(Step::News),
+        6 => (0..2_usize).prop_map(|worker| Step::Propose { worker }),
+        6 => Just(Step::Hear),
         3 => Just(Step::Look),
-        3 => Just(Step::Pay),
+        3 => Just(Step::Repair),
     ]
 }
 
@@ -160,8 +160,9 @@ struct Play {
 impl Play {
     fn new() -> Self {
         let config = config::parse(COPIES, Path::new("test")).unwrap().config;
-        let claims = Arc::new(Claims::new(2, [1, 2, 3, 4]));
-        let mut workers = [0, 1].map(|worker| worker_of(&config, worker, Arc::clone(&claims)));
+        let locks = Arc::new(KeyLocks::new(2, [1, 2, 3, 4]));
+        let mut workers = [0, 1].map(|worker| worker_of(&config, worker, Arc::clone(&locks)));
+        let members = workers[0].engine.tree.members();
         let mut servers: Vec<World> = SERVERS.iter().map(|_| world("embedded")).collect();
         for server in &mut servers {
             let seat = server.client();
@@ -180,7 +181,7 @@ impl Play {
             servers,
             clients,
             lanes: Vec::new(),
-            control: Control::new(SERVERS.len()),
+            control: Control::new(members),
             swaps: BTreeSet::new(),
             swapped: 0,
             failed: false,
@@ -225,12 +226,12 @@ impl Play {
                     short.insert(name.to_owned());
                 }
             }
-            Step::Order { worker } => self.control.order(*worker, &mut self.workers[*worker]),
-            Step::News => self.control.hear(),
+            Step::Propose { worker } => self.control.propose(*worker, &mut self.workers[*worker]),
+            Step::Hear => self.control.hear(),
             Step::Look => self.control.look(),
-            Step::Pay => {
+            Step::Repair => {
                 let (workers, lanes) = (&self.workers, &self.lanes);
-                self.control.pay(&mut self.servers, |server| {
+                self.control.repair(&mut self.servers, |server| {
                     let mut to_it = lanes.iter().filter(|lane| lane.server == server);
                     to_it.any(|lane| {
                         let seat = &workers[lane.worker].seats[lane.seat];
@@ -402,14 +403,14 @@ impl Play {
             }
             for worker in 0..2 {
                 self.step(&Step::Wait { worker });
-                self.step(&Step::Order { worker });
+                self.step(&Step::Propose { worker });
             }
-            for step in [Step::News, Step::News, Step::Look, Step::Pay] {
+            for step in [Step::Hear, Step::Hear, Step::Look, Step::Repair] {
                 self.step(&step);
             }
             let mut dues = self.clients.iter().map(|client| &client.due);
             let answered = dues.all(|due| matches!(due, Due::Nothing));
-            if answered && self.control.agreement.owing().next().is_none() {
+            if answered && self.control.agreement.is_settled() {
                 return;
             }
         }
@@ -426,7 +427,7 @@ impl Play {
             assert!(held.len() <= 1, "{key}: {short:?}");
         }
         for worker in &self.workers {
-            assert!(worker.engine.router.is_empty());
+            assert!(worker.is_idle());
         }
     }
 

@@ -302,7 +302,7 @@ proptest! {
             }
             play.settle();
             play.check();
-            prop_assert!(play.world.engine.router.is_empty());
+            prop_assert!(play.world.is_idle());
         }
     }
 }

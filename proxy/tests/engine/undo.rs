@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use proxima::{
+    copies::{CopyState, Event, LockMode, MissedKeys},
     engine::News,
-    members::copies::{Owed, Standing, Way},
 };
 
 use crate::{
-    copies::{copies, greet, id, owed},
+    copies::{copies, greet, id, missed_by},
     world::World,
 };
 
@@ -32,7 +32,7 @@ fn unsent_at_c() -> (World, usize) {
 
 fn is_missed(world: &World, name: &str) -> bool {
     let copy = id(world, name);
-    let missed = |news: &News| matches!(news, News::Missed(member, _) if member.id == copy);
+    let missed = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == copy);
     world.engine.wishes.news.iter().any(missed)
 }
 
@@ -46,13 +46,13 @@ fn refused_change_is_removed_where_it_landed_before_it_is_answered() {
     world.reply("a", "HD\r\n");
     assert_eq!(world.heard(client), "");
     assert!(
-        !world.rival.claim(b"k", Way::AtOnce).ask(),
+        !world.rival.lock(b"k", LockMode::AtOnce).try_lock(),
         "no other worker changes the key meanwhile"
     );
     world.reply("b", "HD\r\n");
     assert_eq!(world.heard(client), REFUSED);
-    assert!(world.rival.claim(b"k", Way::AtOnce).ask());
-    assert!(world.engine.router.is_empty());
+    assert!(world.rival.lock(b"k", LockMode::AtOnce).try_lock());
+    assert!(world.is_idle());
     for name in ["a", "b", "c"] {
         assert!(!is_missed(&world, name), "{name}");
     }
@@ -72,11 +72,11 @@ fn copy_that_fails_to_remove_it_has_missed_a_write() {
         fail(&mut world);
         assert!(is_missed(&world, "b"));
         assert_eq!(world.heard(client), "", "somebody may still read it there");
-        let mut key = Owed::default();
+        let mut key = MissedKeys::default();
         key.add(b"k");
-        assert_eq!(owed(&mut world, "b", Standing::Leaving), key);
-        assert!(!world.rival.claim(b"k", Way::AtOnce).ask());
-        world.engine.follow(id(&world, "b"), 2, Standing::Out);
+        assert_eq!(missed_by(&mut world, "b", CopyState::Leaving), key);
+        assert!(!world.rival.lock(b"k", LockMode::AtOnce).try_lock());
+        world.engine.follow(id(&world, "b"), 2, CopyState::Out);
         world.turn();
         assert_eq!(world.heard(client), REFUSED);
     }
@@ -99,8 +99,8 @@ fn copy_that_cannot_be_sent_the_removal_has_missed_a_write() {
     world.reply("b", "HD\r\n");
     assert!(is_missed(&world, "a"));
     assert_eq!(world.heard(client), "");
-    for standing in [Standing::Leaving, Standing::Out] {
-        world.engine.follow(id(&world, "a"), 1, standing);
+    for state in [CopyState::Leaving, CopyState::Out] {
+        world.engine.follow(id(&world, "a"), 1, state);
     }
     world.turn();
     assert_eq!(world.heard(client), REFUSED);
@@ -144,14 +144,14 @@ fn what_a_home_has_decided_is_removed_there_too() {
 fn home_that_came_back_to_decide_is_given_the_removal() {
     let (mut world, _, home, others) = at_home();
     world.leave(world.lane(home));
-    for standing in [
-        Standing::Leaving,
-        Standing::Out,
-        Standing::Joining,
-        Standing::Opening,
-        Standing::Current,
+    for state in [
+        CopyState::Leaving,
+        CopyState::Out,
+        CopyState::Joining,
+        CopyState::Opening,
+        CopyState::Current,
     ] {
-        world.engine.follow(id(&world, home), 1, standing);
+        world.engine.follow(id(&world, home), 1, state);
     }
     world.pass(Duration::from_millis(1));
     greet(&mut world, &[home]);

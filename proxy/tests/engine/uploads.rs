@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::{client::HIGH_WATER, members::copies::Way, upstream::STREAMED};
+use proxima::{client::HIGH_WATER, copies::LockMode, upstream::STREAMED};
 
 use crate::{
     copies::{copies, greet},
@@ -53,7 +53,7 @@ fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
         world.reply(member, "STORED\r\n");
     }
     assert_eq!(world.heard(client), "SERVER_ERROR 10.0.0.3:1: timeout\r\n");
-    assert!(world.engine.router.is_empty());
+    assert!(world.is_idle());
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
         world.reply(member, "END\r\n");
     }
     assert_eq!(world.heard(other), "END\r\n");
-    assert!(world.engine.router.is_empty());
+    assert!(world.is_idle());
 }
 
 #[test]
@@ -270,9 +270,9 @@ fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
     let request = set();
     world.say(client, &request.as_bytes()[..100_000]);
     greet(&mut world, &["a", "b", "c"]);
-    let mut rival = world.rival.claim(b"k", Way::AtOnce);
+    let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
     assert!(
-        rival.ask(),
+        rival.try_lock(),
         "a client in the middle of a value keeps nobody waiting"
     );
     say_in_pieces(&mut world, client, &request[100_000..]);
@@ -295,32 +295,32 @@ fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
         world.reply(name, "STORED\r\n");
     }
     assert_eq!(world.heard(other), "STORED\r\n");
-    assert!(world.rival.claim(b"k", Way::AtOnce).ask());
-    assert!(world.engine.router.is_empty());
+    assert!(world.rival.lock(b"k", LockMode::AtOnce).try_lock());
+    assert!(world.is_idle());
 }
 
 #[test]
 fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
     let mut world = copies();
     let client = world.client();
-    let mut rival = world.rival.claim(b"k", Way::AtOnce);
-    assert!(rival.ask());
+    let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
+    assert!(rival.try_lock());
     world.say(client, &set().as_bytes()[..100_000]);
     greet(&mut world, &["a", "b", "c"]);
     say_in_pieces(&mut world, client, &set()[100_000..]);
     world.pass(Duration::from_millis(1));
     world.reset(client);
     drop(rival);
-    assert!(world.rival.claim(b"k", Way::AtOnce).ask());
-    assert!(world.engine.router.is_empty());
+    assert!(world.rival.lock(b"k", LockMode::AtOnce).try_lock());
+    assert!(world.is_idle());
 }
 
 #[test]
 fn who_says_no_more_behind_a_value_is_answered_when_it_had_its_turn() {
     let mut world = copies();
     let client = world.client();
-    let mut rival = world.rival.claim(b"k", Way::AtOnce);
-    assert!(rival.ask());
+    let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
+    assert!(rival.try_lock());
     let request = set();
     world.say(client, &request.as_bytes()[..100_000]);
     greet(&mut world, &["a", "b", "c"]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::engine::News;
+use proxima::{copies::Event, engine::News};
 
 use crate::{
     copies::{copies, id},
@@ -114,7 +114,7 @@ fn an_old_server_is_no_copy() {
     assert_eq!(world.sent("c"), "", "it is given nothing");
     let c = id(&world, "c");
     let told = world.engine.wishes.news.iter().any(|news| {
-        matches!(news, News::Missed(member, why) if member.id == c && why.contains("memcached 1.5.22"))
+        matches!(news, News::Copy(Event::Stale { member, why }) if member.id == c && why.contains("memcached 1.5.22"))
     });
     assert!(told, "{:?}", world.engine.wishes.news);
     world.pass(Duration::from_millis(100));

@@ -15,12 +15,10 @@ use proxima::{
         self,
         schema::{Config, Source},
     },
+    copies::{Holder, KeyLocks},
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
-    members::{
-        Here, Registry,
-        copies::{Claimant, Claims},
-    },
+    members::{Here, Registry},
     micros::Micros,
     near::store::{self, Store},
     reactor::Conn,
@@ -48,7 +46,7 @@ pub(crate) struct Seat {
 pub(crate) struct World {
     pub(crate) engine: Engine,
     /// Another worker of the process, as far as it claims keys.
-    pub(crate) rival: Rc<Claimant>,
+    pub(crate) rival: Rc<Holder>,
     /// By the number that stands in its `Conn`.
     pub(crate) seats: Vec<Seat>,
     /// Members that refuse connections.
@@ -84,11 +82,11 @@ pub(crate) fn world_of(yaml: &str) -> World {
 
 /// A world of a configuration that was read already.
 pub(crate) fn world_from(config: &Config) -> World {
-    worker_of(config, 0, Arc::new(Claims::new(2, [1, 2, 3, 4])))
+    worker_of(config, 0, Arc::new(KeyLocks::new(2, [1, 2, 3, 4])))
 }
 
 /// One of two workers of a process, which claim keys from each other.
-pub(crate) fn worker_of(config: &Config, worker: usize, claims: Arc<Claims>) -> World {
+pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) -> World {
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
         pid: 1,
@@ -97,8 +95,8 @@ pub(crate) fn worker_of(config: &Config, worker: usize, claims: Arc<Claims>) -> 
         worker,
     };
     let register = Arc::new(Register::new(2));
-    let rival = Claimant::new(Arc::clone(&claims), 1 - worker);
-    let mut engine = Engine::new(config.limits.clone(), store, register, claims, facts, 7);
+    let rival = Holder::new(Arc::clone(&locks), 1 - worker);
+    let mut engine = Engine::new(config.limits.clone(), store, register, locks, facts, 7);
     engine.tree = Rc::new(tree(config));
     World {
         engine,
@@ -261,10 +259,15 @@ impl World {
         self.turn();
     }
 
+    /// Does no request wait for anything?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.engine.router.is_empty() && self.engine.copies.is_idle()
+    }
+
     /// Ends a turn as a worker does, and goes on while turns follow by themselves.
     pub(crate) fn turn(&mut self) {
         loop {
-            self.engine.look_at_openings();
+            self.engine.check_openings();
             self.engine.release_parked();
             for seat in std::mem::take(&mut self.watched) {
                 if self.seats[seat].backlog.is_empty() {

@@ -67,7 +67,7 @@ fn requests_and_replies_are_changed_on_their_way() {
         assert_eq!(world.sent("a"), *sent, "{route}");
         world.reply("a", reply);
         assert_eq!(world.heard(client), *heard, "{route}");
-        assert!(world.engine.router.is_empty(), "{route}");
+        assert!(world.is_idle(), "{route}");
     }
 }
 
@@ -104,7 +104,7 @@ fn a_delayed_request_may_be_answered_within_the_walk() {
     world.say(client, b"get k\r\n");
     world.pass(Duration::from_millis(150));
     assert_eq!(world.heard(client), "END\r\n");
-    assert!(world.engine.router.is_empty());
+    assert!(world.is_idle());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_request_that_will_fail_is_held_too() {
         world.heard(client),
         "SERVER_ERROR fault injected by the route\r\n"
     );
-    assert!(world.engine.router.is_empty() && world.lanes("a").is_empty());
+    assert!(world.is_idle() && world.lanes("a").is_empty());
 }
 
 #[test]

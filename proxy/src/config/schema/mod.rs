@@ -31,7 +31,7 @@ pub struct Config {
     pub limits: Limits,
     /// The in-process store that every `embedded` route of this configuration shares.
     pub embedded: Embedded,
-    /// Where it is kept which copies owe writes; none = nowhere, forgotten with the process.
+    /// State file; `None`: what copies missed is forgotten with the process.
     pub state: Option<PathBuf>,
     /// Who tells on which NUMA node clients and servers of this host are; `None`: nobody, and all of them are equally near.
     pub nodes: Option<Nodes>,

@@ -81,7 +81,7 @@ impl Replicated {
 /// What becomes of a copy that missed writes, before it is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejoin {
-    /// The keys that it owes are deleted there; all of it is flushed when they are not all known.
+    /// The keys that it missed are deleted there; all of it is flushed when they are not all known.
     Repair,
     /// It is flushed.
     Flush,

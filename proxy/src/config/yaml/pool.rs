@@ -48,8 +48,8 @@ section! {
         min_acks: Optional<Count<1>>,
         /// What becomes of a copy that missed writes, before it is read again.
         rejoin: Word<Rejoin> = Rejoin::Repair,
-        /// A copy that leaves the list of servers and returns within this time owes what it missed meanwhile, and keeps the rest;
-        /// later it is a new one, of which nothing is known. `0s`: always a new one.
+        /// A copy that leaves the list of servers and returns within this time is repaired of what it missed meanwhile, and
+        /// keeps the rest; later it is a new one, of which nothing is known. `0s`: always a new one.
         grace: Time = Replicated::DEFAULT.grace,
     }
 }
@@ -60,7 +60,7 @@ impl Choice for Rejoin {
         (
             "repair",
             Self::Repair,
-            "the keys it owes are deleted there; flushed when they are not all known",
+            "the keys it missed are deleted there; flushed when they are not all known",
         ),
         ("flush", Self::Flush, "it is flushed"),
         (

@@ -36,8 +36,8 @@ section! {
         embedded: Apart<EmbeddedKeys>,
         /// Worker threads. Without it one for each processor that this process may use.
         workers: Apart<Optional<Count<1, 1024>>>,
-        /// A file in which is kept which copies of replicated pools owe writes, so that a restart does not forget it; relative
-        /// to this file. Without it a start takes every copy that answers as good.
+        /// A file that says which copies of replicated pools missed writes, so that a restart does not forget it; relative to
+        /// this file. Without it a start takes every copy that answers as good.
         state: Apart<Optional<PathText>>,
         /// Who tells on which NUMA node of this host clients and servers are, for `nearest`: `agent` is enough. Without it all on this
         /// host are equally near.

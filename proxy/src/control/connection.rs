@@ -1,0 +1,224 @@
+//! A connection of the control thread to one server, for questions one after the other. It is made as a lane is: through the
+//! transform and the login of its protocol.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use proxima_wire::message::{Outcome, Parse, Parsed};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::{TcpStream, UnixStream},
+    time::{sleep, timeout},
+};
+
+use crate::{
+    dialect::{Conversation, Dialect, Login, MALFORMED, Message, NO_UPGRADE, Transform},
+    members::Member,
+    reactor::is_shortage,
+};
+
+/// Bytes of a step of a login, and of the head of a message.
+const LONGEST: usize = 64 * 1024;
+/// Bytes of a reply with all of its parts.
+const LARGEST: usize = 1 << 30;
+/// Bytes that are read at a time.
+const CHUNK: usize = 16 * 1024;
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// An open connection.
+pub(super) struct Connection<'a> {
+    member: &'a Member,
+    dialect: &'static dyn Dialect,
+    stream: Box<dyn Stream>,
+    transform: Option<Box<dyn Transform>>,
+    /// Received and not yet understood.
+    heard: Vec<u8>,
+    /// Our end; `None`: a Unix socket.
+    local: Option<SocketAddr>,
+}
+
+impl<'a> Connection<'a> {
+    /// Connects within the member's time-out.
+    ///
+    /// # Errors
+    /// The member has no address, or does not accept the connection; a retry may help.
+    pub(super) async fn open(member: &'a Member) -> io::Result<Self> {
+        let unresolved = || io::Error::new(io::ErrorKind::AddrNotAvailable, "its name does not resolve");
+        let socket = member.socket.as_ref().ok_or_else(unresolved)?;
+        let (stream, local): (Box<dyn Stream>, _) = if let Some(address) = socket.as_socket() {
+            let stream = connect(member, || TcpStream::connect(address)).await?;
+            let local = stream.local_addr().ok().map(canonical);
+            (Box::new(stream), local)
+        } else {
+            let path = socket.as_pathname().ok_or(io::ErrorKind::InvalidInput)?;
+            (
+                Box::new(connect(member, || UnixStream::connect(path)).await?),
+                None,
+            )
+        };
+        let dialect = member.dialect;
+        Ok(Self {
+            member,
+            dialect,
+            stream,
+            transform: dialect.transform(member.end()),
+            heard: Vec::new(),
+            local,
+        })
+    }
+
+    /// Our end of it; `None`: a Unix socket.
+    pub(super) fn local(&self) -> Option<SocketAddr> {
+        self.local
+    }
+
+    /// Logs in. Returns why the server may be given only the commands that all servers know; `None`: it may be given any.
+    ///
+    /// # Errors
+    /// The connection breaks, or the server refuses the login.
+    pub(super) async fn log_in(&mut self) -> io::Result<Option<String>> {
+        if self.transform.is_some() {
+            // The side that begins the transform's own conversation does so now.
+            self.write(&[]).await?;
+        }
+        let mut conversation = Conversation::default();
+        loop {
+            let mut said = Vec::new();
+            let step = self.dialect.login(&mut conversation, &self.heard, &mut said);
+            self.write(&said).await?;
+            let used = match step {
+                Login::More { used } | Login::Ready { used } | Login::Limited { used, .. } => used,
+                Login::Upgrade { used } => {
+                    let transform = self.dialect.upgrade(self.member.end());
+                    if used != self.heard.len() || self.transform.is_some() || transform.is_none() {
+                        return Err(io::Error::other(NO_UPGRADE));
+                    }
+                    self.transform = transform;
+                    self.write(&[]).await?;
+                    used
+                }
+                Login::Refused(text) => return Err(io::Error::other(text)),
+            };
+            self.heard.drain(..used);
+            match step {
+                Login::Ready { .. } => return Ok(None),
+                Login::Limited { why, .. } => return Ok(Some(why)),
+                // The codec knows which side is to speak.
+                Login::Upgrade { .. } => {}
+                _ if self.heard.len() > LONGEST => return Err(endless()),
+                _ if used == 0 || self.heard.is_empty() => self.read().await?,
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends requests.
+    ///
+    /// # Errors
+    /// The connection breaks, or the server does not take them within the member's time-out.
+    pub(super) async fn send(&mut self, requests: &[u8]) -> io::Result<()> {
+        timeout(self.member.timeout, self.write(requests))
+            .await
+            .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "it takes no requests"))?
+    }
+
+    /// Appends the whole reply to `command`, with all of its parts, to `reply`. Each part may take as long as the member's
+    /// time-out.
+    ///
+    /// # Errors
+    /// The connection breaks, or the server is late or answers nonsense.
+    pub(super) async fn receive(&mut self, command: u16, reply: &mut Vec<u8>) -> io::Result<Outcome> {
+        let mut parse = Parse::default();
+        let begins = reply.len();
+        loop {
+            let message = timeout(self.member.timeout, self.message(&mut parse, command))
+                .await
+                .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time"))??;
+            let (Message::Last(head) | Message::Part(head) | Message::Push(head)) = message;
+            let bytes = self.heard.drain(..head.len() as usize);
+            if !matches!(message, Message::Push(_)) {
+                reply.extend(bytes);
+            }
+            if let Message::Last(head) = message {
+                return Ok(head.outcome);
+            }
+            if reply.len() - begins > LARGEST {
+                return Err(endless());
+            }
+        }
+    }
+
+    /// The next message, which then is all there.
+    async fn message(&mut self, parse: &mut Parse, command: u16) -> io::Result<Message> {
+        loop {
+            match self.dialect.reply(parse, command, &self.heard) {
+                Parsed::Head(message) => {
+                    let (Message::Last(head) | Message::Part(head) | Message::Push(head)) = message;
+                    if head.len() > LARGEST as u64 {
+                        return Err(endless());
+                    }
+                    while (self.heard.len() as u64) < head.len() {
+                        self.read().await?;
+                    }
+                    return Ok(message);
+                }
+                Parsed::More if self.heard.len() > LONGEST => return Err(endless()),
+                Parsed::More => self.read().await?,
+                Parsed::Bad(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, MALFORMED)),
+            }
+        }
+    }
+
+    async fn write(&mut self, plain: &[u8]) -> io::Result<()> {
+        let Some(transform) = &mut self.transform else {
+            return self.stream.write_all(plain).await;
+        };
+        let mut wire = Vec::new();
+        transform.seal(plain, &mut wire)?;
+        self.stream.write_all(&wire).await
+    }
+
+    async fn read(&mut self) -> io::Result<()> {
+        let mut received = Vec::with_capacity(CHUNK);
+        if self.stream.read_buf(&mut received).await? == 0 {
+            let text = "it closes the connection";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
+        }
+        let Some(transform) = &mut self.transform else {
+            self.heard.append(&mut received);
+            return Ok(());
+        };
+        let mut wire = Vec::new();
+        transform.open(&received, &mut self.heard, &mut wire)?;
+        self.stream.write_all(&wire).await
+    }
+}
+
+/// Connects within the member's time-out. Where there is no descriptor for that, it is tried again and again: whether the member
+/// is well is as unknown as before.
+async fn connect<S, F>(member: &Member, open: impl Fn() -> F) -> io::Result<S>
+where
+    F: Future<Output = io::Result<S>>,
+{
+    const RETRY: Duration = Duration::from_millis(100);
+    loop {
+        match timeout(member.connect_timeout, open()).await {
+            Ok(Err(error)) if is_shortage(&error) => sleep(RETRY).await,
+            Ok(result) => return result,
+            Err(_) => {
+                let text = "it does not accept connections";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+        }
+    }
+}
+
+/// The same address, as servers list it that listen to addresses of both kinds.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+fn endless() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "its answer has no end")
+}

@@ -1,0 +1,217 @@
+//! Copies come and go with the lists of servers.
+
+use std::{sync::Arc, time::Instant};
+
+use tokio::{task::spawn_blocking, time::sleep_until};
+
+use super::{Copies, copies_of, repairs};
+use crate::{
+    config::schema::Replicated,
+    control::{Proxy, State},
+    copies::{
+        CopyState, MissedKeys,
+        state_file::{Known, Record},
+    },
+    members::{Member, MemberId},
+    worker::Order,
+};
+
+/// What is known of a copy that comes to its pool.
+enum Arrival {
+    /// It may have missed writes, for this reason.
+    Stale(&'static str, MissedKeys),
+    /// It is read from now on, unless its server does not answer.
+    Trusted,
+}
+
+impl Proxy {
+    /// Before a change of members takes effect: copies that are about to be removed are read no more.
+    pub(in crate::control) fn remove_copies(&self, state: &State, next: &[Arc<Member>]) {
+        let gone: Vec<MemberId> = copies_of(&state.members)
+            .filter(|member| !next.iter().any(|other| other.id == member.id))
+            .map(|member| member.id)
+            .collect();
+        if gone.is_empty() {
+            return;
+        }
+        // As for a copy that missed a write: no write goes on without it before every worker has stopped reading it.
+        for state in [CopyState::Leaving, CopyState::Out] {
+            let (done, all) = std::sync::mpsc::channel();
+            self.workers.order(|_| Order::SetCopies {
+                members: gone.clone(),
+                state,
+                done: done.clone(),
+            });
+            drop(done);
+            let _ = all.iter().count();
+        }
+    }
+
+    /// Copies that come are read only when every worker writes to them and nothing older is left there. `before` are the
+    /// members until now; the workers have not yet the tree that names the new ones.
+    pub(in crate::control) fn add_copies(self: &Arc<Self>, state: &mut State, before: &[Arc<Member>]) {
+        let now = Instant::now();
+        let members = state.members.clone();
+        for member in copies_of(before) {
+            if !members.iter().any(|other| other.id == member.id) {
+                let Copies { agreement, ledger } = &mut state.copies;
+                ledger.forget(&member.identity);
+                let missed = agreement.removed(&member.identity);
+                missed.ends().for_each(|end| ledger.orphan(member, end));
+            }
+        }
+        set_pools(state, before);
+        let begun = state.copies.ledger.begun.clone();
+        let mut acts = Vec::new();
+        let mut trusted = Vec::new();
+        for member in copies_of(&members) {
+            if before.iter().any(|other| other.id == member.id) {
+                continue;
+            }
+            let first = !begun.contains(&member.pool.name);
+            let has_twin = before.iter().any(|other| other.endpoint() == member.endpoint());
+            let copies = &mut state.copies;
+            match copies.arrival(member, first) {
+                Arrival::Trusted => trusted.push(Arc::clone(member)),
+                Arrival::Stale(why, missed) => {
+                    acts.extend(copies.agreement.mark_stale(&member.identity, why, missed, now));
+                    copies.expect_old_connections(member, first, has_twin);
+                }
+            }
+        }
+        for member in copies_of(&members) {
+            acts.extend(match state.departed.holds(member) {
+                true => state.copies.agreement.departed(&member.identity, now),
+                false => state.copies.agreement.returned(&member.identity),
+            });
+        }
+        self.execute(state, acts);
+        self.save(state);
+        for member in trusted {
+            self.runtime.spawn(Arc::clone(self).meet(member));
+        }
+    }
+
+    /// At the start a copy that answers is trusted; one that is silent may have been left out of writes.
+    async fn meet(self: Arc<Self>, member: Arc<Member>) {
+        let met = repairs::meet(&member).await;
+        let state = &mut *self.state();
+        match met {
+            Ok((life, from)) => state.copies.met(&member, life, from),
+            Err(error) => {
+                let why = format!("it did not answer at the start: {error}");
+                let agreement = &mut state.copies.agreement;
+                let (server, missed) = (&member.identity, MissedKeys::everything());
+                let acts = agreement.mark_stale(server, &why, missed, Instant::now());
+                // The process before this one may have had a request on its way there.
+                agreement.broken(server, None);
+                self.execute(state, acts);
+            }
+        }
+        self.save(state);
+    }
+
+    /// At that time the grace of a departed copy ends.
+    pub(in crate::control) fn expect_no_longer(self: &Arc<Self>, until: Option<Instant>) {
+        let Some(until) = until else { return };
+        let proxy = Arc::clone(self);
+        self.runtime.spawn(async move {
+            sleep_until(until.into()).await;
+            // Each change since has left one like this behind: the first has done it.
+            if proxy
+                .state()
+                .departed
+                .until()
+                .is_none_or(|until| until > Instant::now())
+            {
+                return;
+            }
+            // It waits for the workers, which would hold up the control thread.
+            let _ = spawn_blocking(move || proxy.renew()).await;
+        });
+    }
+}
+
+impl Copies {
+    /// What is known of this copy, which comes to its pool; `first`: with the first members of the pool.
+    fn arrival(&mut self, member: &Member, first: bool) -> Arrival {
+        let (agreement, ledger) = (&mut self.agreement, &mut self.ledger);
+        let server = &member.identity;
+        if member.socket.is_some() {
+            // Without an address no server has been written to: one that comes with the first answers was there before.
+            ledger.begun.insert(Arc::clone(&member.pool.name));
+        }
+        if is_unclean(ledger.saving.known(), member, first) {
+            ledger.orphans.expect(server);
+        }
+        let has_orphans = ledger.orphans.threaten(server);
+        let known = ledger.saving.known();
+        let record: Option<Option<&Record>> = known.map(|known| known.of(server));
+        if let Some(Some(record)) = record {
+            // A copy that missed nothing is taken as it is, whatever life its server is in by now.
+            let met = record.met.filter(|_| record.missed.is_some() || !has_orphans);
+            if let Some(met) = met {
+                agreement.met(server, met);
+            }
+            if let Some(from) = record.from {
+                ledger.from.entry(server.clone()).or_insert(from);
+            }
+        }
+        match record {
+            _ if member.socket.is_none() => {
+                Arrival::Stale("its name does not resolve", MissedKeys::everything())
+            }
+            _ if !first => Arrival::Stale("it is new: what it holds is not known", MissedKeys::everything()),
+            Some(Some(record)) if record.missed.is_some() => Arrival::Stale(
+                "it missed writes before this process began",
+                MissedKeys::everything(),
+            ),
+            Some(None) => Arrival::Stale("the state file does not know it", MissedKeys::everything()),
+            Some(Some(_)) if has_orphans => Arrival::Stale(
+                "the process before this one did not end cleanly",
+                MissedKeys::default(),
+            ),
+            None | Some(Some(_)) => Arrival::Trusted,
+        }
+    }
+
+    /// Connections may still bring a stale copy something: of the process before this one, or of a member that it was before
+    /// (`has_twin`).
+    fn expect_old_connections(&mut self, member: &Member, first: bool, has_twin: bool) {
+        let (agreement, ledger) = (&mut self.agreement, &mut self.ledger);
+        let unclean = is_unclean(ledger.saving.known(), member, first);
+        let unknown = member.socket.is_some() && (first && !unclean || ledger.forgets_orphaned());
+        if unknown || has_twin {
+            agreement.broken(&member.identity, None);
+        }
+        for end in ledger.take_orphaned(member) {
+            agreement.broken(&member.identity, end);
+        }
+    }
+}
+
+/// May the process before this one have left connections at a copy that comes with the first members of its pool?
+fn is_unclean(known: Option<&Known>, member: &Member, first: bool) -> bool {
+    first && member.socket.is_some() && known.is_some_and(|known| !known.clean)
+}
+
+/// Tells the agreement how many members each pool has, and warns of pools in which a majority is all of them.
+fn set_pools(state: &mut State, before: &[Arc<Member>]) {
+    for (name, pool) in &state.loaded.config.pools {
+        let Some(replicated) = &pool.replicated else {
+            continue;
+        };
+        let size = copies_of(&state.members)
+            .filter(|member| *member.pool.name == **name && !state.departed.holds(member))
+            .count();
+        let had = copies_of(before)
+            .filter(|member| *member.pool.name == **name)
+            .count();
+        let told = pool.source.fixed().is_some(); // when it was read
+        if size == 2 && had != 2 && replicated.min_acks.is_none() && !told {
+            tracing::warn!(pool = %name, "has {}; with min_acks 1 both go on", Replicated::TWO);
+        }
+        let quorum = replicated.acks_of(size).min(size);
+        state.copies.agreement.set_pool(name, size, quorum);
+    }
+}

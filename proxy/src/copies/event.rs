@@ -1,0 +1,36 @@
+//! What a worker tells the control thread of copies.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use super::MissedKeys;
+use crate::members::{Member, MemberId};
+
+/// What a worker tells the control thread of a copy.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// This copy missed a write, for this reason: this worker does not read it any more.
+    Stale {
+        /// The copy.
+        member: Arc<Member>,
+        /// Why, for people.
+        why: String,
+    },
+    /// A connection to this copy broke with requests unanswered.
+    Broken {
+        /// The copy.
+        member: Arc<Member>,
+        /// Our end of the connection; `None`: it is not known.
+        end: Option<SocketAddr>,
+    },
+    /// This worker follows a proposal.
+    Acknowledged {
+        /// The worker's number.
+        worker: usize,
+        /// The copy.
+        member: MemberId,
+        /// The proposal.
+        epoch: u64,
+        /// Keys that the worker saw the copy miss until then.
+        missed: MissedKeys,
+    },
+}

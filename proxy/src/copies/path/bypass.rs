@@ -1,0 +1,34 @@
+//! Bypass writes: changes that come to a copy by another route than its pool, so that no operation knows what it misses of them.
+
+use std::sync::Arc;
+
+use crate::{
+    copies::Event,
+    engine::{Engine, News},
+    members::Member,
+    route::ReplyTo,
+};
+
+impl Engine {
+    /// Does an operation of the pool wait for this reply? It knows what its copies miss. One that has ended does not.
+    pub(crate) fn tracks_misses(&self, to: ReplyTo) -> bool {
+        matches!(to, ReplyTo::Operation { operation, .. } if self.copies.operations.get(operation).is_some())
+    }
+
+    /// This copy misses, or may miss, a change that no operation of its pool knows of; an empty key: which is not known.
+    pub(crate) fn miss_bypass_write(&mut self, member: &Arc<Member>, key: &[u8], why: &str) {
+        if !self.tree.names(member.id) {
+            return;
+        }
+        self.copies.snapshot.miss(member.id, key);
+        self.mark_stale(member, why);
+    }
+
+    /// This worker stops reading the copy, and tells the control thread, unless it has done so before.
+    pub(super) fn mark_stale(&mut self, member: &Arc<Member>, why: &str) {
+        if self.copies.snapshot.mark_stale(member.id) {
+            let (member, why) = (Arc::clone(member), why.to_owned());
+            self.wishes.news.push(News::Copy(Event::Stale { member, why }));
+        }
+    }
+}

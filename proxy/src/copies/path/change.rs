@@ -1,0 +1,119 @@
+//! A change locks its key, and then goes to all copies at once, or to the key's home first.
+
+use std::{mem, rc::Rc};
+
+use proxima_wire::message::{Outcome, Request};
+
+use super::operation::{Message, OperationId, Stage};
+use crate::{
+    copies::{KeyLock, LockMode},
+    dialect::{Effect, Failed},
+    engine::Engine,
+    micros::Micros,
+    route::{Copies, NodeId, ReplyTo, Sleeper, Walk},
+};
+
+/// Between two attempts to lock a key, or to find its home.
+pub(super) const RETRY: Micros = Micros(500);
+/// How long other workers' changes of a key are waited for, which is longer than any of them takes.
+pub(super) const LOCK_TIMEOUT: Micros = Micros::secs(60);
+/// What is answered when they have not ended by then.
+pub(super) const LOCKED: &str = "other changes of this key have not ended";
+
+/// Does one copy decide what becomes of this change?
+fn is_decided(copies: &Copies, request: &Request, message: &[u8]) -> bool {
+    copies.home.is_some() && copies.copied.effect(request, message) == Effect::Decide
+}
+
+impl Engine {
+    /// Begins a change of all copies.
+    pub(super) fn change(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
+        let key = self.copies.take_key(walk);
+        let streamed = walk.is_streamed();
+        let decided = is_decided(copies, walk.request, walk.message);
+        let mode = match (streamed, decided) {
+            (true, _) => LockMode::Streamed,
+            (false, true) => LockMode::ByHome,
+            (false, false) => LockMode::AtOnce,
+        };
+        let mut lock = self.copies.holder.lock(&key, mode);
+        // A streamed value waits for its lock before its last byte.
+        let goes = streamed || lock.try_lock();
+        let waits = !goes || decided;
+        let operations = &mut self.copies.operations;
+        let id = operations.begin(node, walk, Some(lock), self.now, |mut buffer| {
+            buffer.extend_from_slice(if waits { walk.message } else { &key });
+            match waits {
+                true => Stage::Waiting {
+                    message: Message(buffer),
+                },
+                // The key is all that may be needed again of a change that goes out at once.
+                false => Stage::Everywhere { key: buffer },
+            }
+        });
+        if streamed {
+            self.copies.streamed.push(id);
+        }
+        self.copies.give_back_key(key);
+        if !waits {
+            return self.spread(copies, id, None, walk);
+        }
+        self.hold_back_client(walk.to);
+        self.go_on(id);
+    }
+
+    /// Looks again whether a change that waits may go on.
+    pub(crate) fn go_on(&mut self, id: OperationId) {
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
+        let Stage::Waiting { message } = &mut operation.stage else {
+            return;
+        };
+        let (request, origin) = (operation.request, operation.origin);
+        let streamed = message.is_streamed(&request);
+        if !streamed
+            && let Some(lock) = operation.lock.as_mut().filter(|lock| !lock.is_held())
+            && lock.try_lock()
+        {
+            operation.since = self.now;
+        }
+        let locked = operation.lock.as_ref().is_none_or(KeyLock::is_held);
+        let (parent, since) = (operation.parent, operation.since);
+        if !locked && !streamed {
+            if self.now - since < LOCK_TIMEOUT {
+                return self.try_again(id);
+            }
+            self.copies.operations.end(id);
+            return self.fail(parent, &Failed::here(Outcome::Timeout, LOCKED));
+        }
+        let tree = Rc::clone(&operation.tree);
+        let node = operation.node;
+        let Some(copies) = tree.copies(node) else {
+            return;
+        };
+        if is_decided(copies, &request, &message.0) {
+            return self.find_home(id);
+        }
+        // From here on only the key is needed. The message leaves its buffer for the next that waits.
+        let message = mem::take(&mut message.0);
+        let mut key = mem::take(&mut self.copies.message);
+        let walk = Walk {
+            tree: &tree,
+            origin,
+            request: &request,
+            message: &message,
+            to: ReplyTo::Nobody,
+        };
+        let mut scratch = [0; 250];
+        key.extend_from_slice(walk.key(&mut scratch));
+        operation.stage = Stage::Everywhere { key };
+        self.spread(copies, id, None, &walk);
+        self.copies.give_back_message(message);
+    }
+
+    /// Looks again soon whether this change may go on.
+    pub(super) fn try_again(&mut self, id: OperationId) {
+        self.router.wake(self.now + RETRY, Sleeper::Operation(id));
+    }
+}

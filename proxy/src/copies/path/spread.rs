@@ -1,0 +1,216 @@
+//! A change goes to every copy, and is answered when each has it or is out.
+
+use std::{rc::Rc, sync::Arc};
+
+use proxima_wire::message::Outcome;
+
+use super::{
+    SETTLE_TIMEOUT, member, members,
+    operation::{OperationId, Stage, is_missed, reply_to},
+    read_back::Aftermath,
+    undo,
+    version::shown,
+};
+use crate::{
+    dialect::Failed,
+    engine::Engine,
+    members::Member,
+    route::{Answer, Copies, Tree, Walk},
+};
+
+impl Engine {
+    /// Sends a change to all copies but `home`, which has done it.
+    pub(super) fn spread(&mut self, copies: &Copies, id: OperationId, home: Option<usize>, walk: &Walk<'_>) {
+        let tree = walk.tree;
+        let takers = self.takers(tree, copies, home);
+        let Some(operation) = self.copies.operations.get(id) else {
+            return;
+        };
+        if operation.landed as usize + takers < copies.min_acks {
+            // Known before it is sent: no copy comes to miss a write that is refused anyway.
+            return self.refuse_change(tree, copies, id, false);
+        }
+        if !Rc::ptr_eq(tree, &self.tree) {
+            self.miss_at_strangers(id);
+        }
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
+        // One more than there are, so that replies that come within the walk do not end the operation.
+        operation.pending = 1;
+        for (child, member) in members(tree, copies).filter(|&(child, _)| Some(child) != home) {
+            if self.copies.snapshot.state(member.id).is_written() {
+                if let Some(operation) = self.copies.operations.get_mut(id) {
+                    operation.pending += 1;
+                }
+                self.walk(copies.children[child], &walk.to(reply_to(id, child)));
+            } else {
+                self.figures.member(member.id).skipped += 1;
+                self.miss(member, id, "");
+            }
+        }
+        if let Some(operation) = self.copies.operations.get_mut(id) {
+            operation.pending -= 1;
+        }
+        self.conclude(id);
+    }
+
+    /// How many copies besides `home` a change is sent to.
+    pub(super) fn takers(&self, tree: &Tree, copies: &Copies, home: Option<usize>) -> usize {
+        members(tree, copies)
+            .filter(|&(child, _)| Some(child) != home)
+            .filter(|(_, member)| self.copies.snapshot.state(member.id).is_written())
+            .count()
+    }
+
+    /// This copy misses, or may miss, the change of this operation.
+    pub(super) fn miss(&mut self, member: &Arc<Member>, id: OperationId, why: &str) {
+        let (operations, snapshot) = (&mut self.copies.operations, &mut self.copies.snapshot);
+        let Some(operation) = operations.get_mut(id) else {
+            return;
+        };
+        if !self.tree.names(member.id) {
+            // It has left the pool meanwhile: no worker reads it, and if it comes back it counts as having missed everything.
+            return operation.missed.push((member.id, None));
+        }
+        // However long this copy was waited for: that it is out is settled soon.
+        operation.since = self.now;
+        let outs = snapshot.miss(member.id, &operation.key());
+        operation.missed.push((member.id, Some(outs)));
+        self.mark_stale(member, why);
+    }
+
+    /// A copy has answered, or will not.
+    pub(crate) fn copy_answered(&mut self, id: OperationId, child: u32, answer: &Answer<'_>) {
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
+        operation.pending = operation.pending.saturating_sub(1);
+        let (tree, child) = (Rc::clone(&operation.tree), child as usize);
+        let Some(copies) = tree.copies(operation.node) else {
+            return;
+        };
+        if let Some(what) = Aftermath::of(copies, child) {
+            let read = match answer {
+                Answer::Reply(_, bytes) => bytes,
+                Answer::Failed(_) => &[][..],
+            };
+            return self.have_read_back(&tree, copies, id, what, answer.outcome(), read);
+        }
+        let (parent, command) = (operation.parent, operation.request.command);
+        let (Stage::Looking { home } | Stage::Deciding { home, .. }) = operation.stage else {
+            self.count(&tree, copies, id, child, answer);
+            return self.conclude(id);
+        };
+        let looks = !operation.stage.is_decision();
+        let marked;
+        let answer = match answer {
+            Answer::Reply(reply, bytes) => {
+                marked = shown(&tree, copies, home, command, reply, bytes);
+                &Answer::Reply(&marked.0, &marked.1)
+            }
+            Answer::Failed(_) => answer,
+        };
+        if looks {
+            self.copies.operations.end(id);
+            return self.pass_on_answer(parent, answer);
+        }
+        let missed = self.count(&tree, copies, id, child, answer);
+        self.decided(copies, id, home, missed, answer);
+    }
+
+    /// Counts what a copy has answered. Returns whether it has missed the change.
+    fn count(
+        &mut self,
+        tree: &Tree,
+        copies: &Copies,
+        id: OperationId,
+        child: usize,
+        answer: &Answer<'_>,
+    ) -> bool {
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return false;
+        };
+        let outcome = answer.outcome();
+        let undoes = matches!(operation.stage, Stage::Undoing { .. });
+        // A removal that is refused leaves what it was to remove.
+        let missed = is_missed(outcome) || undoes && outcome.is_error();
+        if missed {
+            if let Some(member) = member(tree, copies, child) {
+                self.miss(member, id, &answer.what());
+            }
+        } else if !undoes {
+            if outcome == Outcome::Overloaded {
+                let member = member(tree, copies, child);
+                operation.unsent.extend(member.map(|member| member.id));
+            } else {
+                operation.landed += 1;
+            }
+            // Beside what the home has answered, only errors of the others matter.
+            if !matches!(operation.stage, Stage::Following { .. }) || outcome.is_error() {
+                operation.answers.keep(answer);
+            }
+        }
+        missed
+    }
+
+    /// Answers a change when every copy has it or is out.
+    pub(super) fn conclude(&mut self, id: OperationId) {
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
+        if operation.pending > 0 {
+            return;
+        }
+        let (tree, parent) = (Rc::clone(&operation.tree), operation.parent);
+        let late = self.now - operation.since > SETTLE_TIMEOUT;
+        let Some(copies) = tree.copies(operation.node) else {
+            return;
+        };
+        if undo::is_due(operation) {
+            return self.undo(&tree, copies, id);
+        }
+        let snapshot = &self.copies.snapshot;
+        let awaited = operation
+            .missed
+            .iter()
+            .any(|&(member, outs)| outs.is_some_and(|outs| !snapshot.is_settled(member, outs)));
+        if awaited && !late {
+            return self.copies.unsettled.push(id);
+        }
+        if awaited {
+            self.copies.operations.end(id);
+            let text = "a copy missed this write and it could not be settled who still reads it";
+            return self.fail(parent, &Failed::here(Outcome::Timeout, text));
+        }
+        let is_sent = operation.unsent.is_empty();
+        // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
+        if (operation.landed as usize) < copies.min_acks && is_sent {
+            return self.refuse_change(&tree, copies, id, true);
+        }
+        let everywhere = matches!(operation.stage, Stage::Everywhere { .. });
+        let answers = operation.take_answers();
+        let refused = answers.outcomes().any(Outcome::is_error);
+        let chosen = match everywhere {
+            // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says the worst.
+            true if copies.home.is_some() && !refused => answers.best(),
+            true if is_sent => answers.worst(),
+            // What the home has answered, unless another copy has refused it.
+            _ => answers.pick(|(a, _), (b, _)| a.is_error() && !b.is_error()),
+        };
+        if let Some(chosen) = chosen {
+            self.pass_on_answer(parent, &chosen);
+        }
+        if let Some(operation) = self.copies.operations.get_mut(id) {
+            operation.answers = answers;
+            self.copies.operations.end(id);
+        }
+    }
+
+    /// Looks again at changes that wait for a copy to be out.
+    pub fn settle(&mut self) {
+        for id in std::mem::take(&mut self.copies.unsettled) {
+            self.conclude(id);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A change that some copies took, and that could not be sent to others for want of our own means, is refused. Where it landed
+//! its key is removed before the refusal is answered: no two copies keep different values, and no client reads what was
+//! refused.
+
+use std::{rc::Rc, sync::Arc};
+
+use proxima_wire::message::Parsed;
+
+use super::{
+    members,
+    operation::{Operation, OperationId, Stage, is_done, reply_to},
+};
+use crate::{
+    engine::Engine,
+    members::Member,
+    route::{Copies, Tree, Walk},
+};
+
+/// Has this change to be taken back?
+pub(super) fn is_due(operation: &Operation) -> bool {
+    let has_landed = || match operation.stage {
+        Stage::Everywhere { .. } => operation.answers.outcomes().any(is_done),
+        Stage::Following { .. } => true,
+        _ => false,
+    };
+    !operation.unsent.is_empty() && has_landed()
+}
+
+impl Engine {
+    /// Removes the key of a change that is refused from every copy that may have taken it. The key stays locked until all
+    /// have answered; a copy that fails to remove it has missed a write.
+    pub(super) fn undo(&mut self, tree: &Rc<Tree>, copies: &Copies, id: OperationId) {
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
+        let origin = operation.origin;
+        let key = operation.key().into_owned();
+        let mut removal = Vec::with_capacity(key.len() + 16);
+        // A flush is not undone: where it landed nothing is left.
+        if !key.is_empty() {
+            copies.copied.removal(&key, &mut removal);
+        }
+        let landed: Vec<(usize, &Arc<Member>)> = members(tree, copies)
+            .filter(|(_, member)| !operation.missed.iter().any(|&(other, _)| other == member.id))
+            .filter(|(_, member)| !operation.unsent.contains(&member.id))
+            .collect();
+        operation.stage = Stage::Undoing { key };
+        // One more than there are, so that replies that come within the walk do not end the operation.
+        operation.pending = 1;
+        if let Parsed::Head(request) = origin.dialect.head(&removal) {
+            for (child, member) in landed {
+                if !self.copies.snapshot.state(member.id).is_written() {
+                    self.miss(member, id, "");
+                    continue;
+                }
+                if let Some(operation) = self.copies.operations.get_mut(id) {
+                    operation.pending += 1;
+                }
+                let walk = Walk {
+                    tree,
+                    origin,
+                    request: &request,
+                    message: &removal,
+                    to: reply_to(id, child),
+                };
+                self.walk(copies.children[child], &walk);
+            }
+        }
+        if let Some(operation) = self.copies.operations.get_mut(id) {
+            operation.pending -= 1;
+        }
+        self.conclude(id);
+    }
+}

@@ -1,0 +1,121 @@
+//! What one worker knows of the states of copies.
+
+use proxima_wire::message::Class;
+
+use super::{CopyState, MissedKeys};
+use crate::members::MemberId;
+
+/// The states of copies as one worker has been told them, and what it has seen since.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// By member number; a copy that is not there is current.
+    copies: Vec<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    state: CopyState,
+    /// This worker itself marked it stale: proposals made before that was heard are not followed.
+    is_stale: bool,
+    /// How often it was seen to be out.
+    outs: u32,
+    missed: MissedKeys,
+}
+
+impl Seen {
+    fn set(&mut self, state: CopyState) {
+        self.state = state;
+        self.outs = self.outs.wrapping_add(u32::from(state == CopyState::Out));
+    }
+}
+
+impl Snapshot {
+    /// The state of this copy, as this worker knows it.
+    #[inline]
+    pub fn state(&self, member: MemberId) -> CopyState {
+        self.copies
+            .get(member.0 as usize)
+            .map_or(CopyState::Current, |seen| seen.state)
+    }
+
+    /// May it be asked a request of this class?
+    #[inline]
+    pub fn admits(&self, member: MemberId, class: Class) -> bool {
+        let state = self.state(member);
+        match class {
+            Class::Read => state.is_read(),
+            _ => state.is_written(),
+        }
+    }
+
+    fn seen(&mut self, member: MemberId) -> &mut Seen {
+        let number = member.0 as usize;
+        if self.copies.len() <= number {
+            self.copies.resize_with(number + 1, Seen::default);
+        }
+        &mut self.copies[number]
+    }
+
+    /// Follows a proposal; returns the keys that the copy was seen to miss, for the acknowledgement. `None`: this worker has
+    /// marked it stale since the proposal was made, and another proposal will come.
+    pub fn follow(&mut self, member: MemberId, state: CopyState) -> Option<MissedKeys> {
+        let seen = self.seen(member);
+        if seen.is_stale && state != CopyState::Leaving {
+            return None;
+        }
+        seen.is_stale = false;
+        seen.set(state);
+        Some(std::mem::take(&mut seen.missed))
+    }
+
+    /// This worker saw the copy miss a write and stops reading it at once. Returns whether the control thread is to be told.
+    pub fn mark_stale(&mut self, member: MemberId) -> bool {
+        let seen = self.seen(member);
+        let first = seen.state.is_written();
+        if first {
+            seen.state = CopyState::Leaving;
+            seen.is_stale = true;
+        }
+        first
+    }
+
+    /// The copy misses a write of this key; an empty key: of an unknown one. Returns what [`Snapshot::is_settled`] asks for.
+    pub fn miss(&mut self, member: MemberId, key: &[u8]) -> u32 {
+        let seen = self.seen(member);
+        seen.missed.add(key);
+        // No worker reads a copy that is out or joining: it is repaired before any does.
+        match seen.state.is_required() {
+            true => seen.outs,
+            false => seen.outs.wrapping_sub(1),
+        }
+    }
+
+    /// Has the copy been out since it missed the write for which [`Snapshot::miss`] returned `outs`? It may be back by now:
+    /// then that write is repaired.
+    pub fn is_settled(&self, member: MemberId, outs: u32) -> bool {
+        self.copies
+            .get(member.0 as usize)
+            .is_some_and(|seen| seen.outs != outs)
+    }
+
+    /// The copy misses a write of this key, if it is not written.
+    pub fn miss_if_out(&mut self, member: MemberId, key: &[u8]) {
+        if !self.state(member).is_written() {
+            self.miss(member, key);
+        }
+    }
+
+    /// Sets a state without a proposal.
+    pub fn set(&mut self, member: MemberId, state: CopyState) {
+        self.seen(member).set(state);
+    }
+
+    /// The member is gone: whatever it missed is settled, and nothing is left for the next member with this number.
+    pub fn forget(&mut self, member: MemberId) {
+        let seen = self.seen(member);
+        *seen = Seen {
+            outs: seen.outs.wrapping_add(1),
+            ..Seen::default()
+        };
+    }
+}

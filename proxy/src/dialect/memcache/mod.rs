@@ -1,0 +1,332 @@
+//! memcached, text and meta commands.
+
+mod repair;
+
+use proxima_wire::{
+    memcache::{self, Command, Limits, Rewrite, error},
+    message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request},
+};
+
+use super::{
+    Change, Conversation, Copied, Dialect, Effect, Failed, Join, Login, MALFORMED, Message, Plan, Session,
+};
+
+/// The memcached dialect, as ourselves or in mcrouter's place.
+#[derive(Debug)]
+pub struct Memcache {
+    version: &'static [u8],
+    flush: bool,
+    /// Errors begin as mcrouter's do.
+    as_mcrouter: bool,
+}
+
+impl Memcache {
+    /// As ourselves.
+    pub const PLAIN: Self = Self {
+        version: VERSION,
+        flush: true,
+        as_mcrouter: false,
+    };
+    /// In mcrouter's place.
+    pub const MCROUTER: Self = Self {
+        version: b"VERSION 1.0.0 mcrouter\r\n",
+        flush: false,
+        as_mcrouter: true,
+    };
+    /// In mcrouter's place, with `--enable-flush-cmd`.
+    pub const MCROUTER_FLUSH: Self = Self {
+        flush: true,
+        ..Self::MCROUTER
+    };
+}
+
+/// What `version` answers. Client libraries read the first number to know what they may send and how errors look: it is
+/// that of the memcached whose protocol this is.
+const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
+
+impl Dialect for Memcache {
+    fn name(&self) -> &'static str {
+        "memcached"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        Command::NAMES
+    }
+
+    #[inline]
+    fn request(&self, _: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
+        memcache::request(bytes, &Limits { value: value_limit })
+    }
+
+    fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {
+        use Command::*;
+        let command = Command::from_number(command)?;
+        let (before, after) = match command {
+            Set | Add | Replace | Append | Prepend => (" ", " 0 0 0\r\n\r\n"),
+            Cas => (" ", " 0 0 0 1\r\n\r\n"),
+            MetaSet => (" ", " 0\r\n\r\n"),
+            Incr | Decr => (" ", " 1\r\n"),
+            Touch => (" ", " 0\r\n"),
+            Gat | Gats => (" 0 ", "\r\n"),
+            Get | Gets | Delete | FlushAll | Version | Verbosity | Stats | Config | Quit | Shutdown
+            | MetaGet | MetaDelete | MetaArithmetic | MetaNoop | MetaDebug | LruCrawler => (" ", "\r\n"),
+        };
+        let name = command.name().as_bytes();
+        Some([name, before.as_bytes(), key, after.as_bytes()].concat())
+    }
+
+    fn looks_up(&self, command: u16) -> bool {
+        let class = Command::from_number(command).map(Command::class);
+        matches!(
+            class,
+            Some(Class::Read | Class::Touch | Class::Delete | Class::Arithmetic)
+        )
+    }
+
+    #[inline]
+    fn check_end(&self, message: &[u8]) -> Result<(), &'static [u8]> {
+        if message.ends_with(b"\r\n") {
+            Ok(())
+        } else {
+            Err(error::BAD_CHUNK)
+        }
+    }
+
+    #[inline]
+    fn split(&self, _: &Session, request: &Request, _: &[u8], _: &mut Vec<u8>) -> Option<&'static Join> {
+        use Command::*;
+        let command = Command::from_number(request.command);
+        let gets = matches!(command, Some(Get | Gets | Gat | Gats));
+        (gets && !request.more_keys.is_empty()).then_some(&Join::Chain { end: b"END\r\n" })
+    }
+
+    #[inline]
+    fn plan(&self, _: &mut Session, request: &Request, _: &[u8], out: &mut Vec<u8>) -> Plan {
+        use Command::*;
+        let Some(command) = Command::from_number(request.command) else {
+            return Plan::Refuse("no such command");
+        };
+        let answer: &[u8] = match command {
+            Version => self.version,
+            Verbosity => b"OK\r\n",
+            MetaNoop => b"MN\r\n",
+            Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
+            Config => error::ERROR,
+            FlushAll if !self.flush => b"SERVER_ERROR Command disabled\r\n",
+            FlushAll => return Plan::Broadcast,
+            Stats | LruCrawler => return Plan::Stats,
+            Quit => return Plan::Close,
+            Get | Gets | Gat | Gats | Set | Add | Replace | Append | Prepend | Cas | Delete | Incr | Decr
+            | Touch | MetaGet | MetaSet | MetaDelete | MetaArithmetic | MetaDebug => return Plan::Route,
+        };
+        out.extend_from_slice(answer);
+        Plan::Answer
+    }
+
+    #[inline]
+    fn reply(&self, _: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
+        // memcached never speaks unasked.
+        let Some(command) = Command::from_number(command) else {
+            return Parsed::Bad(Bad::fatal(b""));
+        };
+        memcache::reply(command, bytes).map(|reply| match (command, reply.outcome) {
+            (Command::Stats, Outcome::Found) => Message::Part(reply),
+            _ => Message::Last(reply),
+        })
+    }
+
+    #[inline]
+    fn is_whole(&self, reply: &Reply, bytes: &[u8]) -> bool {
+        memcache::is_reply_whole(reply, bytes)
+    }
+
+    fn silenced(&self, command: u16, outcome: Outcome) -> bool {
+        Command::from_number(command).is_some_and(|command| memcache::silenced(command, outcome))
+    }
+
+    #[inline]
+    fn key<'a>(&self, request: &Request, message: &'a [u8], scratch: &'a mut [u8; 250]) -> &'a [u8] {
+        memcache::key(request, message, scratch)
+    }
+
+    #[inline]
+    fn next_key(&self, _: &Request, bytes: &[u8]) -> NextKey {
+        memcache::take_key(bytes)
+    }
+
+    fn single(&self, request: &Request, head: &[u8], key: &[u8], out: &mut Vec<u8>) {
+        memcache::single(request, head, key, out);
+    }
+
+    fn rewrite(&self, request: &Request, message: &[u8], change: &Change<'_>, out: &mut Vec<u8>) -> bool {
+        memcache::rewrite(
+            request,
+            message,
+            &Rewrite {
+                key: change.key,
+                ttl: change.ttl,
+            },
+            out,
+        )
+    }
+
+    fn rewrite_reply_key(&self, command: u16, key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
+        match Command::from_number(command) {
+            Some(command) => memcache::rewrite_reply_key(command, key, reply, out),
+            None => out.extend_from_slice(reply),
+        }
+    }
+
+    fn copied(&self) -> Option<&'static dyn Copied> {
+        Some(&Self::PLAIN)
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
+    }
+
+    fn miss(&self, _: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply {
+        let outcome = memcache::default_reply(request, message, out);
+        let trailer = if out == b"END\r\n" { 5 } else { 0 };
+        Reply {
+            trailer,
+            ..Reply::new(outcome, out.len())
+        }
+    }
+
+    /// In mcrouter's place an error of a server begins with the words that its users look for; of a late reply they are all of
+    /// it.
+    fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(match failed.outcome {
+            Outcome::ClientError => b"CLIENT_ERROR ",
+            _ => b"SERVER_ERROR ",
+        });
+        let text = match failed.outcome {
+            _ if !self.as_mcrouter || failed.server.is_empty() => failed.to_string(),
+            Outcome::Timeout => "Reply timeout".into(),
+            Outcome::ConnectError | Outcome::ConnectTimeout => format!("AsyncSocketException: {failed}"),
+            Outcome::Ejected => format!("Server unavailable. Reason: {failed}"),
+            _ => failed.to_string(),
+        };
+        let printable = |byte: u8| if byte.is_ascii_control() { b' ' } else { byte };
+        out.extend(text.bytes().map(printable));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Asks which version it is: a server that reads meta commands in another way must not be given any.
+    fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        if conversation.step == 0 {
+            conversation.step = 1;
+            out.extend_from_slice(b"version\r\n");
+            return Login::More { used: 0 };
+        }
+        let (reply, line) = match memcache::reply(Command::Version, bytes) {
+            Parsed::Head(reply) => (reply, &bytes[..reply.head as usize]),
+            Parsed::More => return Login::More { used: 0 },
+            Parsed::Bad(_) => return Login::Refused(MALFORMED.into()),
+        };
+        let said = String::from_utf8_lossy(line.trim_ascii());
+        let why = match memcache::meta_commands(line) {
+            _ if matches!(reply.outcome, Outcome::Busy | Outcome::Shutdown) => {
+                return Login::Refused(said.into_owned());
+            }
+            Some(true) => return Login::Ready { used: line.len() },
+            Some(false) => format!("memcached {}", said.trim_start_matches("VERSION ")),
+            None => format!("it does not say its version (`{}`)", said.escape_debug()),
+        };
+        Login::Limited {
+            used: line.len(),
+            why: format!("{why}: meta commands need 1.6.10 or later"),
+        }
+    }
+
+    fn is_common(&self, command: u16) -> bool {
+        Command::from_number(command).is_none_or(|command| !command.is_meta())
+    }
+
+    fn probe(&self) -> (u16, &'static [u8]) {
+        (Command::Version as u16, b"version\r\n")
+    }
+}
+
+impl Copied for Memcache {
+    fn effect(&self, request: &Request, message: &[u8]) -> Effect {
+        memcache::effect(request, message)
+    }
+
+    fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
+        memcache::follow_up(request, message, out);
+    }
+
+    fn read_back(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) -> bool {
+        memcache::read_back(request, message, out)
+    }
+
+    fn store_read_back(&self, request: &Request, message: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) {
+        memcache::store_read_back(request, message, reply, unix, out);
+    }
+
+    fn undo_read_back(&self, request: &Request, message: &[u8], reply: &[u8], out: &mut Vec<u8>) -> bool {
+        memcache::undo_read_back(request, message, reply, out)
+    }
+
+    fn mark_request(&self, request: &Request, message: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
+        memcache::mark_request(request, message, mark, out)
+    }
+
+    fn mark_reply(&self, command: u16, reply: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
+        Command::from_number(command).is_some_and(|command| memcache::mark_reply(command, reply, mark, out))
+    }
+
+    fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
+        memcache::removal(key, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proxima_wire::message::Outcome;
+
+    use super::Memcache;
+    use crate::dialect::{Dialect, Failed, Session};
+
+    #[test]
+    fn failures_name_the_server_except_where_users_of_mcrouter_look_for_the_whole_text() {
+        for (outcome, plain, mcrouter) in [
+            (Outcome::Timeout, "m:1: why", "Reply timeout"),
+            (
+                Outcome::ConnectTimeout,
+                "m:1: why",
+                "AsyncSocketException: m:1: why",
+            ),
+            (
+                Outcome::ConnectError,
+                "m:1: why",
+                "AsyncSocketException: m:1: why",
+            ),
+            (
+                Outcome::Ejected,
+                "m:1: why",
+                "Server unavailable. Reason: m:1: why",
+            ),
+            (Outcome::Overloaded, "m:1: why", "m:1: why"),
+            (Outcome::LocalError, "m:1: why", "m:1: why"),
+        ] {
+            for (dialect, expected) in [(Memcache::PLAIN, plain), (Memcache::MCROUTER_FLUSH, mcrouter)] {
+                let mut line = Vec::new();
+                let (server, what) = ("m:1", "why");
+                let failed = Failed {
+                    outcome,
+                    server,
+                    what,
+                };
+                dialect.error(&Session::default(), &failed, &mut line);
+                assert_eq!(
+                    line,
+                    format!("SERVER_ERROR {expected}\r\n").as_bytes(),
+                    "{outcome:?}"
+                );
+            }
+        }
+    }
+}

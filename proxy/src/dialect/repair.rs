@@ -1,0 +1,62 @@
+//! How a server that missed writes is repaired: the part of the contract for protocols whose pools can be replicated.
+
+use std::{collections::HashSet, net::SocketAddr, time::Duration};
+
+/// One life of a server's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incarnation {
+    /// The process, as its host numbers it.
+    pub pid: u64,
+    /// How long it has run, cut to whole seconds.
+    pub uptime: Duration,
+}
+
+impl Incarnation {
+    /// Is this another life than the one that was `known`? A pid alone does not tell (in a container it is always 1), and
+    /// neither does a clock alone: that of a frozen server stands still, but it never goes back.
+    pub fn is_after(self, known: Self) -> bool {
+        self.pid != known.pid || self.uptime < known.uptime
+    }
+}
+
+/// What a server says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Introduction {
+    /// The life in which it is.
+    pub life: Incarnation,
+    /// How many values have been stored in this life.
+    pub stored: u64,
+}
+
+/// A server that does not say what a repair must know. The fault is the server's, and a retry helps only after another
+/// version of it was started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its answer has no {missing}")]
+pub struct IncompleteAnswer {
+    /// What is missing in its answer, as the protocol calls it.
+    pub missing: &'static str,
+}
+
+/// A request that a repair sends: the number of its command, and its bytes.
+pub type Question = (u16, &'static [u8]);
+
+/// What a repair asks of a server. The reply to each question comes as one text, all of its parts behind each other.
+pub trait Repair: Send + Sync {
+    /// Asks which life of the server this is.
+    fn ask_introduction(&self) -> Question;
+
+    /// Reads the reply to [`Repair::ask_introduction`].
+    ///
+    /// # Errors
+    /// The server does not say what a repair must know.
+    fn introduction(&self, reply: &[u8]) -> Result<Introduction, IncompleteAnswer>;
+
+    /// Asks for the connections that the server has.
+    fn ask_connections(&self) -> Question;
+
+    /// Reads the reply to [`Repair::ask_connections`]: the other ends of the connections that the server has accepted.
+    fn connections(&self, reply: &[u8]) -> HashSet<SocketAddr>;
+
+    /// Drops all that the server holds. `None`: a server of this protocol may never be flushed, whatever it missed.
+    fn flush(&self) -> Option<Question>;
+}
