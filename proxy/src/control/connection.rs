@@ -1,5 +1,5 @@
-//! A connection of the control thread to one server, for questions one after the other. It is made as a lane is: through the
-//! transform and the login of its protocol.
+//! A connection of the control thread to one server, for questions one after the other. It is made as a lane
+//! is: through the transform and the login of its protocol.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -73,7 +73,8 @@ impl<'a> Connection<'a> {
         self.local
     }
 
-    /// Logs in. Returns why the server may be given only the commands that all servers know; `None`: it may be given any.
+    /// Logs in. Returns why the server may be given only the commands that all servers know; `None`: it may
+    /// be given any.
     ///
     /// # Errors
     /// The connection breaks, or the server refuses the login.
@@ -123,8 +124,8 @@ impl<'a> Connection<'a> {
             .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "it takes no requests"))?
     }
 
-    /// Appends the whole reply to `command`, with all of its parts, to `reply`. Each part may take as long as the member's
-    /// time-out.
+    /// Appends the whole reply to `command`, with all of its parts, to `reply`. Each part may take as long as
+    /// the member's time-out.
     ///
     /// # Errors
     /// The connection breaks, or the server is late or answers nonsense.
@@ -195,8 +196,8 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// Connects within the member's time-out. Where there is no descriptor for that, it is tried again and again: whether the member
-/// is well is as unknown as before.
+/// Connects within the member's time-out. Where there is no descriptor for that, it is tried again and again:
+/// whether the member is well is as unknown as before.
 async fn connect<S, F>(member: &Member, open: impl Fn() -> F) -> io::Result<S>
 where
     F: Future<Output = io::Result<S>>,

@@ -1,5 +1,5 @@
-//! Asks an ejected member whether it is well, on a connection of its own: as a lane would, from the transform and the login
-//! to a question that changes nothing.
+//! Asks an ejected member whether it is well, on a connection of its own: as a lane would, from the transform
+//! and the login to a question that changes nothing.
 
 use std::io;
 

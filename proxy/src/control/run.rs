@@ -141,7 +141,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         seed,
     ));
     let register = Arc::new(Register::new(workers));
-    let claims = Arc::new(KeyLocks::new(workers, seed));
+    let locks = Arc::new(KeyLocks::new(workers, seed));
     let engines = (0..workers)
         .map(|worker| {
             let facts = Facts {
@@ -150,9 +150,9 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
                 workers,
                 worker,
             };
-            let (store, register, claims) = (Arc::clone(&store), Arc::clone(&register), Arc::clone(&claims));
+            let (store, register, locks) = (Arc::clone(&store), Arc::clone(&register), Arc::clone(&locks));
             let (limits, seed) = (limits.clone(), random.bits());
-            let make: Make = Box::new(move || Engine::new(limits, store, register, claims, facts, seed));
+            let make: Make = Box::new(move || Engine::new(limits, store, register, locks, facts, seed));
             make
         })
         .collect();

@@ -1,5 +1,6 @@
-//! Copies that the configuration names no more. For a grace time they stay members, neither read nor written, so that what they
-//! miss is known: a copy that returns within it is repaired of just that, and keeps the rest of what it holds.
+//! Copies that the configuration names no more. For a grace time they stay members, neither read nor written,
+//! so that what they miss is known: a copy that returns within it is repaired of just that, and keeps the
+//! rest of what it holds.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -16,7 +17,8 @@ use crate::{
     members::Member,
 };
 
-/// So many copies of one pool are waited for, as each may come to miss a list of keys; others are gone at once.
+/// So many copies of one pool are waited for, as each may come to miss a list of keys; others are gone at
+/// once.
 const MOST: usize = 32;
 
 /// The departed copies that are waited for, by pool.
@@ -32,7 +34,8 @@ struct Waiting {
 }
 
 impl Departed {
-    /// The copies that are waited for after a change. `running` and `before` are the configuration and the servers until now.
+    /// The copies that are waited for after a change. `running` and `before` are the configuration and the
+    /// servers until now.
     pub fn after(
         &self,
         (running, before): (&Config, &Lists),

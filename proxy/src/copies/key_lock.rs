@@ -1,14 +1,15 @@
 //! One worker at a time changes a key of a replicated pool.
 //!
-//! Connections of different workers to one server keep no order among each other. Two changes of a key that overtake each
-//! other on the mode to one copy, and not on the mode to another, would leave copies that differ for good, without any failure.
-//! So a worker locks the key first, and unlocks it when every copy has the change or is out: a client that reads a value at
-//! its home and changes it through another worker finds that change behind this one, everywhere. Changes through one worker
-//! share its lock as far as its lanes keep their order ([`LockMode`] says how far).
+//! Connections of different workers to one server keep no order among each other. Two changes of a key that
+//! overtake each other on the mode to one copy, and not on the mode to another, would leave copies that
+//! differ for good, without any failure. So a worker locks the key first, and unlocks it when every copy has
+//! the change or is out: a client that reads a value at its home and changes it through another worker finds
+//! that change behind this one, everywhere. Changes through one worker share its lock as far as its lanes
+//! keep their order ([`LockMode`] says how far).
 //!
-//! A lock is a word in a table that all workers share, found by the key's hash: locking and unlocking are one atomic operation
-//! each. Keys that share a word wait for each other without need, which is rare and short. A worker that waits is next in line:
-//! none that comes later overtakes it.
+//! A lock is a word in a table that all workers share, found by the key's hash: locking and unlocking are one
+//! atomic operation each. Keys that share a word wait for each other without need, which is rare and short. A
+//! worker that waits is next in line: none that comes later overtakes it.
 
 use std::{
     rc::Rc,
@@ -20,14 +21,16 @@ use std::{
 
 use ahash::RandomState;
 
-/// Words of the table, half a megabyte: with a hundred changes under way, one in 650 waits for a key that is not its own.
+/// Words of the table, half a megabyte: with a hundred changes under way, one in 650 waits for a key that is
+/// not its own.
 const WORDS: usize = 1 << 16;
-/// Words where there is one worker, whose changes wait for each other only when a home decides one of them or one is
-/// streamed. These 32 KiB stay in the processor's cache; half a megabyte does not, which cost a `set` 3 % more.
+/// Words where there is one worker, whose changes wait for each other only when a home decides one of them or
+/// one is streamed. These 32 KiB stay in the processor's cache; half a megabyte does not, which cost a `set`
+/// 3 % more.
 const WORDS_OF_ONE: usize = 1 << 12;
 
-/// How a change comes to all copies. It shares the lock with changes of its worker that hold it already, if their modes
-/// stand no lower here than its own; the last mode shares with none.
+/// How a change comes to all copies. It shares the lock with changes of its worker that hold it already, if
+/// their modes stand no lower here than its own; the last mode shares with none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockMode {
     /// To all at once, on lanes that keep their order.
@@ -35,8 +38,8 @@ pub enum LockMode {
     AtOnce,
     /// To its home, and from there to the others, where what is sent to all meanwhile would be before it.
     ByHome,
-    /// On lanes of its own. It needs the lock for its last byte only, before which no server stores anything: a client that
-    /// dawdles in the middle of a value keeps nobody waiting.
+    /// On lanes of its own. It needs the lock for its last byte only, before which no server stores anything:
+    /// a client that dawdles in the middle of a value keeps nobody waiting.
     Streamed,
 }
 
@@ -49,7 +52,8 @@ pub struct KeyLocks {
     hasher: RandomState,
 }
 
-/// The worker that holds a key, the next in line, and for how many changes it is held. Workers count from 1; 0 is nobody.
+/// The worker that holds a key, the next in line, and for how many changes it is held. Workers count from 1;
+/// 0 is nobody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Word {
     owner: u16,
@@ -134,7 +138,8 @@ impl Word {
 }
 
 impl KeyLocks {
-    /// A table for so many workers. `seed` keeps anybody from choosing keys that share a word: draw it at random.
+    /// A table for so many workers. `seed` keeps anybody from choosing keys that share a word: draw it at
+    /// random.
     pub fn new(workers: usize, seed: [u64; 4]) -> Self {
         let words = if workers == 1 { WORDS_OF_ONE } else { WORDS };
         Self {

@@ -1,4 +1,5 @@
-//! Copies of a replicated pool: which of them may be read, which must be written, and how one that missed writes is repaired.
+//! Copies of a replicated pool: which of them may be read, which must be written, and how one that missed
+//! writes is repaired.
 //!
 //! ```text
 //!               a write is missed                 all have acknowledged: the state file is written
@@ -14,13 +15,14 @@
 //! * `snapshot`: what one worker knows of the states, and what it has seen copies miss
 //!
 //! On the control thread, which carries messages, opens sockets and runs the tasks (`control/copies`):
-//! * `agreement`: the one place that decides, as propose and acknowledge; pure, so that its interleavings can be tested
+//! * `agreement`: the one place that decides, as propose and acknowledge; pure, so that its interleavings can
+//!   be tested
 //! * `repair`: what is asked of a server whose copy is to be read again, and what is done there
 //! * `state_file`: what outlives the process
 //! * `departed`: copies that the configuration names no more
 //!
-//! On both: `state`, what a copy may be used for in each step; `missed`, the writes that it missed; `event`, what a worker
-//! tells the control thread.
+//! On both: `state`, what a copy may be used for in each step; `missed`, the writes that it missed; `event`,
+//! what a worker tells the control thread.
 #![warn(missing_docs)]
 
 mod agreement;

@@ -56,8 +56,8 @@ impl Snapshot {
         &mut self.copies[number]
     }
 
-    /// Follows a proposal; returns the keys that the copy was seen to miss, for the acknowledgement. `None`: this worker has
-    /// marked it stale since the proposal was made, and another proposal will come.
+    /// Follows a proposal; returns the keys that the copy was seen to miss, for the acknowledgement. `None`:
+    /// this worker has marked it stale since the proposal was made, and another proposal will come.
     pub fn follow(&mut self, member: MemberId, state: CopyState) -> Option<MissedKeys> {
         let seen = self.seen(member);
         if seen.is_stale && state != CopyState::Leaving {
@@ -68,7 +68,8 @@ impl Snapshot {
         Some(std::mem::take(&mut seen.missed))
     }
 
-    /// This worker saw the copy miss a write and stops reading it at once. Returns whether the control thread is to be told.
+    /// This worker saw the copy miss a write and stops reading it at once. Returns whether the control thread
+    /// is to be told.
     pub fn mark_stale(&mut self, member: MemberId) -> bool {
         let seen = self.seen(member);
         let first = seen.state.is_written();
@@ -79,7 +80,8 @@ impl Snapshot {
         first
     }
 
-    /// The copy misses a write of this key; an empty key: of an unknown one. Returns what [`Snapshot::is_settled`] asks for.
+    /// The copy misses a write of this key; an empty key: of an unknown one. Returns what
+    /// [`Snapshot::is_settled`] asks for.
     pub fn miss(&mut self, member: MemberId, key: &[u8]) -> u32 {
         let seen = self.seen(member);
         seen.missed.add(key);
@@ -90,8 +92,8 @@ impl Snapshot {
         }
     }
 
-    /// Has the copy been out since it missed the write for which [`Snapshot::miss`] returned `outs`? It may be back by now:
-    /// then that write is repaired.
+    /// Has the copy been out since it missed the write for which [`Snapshot::miss`] returned `outs`? It may
+    /// be back by now: then that write is repaired.
     pub fn is_settled(&self, member: MemberId, outs: u32) -> bool {
         self.copies
             .get(member.0 as usize)
@@ -110,7 +112,8 @@ impl Snapshot {
         self.seen(member).set(state);
     }
 
-    /// The member is gone: whatever it missed is settled, and nothing is left for the next member with this number.
+    /// The member is gone: whatever it missed is settled, and nothing is left for the next member with this
+    /// number.
     pub fn forget(&mut self, member: MemberId) {
         let seen = self.seen(member);
         *seen = Seen {

@@ -1,4 +1,5 @@
-//! How a server that missed writes is repaired: the part of the contract for protocols whose pools can be replicated.
+//! How a server that missed writes is repaired: the part of the contract for protocols whose pools can be
+//! replicated.
 
 use std::{collections::HashSet, net::SocketAddr, time::Duration};
 
@@ -12,8 +13,9 @@ pub struct Incarnation {
 }
 
 impl Incarnation {
-    /// Is this another life than the one that was `known`? A pid alone does not tell (in a container it is always 1), and
-    /// neither does a clock alone: that of a frozen server stands still, but it never goes back.
+    /// Is this another life than the one that was `known`? A pid alone does not tell (in a container it is
+    /// always 1), and neither does a clock alone: that of a frozen server stands still, but it never goes
+    /// back.
     pub fn is_after(self, known: Self) -> bool {
         self.pid != known.pid || self.uptime < known.uptime
     }
@@ -28,8 +30,8 @@ pub struct Introduction {
     pub stored: u64,
 }
 
-/// A server that does not say what a repair must know. The fault is the server's, and a retry helps only after another
-/// version of it was started.
+/// A server that does not say what a repair must know. The fault is the server's, and a retry helps only
+/// after another version of it was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its answer has no {missing}")]
 pub struct IncompleteAnswer {
@@ -40,7 +42,8 @@ pub struct IncompleteAnswer {
 /// A request that a repair sends: the number of its command, and its bytes.
 pub type Question = (u16, &'static [u8]);
 
-/// What a repair asks of a server. The reply to each question comes as one text, all of its parts behind each other.
+/// What a repair asks of a server. The reply to each question comes as one text, all of its parts behind each
+/// other.
 pub trait Repair: Send + Sync {
     /// Asks which life of the server this is.
     fn ask_introduction(&self) -> Question;
@@ -54,9 +57,11 @@ pub trait Repair: Send + Sync {
     /// Asks for the connections that the server has.
     fn ask_connections(&self) -> Question;
 
-    /// Reads the reply to [`Repair::ask_connections`]: the other ends of the connections that the server has accepted.
+    /// Reads the reply to [`Repair::ask_connections`]: the other ends of the connections that the server has
+    /// accepted.
     fn connections(&self, reply: &[u8]) -> HashSet<SocketAddr>;
 
-    /// Drops all that the server holds. `None`: a server of this protocol may never be flushed, whatever it missed.
+    /// Drops all that the server holds. `None`: a server of this protocol may never be flushed, whatever it
+    /// missed.
     fn flush(&self) -> Option<Question>;
 }

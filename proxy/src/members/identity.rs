@@ -2,15 +2,16 @@
 
 use std::{fmt, sync::Arc};
 
-/// A server as every proxy names it, and as this one named it before a restart. A [`MemberId`](super::MemberId) means
-/// something to one process only.
+/// A server as every proxy names it, and as this one named it before a restart. A
+/// [`MemberId`](super::MemberId) means something to one process only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerIdentity {
     /// The pool that names it.
     pub pool: Arc<str>,
     /// What consistent hashing and people know it by.
     pub name: Arc<str>,
-    /// Where it is: `ip:port` or `unix:/path`; as it is written in the configuration while its host name has no address.
+    /// Where it is: `ip:port` or `unix:/path`; as it is written in the configuration while its host name has
+    /// no address.
     pub address: Arc<str>,
 }
 

@@ -1,5 +1,5 @@
 //! Every member that any snapshot names. What makes it that member is where it is and what it is called: when its settings
-//! change, it keeps its number, its lanes, and what a copy owes; when its name stands for another address, it is another one.
+//! change, it keeps its number, its lanes, and what a copy missed; when its name stands for another address, it is another one.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

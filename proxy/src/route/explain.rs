@@ -258,12 +258,12 @@ impl Recorder<'_> {
                     Some(_) => format!("{:?}", member.health.state()).to_lowercase(),
                     None => "ejected as its name does not resolve".into(),
                 };
-                let standing = match member.is_copy() {
+                let copy_state = match member.is_copy() {
                     true => format!(", copy {:?}", self.snapshot.state(member.id)).to_lowercase(),
                     false => String::new(),
                 };
                 let text = format!(
-                    "member {} ({}) of pool {}: distance {distance} by {source}, {state}{standing}, {} failures in a row",
+                    "member {} ({}) of pool {}: distance {distance} by {source}, {state}{copy_state}, {} failures in a row",
                     member.name,
                     member.address,
                     member.pool,

@@ -239,9 +239,8 @@ impl Engine {
             return;
         };
         let (tree, node) = (Rc::clone(&flight.tree), flight.node);
-        match tree.node(node) {
-            Node::Wrap { child, .. } => self.resend(id, *child, child_of(id, 0)),
-            _ => {}
+        if let Node::Wrap { child, .. } = tree.node(node) {
+            self.resend(id, *child, child_of(id, 0));
         }
     }
 

@@ -106,7 +106,7 @@ impl Engine {
         for waiter in lane.waiters {
             self.fail(waiter.to, &failed);
         }
-        // Behind the news of what was missed, as only the connections of who owes are noted.
+        // Behind the event that a write was missed: only the connections of stale copies are remembered.
         self.wishes.news.extend(broken);
     }
 
@@ -154,7 +154,7 @@ impl Engine {
         );
     }
 
-    /// Ends the lanes on which this copy may still be given a change: what it owes must not be paid before that is known.
+    /// Ends the lanes on which this copy may still be given a change: it must not be repaired before that is known.
     pub(crate) fn cut_changes(&mut self, member: MemberId) {
         let changing: Vec<LaneId> = self
             .servers

@@ -1,5 +1,5 @@
-//! Plays the control thread between two workers and their copies: proposals are heard late, copies are repaired when the server
-//! has seen the end of the connections that broke.
+//! Plays the control thread between two workers and their copies: proposals are heard late, copies are
+//! repaired when the server has seen the end of the connections that broke.
 
 use std::{
     collections::VecDeque,

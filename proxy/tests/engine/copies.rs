@@ -24,7 +24,7 @@ pub(crate) fn id(world: &World, name: &str) -> MemberId {
     members.iter().find(|member| member.name == name).unwrap().id
 }
 
-/// What the worker says that the copy owes when it follows this step.
+/// The keys that the worker says the copy missed when it follows this step.
 pub(crate) fn missed_by(world: &mut World, name: &str, state: CopyState) -> MissedKeys {
     let copy = id(world, name);
     world.engine.wishes.news.clear();
@@ -132,7 +132,7 @@ fn before_it_follows_a_copy_out_it_gives_up_what_may_still_change_it() {
     );
     assert!(
         broken.is_some() && broken < follows,
-        "the connection first, then what it owes: {news:?}"
+        "the connection first, then what it missed: {news:?}"
     );
     world.engine.follow(c, 2, CopyState::Out);
     world.turn();
@@ -264,9 +264,9 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
     );
     assert_eq!(world.sent("a"), "md k\r\n");
     let a = id(&world, "a");
-    let fallen = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == a);
+    let is_stale = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == a);
     assert!(
-        world.engine.wishes.news[news..].iter().any(fallen),
+        world.engine.wishes.news[news..].iter().any(is_stale),
         "this side is read again as if rejoining"
     );
     assert_eq!(

@@ -15,7 +15,7 @@ fn follow(world: &mut World, name: &str, states: &[CopyState]) {
 }
 
 #[test]
-fn a_copy_that_is_out_owes_everything() {
+fn copy_that_is_out_misses_everything() {
     for request in ["flush_all\r\n", "flush_all 10\r\n", "flush_all noreply\r\nmn\r\n"] {
         let mut world = copies();
         follow(&mut world, "c", &[CopyState::Leaving, CopyState::Out]);
@@ -41,7 +41,7 @@ fn a_copy_that_is_out_owes_everything() {
 }
 
 #[test]
-fn one_that_misses_it_owes_everything_and_is_waited_for_until_it_is_out() {
+fn copy_that_misses_a_flush_misses_everything_and_is_waited_for_until_it_is_out() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"flush_all\r\n");

@@ -1,8 +1,8 @@
 //! The engine between bytes and bytes: no socket, no clock, no thread, so that every order of events can be played.
 #![allow(clippy::disallowed_methods)]
 
-mod aside;
 mod attempts;
+mod bypass;
 mod control;
 mod copies;
 mod decisions;

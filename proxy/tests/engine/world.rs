@@ -45,7 +45,7 @@ pub(crate) struct Seat {
 /// An engine and everything around it.
 pub(crate) struct World {
     pub(crate) engine: Engine,
-    /// Another worker of the process, as far as it claims keys.
+    /// Another worker of the process, as far as it locks keys.
     pub(crate) rival: Rc<Holder>,
     /// By the number that stands in its `Conn`.
     pub(crate) seats: Vec<Seat>,
@@ -85,7 +85,7 @@ pub(crate) fn world_from(config: &Config) -> World {
     worker_of(config, 0, Arc::new(KeyLocks::new(2, [1, 2, 3, 4])))
 }
 
-/// One of two workers of a process, which claim keys from each other.
+/// One of two workers of a process, which lock keys against each other.
 pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) -> World {
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {

@@ -129,7 +129,7 @@ impl Engine {
 
     /// The counts are those of all workers, and what begins with `worker` is of the one that serves this connection.
     ///
-    /// There is no `total_items`, which every memcached has: a proxy that visits this one as the copy of a value must find
+    /// There is no `total_items`, which every memcached has: a proxy that repairs this one as a copy must find
     /// out that it is none. Writes may still be on their way behind a proxy when its `stats conns` shows nobody any more.
     fn general(&self, tree: &Tree, listener: u16, out: &mut Vec<u8>) {
         let figures = &self.figures;

@@ -36,8 +36,8 @@ pub(super) struct Ledger {
     pub(super) left_unanswered: bool,
     /// Pools that have had members: a copy that comes later is new.
     pub(super) begun: HashSet<Arc<str>>,
-    /// By endpoint of copies that were removed: our ends of orphaned connections, which broke with requests unanswered;
-    /// `None`: it is not known.
+    /// By endpoint of copies that were removed: our ends of orphaned connections, which broke with requests
+    /// unanswered; `None`: it is not known.
     orphaned: HashMap<String, Vec<Option<SocketAddr>>>,
     counters: HashMap<ServerIdentity, CopyCounters>,
 }
@@ -97,7 +97,8 @@ impl Ledger {
         }
     }
 
-    /// This member is removed, and its server may still execute what came by a connection of ours with this end.
+    /// This member is removed, and its server may still execute what came by a connection of ours with this
+    /// end.
     pub(super) fn orphan(&mut self, member: &Member, end: Option<SocketAddr>) {
         if self.orphaned.len() < ORPHANED {
             self.orphaned

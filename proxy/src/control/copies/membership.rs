@@ -34,7 +34,8 @@ impl Proxy {
         if gone.is_empty() {
             return;
         }
-        // As for a copy that missed a write: no write goes on without it before every worker has stopped reading it.
+        // As for a copy that missed a write: no write goes on without it before every worker has stopped
+        // reading it.
         for state in [CopyState::Leaving, CopyState::Out] {
             let (done, all) = std::sync::mpsc::channel();
             self.workers.order(|_| Order::SetCopies {
@@ -47,8 +48,8 @@ impl Proxy {
         }
     }
 
-    /// Copies that come are read only when every worker writes to them and nothing older is left there. `before` are the
-    /// members until now; the workers have not yet the tree that names the new ones.
+    /// Copies that come are read only when every worker writes to them and nothing older is left there.
+    /// `before` are the members until now; the workers have not yet the tree that names the new ones.
     pub(in crate::control) fn add_copies(self: &Arc<Self>, state: &mut State, before: &[Arc<Member>]) {
         let now = Instant::now();
         let members = state.members.clone();
@@ -138,7 +139,8 @@ impl Copies {
         let (agreement, ledger) = (&mut self.agreement, &mut self.ledger);
         let server = &member.identity;
         if member.socket.is_some() {
-            // Without an address no server has been written to: one that comes with the first answers was there before.
+            // Without an address no server has been written to: one that comes with the first answers was
+            // there before.
             ledger.begun.insert(Arc::clone(&member.pool.name));
         }
         if is_unclean(ledger.saving.known(), member, first) {
@@ -175,8 +177,8 @@ impl Copies {
         }
     }
 
-    /// Connections may still bring a stale copy something: of the process before this one, or of a member that it was before
-    /// (`has_twin`).
+    /// Connections may still bring a stale copy something: of the process before this one, or of a member
+    /// that it was before (`has_twin`).
     fn expect_old_connections(&mut self, member: &Member, first: bool, has_twin: bool) {
         let (agreement, ledger) = (&mut self.agreement, &mut self.ledger);
         let unclean = is_unclean(ledger.saving.known(), member, first);
@@ -190,7 +192,8 @@ impl Copies {
     }
 }
 
-/// May the process before this one have left connections at a copy that comes with the first members of its pool?
+/// May the process before this one have left connections at a copy that comes with the first members of its
+/// pool?
 fn is_unclean(known: Option<&Known>, member: &Member, first: bool) -> bool {
     first && member.socket.is_some() && known.is_some_and(|known| !known.clean)
 }

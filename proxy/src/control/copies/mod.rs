@@ -1,5 +1,5 @@
-//! The control thread's part of copies: it carries messages between workers and the agreement, opens the sockets of repairs, and
-//! follows the lists of servers.
+//! The control thread's part of copies: it carries messages between workers and the agreement, opens the
+//! sockets of repairs, and follows the lists of servers.
 //!
 //! * `ledger`: what the control thread remembers of copies beside the agreement
 //! * `membership`: copies come and go with the lists of servers
@@ -36,8 +36,8 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// Copies that so many workers read and write. Opens the state file of `config`, and returns where it is heard what becomes
-    /// of its writes.
+    /// Copies that so many workers read and write. Opens the state file of `config`, and returns where it is
+    /// heard what becomes of its writes.
     ///
     /// # Errors
     /// The state file cannot be used; the text says what to do.
@@ -134,8 +134,8 @@ impl Proxy {
         ledger.left_unanswered |= unanswered;
     }
 
-    /// Carries out what the agreement decided, in order and under the lock: workers hear proposals in the order in which they
-    /// were made.
+    /// Carries out what the agreement decided, in order and under the lock: workers hear proposals in the
+    /// order in which they were made.
     fn execute(self: &Arc<Self>, state: &mut State, acts: Vec<Act>) {
         let Copies { agreement, ledger } = &mut state.copies;
         let mut surroundings = Surroundings {

@@ -29,7 +29,8 @@ use crate::{
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 /// The longest pause between two looks: a copy that comes back is read again soon after.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// A copy that failed again and again waits this long times two to the number of failures, up to the longest pause.
+/// A copy that failed again and again waits this long times two to the number of failures, up to the longest
+/// pause.
 const SETBACK: Duration = Duration::from_millis(250);
 const LONGEST_SETBACK: Duration = Duration::from_secs(30);
 /// How long the start waits for servers to say which connections a process before this one has left there.
@@ -71,8 +72,8 @@ pub(super) async fn meet(member: &Member) -> Result<(Incarnation, Option<IpAddr>
     Ok((introduction.life, client.from()))
 }
 
-/// Asks which connections a copy's server has from us, again and again until there are none, or until `end`: then those of the
-/// first time that are left.
+/// Asks which connections a copy's server has from us, again and again until there are none, or until `end`:
+/// then those of the first time that are left.
 async fn connections_until(
     member: &Member,
     before: Option<IpAddr>,
@@ -92,8 +93,8 @@ async fn connections_until(
 }
 
 impl Copies {
-    /// After an unclean end, before any client is served: looks which copies have connections left of the process before this
-    /// one. Most have none, and are read from the start on.
+    /// After an unclean end, before any client is served: looks which copies have connections left of the
+    /// process before this one. Most have none, and are read from the start on.
     pub(in crate::control) async fn look_for_orphans(&mut self, members: &[Arc<Member>]) {
         let ledger = &mut self.ledger;
         let Some(known) = ledger.saving.known().filter(|known| !known.clean) else {
@@ -189,8 +190,8 @@ impl Proxy {
         }
     }
 
-    /// Can nothing more come to this copy by connections of the process before this one? The server is asked before any worker
-    /// connects. A server that does not answer counts as one to which something may come.
+    /// Can nothing more come to this copy by connections of the process before this one? The server is asked
+    /// before any worker connects. A server that does not answer counts as one to which something may come.
     async fn has_no_orphans(&self, member: &Member) -> bool {
         let server = member.identity.clone();
         let (is_first, then) = {

@@ -21,7 +21,8 @@ const RETRY: Duration = Duration::from_secs(1);
 const REPAIRED_TIMEOUT: Duration = Duration::from_millis(200);
 /// A write of the state file that takes longer is told.
 const LATE: Duration = Duration::from_secs(2);
-/// How long the end waits for workers, and for its own record: without it the next start takes this end for a crash.
+/// How long the end waits for workers, and for its own record: without it the next start takes this end for a
+/// crash.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Between two looks at whether all workers have ended.
 const LOOK_AT_END: Duration = Duration::from_millis(5);
@@ -126,8 +127,8 @@ impl Saving {
         done.map(|(server, epoch, _)| (server, epoch)).collect()
     }
 
-    /// Has the end's own records written, behind which nothing is. Returns the number of that write; `None`: there is no
-    /// state file.
+    /// Has the end's own records written, behind which nothing is. Returns the number of that write; `None`:
+    /// there is no state file.
     fn close(&mut self, records: Vec<Record>, clean: bool) -> Option<u64> {
         let file = self.file.as_mut()?;
         file.closed = true;
@@ -189,8 +190,8 @@ impl Proxy {
         self.save(state);
     }
 
-    /// This copy was repaired at a server in this life: has that written before the copy is read again, so that a restart soon
-    /// after does not repair it once more. A disk that is slow is not waited for.
+    /// This copy was repaired at a server in this life: has that written before the copy is read again, so
+    /// that a restart soon after does not repair it once more. A disk that is slow is not waited for.
     pub(super) async fn save_repaired(self: &Arc<Self>, server: &ServerIdentity, life: Incarnation) {
         let write = {
             let state = &mut *self.state();
@@ -217,12 +218,17 @@ impl Proxy {
             && file.writer.done < number
         {
             let path = file.writer.path().display();
-            tracing::error!(%path, "the disk of the state file does not answer: until it does, writes that a copy misses are refused");
+            tracing::error!(
+                %path,
+                "the disk of the state file does not answer: until it does, writes that a copy misses \
+                 are refused"
+            );
             saving.failures += 1;
         }
     }
 
-    /// The workers have been told to end: once all have, has it written that they did so cleanly, if that is so.
+    /// The workers have been told to end: once all have, has it written that they did so cleanly, if that is
+    /// so.
     pub(in crate::control) async fn save_end(self: &Arc<Self>) {
         let ended = async {
             while self.state().copies.ledger.ended < self.workers.len() {

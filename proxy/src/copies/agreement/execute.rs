@@ -1,5 +1,5 @@
-//! Carries out what the agreement decides, in one order wherever that happens: on the control thread, and in the worlds in which
-//! tests play it.
+//! Carries out what the agreement decides, in one order wherever that happens: on the control thread, and in
+//! the worlds in which tests play it.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,8 @@ pub trait Environment {
     /// Puts a proposal into the mailbox of every participant, behind those before it.
     fn propose(&mut self, agreement: &Agreement, proposal: Proposal);
 
-    /// Has the state file written. Returns whether that is done; if not, [`Agreement::saved`] is called when it is.
+    /// Has the state file written. Returns whether that is done; if not, [`Agreement::saved`] is called when
+    /// it is.
     fn save(&mut self, agreement: &Agreement, server: &ServerIdentity, epoch: u64) -> bool;
 
     /// Begins to look at a copy that is out; [`Agreement::reachable`] is called with what is seen.
@@ -22,8 +23,8 @@ pub trait Environment {
 }
 
 impl Agreement {
-    /// Carries out these acts, and those that follow at once, in order: participants hear proposals in the order in which
-    /// they were made.
+    /// Carries out these acts, and those that follow at once, in order: participants hear proposals in the
+    /// order in which they were made.
     pub fn execute(&mut self, acts: Vec<Act>, environment: &mut impl Environment) {
         let mut acts = VecDeque::from(acts);
         while let Some(act) = acts.pop_front() {

@@ -1,9 +1,10 @@
-//! The one place that decides what a copy may be used for. Every worker that reads and writes copies is a participant: a change
-//! is proposed to all participants, and the next step follows only when all have acknowledged it.
+//! The one place that decides what a copy may be used for. Every worker that reads and writes copies is a
+//! participant: a change is proposed to all participants, and the next step follows only when all have
+//! acknowledged it.
 //!
 //! Pure: events in, [`Act`]s out, which `execute` carries out. Invariants that the tests below hold it to:
-//! * a write is acknowledged without a copy only once no participant reads that copy, and the state file says that it missed
-//!   writes;
+//! * a write is acknowledged without a copy only once no participant reads that copy, and the state file says
+//!   that it missed writes;
 //! * a copy is read again only once every participant writes to it and what it missed is repaired;
 //! * an acknowledgement counts only for the proposal that it answers (its epoch).
 
@@ -239,8 +240,8 @@ impl Agreement {
         self.propose(server, CopyState::Leaving, waiting)
     }
 
-    /// The configuration names this copy no more: it is neither read nor written, and not looked at, until it returns or is
-    /// removed.
+    /// The configuration names this copy no more: it is neither read nor written, and not looked at, until it
+    /// returns or is removed.
     pub fn departed(&mut self, server: &ServerIdentity, now: Instant) -> Vec<Act> {
         if self.copies.get(server).is_some_and(|copy| copy.departed) {
             return Vec::new();
@@ -253,7 +254,8 @@ impl Agreement {
         acts
     }
 
-    /// The configuration names this copy. If it did not until now, the copy may rejoin, and what it missed is repaired.
+    /// The configuration names this copy. If it did not until now, the copy may rejoin, and what it missed is
+    /// repaired.
     pub fn returned(&mut self, server: &ServerIdentity) -> Vec<Act> {
         match self.copies.get_mut(server) {
             Some(copy) if copy.departed => {
@@ -319,7 +321,8 @@ impl Agreement {
         }
     }
 
-    /// The copy of [`Act::Watch`] was looked at. If it answers, and enough others are in reach, it may rejoin.
+    /// The copy of [`Act::Watch`] was looked at. If it answers, and enough others are in reach, it may
+    /// rejoin.
     pub fn reachable(&mut self, server: &ServerIdentity, epoch: u64, answers: bool) -> Vec<Act> {
         let Some(copy) = self.copies.get_mut(server).filter(|copy| copy.epoch == epoch) else {
             return Vec::new();
@@ -331,7 +334,8 @@ impl Agreement {
         if !answers || !self.has_quorum(&server.pool) {
             return Vec::new();
         }
-        // Together with all others that answer: alone each of them may be too few to take a write, and would be out again.
+        // Together with all others that answer: alone each of them may be too few to take a write, and would
+        // be out again.
         let joining: Vec<ServerIdentity> = self
             .copies
             .iter()

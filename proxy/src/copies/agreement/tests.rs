@@ -176,7 +176,8 @@ fn pool_that_lost_its_majority_comes_back_together() {
     );
 }
 
-/// Two workers, one slow connection: the first sees the copy miss a write while a write of the second is still on its way.
+/// Two workers, one slow connection: the first sees the copy miss a write while a write of the second is
+/// still on its way.
 #[test]
 fn writes_of_another_worker_under_way_are_given_up_before_a_repair() {
     let mut world = World::new();

@@ -90,7 +90,8 @@ impl Engine {
         }
     }
 
-    /// The copy that decides this key's value, and its state: a copy that is not current decides nothing yet, or no more.
+    /// The copy that decides this key's value, and its state: a copy that is not current decides nothing yet,
+    /// or no more.
     fn home(&self, tree: &Tree, copies: &Copies, key: &[u8]) -> Option<(usize, CopyState)> {
         let snapshot = &self.copies.snapshot;
         let state = |child: usize| {
@@ -101,8 +102,8 @@ impl Engine {
         Some((child, state(child)))
     }
 
-    /// A streamed value was sent to the copy that was its key's home when it began. If another is by now, which did not wait
-    /// for it, nothing is decided: neither has had the last byte.
+    /// A streamed value was sent to the copy that was its key's home when it began. If another is by now,
+    /// which did not wait for it, nothing is decided: neither has had the last byte.
     pub(super) fn leave_home(&mut self, id: OperationId) {
         let Some(operation) = self.copies.operations.get(id) else {
             return;
@@ -125,8 +126,9 @@ impl Engine {
         self.fail(parent, &Failed::here(Outcome::Ejected, NO_HOME));
     }
 
-    /// A copy's reply is too large to be held. If it is the home's (the value that a `gat` reads), it is passed on at once, and
-    /// the others are told meanwhile. `head` is its first line. Returns whom it is for; `None`: it is not passed on.
+    /// A copy's reply is too large to be held. If it is the home's (the value that a `gat` reads), it is
+    /// passed on at once, and the others are told meanwhile. `head` is its first line. Returns whom it is
+    /// for; `None`: it is not passed on.
     pub(crate) fn pass_decided(
         &mut self,
         id: OperationId,

@@ -3,19 +3,23 @@
 //! ```text
 //!  look ──▶ the nearest current copy                                          (no state at all)
 //!  gets ──▶ the key's home, and its version is marked
-//!  change ─▶ lock the key ─▶ every copy that is written ─▶ a copy missed it? wait until it is out ─▶ enough have it? ─▶ the answer
+//!  change ─▶ lock the key ─▶ every copy that is written ─▶ a copy missed it? wait until it is out
+//!         ─▶ enough have it? ─▶ the answer
 //!  decide ─▶ lock the key ─▶ its home ─▶ what it decided, to every other copy ─▶ as above
 //!  count ──▶ the same; what the home has computed is read back there first
 //! ```
 //!
-//! * `room`: what one worker keeps for copies; `operation`: what a request remembers while it waits, by stages
+//! * `room`: what one worker keeps for copies; `operation`: what a request remembers while it waits, by
+//!   stages
 //! * `change`: begins a change; `streamed`: one whose value is passed on as it comes
 //! * `spread`: sends it to all copies, and answers it; `home`, `read_back`, `version`: what one copy decides
-//! * `refuse`: too few copies took it; `undo`: some copies could not be sent it, so it is removed where it landed
+//! * `refuse`: too few copies took it; `undo`: some copies could not be sent it, so it is removed where it
+//!   landed
 //! * `bypass`: changes that come to a copy by another route than its pool
 //! * `opening`: a copy that comes back decides again
 //!
-//! What a copy missed is remembered *before* the answer leaves, and the answer waits until no worker reads that copy any more.
+//! What a copy missed is remembered *before* the answer leaves, and the answer waits until no worker reads
+//! that copy any more.
 
 mod bypass;
 mod change;

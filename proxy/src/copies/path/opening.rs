@@ -1,4 +1,5 @@
-//! A copy that comes back decides the values of its keys again, but not before what was decided in its place has ended.
+//! A copy that comes back decides the values of its keys again, but not before what was decided in its place
+//! has ended.
 
 use super::{KeyLock, members, operation::OperationId};
 use crate::{
@@ -7,8 +8,8 @@ use crate::{
     members::MemberId,
 };
 
-/// A proposal, and the changes that must end before it is acknowledged: what another copy decides now, a copy that is opened
-/// could decide otherwise.
+/// A proposal, and the changes that must end before it is acknowledged: what another copy decides now, a copy
+/// that is opened could decide otherwise.
 pub(super) struct Opening {
     member: MemberId,
     epoch: u64,
@@ -39,7 +40,8 @@ impl Engine {
         self.settle();
     }
 
-    /// These copies are about to be removed: sets their state, and looks again at the changes that waited for it.
+    /// These copies are about to be removed: sets their state, and looks again at the changes that waited for
+    /// it.
     pub fn set_copies(&mut self, members: &[MemberId], state: CopyState) {
         for &member in members {
             self.copies.snapshot.set(member, state);
@@ -47,7 +49,8 @@ impl Engine {
         self.settle();
     }
 
-    /// Tells the control thread that a proposal is followed; a proposal to open a copy, when no other decides in its place.
+    /// Tells the control thread that a proposal is followed; a proposal to open a copy, when no other decides
+    /// in its place.
     fn acknowledge(&mut self, member: MemberId, epoch: u64, state: CopyState, missed: MissedKeys) {
         let worker = self.facts.worker;
         // Earlier proposals for this copy are not waited for any more. What it missed counts all the same.

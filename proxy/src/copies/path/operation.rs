@@ -30,7 +30,8 @@ pub struct Operation {
     pub(super) stage: Stage,
     /// The lock of its key; `None`: a look. Unlocked with the end of the operation.
     pub(super) lock: Option<KeyLock>,
-    /// Copies that miss the change, and how often they had been out by then; `None`: they are members no more.
+    /// Copies that miss the change, and how often they had been out by then; `None`: they are members no
+    /// more.
     pub(super) missed: Vec<(MemberId, Option<u32>)>,
     /// Copies that the change could not be sent to for want of our own means.
     pub(super) unsent: Vec<MemberId>,
@@ -58,8 +59,8 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// Is a copy deciding right now, or has it decided and the others are being told? A change that waits, maybe for the
-    /// second time because its home was lost, is not: it waits for the next home.
+    /// Is a copy deciding right now, or has it decided and the others are being told? A change that waits,
+    /// maybe for the second time because its home was lost, is not: it waits for the next home.
     pub(super) const fn is_decision(&self) -> bool {
         matches!(self, Self::Deciding { .. } | Self::Following { .. })
     }
@@ -130,8 +131,8 @@ impl Operation {
         }
     }
 
-    /// A change is decided and passed on to the others: only its key is needed from here on. The key takes the buffer
-    /// `spare`, which gets that of the message.
+    /// A change is decided and passed on to the others: only its key is needed from here on. The key takes
+    /// the buffer `spare`, which gets that of the message.
     pub(super) fn begin_following(&mut self, spare: &mut Vec<u8>) {
         let Stage::Deciding { home, message } = &mut self.stage else {
             return;
@@ -172,8 +173,8 @@ const SPARE_BYTES: usize = 4 * 1024;
 const SPARE_COUNT: usize = 1024;
 
 impl Operations {
-    /// Begins an operation for the request of this walk, which has come to the pool `node`; `stage` is given an empty buffer
-    /// for what it owns.
+    /// Begins an operation for the request of this walk, which has come to the pool `node`; `stage` is given
+    /// an empty buffer for what it owns.
     pub(super) fn begin(
         &mut self,
         node: NodeId,
@@ -253,8 +254,9 @@ pub(super) const fn is_done(outcome: Outcome) -> bool {
     )
 }
 
-/// Is this no answer of the server, so that nobody knows whether it did what it was asked? A change that was not sent for want
-/// of our own means (`Overloaded`) is not missed: it is refused, and removed where it landed.
+/// Is this no answer of the server, so that nobody knows whether it did what it was asked? A change that was
+/// not sent for want of our own means (`Overloaded`) is not missed: it is refused, and removed where it
+/// landed.
 pub(super) const fn is_missed(outcome: Outcome) -> bool {
     matches!(
         outcome,

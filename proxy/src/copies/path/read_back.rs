@@ -1,6 +1,6 @@
-//! What a home has computed is read back right behind the command, on the same lane, so that nothing comes between. The other
-//! copies then store just that, where they would otherwise have to drop the value: a client that counts and then reads finds
-//! its count at every copy.
+//! What a home has computed is read back right behind the command, on the same lane, so that nothing comes
+//! between. The other copies then store just that, where they would otherwise have to drop the value: a
+//! client that counts and then reads finds its count at every copy.
 
 use std::rc::Rc;
 
@@ -15,8 +15,8 @@ use crate::{
     route::{Copies, NodeId, Tree, Walk},
 };
 
-/// What besides the command itself is sent to a home, in the order of its numbers among the replies of an operation: they
-/// follow those of the children.
+/// What besides the command itself is sent to a home, in the order of its numbers among the replies of an
+/// operation: they follow those of the children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aftermath {
     /// What the command has left is read.
@@ -66,8 +66,8 @@ impl Engine {
         self.walk(next, &walk);
     }
 
-    /// The home has answered what was sent behind the command, or there is an error in place of its answer: then the others
-    /// drop what they have.
+    /// The home has answered what was sent behind the command, or there is an error in place of its answer:
+    /// then the others drop what they have.
     pub(super) fn have_read_back(
         &mut self,
         tree: &Rc<Tree>,
@@ -89,8 +89,8 @@ impl Engine {
         }
         let (home, request, origin) = (*home, operation.request, operation.origin);
         let mut asked = Vec::new();
-        // The client that reads a stale value first is to refill it, not this proxy, which only looks. Other changes of the
-        // key wait for this.
+        // The client that reads a stale value first is to refill it, not this proxy, which only looks. Other
+        // changes of the key wait for this.
         if what == Aftermath::Read
             && copies
                 .copied

@@ -17,8 +17,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Too few copies took this change: it is removed where it landed, and as this may be the side that is cut off, copies in
-    /// reach are not trusted either. `sent`: it was sent to all, and not only to its home.
+    /// Too few copies took this change: it is removed where it landed, and as this may be the side that is
+    /// cut off, copies in reach are not trusted either. `sent`: it was sent to all, and not only to its home.
     pub(super) fn refuse_change(&mut self, tree: &Rc<Tree>, copies: &Copies, id: OperationId, sent: bool) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
@@ -48,7 +48,8 @@ impl Engine {
             }
             is_written
         });
-        // Copies that return one after the other are all joining, and not read: they must not begin anew with each write.
+        // Copies that return one after the other are all joining, and not read: they must not begin anew with
+        // each write.
         let was_read = reached
             .iter()
             .any(|(_, member)| snapshot.state(member.id) != CopyState::Joining);

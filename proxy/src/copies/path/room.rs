@@ -85,8 +85,8 @@ impl WorkerCopies {
         self.streamed.clear();
     }
 
-    /// The changes that the streamed request has begun, in an order that is the same for all, so that no two uploads wait for
-    /// each other.
+    /// The changes that the streamed request has begun, in an order that is the same for all, so that no two
+    /// uploads wait for each other.
     pub(crate) fn take_streamed(&mut self) -> Vec<OperationId> {
         let mut streamed = mem::take(&mut self.streamed);
         streamed.sort_by_cached_key(|&id| Some(self.operations.get(id)?.lock.as_ref()?.place()));

@@ -70,7 +70,8 @@ impl Engine {
             return;
         };
         if !self.tree.names(member.id) {
-            // It has left the pool meanwhile: no worker reads it, and if it comes back it counts as having missed everything.
+            // It has left the pool meanwhile: no worker reads it, and if it comes back it counts as having
+            // missed everything.
             return operation.missed.push((member.id, None));
         }
         // However long this copy was waited for: that it is out is settled soon.
@@ -184,7 +185,8 @@ impl Engine {
             return self.fail(parent, &Failed::here(Outcome::Timeout, text));
         }
         let is_sent = operation.unsent.is_empty();
-        // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is cut off.
+        // Where it was not sent for want of our own means, that too few have it is no sign that this proxy is
+        // cut off.
         if (operation.landed as usize) < copies.min_acks && is_sent {
             return self.refuse_change(&tree, copies, id, true);
         }
@@ -192,7 +194,8 @@ impl Engine {
         let answers = operation.take_answers();
         let refused = answers.outcomes().any(Outcome::is_error);
         let chosen = match everywhere {
-            // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says the worst.
+            // A copy that was repaired may lack what the others had: deleted at one is deleted. mcrouter says
+            // the worst.
             true if copies.home.is_some() && !refused => answers.best(),
             true if is_sent => answers.worst(),
             // What the home has answered, unless another copy has refused it.

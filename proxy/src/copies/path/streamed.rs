@@ -1,4 +1,5 @@
-//! A streamed value waits for the lock of its key before its last byte: until then no server has stored anything.
+//! A streamed value waits for the lock of its key before its last byte: until then no server has stored
+//! anything.
 
 use std::rc::Rc;
 
@@ -21,8 +22,8 @@ pub(crate) enum LastByte {
 }
 
 impl Engine {
-    /// Locks the keys of these changes, which a client's streamed value has begun and which have waited since `since`: may its
-    /// last byte leave?
+    /// Locks the keys of these changes, which a client's streamed value has begun and which have waited since
+    /// `since`: may its last byte leave?
     pub(crate) fn lock_streamed(
         &mut self,
         client: ClientId,
@@ -54,8 +55,8 @@ impl Engine {
         LastByte::Now
     }
 
-    /// Copies that missed its beginning may have been repaired since, and have taken other changes of its key: it is now that
-    /// they miss this one.
+    /// Copies that missed its beginning may have been repaired since, and have taken other changes of its
+    /// key: it is now that they miss this one.
     fn miss_again(&mut self, id: OperationId) {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;

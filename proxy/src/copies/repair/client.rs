@@ -1,8 +1,10 @@
-//! The conversation with a server whose copy is to be read again: who is it, are our old connections gone, and then the repair.
+//! The conversation with a server whose copy is to be read again: who is it, are our old connections gone,
+//! and then the repair.
 //!
-//! The order matters, and was measured: a frozen memcached executes what its sockets hold when it goes on, even after a flush
-//! that came by another connection. So first the old connections must be gone from the server's list (which must name the
-//! connection that asks, or addresses are translated in between and prove nothing), and only then is the copy repaired.
+//! The order matters, and was measured: a frozen memcached executes what its sockets hold when it goes on,
+//! even after a flush that came by another connection. So first the old connections must be gone from the
+//! server's list (which must name the connection that asks, or addresses are translated in between and prove
+//! nothing), and only then is the copy repaired.
 
 use std::{
     collections::HashSet,
@@ -53,8 +55,8 @@ pub trait Exchange: Send {
 /// The connections that a server has from us.
 #[derive(Debug)]
 pub struct Connections {
-    /// Their ends at our address, and at the one that we had, except that of the connection that asked; `None`: the server
-    /// cannot list them.
+    /// Their ends at our address, and at the one that we had, except that of the connection that asked;
+    /// `None`: the server cannot list them.
     pub ends: Option<HashSet<SocketAddr>>,
     /// Our address; `None`: a Unix socket.
     pub from: Option<IpAddr>,
@@ -111,7 +113,8 @@ impl<E: Exchange> RepairClient<E> {
         Ok(Connections { ends, from })
     }
 
-    /// Repairs the copy, once our old connections to it are gone. `known` is the life in which its server was last met.
+    /// Repairs the copy, once our old connections to it are gone. `known` is the life in which its server was
+    /// last met.
     ///
     /// # Errors
     /// Why it could not be repaired.

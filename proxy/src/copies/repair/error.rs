@@ -4,19 +4,22 @@ use std::io;
 
 use crate::dialect::IncompleteAnswer;
 
-/// Why a copy was not repaired. It is tried again, later with each failure; each variant says whose fault it is, and what a
-/// retry may help.
+/// Why a copy was not repaired. It is tried again, later with each failure; each variant says whose fault it
+/// is, and what a retry may help.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// The network's or the server's: it cannot be reached, is late, or closes the connection. A retry may help.
+    /// The network's or the server's: it cannot be reached, is late, or closes the connection. A retry may
+    /// help.
     #[error("{0}")]
     Unreachable(#[from] io::Error),
 
-    /// The server's: it is no server of which a copy can be made. A retry helps only after another version was started.
+    /// The server's: it is no server of which a copy can be made. A retry helps only after another version
+    /// was started.
     #[error("{0}")]
     Unfit(String),
 
-    /// The server's: it does not say what a repair must know. A retry helps only after another version was started.
+    /// The server's: it does not say what a repair must know. A retry helps only after another version was
+    /// started.
     #[error(transparent)]
     Incomplete(#[from] IncompleteAnswer),
 
@@ -37,8 +40,8 @@ pub enum RepairError {
     #[error("it is to be restarted first (rejoin: wait)")]
     AwaitsRestart,
 
-    /// Nobody's: too many or unknown keys were missed, and its protocol forbids a flush. A retry helps after the server was
-    /// restarted empty.
+    /// Nobody's: too many or unknown keys were missed, and its protocol forbids a flush. A retry helps after
+    /// the server was restarted empty.
     #[error("it missed more than the known keys, and servers of its protocol are never flushed")]
     NeverFlushed,
 }

@@ -1,5 +1,6 @@
-//! Connections that the process before this one has left to its kernel, which goes on sending what they hold. Until they are
-//! gone a copy is neither read nor written: what they bring may be older than any write since, and its keys are not known.
+//! Connections that the process before this one has left to its kernel, which goes on sending what they hold.
+//! Until they are gone a copy is neither read nor written: what they bring may be older than any write since,
+//! and its keys are not known.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,12 +11,13 @@ use std::{
 use super::Connections;
 use crate::members::ServerIdentity;
 
-/// Where addresses prove nothing: this long after a server answers again, it has executed what its other connections held, or
-/// never will.
+/// Where addresses prove nothing: this long after a server answers again, it has executed what its other
+/// connections held, or never will.
 pub(super) const UNPROVEN: Duration = Duration::from_secs(10);
 
-/// A kernel pauses no longer than this between two attempts to send what a dead process has left. So long after the server
-/// has answered, it has sent all or given up (docs/decisions/0017-what-a-dead-process-still-sends.md).
+/// A kernel pauses no longer than this between two attempts to send what a dead process has left. So long
+/// after the server has answered, it has sent all or given up
+/// (docs/decisions/0017-what-a-dead-process-still-sends.md).
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Orphaned connections that may be left at each copy.
@@ -42,8 +44,8 @@ enum Left {
     /// Its server has not answered yet.
     Unlisted,
     Listed {
-        /// Our ends of what the server had when it was asked first: what came since is younger than this process. `None`: it
-        /// cannot list them, as it sees us at another address, or at none.
+        /// Our ends of what the server had when it was asked first: what came since is younger than this
+        /// process. `None`: it cannot list them, as it sees us at another address, or at none.
         ends: Option<HashSet<SocketAddr>>,
         /// After this nothing comes by them any more.
         until: Instant,
@@ -82,8 +84,9 @@ impl Orphans {
         matches!(self.copies.get(copy), Some(Left::Unlisted))
     }
 
-    /// The server was asked for its connections. Returns how many of them may still bring something (`None`: it is not known
-    /// how many), and for how long; `None`: none. `then` is our address at the time of the process before this one.
+    /// The server was asked for its connections. Returns how many of them may still bring something (`None`:
+    /// it is not known how many), and for how long; `None`: none. `then` is our address at the time of the
+    /// process before this one.
     pub fn listed(
         &mut self,
         copy: &ServerIdentity,

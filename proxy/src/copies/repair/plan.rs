@@ -1,5 +1,5 @@
-//! What a repair must do, once it is known in which life the server is. A flush drops everything, so it is asked of that life
-//! only, and only where less does not do.
+//! What a repair must do, once it is known in which life the server is. A flush drops everything, so it is
+//! asked of that life only, and only where less does not do.
 
 use std::{
     fmt,
@@ -57,7 +57,8 @@ pub enum RepairPlan<'a> {
 }
 
 impl<'a> RepairPlan<'a> {
-    /// What must be done about `missed` at a server that was last met as `known` and now introduces itself so.
+    /// What must be done about `missed` at a server that was last met as `known` and now introduces itself
+    /// so.
     ///
     /// # Errors
     /// [`RepairError::AwaitsRestart`]
@@ -75,12 +76,13 @@ impl<'a> RepairPlan<'a> {
         let Introduction { life, stored } = now_is;
         let restarted = life.is_after(known);
         let since = |missed: Option<Instant>| missed.map(|when| now.saturating_duration_since(when));
-        // Its life began after the last write that it missed: it holds nothing older, and has no connection of then.
+        // Its life began after the last write that it missed: it holds nothing older, and has no connection
+        // of then.
         if restarted && since(missed.last).is_some_and(|last| life.uptime + LAG < last) {
             return Ok(Self::Nothing);
         }
-        // Another server may have taken the address over, with contents of its own: keys alone are deleted where the server is
-        // the one that missed them, or has begun empty since.
+        // Another server may have taken the address over, with contents of its own: keys alone are deleted
+        // where the server is the one that missed them, or has begun empty since.
         let is_ours = !restarted || since(missed.first).is_some_and(|first| life.uptime + TICK <= first);
         match rejoin {
             Rejoin::Trust => return Ok(Self::Nothing),

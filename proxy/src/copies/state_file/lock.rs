@@ -1,4 +1,5 @@
-//! One process at a time uses a state file: two would overwrite what the other has written of copies that missed writes.
+//! One process at a time uses a state file: two would overwrite what the other has written of copies that
+//! missed writes.
 
 use std::{
     fs::{File, TryLockError},
@@ -6,8 +7,8 @@ use std::{
     path::Path,
 };
 
-/// The lock on a state file, kept until the process ends however it does. It is on a file of its own beside it, as the state
-/// file is replaced with each write.
+/// The lock on a state file, kept until the process ends however it does. It is on a file of its own beside
+/// it, as the state file is replaced with each write.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
@@ -46,7 +47,8 @@ impl Lock {
                 return told(
                     ErrorKind::WouldBlock,
                     format!(
-                        "{} is used by another process{holder}; stop that one, or give this one a `state` of its own",
+                        "{} is used by another process{holder}; stop that one, or give this one a `state` \
+                         of its own",
                         path.display()
                     ),
                 );
@@ -55,7 +57,8 @@ impl Lock {
                 return told(
                     error.kind(),
                     format!(
-                        "{place} cannot be locked: {error}; some network file systems cannot: put `state` on a disk of this host"
+                        "{place} cannot be locked: {error}; some network file systems cannot: put `state` on \
+                         a disk of this host"
                     ),
                 );
             }

@@ -1,5 +1,5 @@
-//! The state file on its disk. One that is older than the newest missed write would cost a stale read: a file that cannot be
-//! written is removed, and while not even that works no write goes on without a copy.
+//! The state file on its disk. One that is older than the newest missed write would cost a stale read: a file
+//! that cannot be written is removed, and while not even that works no write goes on without a copy.
 //!
 //! * `record`: what the file says
 //! * `lock`: one process at a time uses it
@@ -46,8 +46,8 @@ pub enum Left {
 }
 
 impl StateFile {
-    /// Locks the file, reads it if it is there, and writes that it is in use: whatever ends this process now, it was no clean
-    /// end.
+    /// Locks the file, reads it if it is there, and writes that it is in use: whatever ends this process now,
+    /// it was no clean end.
     ///
     /// # Errors
     /// It can be neither locked nor read nor understood nor written; the text says what to do.
@@ -83,8 +83,8 @@ impl StateFile {
         Ok((file, known))
     }
 
-    /// Writes these records, or else removes what was written before. `clean`: it is the last time, and nothing is left
-    /// unanswered.
+    /// Writes these records, or else removes what was written before. `clean`: it is the last time, and
+    /// nothing is left unanswered.
     fn keep(&mut self, copies: Vec<Record>, clean: bool) -> Left {
         let path = self.path.display();
         let left = match self.write(copies, clean) {
@@ -97,13 +97,23 @@ impl StateFile {
             Err(error) => match self.remove() {
                 Ok(()) => {
                     if self.left != Left::Nothing {
-                        tracing::error!(%path, %error, "cannot write which copies missed writes, so the state file is removed: a restart would find none, trust no copy and flush each. Tried again every second: is its disk full, or gone?");
+                        tracing::error!(
+                            %path, %error,
+                            "cannot write which copies missed writes, so the state file is removed: a \
+                             restart would find none, trust no copy and flush each. Tried again every \
+                             second: is its disk full, or gone?"
+                        );
                     }
                     Left::Nothing
                 }
                 Err(stays) => {
                     if self.left != Left::Older {
-                        tracing::error!(%path, %error, %stays, "can neither write which copies missed writes nor remove the old state file, which a restart would believe: writes that a copy misses are refused. Tried again every second: is its disk read-only?");
+                        tracing::error!(
+                            %path, %error, %stays,
+                            "can neither write which copies missed writes nor remove the old state file, \
+                             which a restart would believe: writes that a copy misses are refused. Tried \
+                             again every second: is its disk read-only?"
+                        );
                     }
                     Left::Older
                 }
@@ -157,7 +167,8 @@ mod tests {
     use super::*;
 
     fn record() -> Record {
-        let text = r#"{"copies": [{"pool": "cache", "address": "a:1", "pid": 1, "uptime_seconds": 2, "missed": "nothing"}]}"#;
+        let text = r#"{"copies": [
+            {"pool": "cache", "address": "a:1", "pid": 1, "uptime_seconds": 2, "missed": "nothing"}]}"#;
         record::read(text.as_bytes()).unwrap().copies.remove(0)
     }
 

@@ -1,6 +1,6 @@
-//! What the state file says: every copy that the process knew, the life in which its server was last met, whether it missed
-//! writes; and how the process ended. A copy that the file does not know is not trusted, so a lost file costs a repair and never
-//! a stale read.
+//! What the state file says: every copy that the process knew, the life in which its server was last met,
+//! whether it missed writes; and how the process ended. A copy that the file does not know is not trusted, so
+//! a lost file costs a repair and never a stale read.
 
 use std::{collections::BTreeMap, io, net::IpAddr, time::Duration};
 

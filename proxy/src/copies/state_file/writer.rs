@@ -1,5 +1,5 @@
-//! The thread that writes the state file. A disk that hangs holds up what must be written before it may happen, and nothing
-//! else: no time-out, no admin port, no signal.
+//! The thread that writes the state file. A disk that hangs holds up what must be written before it may
+//! happen, and nothing else: no time-out, no admin port, no signal.
 
 use std::{
     io,
@@ -16,7 +16,8 @@ use super::{Known, Left, Record, StateFile};
 /// How long the start waits for the disk.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Contents to be written. Each job has a number of its own, and the job that was written last stands for all before it.
+/// Contents to be written. Each job has a number of its own, and the job that was written last stands for all
+/// before it.
 struct Job {
     number: u64,
     copies: Vec<Record>,
@@ -69,7 +70,8 @@ impl Writer {
     /// Opens the state file. `written` is told what becomes of each job.
     ///
     /// # Errors
-    /// The file cannot be locked, read, understood or written, or its disk does not answer; the text says what to do.
+    /// The file cannot be locked, read, understood or written, or its disk does not answer; the text says
+    /// what to do.
     pub fn open(path: &Path, written: UnboundedSender<Written>) -> io::Result<(Self, Known)> {
         let (opened, result) = mpsc::channel();
         let desk = Arc::new(Desk::default());

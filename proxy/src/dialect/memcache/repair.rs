@@ -59,8 +59,8 @@ fn rows(reply: &[u8]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// `tcp:127.0.0.1:4711` or `tcp6:[::1]:4711`. A server that listens to both kinds of addresses lists `::ffff:127.0.0.1` for
-/// 127.0.0.1.
+/// `tcp:127.0.0.1:4711` or `tcp6:[::1]:4711`. A server that listens to both kinds of addresses lists
+/// `::ffff:127.0.0.1` for 127.0.0.1.
 fn address(value: &str) -> Option<SocketAddr> {
     let text = value
         .strip_prefix("tcp:")

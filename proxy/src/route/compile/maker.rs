@@ -265,14 +265,14 @@ impl<'a> Maker<'_, 'a> {
         Ok(node)
     }
 
-    /// All members of a pool of copies, and those that are named no more, as they owe what they miss.
+    /// All members of a pool of copies, and the departed ones, so that what they miss is remembered.
     fn copies(&mut self, name: &'a str, replicated: &Replicated) -> Result<NodeId, CompileError> {
         if let Some(&node) = self.copied.get(name) {
             return Ok(node);
         }
         let mut children = self.members(name)?;
         let named = children.len();
-        for member in self.compiler.absent.get(name).cloned().unwrap_or_default() {
+        for member in self.compiler.departed.get(name).cloned().unwrap_or_default() {
             children.push(self.push(Node::Leaf(Leaf::Member(member))));
         }
         let mut nearest: Vec<usize> = (0..named).collect();

@@ -60,7 +60,7 @@ pub struct Compiler<'a> {
     /// The servers of each pool, whatever their source.
     pools: Pools<'a>,
     /// Copies of each pool that are named no more.
-    absent: Pools<'a>,
+    departed: Pools<'a>,
     /// In the order in which trees ask for them; none: by chance.
     distributions: Vec<Option<Arc<Distribution>>>,
     dialects: Dialects,
@@ -91,7 +91,7 @@ impl<'a> Compiler<'a> {
         Ok(Self {
             config,
             pools: members(config, servers, registry, dialects)?,
-            absent: HashMap::new(),
+            departed: HashMap::new(),
             distributions: Vec::new(),
             dialects,
             version: version.into(),
@@ -105,10 +105,10 @@ impl<'a> Compiler<'a> {
     /// As for [`Compiler::new`].
     pub fn keep(
         &mut self,
-        absent: &BTreeMap<String, Vec<Server>>,
+        departed: &BTreeMap<String, Vec<Server>>,
         registry: &mut Registry,
     ) -> Result<(), CompileError> {
-        self.absent = members(self.config, absent, registry, self.dialects)?;
+        self.departed = members(self.config, departed, registry, self.dialects)?;
         Ok(())
     }
 

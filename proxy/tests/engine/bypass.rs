@@ -1,4 +1,4 @@
-//! Copies that are changed by another route than their pool, as mcrouter's configurations may: what they miss is missed_by.
+//! Copies that are changed by another route than their pool, as mcrouter's configurations may: what they miss is repaired.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn is_told(world: &World, copy: MemberId) -> bool {
 }
 
 #[test]
-fn a_copy_that_never_answers_after_the_client_has_its_reply_owes() {
+fn copy_that_never_answers_after_the_client_has_its_reply_is_stale() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"delete k\r\n");
@@ -58,7 +58,7 @@ fn a_copy_that_never_answers_after_the_client_has_its_reply_owes() {
 }
 
 #[test]
-fn a_copy_that_is_out_owes_the_key() {
+fn copy_that_is_out_misses_the_key() {
     let mut world = copies();
     let c = id(&world, C);
     for state in [CopyState::Leaving, CopyState::Out] {
@@ -76,7 +76,7 @@ fn a_copy_that_is_out_owes_the_key() {
 }
 
 #[test]
-fn a_copy_that_cannot_be_reached_owes_the_key() {
+fn copy_that_cannot_be_reached_misses_the_key() {
     let mut world = copies();
     let c = id(&world, C);
     world.engine.tree.members()[2]
@@ -91,7 +91,7 @@ fn a_copy_that_cannot_be_reached_owes_the_key() {
 }
 
 #[test]
-fn a_read_that_is_not_answered_is_no_debt() {
+fn read_that_is_not_answered_makes_no_copy_stale() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -105,7 +105,7 @@ fn a_read_that_is_not_answered_is_no_debt() {
 }
 
 #[test]
-fn a_change_on_another_lane_of_a_copy_that_leaves_is_owed() {
+fn change_on_another_lane_of_a_copy_that_leaves_is_missed() {
     let mut world = copies();
     let (uploader, client) = (world.client(), world.client());
     world.say(uploader, b"add large 0 0 100000\r\n");
@@ -124,7 +124,7 @@ fn a_change_on_another_lane_of_a_copy_that_leaves_is_owed() {
 }
 
 #[test]
-fn a_client_that_leaves_in_the_middle_of_a_value_makes_no_debt() {
+fn client_that_leaves_in_the_middle_of_a_value_makes_no_copy_stale() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"add large 0 0 100000\r\nxxx");
