@@ -30,7 +30,7 @@ def proxy(server, proxima):
     return proxima(config("cache", {"cache": pool}))
 
 
-def test_live_and_ready(server, proxy):
+def test_ready_fails_without_a_server_and_live_does_not(server, proxy):
     assert proxy.http("/live") == (200, "live\n")
     status, text = proxy.http("/ready")
     assert status == 200 and "cache: 1 of 1 members up" in text
@@ -44,13 +44,13 @@ def test_live_and_ready(server, proxy):
     until(lambda: proxy.http("/ready")[0] == 200, "ready again")
 
 
-def test_ready_may_be_asked_of_one_pool(proxy):
+def test_ready_can_be_asked_about_one_pool(proxy):
     assert proxy.http("/ready?pool=cache&up=1")[0] == 200
     assert proxy.http("/ready?pool=cache&up=2")[0] == 503
     assert proxy.http("/ready?pool=other")[0] == 404
 
 
-def test_metrics_are_openmetrics_and_count_what_was_done(proxy):
+def test_metrics_are_openmetrics_and_count_requests_and_replies(proxy):
     with proxy.raw() as client:
         for _ in range(5):
             client.set("k", "v")
@@ -108,7 +108,7 @@ def test_scrapers_get_the_format_that_they_accept(proxy, accept, kind):
     assert "proxima_clients_accepted" in {family.name for family in parse(text)}
 
 
-def test_both_formats_tell_the_same_under_the_same_names(memcached, proxima):
+def test_both_metrics_formats_have_the_same_samples(memcached, proxima):
     servers = memcached.several(2)
     proxy = proxima(config("cache", {"cache": {"servers": [each.address for each in servers], "replicated": True}}))
     with proxy.raw() as client:
@@ -129,7 +129,7 @@ def test_both_formats_tell_the_same_under_the_same_names(memcached, proxima):
     assert {line.split()[-1] for line in kinds} == {"counter", "gauge", "histogram", "summary"}
 
 
-def test_metrics_tell_hits_and_misses_by_command(proxy):
+def test_metrics_count_hits_and_misses_by_command(proxy):
     with proxy.raw() as client:
         client.set("k", "1")
         for request in (b"get k a b\r\n", b"gets k\r\n", b"gat 9 k a\r\n", b"touch k 9\r\n", b"touch a 9\r\n"):
@@ -189,7 +189,7 @@ def test_metrics_count_the_bytes_of_clients_and_servers(server, proxy):
     assert counted["server_received"] - sizes[1] in logins[1]
 
 
-def test_metrics_tell_of_the_process_what_proc_does(proxy):
+def test_metrics_of_the_process_agree_with_proc(proxy):
     samples = {name: rows[0][1] for name, rows in proxy.metrics().items() if name.startswith("process_")}
     folder = pathlib.Path(f"/proc/{proxy.process.pid}")
     assert samples.keys() == {
@@ -210,7 +210,7 @@ def test_metrics_tell_of_the_process_what_proc_does(proxy):
     assert 0 <= samples["process_cpu_seconds_total"] < 600
 
 
-def test_metrics_tell_what_the_embedded_store_holds(embedded):
+def test_metrics_count_what_the_embedded_store_holds(embedded):
     program = embedded("--workers", "1")
     with program.raw() as client:
         for key in ("a", "b", "c"):
@@ -227,11 +227,11 @@ def test_metrics_tell_what_the_embedded_store_holds(embedded):
     assert program.metric("lookups_total", command="get", result="hit") == 1
 
 
-def test_who_does_not_use_the_embedded_store_is_told_nothing_of_it(proxy):
+def test_metrics_without_an_embedded_store_do_not_mention_it(proxy):
     assert not [name for name in proxy.metrics() if name.startswith("proxima_embedded")]
 
 
-def test_a_member_has_at_most_twelve_series(memcached, proxima):
+def test_a_member_has_at_most_twelve_metric_series(memcached, proxima):
     copies, plain = memcached.several(3), memcached.several(2)
     named = [each.address.replace("127.0.0.1", "localhost") for each in plain]
     pools = {"copies": {"servers": [each.address for each in copies], "replicated": True}, "named": named}
@@ -252,7 +252,7 @@ def test_a_member_has_at_most_twelve_series(memcached, proxima):
     assert proxy.metric("pool_request_duration_seconds_count", pool="named") > 0
 
 
-def test_what_a_pool_has_counted_stays_when_its_members_change(memcached, proxima):
+def test_counters_of_a_pool_stay_when_its_members_change(memcached, proxima):
     first, second = memcached.several(2)
     proxy = proxima(config("cache", {"cache": [first.address]}))
     with proxy.raw() as client:
@@ -278,7 +278,7 @@ def test_metrics_stay_openmetrics_when_pools_change(proxy):
         assert names == ['a"b\\c']
 
 
-def test_members_tell_how_many_requests_wait_on_how_many_lanes(server, proxy):
+def test_members_page_counts_connections_and_waiting_requests(server, proxy):
     with proxy.raw() as client:
         client.set("k", "v")
         row = proxy.member(server.address)
@@ -290,7 +290,7 @@ def test_members_tell_how_many_requests_wait_on_how_many_lanes(server, proxy):
         until(lambda: proxy.member(server.address)["waiting"] == 0, "none waits any more")
 
 
-def test_metrics_tell_who_is_suspected(server, proxima):
+def test_metrics_show_a_suspected_member(server, proxima):
     pool = {"servers": [server.address], "timeout": "100ms", "eject": {"failures": 2}}
     proxy = proxima(config("cache", {"cache": pool}))
 
@@ -305,7 +305,7 @@ def test_metrics_tell_who_is_suspected(server, proxima):
             assert state() == seen
 
 
-def test_members_tell_since_when_and_why_one_is_ejected(server, proxy):
+def test_members_page_says_since_when_and_why_a_server_is_ejected(server, proxy):
     assert not {"since", "why"} & proxy.member(server.address).keys()
     server.kill()
     with proxy.raw() as client:
@@ -320,7 +320,7 @@ def test_members_tell_since_when_and_why_one_is_ejected(server, proxy):
 
 
 @pytest.mark.parametrize("rejoin, repaired", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")])
-def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, proxima, rejoin, repaired):
+def test_metrics_count_missed_writes_and_repairs_of_a_copy(memcached, proxima, rejoin, repaired):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, {"rejoin": rejoin}))
     third = {"pool": "cache", "member": servers[2].address}
@@ -348,13 +348,13 @@ def test_metrics_tell_what_a_copy_missed_and_how_it_was_made_good(memcached, pro
     assert proxy.metric(repaired, **third) == 1 == both
 
 
-def test_members_tell_state_distance_and_zone(server, proxy):
+def test_members_page_shows_state_distance_and_zone(server, proxy):
     member = proxy.member(server.address)
     expected = {"pool": "cache", "name": 'a"b\\c', "zone": "z", "distance": "host", "state": "up", "weight": 1.0}
     assert expected.items() <= member.items()
 
 
-def test_explain_walks_the_tree_and_refuses_what_is_no_key(proxy, server):
+def test_explain_walks_the_tree_to_the_server(proxy, server):
     text = proxy.explain("k", "set")
     assert text.startswith("set k ") and server.address in text and "up" in text
     no_keys = ["key=", "key=a%20b", "key=a%0d%0aget%20b", "key=" + "k" * 251, ""]
@@ -363,7 +363,7 @@ def test_explain_walks_the_tree_and_refuses_what_is_no_key(proxy, server):
         assert status == 400, (bad, text)
 
 
-def test_explain_takes_keys_of_any_bytes_and_hashes_them_as_serving_does(memcached, proxima):
+def test_explain_hashes_keys_of_any_bytes_as_requests_do(memcached, proxima):
     servers = memcached.several(3)
     proxy = proxima(config("cache", {"cache": [server.address for server in servers]}))
     with proxy.raw() as client:
@@ -375,17 +375,17 @@ def test_explain_takes_keys_of_any_bytes_and_hashes_them_as_serving_does(memcach
             assert text.startswith(f"get \\x{byte:02x}\\xff ") and f"({holder.address})" in text, text
 
 
-def test_explain_changes_nothing(proxy, server):
+def test_explain_sends_nothing_to_a_server(proxy, server):
     for command in ("get", "set", "delete", "incr", "touch", "mg", "ms"):
         proxy.explain("k", command)
     assert server.stat("cmd_set") + server.stat("cmd_get") == 0
 
 
-def test_config_shows_what_runs(proxy, server):
+def test_config_page_shows_the_servers(proxy, server):
     assert server.address in proxy.http("/config")[1]
 
 
-def test_one_version_everywhere(proxy):
+def test_the_configuration_version_is_the_same_on_every_page(proxy):
     version = proxy.version()
     with proxy.raw() as client:
         assert client.stats()["config_version"] == version
@@ -393,7 +393,7 @@ def test_one_version_everywhere(proxy):
     assert version in proxy.reload()[1]
 
 
-def test_stats_tell_the_proxys_own_figures(proxy, server):
+def test_stats_show_the_proxys_own_counters(proxy, server):
     with proxy.raw() as client:
         stats = client.stats()
     assert int(stats["pid"]) == proxy.process.pid
@@ -402,12 +402,12 @@ def test_stats_tell_the_proxys_own_figures(proxy, server):
     assert stats[f"member_{server.address}"] == "up host"
 
 
-def test_unknown_pages_are_404_and_reload_is_not_a_get(proxy):
+def test_unknown_admin_pages_are_404_and_reload_is_not_a_get(proxy):
     assert proxy.http("/nothing")[0] == 404
     assert proxy.http("/reload")[0] == 405
 
 
-def test_the_configuration_shown_is_the_one_that_runs(embedded, proxima):
+def test_config_page_notes_what_the_command_line_replaces(embedded, proxima):
     program = embedded("--workers", "1")
     options = f"--listen {program.address} --admin {program.admin} --workers 1"
     status, text = program.http("/config")
@@ -418,7 +418,7 @@ def test_the_configuration_shown_is_the_one_that_runs(embedded, proxima):
     assert unchanged.http("/config")[1] == unchanged.file.read_text()
 
 
-def test_connections_that_ask_nothing_are_few_and_do_not_last(server, proxy):
+def test_silent_admin_connections_are_limited_and_closed(server, proxy):
     half = [Raw(proxy.admin) for _ in range(200)]
     for connection in half:
         try:
@@ -436,7 +436,7 @@ def test_connections_that_ask_nothing_are_few_and_do_not_last(server, proxy):
         connection.close()
 
 
-def test_idle_connections_keep_no_operator_out(proxy):
+def test_idle_admin_connections_keep_no_operator_out(proxy):
     idle = [Raw(proxy.admin) for _ in range(200)]
     half = [Raw(proxy.admin) for _ in range(100)]
     for connection in half:
@@ -448,24 +448,24 @@ def test_idle_connections_keep_no_operator_out(proxy):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:9150", "127.0.0.1.evil.example"])
-def test_names_that_anybody_may_have_bound_to_its_address_are_refused(proxy, host):
+def test_the_admin_port_refuses_foreign_host_names(proxy, host):
     for page in ("/config", "/live", "/metrics", "/members"):
         status, text = proxy.http(page, headers={"Host": host})
         assert status == 403 and "admin_hosts" in text
 
 
 @pytest.mark.parametrize("host", ["10.0.0.7:9150", "[fd00::7]:9150", "localhost:9150", "proxima:9150", "a.b.svc.cluster.local"])
-def test_probes_scrapers_and_services_are_answered(proxy, host):
+def test_the_admin_port_answers_probes_scrapers_and_services(proxy, host):
     assert proxy.http("/live", headers={"Host": host}) == (200, "live\n")
 
 
-def test_names_may_be_given_to_the_admin_port(proxima):
+def test_admin_hosts_adds_accepted_host_names(proxima):
     proxy = proxima(config("embedded", admin_hosts=["cache.example.com"]))
     assert proxy.http("/live", headers={"Host": "Cache.example.com:9150"})[0] == 200
     assert proxy.http("/live", headers={"Host": "other.example.com:9150"})[0] == 403
 
 
-def test_only_who_means_it_changes_something(proxy):
+def test_reload_needs_the_header_and_no_foreign_origin(proxy):
     status, text = proxy.http("/reload", "POST", headers={})
     assert status == 403 and "X-Proxima" in text
     own = {"X-Proxima": "yes", "Origin": f"http://{proxy.admin}"}
@@ -488,5 +488,5 @@ def test_only_who_means_it_changes_something(proxy):
         ("/explain?key=k&listener=first", "`listener=first`: expected a number"),
     ],
 )
-def test_bad_questions_are_answered_in_words(proxy, page, words):
+def test_a_bad_query_on_the_admin_port_gets_its_reason(proxy, page, words):
     assert proxy.http(page) == (400, f"{words}\n")

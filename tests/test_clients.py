@@ -81,7 +81,7 @@ def pymemcache_session(address):
     return seen
 
 
-def test_pymemcache_sees_what_it_sees_on_memcached(memcached, address):
+def test_pymemcache_gets_the_answers_of_memcached(memcached, address):
     assert pymemcache_session(address) == pymemcache_session(memcached().address)
 
 
@@ -129,7 +129,7 @@ def python_memcached_session(address):
     return seen
 
 
-def test_python_memcached_sees_what_it_sees_on_memcached(memcached, address):
+def test_python_memcached_gets_the_answers_of_memcached(memcached, address):
     assert python_memcached_session(address) == python_memcached_session(memcached().address)
 
 
@@ -146,13 +146,13 @@ def memccapable(address):
     return re.findall(r"(ascii \w+(?: \w+)?) +\[pass\]", text.decode())
 
 
-def test_memccapable_passes_what_it_passes_on_memcached(memcached, address):
+def test_memccapable_passes_the_tests_that_it_passes_on_memcached(memcached, address):
     expected = memccapable(memcached().address)
     assert len(expected) > 20
     assert memccapable(address) == expected
 
 
-def test_memccp_and_memccat_carry_files(memcached, address, tmp_path):
+def test_memccp_and_memccat_carry_files_unchanged(memcached, address, tmp_path):
     contents = {"empty": b"", "text": b"line\r\nEND\r\n", "binary": bytes(range(256)) * 100, "big": b"b" * 900_000}
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)

@@ -42,7 +42,7 @@ def test_a_lost_copy_stops_no_write(memcached, proxima, cleanup, loss):
     assert copy_state(proxy, relay) in ("leaving", "out")
 
 
-def test_too_few_copies_refuse_a_write_and_undo_it(servers, proxima):
+def test_a_write_that_too_few_copies_took_is_refused_and_undone(servers, proxima):
     proxy = proxima(replicated(servers))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -78,7 +78,7 @@ def test_a_refused_write_empties_no_copy_that_was_out_of_reach(servers, proxima)
         assert copies_of(servers, "k") == [None] * 3
 
 
-def test_min_acks_1_goes_on_with_the_last_copy(servers, proxima):
+def test_with_min_acks_1_the_last_copy_serves_alone(servers, proxima):
     proxy = proxima(replicated(servers, {"min_acks": 1}))
     with proxy.raw() as client:
         for server in servers[:2]:
@@ -89,7 +89,7 @@ def test_min_acks_1_goes_on_with_the_last_copy(servers, proxima):
 
 
 @pytest.mark.parametrize("rejoin, repaired, other", [("repair", None, b"v"), ("flush", None, None), ("trust", b"new", b"v")])
-def test_a_copy_that_returns_holds_nothing_old(servers, proxima, rejoin, repaired, other):
+def test_a_returned_copy_holds_nothing_old_unless_it_is_trusted(servers, proxima, rejoin, repaired, other):
     proxy = proxima(replicated(servers, {"rejoin": rejoin}))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -130,7 +130,7 @@ def test_the_log_has_one_line_with_a_reason_for_each_change_of_a_copy(servers, p
     ]
 
 
-def test_a_copy_that_is_to_be_restarted_waits_for_that(servers, proxima):
+def test_with_rejoin_wait_a_copy_stays_out_until_it_is_restarted(servers, proxima):
     proxy = proxima(replicated(servers, {"rejoin": "wait"}))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -164,7 +164,7 @@ def test_a_copy_that_restarted_empty_is_not_flushed(memcached, proxima, rejoin):
 
 @pytest.mark.parametrize("writes", [100, 1])
 @pytest.mark.parametrize("threads", [1, 4])
-def test_no_old_value_is_read_when_a_frozen_copy_goes_on(memcached, proxima, cleanup, threads, writes):
+def test_a_thawed_copy_is_not_read_before_repair(memcached, proxima, cleanup, threads, writes):
     """What was sent to it while it was frozen it executes when it goes on, after newer writes have gone elsewhere.
 
     A copy that fails often is looked at more and more rarely, so each try has a first copy of its own.
@@ -201,7 +201,7 @@ def test_no_old_value_is_read_when_a_frozen_copy_goes_on(memcached, proxima, cle
         proxy.kill()
 
 
-def test_what_new_connections_brought_to_a_frozen_copy_is_not_read(servers, proxima):
+def test_writes_queued_in_a_frozen_copys_kernel_are_never_read(servers, proxima):
     """Its kernel takes connections and bytes while it stands still."""
     proxy = proxima(replicated(servers, workers=4))
     keys = [f"k{number}" for number in range(16)]
@@ -224,7 +224,7 @@ def test_what_new_connections_brought_to_a_frozen_copy_is_not_read(servers, prox
         assert all(client.get(key) in (b"3", None) for client in clients for key in keys)
 
 
-def test_no_old_value_under_load_while_a_copy_comes_and_goes(servers, proxima):
+def test_reads_under_load_are_never_stale_while_copies_come_and_go(servers, proxima):
     proxy = proxima(replicated(servers, timeout="500ms"))
     with Load(proxy.address, clients=50, rate=1000, tolerant=True) as load:
         for leave, come in ((servers[0].freeze, servers[0].thaw), (servers[1].kill, servers[1].start)):
@@ -238,7 +238,7 @@ def test_no_old_value_under_load_while_a_copy_comes_and_goes(servers, proxima):
     assert load.refused == 0
 
 
-def test_a_copy_that_refuses_the_flush_stays_out_and_says_so(memcached, proxima):
+def test_a_copy_that_refuses_its_flush_stays_out_and_the_reason_is_shown(memcached, proxima):
     servers = [memcached(options=["-F"]), *memcached.several(2)]
     proxy = proxima(replicated(servers, {"rejoin": "flush"}))
     with proxy.raw() as client:
@@ -251,7 +251,7 @@ def test_a_copy_that_refuses_the_flush_stays_out_and_says_so(memcached, proxima)
         assert client.get("k") == b"new"
 
 
-def test_a_new_copy_is_read_and_brings_nothing_old(memcached, proxima, tmp_path):
+def test_a_new_copy_is_flushed_before_it_is_read(memcached, proxima, tmp_path):
     """The one that comes is the nearest, and holds old values."""
     hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     nearest, *servers = [memcached(host=host) for host in ("127.0.0.4", *hosts)]
@@ -307,7 +307,7 @@ def test_a_quiet_write_that_a_copy_misses_is_repaired_too(servers, proxima):
 BIG = 1 << 20
 
 
-def test_large_values_are_copied_as_small_ones(memcached, proxima):
+def test_streamed_values_reach_every_copy_like_small_ones(memcached, proxima):
     servers = memcached.several(3, item="8m", memory=256)
     proxy = proxima(replicated(servers, timeout="5s", limits={"value_size": "8MiB"}))
     old, more = b"o" * BIG, b"m" * BIG
@@ -335,7 +335,7 @@ def test_large_values_are_copied_as_small_ones(memcached, proxima):
         assert servers[0].get("set") in (more, None)
 
 
-def test_a_client_that_leaves_in_the_middle_leaves_nothing_half_done(memcached, proxima):
+def test_a_client_that_leaves_in_mid_upload_leaves_equal_copies(memcached, proxima):
     servers = memcached.several(3, item="8m", memory=256)
     proxy = proxima(replicated(servers, limits={"value_size": "8MiB"}))
     with proxy.raw() as staying:
@@ -377,7 +377,7 @@ def test_a_flush_that_a_copy_misses_is_repaired(servers, proxima, loss, request_
         assert copies_of(servers, "k") == [b"new"] * 3
 
 
-def test_too_few_copies_refuse_a_flush(servers, proxima):
+def test_a_flush_that_too_few_copies_took_is_refused(servers, proxima):
     proxy = proxima(replicated(servers))
     with proxy.raw() as client:
         client.set("k", "old")

@@ -47,7 +47,7 @@ def test_other_settings_forget_no_missed_write(servers, proxima, keys):
     assert servers[0].get("other") == b"v"
 
 
-def test_settings_change_under_load_without_an_error(servers, proxima):
+def test_pool_settings_change_under_load_without_an_error(servers, proxima):
     proxy = proxima(replicated(servers, timeout="1s", workers=2))
     with Load(proxy.address, clients=20, rate=1000) as load:
         for round_ in range(6):
@@ -56,7 +56,7 @@ def test_settings_change_under_load_without_an_error(servers, proxima):
     assert proxy.metric("copy_stale_total") == 0
 
 
-def test_a_copy_that_is_frozen_while_settings_change_is_repaired_each_time(servers, proxima):
+def test_a_copy_frozen_while_settings_change_is_repaired_each_time(servers, proxima):
     proxy = proxima(replicated(servers, workers=2))
     with Load(proxy.address, clients=20, rate=500, tolerant=True) as load:
         for round_ in range(3):
@@ -104,7 +104,7 @@ def has_left(proxy, server):
     return all(row["address"] != server.address for row in json.loads(proxy.http("/members")[1]))
 
 
-def test_a_write_goes_on_when_the_copy_it_waits_for_is_removed(servers, proxima, named):
+def test_a_write_is_answered_when_the_copy_it_waits_for_is_removed(servers, proxima, named):
     proxy = proxima(named.config(servers, timeout="2s"))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -116,7 +116,7 @@ def test_a_write_goes_on_when_the_copy_it_waits_for_is_removed(servers, proxima,
 
 
 @pytest.mark.parametrize("grace", ["1m", "0s"])
-def test_one_that_left_frozen_and_returned_brings_nothing_old(servers, proxima, named, grace):
+def test_a_copy_that_left_the_list_frozen_is_repaired_before_it_is_read(servers, proxima, named, grace):
     """What was on its way to it when it left is still there when it comes back."""
     proxy = proxima(named.config(servers, {"grace": grace}))
     with proxy.raw() as client:
@@ -136,7 +136,7 @@ def test_one_that_left_frozen_and_returned_brings_nothing_old(servers, proxima, 
         assert client.get("k") is None
 
 
-def test_one_that_returns_in_time_loses_only_what_it_missed(servers, proxima, named):
+def test_a_copy_that_returns_within_its_grace_loses_only_missed_keys(servers, proxima, named):
     proxy = proxima(named.config(servers, workers=2))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -155,7 +155,7 @@ def test_one_that_returns_in_time_loses_only_what_it_missed(servers, proxima, na
     assert servers[0].get("other") == b"v"
 
 
-def test_those_that_left_are_no_part_of_the_majority(memcached, proxima, named):
+def test_departed_copies_do_not_count_for_the_majority(memcached, proxima, named):
     servers = memcached.several(4)
     proxy = proxima(named.config(servers))
     with proxy.raw() as client:
@@ -167,7 +167,7 @@ def test_those_that_left_are_no_part_of_the_majority(memcached, proxima, named):
     assert copies_of(servers, "k") == [b"old"] * 2 + [b"new"] * 2
 
 
-def test_one_that_returns_too_late_is_new(servers, proxima, named):
+def test_a_copy_that_returns_after_its_grace_is_flushed(servers, proxima, named):
     proxy = proxima(named.config(servers, {"grace": "200ms"}))
     with proxy.raw() as client:
         client.set("other", "v")
@@ -179,7 +179,7 @@ def test_one_that_returns_too_late_is_new(servers, proxima, named):
     assert copies_of(servers, "other") == [None, b"v", b"v"]
 
 
-def test_another_server_at_the_address_of_one_that_left_is_flushed(servers, proxima, named, memcached, cleanup):
+def test_another_server_at_a_departed_copys_address_is_flushed(servers, proxima, named, memcached, cleanup):
     stranger = memcached()
     stranger.set("k", "of its own")
     relay = Relay(servers[0].address)
@@ -197,7 +197,7 @@ def test_another_server_at_the_address_of_one_that_left_is_flushed(servers, prox
     assert stranger.get("k") is None
 
 
-def test_one_that_was_silent_at_the_start_rejoins_once_it_is_restarted(servers, proxima):
+def test_with_rejoin_wait_a_copy_silent_at_the_start_rejoins_after_its_restart(servers, proxima):
     servers[0].set("k", "old")
     servers[0].freeze()
     proxy = proxima(replicated(servers, {"rejoin": "wait"}))
@@ -212,7 +212,7 @@ def test_one_that_was_silent_at_the_start_rejoins_once_it_is_restarted(servers, 
     until_current(proxy, servers[0])
 
 
-def test_a_server_that_was_added_while_the_proxy_was_away_is_repaired(servers, proxima, tmp_path):
+def test_a_server_added_while_the_proxy_was_down_is_repaired(servers, proxima, tmp_path):
     state = str(tmp_path / "state.json")
     proxy = proxima(replicated(servers[1:], state=state))
     until_current(proxy, *servers[1:])
@@ -227,14 +227,14 @@ def test_a_server_that_was_added_while_the_proxy_was_away_is_repaired(servers, p
         assert client.get("k") is None
 
 
-def test_a_state_file_that_cannot_be_written_is_told_at_the_start(servers, proxima, tmp_path):
+def test_a_state_file_that_cannot_be_written_refuses_the_start(servers, proxima, tmp_path):
     made = replicated(servers, state=str(tmp_path / "missing" / "state.json"))
     with pytest.raises(AssertionError, match="cannot be written"):
         proxima(made)
 
 
 @pytest.mark.parametrize("how", ["was out", "was lost meanwhile", "is new"])
-def test_a_copy_that_comes_in_the_middle_of_a_value_does_not_keep_what_came_between(memcached, proxima, how):
+def test_a_copy_that_joins_in_mid_upload_keeps_no_older_value(memcached, proxima, how):
     servers = memcached.several(3)
     late, size = servers[0], 100_000
     proxy = proxima(replicated(servers[1:] if how == "is new" else servers, {"min_acks": 1}))

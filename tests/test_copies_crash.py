@@ -55,7 +55,7 @@ def end(proxy, how):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_what_the_kernel_of_a_dead_proxy_still_sends_overwrites_nothing(wire, memcached, cleanup, proxima, tmp_path, how):
+def test_writes_a_dead_proxys_kernel_still_sends_overwrite_nothing(wire, memcached, cleanup, proxima, tmp_path, how):
     far = wire.memcached()
     cleanup.callback(far.stop)
     servers = [far, *memcached.several(2)]
@@ -87,7 +87,7 @@ def test_what_the_kernel_of_a_dead_proxy_still_sends_overwrites_nothing(wire, me
     assert proxy.metric("copy_flushes_total") == 0
 
 
-def test_a_copy_keeps_what_it_holds_over_a_crash_that_left_nothing(servers, proxima, tmp_path):
+def test_copies_keep_their_values_over_a_crash_without_pending_writes(servers, proxima, tmp_path):
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
     proxy = proxima(made)
@@ -103,7 +103,7 @@ def test_a_copy_keeps_what_it_holds_over_a_crash_that_left_nothing(servers, prox
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_clean_end_costs_nothing(servers, proxima, tmp_path, how):
+def test_after_a_clean_end_every_copy_is_read_at_once(servers, proxima, tmp_path, how):
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
     proxy = proxima(made)
@@ -124,7 +124,7 @@ def test_a_clean_end_costs_nothing(servers, proxima, tmp_path, how):
     assert "copy" not in proxy.log()
 
 
-def test_connections_from_our_address_are_waited_for_after_a_crash(servers, proxima, tmp_path):
+def test_after_a_crash_a_copy_waits_until_old_connections_are_gone(servers, proxima, tmp_path):
     """Whose they are nobody can tell: here they are another client's."""
     made = replicated(servers, state=str(tmp_path / "state.json"))
     proxy = proxima(made)
@@ -148,7 +148,7 @@ def test_connections_from_our_address_are_waited_for_after_a_crash(servers, prox
     assert proxy.metric("copy_flushes_total") == 0
 
 
-def test_an_end_while_orphans_are_waited_for_is_not_clean(memcached, proxima, tmp_path):
+def test_an_end_while_orphaned_connections_remain_is_not_clean(memcached, proxima, tmp_path):
     servers = memcached.several(3)
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
@@ -175,7 +175,7 @@ def rebooted(state):
     state.write_text(json.dumps(text | {"boot_id": "another"}))
 
 
-def test_what_a_kernel_that_is_gone_has_left_is_waited_for_no_longer(memcached, proxima, tmp_path):
+def test_after_a_reboot_orphaned_connections_are_not_waited_for(memcached, proxima, tmp_path):
     servers = memcached.several(3)
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
@@ -193,7 +193,7 @@ def test_what_a_kernel_that_is_gone_has_left_is_waited_for_no_longer(memcached, 
 
 
 @pytest.mark.parametrize("reboot", [True, pytest.param(False, marks=pytest.mark.skipif(not SOAK, reason="two minutes"))])
-def test_unix_sockets_go_by_the_time_alone(memcached, proxima, folder, reboot):
+def test_copies_on_unix_sockets_wait_a_fixed_time_after_a_crash(memcached, proxima, folder, reboot):
     """No server lists them by an address."""
     paths = [folder / f"{number}.sock" for number in range(3)]
     for path in paths:
@@ -224,7 +224,7 @@ def test_unix_sockets_go_by_the_time_alone(memcached, proxima, folder, reboot):
     assert copy_states(proxy) == {"current"}
 
 
-def test_a_state_file_of_old_is_read(memcached, proxima, tmp_path):
+def test_a_state_file_in_the_old_format_is_read(memcached, proxima, tmp_path):
     servers = memcached.several(3)
     rows = [row_of_old(server.address, owes, uptime_seconds=0) for server, owes in zip(servers, ["timeout", None, None])]
     state = tmp_path / "state.json"

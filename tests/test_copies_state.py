@@ -41,7 +41,7 @@ def test_missed_writes_outlive_a_killed_proxy(servers, proxima, tmp_path):
     assert copies_of(servers, "k") == [None, b"newer", b"newer"]
 
 
-def test_what_a_killed_proxy_had_under_way_is_not_read_later(memcached, proxima, tmp_path):
+def test_writes_pending_at_a_kill_are_never_read(memcached, proxima, tmp_path):
     """The next process does not know which connections the last one had."""
     others = memcached.several(2, threads=4)
     for round_ in range(TRIES // 10):
@@ -70,7 +70,7 @@ def test_what_a_killed_proxy_had_under_way_is_not_read_later(memcached, proxima,
         proxy.kill()
 
 
-def test_without_the_state_file_where_one_is_expected_nobody_is_trusted(servers, proxima, tmp_path):
+def test_without_its_state_file_every_copy_is_flushed(servers, proxima, tmp_path):
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
     for server in servers:
@@ -93,7 +93,7 @@ def test_without_the_state_file_where_one_is_expected_nobody_is_trusted(servers,
     assert copies_of(servers, "k") == [None] * 3
 
 
-def test_a_missed_write_that_cannot_be_saved_is_not_forgotten(memcached, proxima, tmp_path):
+def test_a_missed_write_is_not_forgotten_when_the_disk_is_full(memcached, proxima, tmp_path):
     """As on a full disk: nothing new can be written beside the state file."""
     servers = memcached.several(3)
     state = tmp_path / "state.json"
@@ -120,7 +120,7 @@ def test_a_missed_write_that_cannot_be_saved_is_not_forgotten(memcached, proxima
         assert client.get("k") is None
 
 
-def test_no_write_goes_on_without_a_copy_while_the_old_state_file_stays(memcached, proxima, tmp_path):
+def test_writes_are_refused_while_an_old_state_file_cannot_be_replaced(memcached, proxima, tmp_path):
     """A folder in its place can be neither replaced nor removed, as a file on a disk that has become read-only."""
     servers = memcached.several(3)
     state, aside = tmp_path / "state.json", tmp_path / "aside"
@@ -155,7 +155,7 @@ def test_no_write_goes_on_without_a_copy_while_the_old_state_file_stays(memcache
         assert client.get("k") is None
 
 
-def test_a_copy_that_is_silent_at_the_start_is_repaired_first(servers, proxima):
+def test_a_copy_silent_at_the_start_is_not_read_before_repair(servers, proxima):
     for server, value in zip(servers, ("old", "new", "new")):
         server.set("k", value)
     servers[0].freeze()
@@ -169,7 +169,7 @@ def test_a_copy_that_is_silent_at_the_start_is_repaired_first(servers, proxima):
         assert client.get("k") is None
 
 
-def test_a_copy_that_missed_all_and_one_that_missed_none_are_told_by_a_word(memcached, proxima, tmp_path):
+def test_members_page_says_everything_or_nothing_for_missed_writes(memcached, proxima, tmp_path):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, state=str(tmp_path / "state.json")))
     until_current(proxy, *servers)
@@ -200,7 +200,7 @@ def test_a_state_file_is_used_by_one_process_at_a_time(memcached, proxima, comma
     until_current(proxima(made), *servers)
 
 
-def test_a_path_that_cannot_be_locked_is_refused(memcached, command, tmp_path):
+def test_a_state_file_that_cannot_be_locked_refuses_the_start(memcached, command, tmp_path):
     state = tmp_path / "state.json"
     (tmp_path / "state.json.lock").mkdir()
     file = tmp_path / "proxima.yaml"
@@ -223,7 +223,7 @@ def end_hang(pipe):
     os.close(os.open(aside, os.O_RDONLY | os.O_NONBLOCK))
 
 
-def test_a_disk_that_hangs_holds_up_only_what_must_be_saved(memcached, proxima, tmp_path):
+def test_a_hanging_disk_holds_up_only_writes_that_a_copy_missed(memcached, proxima, tmp_path):
     *servers, other = memcached.several(4)
     state = tmp_path / "state.json"
     pools = replicated(servers)["pools"] | {"other": {"servers": [other.address], "timeout": "200ms"}}
@@ -249,7 +249,7 @@ def test_a_disk_that_hangs_holds_up_only_what_must_be_saved(memcached, proxima, 
         other.thaw()
 
 
-def test_a_disk_that_hangs_does_not_hold_up_the_end(memcached, proxima, tmp_path):
+def test_a_hanging_disk_does_not_hold_up_the_end(memcached, proxima, tmp_path):
     servers = memcached.several(3)
     state = tmp_path / "state.json"
     proxy = proxima(replicated(servers, state=str(state)))
@@ -267,7 +267,7 @@ def test_a_disk_that_hangs_does_not_hold_up_the_end(memcached, proxima, tmp_path
     pipe.unlink()
 
 
-def test_the_start_does_not_wait_for_ever_for_a_disk_that_hangs(memcached, command, tmp_path):
+def test_a_hanging_disk_refuses_the_start(memcached, command, tmp_path):
     state = tmp_path / "state.json"
     hang(state)
     file = tmp_path / "proxima.yaml"

@@ -34,7 +34,7 @@ def idle(stack, proxy, count):
     return [stack.enter_context(proxy.raw()) for _ in range(count)]
 
 
-def test_the_limit_is_raised_without_servers_and_by_a_reload(proxima):
+def test_the_limit_on_open_files_is_raised_at_the_start_and_by_a_reload(proxima):
     proxy = proxima(config("embedded", limits={"clients": 300}), before=("prlimit", "--nofile=128:4096"))
     first = allowed(proxy)
     assert 300 < first < 4096
@@ -47,7 +47,7 @@ def test_the_limit_is_raised_without_servers_and_by_a_reload(proxima):
     assert "fewer open files are allowed" in proxy.log()
 
 
-def test_idle_clients_at_the_limit_blame_no_server_and_keep_no_operator_out(memcached, proxima):
+def test_at_the_descriptor_limit_servers_and_operators_keep_their_connections(memcached, proxima):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, timeout="20s"), before=FEW)
     with contextlib.ExitStack() as stack:
@@ -72,7 +72,7 @@ def test_idle_clients_at_the_limit_blame_no_server_and_keep_no_operator_out(memc
     assert proxy.log().count("descriptors run out") == 1
 
 
-def test_who_has_closed_its_side_behind_very_much_makes_way_for_who_waits(memcached, proxima):
+def test_a_half_closed_client_with_a_long_line_makes_way_for_waiting_clients(memcached, proxima):
     server = memcached()
     pool = {"servers": [server.address], "timeout": "10m"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1), before=FEW)
@@ -95,7 +95,7 @@ def test_who_has_closed_its_side_behind_very_much_makes_way_for_who_waits(memcac
         assert newcomer.get("k") == b"v"
 
 
-def test_clients_wait_until_there_are_descriptors_again(proxima):
+def test_clients_wait_while_descriptors_are_short(proxima):
     proxy = proxima(config("embedded"), before=("prlimit", "--nofile=512:512"))
     with contextlib.ExitStack() as stack:
         first = stack.enter_context(proxy.raw())
@@ -113,7 +113,7 @@ def test_clients_wait_until_there_are_descriptors_again(proxima):
 
 
 @pytest.mark.parametrize("route", ["copies", "hashed"])
-def test_a_server_that_cannot_be_connected_to_for_want_of_descriptors_is_not_blamed(memcached, proxima, route):
+def test_a_shortage_of_descriptors_ejects_no_server(memcached, proxima, route):
     servers = memcached.several(3)
     made = (
         replicated(servers, timeout="20s", workers=1)
@@ -141,7 +141,7 @@ def test_a_server_that_cannot_be_connected_to_for_want_of_descriptors_is_not_bla
 
 
 @pytest.mark.parametrize("request_", [b"set k 0 0 3\r\nnew\r\n", b"incr k 1\r\n"], ids=["set", "incr"])
-def test_a_change_that_one_copy_could_not_be_sent_is_kept_by_none(memcached, proxima, request_):
+def test_a_change_that_could_not_be_sent_to_one_copy_is_removed_from_all(memcached, proxima, request_):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, timeout="20s", workers=1), before=("prlimit", "--nofile=512:512"))
     with proxy.raw() as client:

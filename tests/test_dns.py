@@ -61,7 +61,7 @@ def failed(proxy, more=2):
     until(lambda: proxy.metric("dns_failures_total") >= goal, "DNS fails")
 
 
-def test_a_server_that_dns_names_is_served_after_one_answer_and_a_removed_one_is_gone(names, nodes, proxima):
+def test_dns_adds_and_removes_servers_with_one_answer(names, nodes, proxima):
     names.set(NAME, *HOSTS[:3])
     # As it is written by default: asked every second.
     dns = {"name": f"{NAME}:{port_of(nodes[0])}", "server": names.address}
@@ -93,7 +93,7 @@ def test_a_server_that_dns_names_is_served_after_one_answer_and_a_removed_one_is
     assert {name for name, *_ in names.asked} == {NAME}, "no search domain is tried"
 
 
-def test_the_order_of_an_answer_changes_nothing(names, nodes, proxima):
+def test_the_order_of_a_dns_answer_changes_nothing(names, nodes, proxima):
     names.set(NAME, *HOSTS)
     proxy = proxima(config("cache", {"cache": pool(names, port_of(nodes[0]))}))
     version = proxy.version()
@@ -103,7 +103,7 @@ def test_the_order_of_an_answer_changes_nothing(names, nodes, proxima):
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_bad_answer_leaves_the_servers_as_they_are(names, nodes, proxima, trouble):
+def test_a_bad_dns_answer_changes_no_server(names, nodes, proxima, trouble):
     names.set(NAME, *HOSTS)
     proxy = proxima(config(COPIES, {"cache": pool(names, port_of(nodes[0]))}))
     version = proxy.version()
@@ -122,7 +122,7 @@ def test_a_bad_answer_leaves_the_servers_as_they_are(names, nodes, proxima, trou
     assert len(told) == 2 and "DNS fails" in told[0] and "DNS answers again" in told[1], told
 
 
-def test_a_name_without_a_server_left_keeps_its_last_ones(names, nodes, proxima):
+def test_a_dns_name_without_records_keeps_its_last_servers(names, nodes, proxima):
     names.set(NAME, *HOSTS)
     proxy = proxima(config(COPIES, {"cache": pool(names, port_of(nodes[0]))}))
     names.set(NAME)
@@ -132,7 +132,7 @@ def test_a_name_without_a_server_left_keeps_its_last_ones(names, nodes, proxima)
     until(lambda: members(proxy) == [nodes[2].address], "the next good answer counts")
 
 
-def test_1000_servers_come_at_once_by_tcp(names, memcached, proxima):
+def test_1000_servers_of_one_dns_name_come_by_tcp(names, memcached, proxima):
     """One memcached on every address of this host stands for all of them: no key is missed wherever it goes."""
     server = memcached(host="0.0.0.0", options=("-c", "8192"))
     many = [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(1000)]
@@ -153,7 +153,7 @@ def test_1000_servers_come_at_once_by_tcp(names, memcached, proxima):
     until(lambda: proxy.metric("lanes") <= 4, "connections to those that have gone are closed")
 
 
-def test_services_have_ports_weights_and_priorities(names, memcached, proxima):
+def test_srv_records_give_ports_weights_and_priorities(names, memcached, proxima):
     first, second, spare = memcached.several(3)
     names.set("a.node", "127.0.0.1")
     names.set("b.node", "127.0.0.1")
@@ -183,7 +183,7 @@ def test_services_have_ports_weights_and_priorities(names, memcached, proxima):
     until(lambda: members(proxy) == [spare.address], "the spare one serves")
 
 
-def test_addresses_that_come_along_with_services_may_be_cut_off(names, proxima):
+def test_addresses_beside_srv_records_may_be_truncated(names, proxima):
     names.set("single.node", "127.0.0.1")
     names.set("several.node", "127.0.0.2", "127.0.0.3", "127.0.0.4", "::1")
     names.set("six.node", "::1")
@@ -205,7 +205,7 @@ def port_of_address(address):
     return int(address.rsplit(":", 1)[1])
 
 
-def test_addresses_of_version_6(names, memcached, proxima):
+def test_aaaa_records_give_ipv6_servers(names, memcached, proxima):
     server = memcached(host="::1")
     names.set(NAME, "::1", "127.0.0.1")
     proxy = proxima(config("cache", {"cache": pool(names, port_of(server), record="aaaa")}))
@@ -216,7 +216,7 @@ def test_addresses_of_version_6(names, memcached, proxima):
 
 
 @pytest.mark.parametrize("trouble", ["NXDOMAIN", "silence"])
-def test_a_name_that_does_not_resolve_yet_does_not_hold_up_the_start(names, nodes, proxima, trouble):
+def test_a_dns_name_without_an_answer_does_not_hold_up_the_start(names, nodes, proxima, trouble):
     names.trouble = TROUBLES[trouble]
     routes = ["cache", {"nearest": "cache"}, {"all_sync": "cache"}, {"all_async": "cache"}, {"random": "cache"}]
     also = {"failover": ["cache", "embedded"]}
@@ -242,7 +242,7 @@ def test_a_name_that_does_not_resolve_yet_does_not_hold_up_the_start(names, node
     assert [node.get("k") for node in nodes] == [b"v"] * 4
 
 
-def test_a_copy_that_dns_forgets_for_a_moment_is_repaired_of_what_it_missed(names, nodes, proxima):
+def test_a_copy_missing_from_dns_for_a_moment_loses_only_missed_keys(names, nodes, proxima):
     """As a pod that is not ready for a while."""
     names.set(NAME, *HOSTS)
     proxy = proxima(config("cache", {"cache": {**pool(names, port_of(nodes[0])), "replicated": True}}))
@@ -260,7 +260,7 @@ def test_a_copy_that_dns_forgets_for_a_moment_is_repaired_of_what_it_missed(name
     assert copies_of(nodes, "other") == [b"v"] * 4
 
 
-def test_a_change_to_a_name_without_an_answer_is_refused_until_there_is_one(names, nodes, proxima):
+def test_a_reload_to_a_name_without_an_answer_is_refused_until_dns_answers(names, nodes, proxima):
     made = config(COPIES, {"cache": addresses(nodes[:1])})
     proxy = proxima(made)
     version = proxy.version()
@@ -282,7 +282,7 @@ def test_a_change_to_a_name_without_an_answer_is_refused_until_there_is_one(name
         assert len(names.asked) <= asked + 1
 
 
-def test_a_change_of_the_configuration_has_the_servers_at_once(names, nodes, proxima):
+def test_a_reload_to_dns_has_its_servers_at_once(names, nodes, proxima):
     made = config(COPIES, {"cache": addresses(nodes[:1])})
     proxy = proxima(made)
     names.set(NAME, *HOSTS)
@@ -296,7 +296,7 @@ def test_a_change_of_the_configuration_has_the_servers_at_once(names, nodes, pro
     assert proxy.metric("config_failures_total") == 0
 
 
-def test_dns_is_followed_while_the_file_is_bad(names, nodes, proxima):
+def test_dns_is_followed_while_the_configuration_file_is_bad(names, nodes, proxima):
     names.set(NAME, *HOSTS[:1])
     proxy = proxima(config(COPIES, {"cache": pool(names, port_of(nodes[0]))}))
     proxy.write("listeners: [\n")
@@ -305,7 +305,7 @@ def test_dns_is_followed_while_the_file_is_bad(names, nodes, proxima):
     until(lambda: members(proxy) == addresses(nodes), "all are members")
 
 
-def test_two_pools_may_ask_for_one_name(names, nodes, proxima):
+def test_two_pools_may_use_one_dns_name(names, nodes, proxima):
     names.set(NAME, *HOSTS)
     pools = {"cache": pool(names, port_of(nodes[0])), "other": pool(names, port_of(nodes[0]))}
     proxy = proxima(config(COPIES, pools, {"all_sync": "other"}))
@@ -313,7 +313,7 @@ def test_two_pools_may_ask_for_one_name(names, nodes, proxima):
     assert proxy.metric("dns_up") == 2
 
 
-def test_explain_asks_dns_without_a_running_proxy(names, command, tmp_path):
+def test_explain_resolves_names_without_a_running_proxy(names, command, tmp_path):
     names.set(NAME, "127.0.0.9")
     file = tmp_path / "proxima.yaml"
     file.write_text(json.dumps(config("cache", {"cache": pool(names, 11211)})))
@@ -322,7 +322,7 @@ def test_explain_asks_dns_without_a_running_proxy(names, command, tmp_path):
 
 
 @pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53")
-def test_the_system_says_whom_to_ask(cleanup, nodes, proxima, tmp_path):
+def test_name_servers_come_from_resolv_conf_and_names_from_hosts(cleanup, nodes, proxima, tmp_path):
     """As in a pod; and a name of its own in /etc/hosts."""
     system = System(tmp_path)
     cleanup.callback(system.stop)

@@ -31,7 +31,7 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page):
+def test_links_in_documents_lead_somewhere(page):
     for path, anchor in LINK.findall(page.read_text()):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), path
@@ -39,7 +39,7 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_files_named_in_the_text_are_there(page):
+def test_files_named_in_documents_exist(page):
     named = [path for path in SOURCE.findall(page.read_text()) if not PLACEHOLDER.search(path)]
     assert [path for path in named if not (ROOT / path).exists()] == []
 

@@ -22,7 +22,7 @@ def key_of(proxy, server):
     return next(key for key in keys if server.address in proxy.explain(key))
 
 
-def test_a_server_killed_under_100_clients_brings_no_wrong_reply(memcached, proxima):
+def test_a_server_killed_under_100_clients_causes_no_wrong_reply(memcached, proxima):
     servers = memcached.several(4, threads=4)
     proxy = proxima(config("cache", pool(servers, eject=QUICK)))
     with Load(proxy.address, clients=100, rate=2000, tolerant=True) as load:
@@ -39,7 +39,7 @@ def test_a_server_killed_under_100_clients_brings_no_wrong_reply(memcached, prox
     assert all(reply.startswith(b"SERVER_ERROR ") for _, _, reply in load.errors), load.errors[:5]
 
 
-def test_a_frozen_server_costs_only_its_own_requests(memcached, proxima):
+def test_a_frozen_server_delays_only_its_own_requests(memcached, proxima):
     servers = memcached.several(4)
     proxy = proxima(config("cache", pool(servers, timeout="300ms", eject=QUICK), workers=1))
     frozen = key_of(proxy, servers[0])
@@ -62,7 +62,7 @@ def test_a_frozen_server_costs_only_its_own_requests(memcached, proxima):
         assert victim.get(frozen) == b"old"
 
 
-def test_a_frozen_server_under_load_brings_no_wrong_reply_when_it_thaws(memcached, proxima):
+def test_a_server_thawed_under_load_causes_no_wrong_reply(memcached, proxima):
     servers = memcached.several(3)
     proxy = proxima(config("cache", pool(servers, timeout="100ms", eject=QUICK)))
     with Load(proxy.address, clients=50, rate=1500, tolerant=True) as load:
@@ -90,7 +90,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE.keys())
-def test_a_server_that_talks_nonsense_is_cut_off_and_its_clients_get_errors(memcached, scripted, proxima, answer):
+def test_a_server_that_answers_nonsense_is_disconnected_and_its_requests_fail(memcached, scripted, proxima, answer):
     mad, sane = scripted(answering(answer)), memcached()
     proxy = proxima(config("cache", pool([mad, sane], timeout="500ms"), workers=1))
     theirs, ours = key_of(proxy, mad), key_of(proxy, sane)
@@ -106,7 +106,7 @@ def test_a_server_that_talks_nonsense_is_cut_off_and_its_clients_get_errors(memc
     assert proxy.metric("member_failures_total", member=mad.address) > 0
 
 
-def test_a_server_that_closes_in_the_middle_of_a_reply_fails_that_request_alone(scripted, memcached, proxima):
+def test_a_server_that_closes_in_mid_reply_fails_that_request_alone(scripted, memcached, proxima):
     def talk(sock):
         sock.recv(1000)
         sock.sendall(b"VALUE k 0 10\r\n01234")
@@ -121,7 +121,7 @@ def test_a_server_that_closes_in_the_middle_of_a_reply_fails_that_request_alone(
     assert half.connections == 3
 
 
-def test_a_server_that_closes_in_the_middle_of_a_large_value_takes_only_its_reader_along(scripted, memcached, proxima):
+def test_a_server_that_closes_in_mid_value_closes_only_its_reader(scripted, memcached, proxima):
     def talk(sock):
         request = sock.recv(1000)
         if request.startswith(b"get "):
@@ -138,7 +138,7 @@ def test_a_server_that_closes_in_the_middle_of_a_large_value_takes_only_its_read
         assert bystander.get(ours) == b"v"
 
 
-def test_a_refused_connection_ejects_and_a_probe_brings_back(memcached, proxima):
+def test_a_refused_connection_ejects_and_a_probe_readmits(memcached, proxima):
     [server] = memcached.several(1)
     proxy = proxima(config("cache", pool([server], eject=QUICK)))
     with proxy.raw() as client:
@@ -158,7 +158,7 @@ def test_a_refused_connection_ejects_and_a_probe_brings_back(memcached, proxima)
     assert "ejected" in proxy.log() and "up again" in proxy.log()
 
 
-def test_failures_are_counted_for_the_process(memcached, proxima):
+def test_failures_count_across_all_workers(memcached, proxima):
     """What one worker has learnt by waiting, no other has to learn."""
     [server] = memcached.several(1)
     proxy = proxima(config("cache", pool([server], timeout="100ms"), workers=4))
@@ -183,7 +183,7 @@ def test_failover_hides_a_dead_server(memcached, proxima):
     assert load.errors == [] and load.misses == 0
 
 
-def test_when_too_many_are_ejected_all_are_asked_again(memcached, proxima):
+def test_a_pool_fails_open_when_too_many_servers_are_ejected(memcached, proxima):
     servers = memcached.several(2)
     eject = {"failures": 1, "probe_initial": "1h", "probe_max": "1h", "fail_open_above": 0.5}
     proxy = proxima(config("cache", pool(servers, timeout="200ms", eject=eject), workers=1))
@@ -201,7 +201,7 @@ def test_when_too_many_are_ejected_all_are_asked_again(memcached, proxima):
             assert client.get(key) == b"v"
 
 
-def test_who_refuses_connections_is_not_asked_however_many_are_ejected(memcached, proxima):
+def test_fail_open_does_not_ask_servers_that_refuse_connections(memcached, proxima):
     """Fail-open disregards suspicion. That nobody is there is none."""
     slow, sane, *dead = memcached.several(4)
     eject = {"failures": 1, "probe_initial": "1h", "probe_max": "1h", "fail_open_above": 0.3}
@@ -229,7 +229,7 @@ def test_who_refuses_connections_is_not_asked_however_many_are_ejected(memcached
         assert client.get(keys[slow]) is None
 
 
-def test_where_no_failure_ejects_a_refused_connection_does(memcached, proxima):
+def test_with_failures_0_only_a_refused_connection_ejects(memcached, proxima):
     frozen, dead = memcached.several(2)
     eject = {"failures": 0, "probe_initial": "20ms", "probe_max": "100ms"}
     proxy = proxima(config("cache", pool([frozen, dead], timeout="60ms", eject=eject), workers=1))
@@ -246,7 +246,7 @@ def test_where_no_failure_ejects_a_refused_connection_does(memcached, proxima):
         until(lambda: proxy.member(dead.address)["state"] == "up", "the probe brings it back")
 
 
-def test_a_late_reply_never_finds_another_client(memcached, proxima):
+def test_a_late_reply_never_reaches_another_client(memcached, proxima):
     """Clients come and go, in the places of those who left, while the server is frozen."""
     [server] = memcached.several(1)
     proxy = proxima(config("cache", pool([server], timeout="50s"), workers=1))
@@ -286,7 +286,7 @@ def test_a_write_is_not_sent_twice_when_its_connection_breaks(scripted, proxima)
     assert [request for request in seen if request.startswith(b"incr")] == [b"incr k 1\r\n"]
 
 
-def test_idle_connections_that_a_server_closes_are_no_failure(memcached, proxima):
+def test_an_idle_connection_closed_by_the_server_is_no_failure(memcached, proxima):
     [server] = memcached.several(1, options=["-o", "idle_timeout=1"])
     proxy = proxima(config("cache", pool([server]), workers=1))
     with proxy.raw() as client:
@@ -297,7 +297,7 @@ def test_idle_connections_that_a_server_closes_are_no_failure(memcached, proxima
     assert proxy.metric("member_failures_total") == 0
 
 
-def test_a_frozen_gather_member_is_cut_off_after_its_timeout(memcached, proxima):
+def test_a_frozen_member_of_all_sync_is_given_up_after_its_timeout(memcached, proxima):
     servers = memcached.several(3)
     proxy = proxima(config({"all_sync": "cache"}, pool(servers, timeout="200ms"), workers=1))
     with proxy.raw() as client:

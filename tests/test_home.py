@@ -26,7 +26,7 @@ def together(proxy, work):
         return list(pool.map(run, range(CLIENTS)))
 
 
-def test_only_one_of_many_adds_the_same_key(servers, proxima):
+def test_one_of_many_concurrent_adds_of_a_key_succeeds(servers, proxima):
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
 
     def add(client, number):
@@ -39,7 +39,7 @@ def test_only_one_of_many_adds_the_same_key(servers, proxima):
         assert copies_of(servers, f"k{key}") == [b"%d" % stored[0]] * 3
 
 
-def test_counters_count_every_increment_once(servers, proxima):
+def test_concurrent_increments_are_each_counted_once(servers, proxima):
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
     with proxy.raw() as client:
         client.set("n", "0")
@@ -49,7 +49,7 @@ def test_counters_count_every_increment_once(servers, proxima):
         assert client.ask(b"gets n\r\n").splitlines()[1] == b"%d" % (100 * CLIENTS)
 
 
-def test_compare_and_swap_loses_no_change(servers, proxima):
+def test_concurrent_swaps_lose_no_change(servers, proxima):
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
     with proxy.raw() as client:
         client.set("n", "0")
@@ -69,7 +69,7 @@ def test_compare_and_swap_loses_no_change(servers, proxima):
 
 
 @pytest.mark.parametrize("nearest", [0, 1, 2])
-def test_the_version_for_a_swap_comes_from_the_home_whichever_copy_is_near(memcached, proxima, nearest):
+def test_gets_reads_the_version_at_the_home_whichever_copy_is_near(memcached, proxima, nearest):
     hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     servers = [memcached(host=host) for host in hosts]
     # So that their versions differ.
@@ -91,7 +91,7 @@ def version(client, key):
     return int(client.ask(b"gets %b\r\n" % key).split()[4])
 
 
-def test_a_version_of_a_lost_home_is_no_version_of_the_next(servers, proxima):
+def test_a_version_from_a_lost_home_matches_nothing_at_the_next(servers, proxima):
     """Copies count the same changes, and so much alike that the number of one is soon that of another change elsewhere."""
     home, *others = servers
     proxy = proxima(replicated(servers))
@@ -130,7 +130,7 @@ def test_a_version_means_the_same_through_every_proxy(servers, proxima):
             assert stranger.ask(meta) == b"HD\r\n" and stranger.ask(meta) == b"EX\r\n"
 
 
-def test_the_version_that_a_meta_set_shows_is_that_of_the_home(memcached, proxima):
+def test_a_meta_set_shows_the_version_of_the_home(memcached, proxima):
     servers = memcached.several(3)
     # So that their versions differ.
     for number, server in enumerate(servers):
@@ -143,7 +143,7 @@ def test_the_version_that_a_meta_set_shows_is_that_of_the_home(memcached, proxim
             assert client.ask(b"ms %b 1 C%b\r\n2\r\n" % (key, shown.split()[1][1:])) == b"HD\r\n"
 
 
-def test_the_version_0_is_no_version_as_in_memcached(servers, proxima):
+def test_version_0_means_no_version_as_in_memcached(servers, proxima):
     requests = [b"ma n C0\r\n", b"ms none 1 C7 c\r\n1\r\n", b"cas n 0 0 1 0\r\n1\r\n", b"md n C0\r\n"]
     with proxima(replicated(servers, timeout=PATIENT)).raw() as client:
         client.set("n", "1")
@@ -153,7 +153,7 @@ def test_the_version_0_is_no_version_as_in_memcached(servers, proxima):
         assert answers == [direct.ask(request) for request in requests]
 
 
-def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):
+def test_chained_swaps_through_several_workers_leave_equal_copies(servers, proxima):
     """A swap through one worker of what was swapped through another does not overtake it on the way to any copy."""
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
     keys = [b"k%d" % number for number in range(150)]
@@ -175,7 +175,7 @@ def test_whoever_swaps_what_he_has_read_leaves_equal_copies(servers, proxima):
         assert copies_of(servers, key) == [b"%d" % (5 * CLIENTS)] * 3
 
 
-def test_writers_that_race_leave_equal_copies(servers, proxima):
+def test_racing_writers_leave_equal_copies(servers, proxima):
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
 
     def write(client, number):
@@ -188,7 +188,7 @@ def test_writers_that_race_leave_equal_copies(servers, proxima):
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_what_a_home_decides_and_what_is_sent_to_all_leave_equal_copies(servers, proxima, workers):
+def test_racing_replace_and_set_leave_equal_copies(servers, proxima, workers):
     """A `set` may not reach the other copies before a `replace` that was before it at the home."""
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=workers))
     keys = range(100)
@@ -210,7 +210,7 @@ def test_what_a_home_decides_and_what_is_sent_to_all_leave_equal_copies(servers,
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, proxima, workers):
+def test_streamed_values_racing_with_small_ones_leave_equal_copies(servers, proxima, workers):
     """A streamed value has lanes of its own, which keep no order with those of small ones, not even in one worker."""
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=workers))
 
@@ -224,7 +224,7 @@ def test_streamed_values_that_race_with_small_ones_leave_equal_copies(servers, p
         assert len(set(copies_of(servers, f"k{key}"))) == 1
 
 
-def test_who_sends_no_more_behind_a_streamed_value_is_answered_in_its_turn(servers, proxima):
+def test_a_client_half_closed_behind_a_streamed_value_is_answered(servers, proxima):
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
 
     def write(client, number):
@@ -255,7 +255,7 @@ def test_the_next_copy_decides_when_a_home_is_lost(servers, proxima):
             assert {copy for copy in copies_of(servers, f"n{key}")} <= {b"2", None}
 
 
-def test_at_most_one_adds_while_the_homes_of_keys_are_lost(memcached, proxima):
+def test_at_most_one_add_succeeds_while_homes_are_lost(memcached, proxima):
     """What a lost home had taken is known to the next; what it had not passed on was never acknowledged."""
     servers = memcached.several(3, threads=4)
     proxy = proxima(replicated(servers, workers=4))
@@ -275,7 +275,7 @@ def test_at_most_one_adds_while_the_homes_of_keys_are_lost(memcached, proxima):
         until_current(proxy, *servers)
 
 
-def test_a_pipeline_sees_what_it_has_changed(servers, proxima):
+def test_a_pipeline_sees_its_own_changes_of_copies(servers, proxima):
     proxy = proxima(replicated(servers, timeout=PATIENT))
     with proxy.raw() as client:
         for number in range(50):
@@ -318,7 +318,7 @@ META = [
 
 
 @pytest.mark.parametrize("request_, answer, value", META, ids=[request[:14].decode().strip() for request, _, _ in META])
-def test_each_form_of_a_change_leaves_equal_copies_or_none(memcached, proxima, request_, answer, value):
+def test_each_form_of_a_change_leaves_no_differing_copies(memcached, proxima, request_, answer, value):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, timeout=PATIENT))
     with proxy.raw() as client:
@@ -345,7 +345,7 @@ COUNTS = [
 
 @pytest.mark.parametrize("request_, answer, value", COUNTS, ids=[each[0].decode().strip() for each in COUNTS])
 @pytest.mark.parametrize("nearest", [0, 1, 2])
-def test_a_counter_is_read_at_the_nearest_copy_behind_its_change(memcached, proxima, request_, answer, value, nearest):
+def test_a_changed_counter_is_found_at_the_nearest_copy(memcached, proxima, request_, answer, value, nearest):
     """Client libraries count and then read, and take a miss for a lost key. Whichever copy is the key's home."""
     hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     servers = [memcached(host=host) for host in hosts]
@@ -362,7 +362,7 @@ def test_a_counter_is_read_at_the_nearest_copy_behind_its_change(memcached, prox
             assert 900 < int(ttl.removeprefix(b"t")) <= 1000
 
 
-def test_a_counter_keeps_whatever_expiry_it_has(memcached, proxima):
+def test_a_changed_counter_keeps_its_expiry_at_every_copy(memcached, proxima):
     """Never, and later than thirty days, which memcached writes in another way."""
     servers = memcached.several(3)
     month, now = 30 * 86400, int(time.time())
@@ -377,7 +377,7 @@ def test_a_counter_keeps_whatever_expiry_it_has(memcached, proxima):
                     assert abs(int(head.split()[2].removeprefix(b"t")) - expected) < 60
 
 
-def test_a_counter_that_is_made_by_counting_is_at_every_copy(memcached, proxima):
+def test_a_counter_created_by_ma_is_at_every_copy(memcached, proxima):
     servers = memcached.several(3)
     with proxima(replicated(servers)).raw() as client:
         for key in (b"a", b"b", b"c"):
@@ -385,7 +385,7 @@ def test_a_counter_that_is_made_by_counting_is_at_every_copy(memcached, proxima)
             assert copies_of(servers, key) == [b"5"] * 3
 
 
-def test_a_stale_counter_is_refilled_by_a_client_and_not_by_the_proxy(memcached, proxima):
+def test_the_right_to_refill_a_stale_counter_stays_with_clients(memcached, proxima):
     """To read what it has become wins the right to refill it, which the proxy gives back."""
     servers = memcached.several(3)
     with proxima(replicated(servers)).raw() as client:
@@ -397,7 +397,7 @@ def test_a_stale_counter_is_refilled_by_a_client_and_not_by_the_proxy(memcached,
             assert direct.ask(b"mg n v\r\n") == b"VA 2 X W\r\n11\r\n"
 
 
-def test_a_number_that_is_too_long_to_be_passed_on_is_dropped_elsewhere(memcached, proxima):
+def test_a_counter_too_long_to_copy_is_removed_at_other_copies(memcached, proxima):
     servers = memcached.several(3)
     with proxima(replicated(servers)).raw() as client:
         client.set("n", b"10" + b" " * 70_000)
@@ -408,7 +408,7 @@ def test_a_number_that_is_too_long_to_be_passed_on_is_dropped_elsewhere(memcache
 
 
 @pytest.mark.parametrize("key, base64", [(b"n", b""), (b"bg==", b" b")], ids=["plain", "base64"])
-def test_a_read_that_prolongs_a_value_prolongs_it_at_every_copy(memcached, proxima, key, base64):
+def test_a_meta_get_with_an_expiry_prolongs_the_value_at_every_copy(memcached, proxima, key, base64):
     servers = memcached.several(3)
     with proxima(replicated(servers)).raw() as client:
         client.set("n", "v")
@@ -418,7 +418,7 @@ def test_a_read_that_prolongs_a_value_prolongs_it_at_every_copy(memcached, proxi
                 assert direct.ask(b"mg n v t\r\n") in (b"VA 1 t60\r\nv\r\n", b"VA 1 t59\r\nv\r\n")
 
 
-def test_a_value_that_was_stored_as_stale_is_fresh_nowhere(memcached, proxima):
+def test_a_value_stored_as_stale_is_fresh_at_no_copy(memcached, proxima):
     servers = memcached.several(3)
     with proxima(replicated(servers)).raw() as client:
         for number in range(20):
@@ -449,7 +449,7 @@ CHANGES_OF_NOREPLY = [
 
 
 @pytest.mark.parametrize("request_, answer, values", CHANGES_OF_NOREPLY, ids=[c[0][:22].decode() for c in CHANGES_OF_NOREPLY])
-def test_a_key_may_be_called_noreply(memcached, proxima, request_, answer, values):
+def test_changes_of_a_key_named_noreply_reach_every_copy(memcached, proxima, request_, answer, values):
     """Newer servers take the last word of our own `delete noreply` for a wish, and never answer."""
     servers = memcached.several(3)
     proxy = proxima(replicated(servers))

@@ -95,7 +95,7 @@ def test_well_behaved_clients_notice_no_attack(memcached, proxima, cleanup, tmp_
 
 @pytest.mark.timeout(ONCE + 60)
 @pytest.mark.parametrize("shape", ["plain", "copies"])
-def test_a_flood_towards_a_slow_server_is_no_fault_of_the_server(memcached, proxima, cleanup, tmp_path, shape):
+def test_a_flood_towards_a_slow_server_ejects_no_server(memcached, proxima, cleanup, tmp_path, shape):
     cell = Cell(shape, memcached, proxima)
     halting = Halting(cell.servers[1])
     cleanup.callback(halting.stop)
@@ -104,7 +104,7 @@ def test_a_flood_towards_a_slow_server_is_no_fault_of_the_server(memcached, prox
 
 @pytest.mark.timeout(ONCE + 60)
 @pytest.mark.parametrize("shape", ["plain", "copies"])
-def test_nothing_is_smuggled_past_the_newest_memcached(memcached, proxima, tmp_path, shape):
+def test_no_command_is_smuggled_to_the_newest_memcached(memcached, proxima, tmp_path, shape):
     """Servers from 1.6.40 on refuse lines, and do not swallow their values, where older ones do."""
     cell = Cell(shape, memcached, proxima, program=newest())
     cell.attack(tmp_path, "--attack=smuggling,garbage", seconds=ONCE / 2)

@@ -57,7 +57,7 @@ def refused(client, request, server, before=""):
 
 
 @pytest.mark.parametrize("trouble", ["NXDOMAIN", "empty", "SERVFAIL"])
-def test_who_has_no_address_is_ejected_and_the_others_serve(system, nodes, proxima, trouble):
+def test_a_server_whose_name_has_no_address_is_ejected_and_others_serve(system, nodes, proxima, trouble):
     resolve(system, *IPS[:2])
     bad = TROUBLES[trouble]
     system.names.trouble = lambda request, reply, transport: (
@@ -89,7 +89,7 @@ def test_who_has_no_address_is_ejected_and_the_others_serve(system, nodes, proxi
     assert proxy.log().count("does not resolve") == 1, "it is told once"
 
 
-def test_silence_at_the_start_ends_when_dns_comes(system, nodes, proxima):
+def test_servers_without_addresses_at_the_start_serve_once_dns_answers(system, nodes, proxima):
     resolve(system, *IPS)
     system.names.trouble = TROUBLES["silence"]
     proxy = proxima(config(COPIES, {"cache": servers(nodes)}), before=system.before)
@@ -104,7 +104,7 @@ def test_silence_at_the_start_ends_when_dns_comes(system, nodes, proxima):
     assert copies_of(nodes, "k") == [b"v"] * 3 + [None]
 
 
-def test_a_name_that_appears_is_served_and_one_that_moves_is_followed(system, nodes, proxima):
+def test_a_host_name_that_appears_or_moves_is_followed(system, nodes, proxima):
     """Under load: no request fails but those that go to the server whose name has no address."""
     resolve(system, IPS[0])
     made = config("cache", {"cache": servers(nodes)[:2]})
@@ -132,7 +132,7 @@ def test_a_name_that_appears_is_served_and_one_that_moves_is_followed(system, no
     until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")
 
 
-def test_an_address_in_use_stays_while_the_name_has_it(system, nodes, proxima):
+def test_a_host_name_keeps_its_address_in_use_while_dns_lists_it(system, nodes, proxima):
     system.names.set(NAMES[0], IPS[1])
     proxy = proxima(config("cache", {"cache": servers(nodes)[:1]}), before=system.before)
 
@@ -154,7 +154,7 @@ def test_an_address_in_use_stays_while_the_name_has_it(system, nodes, proxima):
     until(lambda: where(proxy) == [nodes[2].address], "the least of others")
 
 
-def test_names_are_completed_and_listed_as_the_system_does(system, memcached, proxima):
+def test_host_names_are_resolved_by_hosts_file_and_search_domains(system, memcached, proxima):
     """By /etc/hosts, search domains, IPv6 alone; `localhost` without a file or a DNS server."""
     port = ports.free_on(["127.0.0.1", "127.0.0.2", "::1"])
     nodes = [memcached(host=host, port=port) for host in ("127.0.0.1", "127.0.0.2", "::1")]
@@ -180,7 +180,7 @@ def test_names_are_completed_and_listed_as_the_system_does(system, memcached, pr
     assert "whom to ask is not known" in alone.member(listed[2])["why"]
 
 
-def test_addresses_are_nobody_asked_for(system, nodes, proxima):
+def test_ip_addresses_are_not_looked_up(system, nodes, proxima):
     proxy = proxima(config(COPIES, {"cache": [node.address for node in nodes]}), before=system.before)
     system.names.set("late", IPS[0])
     assert proxy.metric("dns_up") == 0 and not system.names.asked
@@ -197,7 +197,7 @@ def test_addresses_are_nobody_asked_for(system, nodes, proxima):
     assert len(system.names.asked) == asked
 
 
-def test_a_file_of_servers_may_have_names(system, nodes, proxima, tmp_path):
+def test_a_file_of_servers_may_contain_host_names(system, nodes, proxima, tmp_path):
     file = tmp_path / "servers"
     file.write_text("".join(f"{server}\n" for server in servers(nodes)[:2]))
     resolve(system, *IPS[:2])
@@ -219,7 +219,7 @@ def copy_states(proxy):
     return [row["copy"]["state"] for row in sorted(rows, key=lambda row: row["address"])]
 
 
-def test_a_copy_without_an_address_is_out_and_repaired_when_it_comes(system, nodes, proxima):
+def test_a_copy_without_an_address_is_out_and_flushed_when_it_comes(system, nodes, proxima):
     resolve(system, *IPS[:2])
     nodes[2].set("k", "older")
     proxy = proxima(replicated(nodes), before=system.before)
@@ -236,7 +236,7 @@ def test_a_copy_without_an_address_is_out_and_repaired_when_it_comes(system, nod
         assert copies_of(nodes, "k") == [b"w"] * 3 + [None]
 
 
-def test_a_copy_whose_name_moves_is_a_new_one(system, nodes, proxima):
+def test_a_copy_whose_name_moves_is_not_read_before_repair(system, nodes, proxima):
     """As the pod of a StatefulSet that starts again elsewhere: no read of what the new server held."""
     resolve(system, *IPS[:3])
     nodes[3].set("k", "older")
@@ -254,7 +254,7 @@ def test_a_copy_whose_name_moves_is_a_new_one(system, nodes, proxima):
     until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")
 
 
-def test_a_copy_that_returns_to_the_list_is_the_same_one(system, nodes, proxima):
+def test_a_named_copy_that_returns_to_the_list_loses_only_missed_keys(system, nodes, proxima):
     """Its name is asked for while it is waited for: it is repaired of what it missed, and keeps the rest."""
     resolve(system, *IPS[:3])
     made = replicated(nodes)
@@ -272,7 +272,7 @@ def test_a_copy_that_returns_to_the_list_is_the_same_one(system, nodes, proxima)
     assert copies_of(nodes[:3], "other") == [b"v"] * 3
 
 
-def test_copies_that_all_come_late_were_there_before(system, nodes, proxima):
+def test_copies_that_all_come_late_from_dns_are_not_flushed(system, nodes, proxima):
     """DNS was down when the proxy started: no reason to flush the whole pool."""
     system.names.trouble = TROUBLES["silence"]
     resolve(system, *IPS[:3])
@@ -288,7 +288,7 @@ def test_copies_that_all_come_late_were_there_before(system, nodes, proxima):
     assert proxy.metric("copy_flushes_total") == 0
 
 
-def test_mcrouters_front_door_does_the_same(system, nodes, cleanup, io, tmp_path):
+def test_mcrouters_front_door_follows_host_names(system, nodes, cleanup, io, tmp_path):
     resolve(system, None, *IPS[1:3])
     route = {
         "type": "OperationSelectorRoute",
@@ -310,7 +310,7 @@ def test_mcrouters_front_door_does_the_same(system, nodes, cleanup, io, tmp_path
         assert copies_of(nodes, "k") == [b"w"] * 3 + [None]
 
 
-def test_check_and_explain_ask_as_well(system, command, tmp_path):
+def test_check_and_explain_resolve_host_names(system, command, tmp_path):
     resolve(system, IPS[0])
     file = tmp_path / "proxima.yaml"
     file.write_text(json.dumps(config({"nearest": "cache"}, {"cache": ["mc-0.mc.cache.svc.cluster.local:1", "mc-1.mc:1"]})))

@@ -45,7 +45,7 @@ def serves(program):
         return client.get("k") == b"v"
 
 
-def test_it_is_one_image_for_oci_and_for_docker(unpacked):
+def test_the_image_serves_oci_and_docker_readers(unpacked):
     [layer] = unpacked.manifest["layers"]
     names = [described["digest"].replace("sha256:", "blobs/sha256/") for described in (unpacked.manifest["config"], layer)]
     assert [unpacked.docker["Config"], *unpacked.docker["Layers"]] == names
@@ -54,7 +54,7 @@ def test_it_is_one_image_for_oci_and_for_docker(unpacked):
     assert unpacked.rootfs["diff_ids"] == [f"sha256:{digest}"]
 
 
-def test_it_holds_nothing_but_the_program(unpacked):
+def test_the_image_holds_nothing_but_the_program(unpacked):
     files = {path.relative_to(unpacked.root).as_posix() for path in unpacked.root.rglob("*") if not path.is_dir()}
     assert files == {
         "etc/group",
@@ -68,11 +68,11 @@ def test_it_holds_nothing_but_the_program(unpacked):
 
 
 @pytest.mark.skipif(bool(os.environ.get("PROXIMA_IMAGE")), reason="PROXIMA_IMAGE was built elsewhere")
-def test_building_it_again_changes_no_byte(archive, tmp_path):
+def test_building_the_image_again_changes_no_byte(archive, tmp_path):
     assert image.build(tmp_path / "again.tar").read_bytes() == archive.read_bytes()
 
 
-def test_without_any_argument_it_is_a_cache(unpacked, container):
+def test_the_image_without_arguments_is_a_cache(unpacked, container):
     address, admin = ports.address(), ports.address()
     own = {"0.0.0.0:11211": address, "0.0.0.0:9150": admin}
     assert own.keys() <= set(unpacked.config["Cmd"])
@@ -85,7 +85,7 @@ def test_without_any_argument_it_is_a_cache(unpacked, container):
 
 
 @pytest.mark.parametrize("command, args", [(["mcrouter"], []), (None, ["mcrouter"])], ids=["command", "args"])
-def test_it_stands_in_for_an_image_of_mcrouter(unpacked, container, memcached, command, args):
+def test_the_image_stands_in_for_an_image_of_mcrouter(unpacked, container, memcached, command, args):
     server = memcached()
     port = server.address.rsplit(":", 1)[1]
     # Names are looked up as in any container: the runtime writes these.
@@ -98,7 +98,7 @@ def test_it_stands_in_for_an_image_of_mcrouter(unpacked, container, memcached, c
     assert server.get("k") == b"v"
 
 
-def test_a_configuration_is_mounted_and_checked(unpacked, container, memcached):
+def test_the_image_serves_a_mounted_configuration(unpacked, container, memcached):
     server = memcached()
     address, admin = ports.address(), ports.address()
     configuration = {

@@ -31,12 +31,12 @@ def pod(objects, name):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_kubernetes_knows_every_word(objects, version):
+def test_the_manifests_are_valid_kubernetes(objects, version):
     for each in objects.values():
         kubernetes_validate.validate(each, version, strict=True)
 
 
-def test_a_word_too_many_would_be_found(objects):
+def test_the_validator_finds_an_unknown_field(objects):
     wrong = yaml.safe_load(yaml.safe_dump(objects["DaemonSet", "proxima"]))
     wrong["spec"]["template"]["spec"]["hostNetworks"] = True
     with pytest.raises(kubernetes_validate.ValidationError):
@@ -54,7 +54,7 @@ def test_a_service_leads_to_its_daemon_set(objects, name):
     assert "HOST_IP" in [variable["name"] for variable in container["env"]]
 
 
-def test_the_configuration_names_what_the_manifests_make(objects, configuration):
+def test_the_mounted_configuration_fits_the_manifests(objects, configuration):
     written = yaml.safe_load(configuration)
     service = objects["Service", "memcached"]
     where = service["metadata"]
@@ -72,12 +72,12 @@ def test_the_configuration_names_what_the_manifests_make(objects, configuration)
     assert container["args"] == ["run", "--config", f"{mount['mountPath']}/proxima.yaml"]
 
 
-def test_the_image_is_the_one_that_is_made_here(objects):
+def test_the_manifests_name_the_image_of_this_version(objects):
     [version] = [line.split('"')[1] for line in (ROOT / "Cargo.toml").read_text().splitlines() if line.startswith("version")]
     assert pod(objects, "proxima")["spec"]["containers"][0]["image"] == f"proxima:{version}"
 
 
-def test_the_state_file_can_be_taken_in(command, tmp_path):
+def test_the_manifests_with_a_state_file_are_valid(command, tmp_path):
     text, lines = re.subn(r"# (?=state: |- \{name: state,)", "", FILE.read_text())
     assert lines == 3
     objects = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(text)}
@@ -94,7 +94,7 @@ def test_the_state_file_can_be_taken_in(command, tmp_path):
     assert checked.returncode == 0, checked.stderr
 
 
-def test_proxima_takes_the_configuration(configuration, command, tmp_path):
+def test_proxima_accepts_the_configuration_in_the_manifests(configuration, command, tmp_path):
     file = tmp_path / "proxima.yaml"
     file.write_text(configuration)
     checked = command("check", str(file))
@@ -117,12 +117,12 @@ def parts(objects):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["mcrouter.yaml", "proxima.yaml"])
-def test_kubernetes_knows_every_word_of_a_migration(name, version):
+def test_the_migration_manifests_are_valid_kubernetes(name, version):
     for each in migrated(name).values():
         kubernetes_validate.validate(each, version, strict=True)
 
 
-def test_a_migration_changes_the_proxy_alone():
+def test_the_migration_manifests_differ_in_the_proxy_alone():
     before, after = migrated("mcrouter.yaml"), migrated("proxima.yaml")
     (old_pod, old), (new_pod, new) = parts(before), parts(after)
     assert {name for name in old if old[name] != new[name]} == {"mcrouter"}
@@ -131,7 +131,7 @@ def test_a_migration_changes_the_proxy_alone():
     assert before == after
 
 
-def test_a_migrated_proxy_is_asked_the_same_and_needs_no_shell():
+def test_the_migrated_proxy_has_the_same_options_and_needs_no_shell():
     old, new = (parts(migrated(name))[1]["mcrouter"] for name in ("mcrouter.yaml", "proxima.yaml"))
     shell, dash_c, line = old["command"]
     assert (shell, dash_c) == ("/bin/bash", "-c")
@@ -146,7 +146,7 @@ def test_a_migrated_proxy_is_asked_the_same_and_needs_no_shell():
         assert f"--admin={asked['host']}:{asked['port']}" in new["args"]
 
 
-def test_a_migrated_proxy_takes_the_list_that_the_scripts_write(command, tmp_path):
+def test_the_migrated_proxy_reads_the_list_that_the_scripts_write(command, tmp_path):
     objects = migrated("proxima.yaml")
     script = objects["ConfigMap", "mcrouter-scripts"]["data"]["write-list.sh"]
     fake = tmp_path / "kubectl"
@@ -165,7 +165,7 @@ def test_a_migrated_proxy_takes_the_list_that_the_scripts_write(command, tmp_pat
     assert checked.returncode == 0, checked.stderr
 
 
-def test_documents_show_the_migration_as_it_is():
+def test_the_migration_page_shows_the_manifests_unchanged():
     page = (ROOT / "docs/migrating-from-mcrouter.md").read_text()
     [before, after] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(- name: mcrouter\n.*?)```", page, re.S)]
     assert before == [{key: parts(migrated("mcrouter.yaml"))[1]["mcrouter"][key] for key in before[0]}]

@@ -47,7 +47,7 @@ def grows_at_most(proxy, since, limit):
     assert grown <= limit, f"{grown / MIB:.0f} MiB more resident memory"
 
 
-def test_the_largest_value_goes_both_ways_and_is_never_held_whole(server, proxy, value):
+def test_the_largest_value_is_streamed_both_ways_in_bounded_memory(server, proxy, value):
     with proxy.raw() as client:
         client.set("small", "v")
         before = proxy.memory()
@@ -59,7 +59,7 @@ def test_the_largest_value_goes_both_ways_and_is_never_held_whole(server, proxy,
         grows_at_most(proxy, before, 48 * MIB)
 
 
-def test_a_client_that_took_large_values_is_served_on(server, proxima):
+def test_a_client_that_took_large_values_is_still_served(server, proxima):
     """Whatever pieces they come in, and however small its share of memory is."""
     limits = {"connection_bytes": "64KiB"}
     proxy = proxima(config("cache", {"cache": [server.address]}, workers=1, limits=limits))
@@ -74,7 +74,7 @@ def test_a_client_that_took_large_values_is_served_on(server, proxima):
                 assert client.get("small") == b"v"
 
 
-def test_a_large_value_in_the_middle_of_a_pipeline_keeps_its_place(proxy, value):
+def test_a_large_value_inside_a_pipeline_is_answered_in_order(proxy, value):
     piece = value[: 3 * MIB]
     with proxy.raw() as client:
         client.send(b"set a 0 0 1\r\n1\r\nset large 0 0 %d\r\n%b\r\nset b 0 0 1\r\n2\r\n" % (len(piece), piece))
@@ -86,7 +86,7 @@ def test_a_large_value_in_the_middle_of_a_pipeline_keeps_its_place(proxy, value)
             assert client.exactly(len(expected) + 5) == expected + b"END\r\n"
 
 
-def test_a_value_over_the_limit_is_refused_and_the_connection_stays(proxy, value):
+def test_a_value_over_the_limit_is_refused_and_its_connection_stays(proxy, value):
     with proxy.raw() as client:
         client.send(b"set over 0 0 %d\r\n" % (LARGE + 1))
         client.send(value)
@@ -96,7 +96,7 @@ def test_a_value_over_the_limit_is_refused_and_the_connection_stays(proxy, value
         assert client.get("k") == b"v"
 
 
-def test_what_the_server_refuses_it_refuses_through_the_proxy(memcached, proxima):
+def test_a_value_too_large_for_the_server_gets_the_servers_error(memcached, proxima):
     proxy = proxima(config("cache", {"cache": [memcached().address]}, workers=1))
     with proxy.raw() as client:
         assert client.ask(b"set k 0 0 %d\r\n%b\r\n" % (8 * MIB, b"x" * 8 * MIB)) == (
@@ -106,7 +106,7 @@ def test_what_the_server_refuses_it_refuses_through_the_proxy(memcached, proxima
         assert client.get("k") == b"v"
 
 
-def test_large_values_reach_every_server_of_a_gather(memcached, proxima, value):
+def test_a_large_value_reaches_every_server_of_all_sync(memcached, proxima, value):
     servers = memcached.several(3, item="128m", memory=256)
     proxy = proxima(config({"all_sync": "cache"}, {"cache": [server.address for server in servers]}, workers=1))
     piece = value[: 8 * MIB]
@@ -116,7 +116,7 @@ def test_large_values_reach_every_server_of_a_gather(memcached, proxima, value):
         assert client.get("large") == piece
 
 
-def test_clients_that_read_nothing_of_what_they_asked_for_hurt_nobody(proxy, value):
+def test_clients_that_read_no_reply_delay_no_other_client(proxy, value):
     with proxy.raw() as client:
         put(client, b"large", value)
     before = proxy.memory()
@@ -137,7 +137,7 @@ def test_clients_that_read_nothing_of_what_they_asked_for_hurt_nobody(proxy, val
     grows_at_most(proxy, before, 160 * MIB)
 
 
-def test_a_client_that_takes_nothing_for_too_long_is_closed(server, proxima, value):
+def test_a_client_that_takes_nothing_for_write_timeout_is_closed(server, proxima, value):
     limits = {"write_timeout": "500ms"}
     pool = {"servers": [server.address], "timeout": "20s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1, limits=limits))
@@ -151,7 +151,7 @@ def test_a_client_that_takes_nothing_for_too_long_is_closed(server, proxima, val
             idler.exactly(LARGE)
 
 
-def test_a_client_that_reads_slowly_all_the_time_is_not_cut_off(server, proxima, value):
+def test_a_client_that_reads_slowly_but_steadily_is_not_closed(server, proxima, value):
     """Its kernel takes what it reads at once; ours says so only when there is room for megabytes."""
     pool = {"servers": [server.address], "timeout": "20s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"write_timeout": "2s"}))
@@ -167,7 +167,7 @@ def test_a_client_that_reads_slowly_all_the_time_is_not_cut_off(server, proxima,
     assert proxy.metric("clients_closed_total", reason="slow") == 0
 
 
-def test_half_a_command_and_then_silence_hurts_nobody(proxy):
+def test_clients_silent_behind_half_a_command_delay_no_other_client(proxy):
     halves = [
         b"get ha",
         b"set half 0 0 10\r\nhal",
@@ -191,7 +191,7 @@ def test_half_a_command_and_then_silence_hurts_nobody(proxy):
     grows_at_most(proxy, before, 32 * MIB)
 
 
-def test_a_client_that_dies_in_the_middle_of_a_value_hurts_nobody(server, proxy, value):
+def test_a_client_that_dies_in_mid_upload_delays_no_other_client(server, proxy, value):
     before = proxy.memory()
     with Load(proxy.address) as load:
         for sent in (0, 1, 100_000, 10 * MIB, LARGE - 1, LARGE):
@@ -207,7 +207,7 @@ def test_a_client_that_dies_in_the_middle_of_a_value_hurts_nobody(server, proxy,
     grows_at_most(proxy, before, 48 * MIB)
 
 
-def test_a_client_that_dies_in_the_middle_of_a_reply_hurts_nobody(proxy, value):
+def test_a_client_that_dies_in_mid_reply_delays_no_other_client(proxy, value):
     with proxy.raw() as client:
         put(client, b"large", value)
     before = proxy.memory()
@@ -220,7 +220,7 @@ def test_a_client_that_dies_in_the_middle_of_a_reply_hurts_nobody(proxy, value):
     grows_at_most(proxy, before, 160 * MIB)
 
 
-def test_many_large_values_at_once_wait_for_each_other(server, proxy, value):
+def test_more_uploads_than_places_are_all_stored(server, proxy, value):
     """More uploads than there are bulk lanes."""
     piece = value[: 2 * MIB]
     before = proxy.memory()
@@ -242,7 +242,7 @@ def test_many_large_values_at_once_wait_for_each_other(server, proxy, value):
     grows_at_most(proxy, before, 64 * MIB)
 
 
-def test_readers_of_large_values_never_stop_those_of_small_ones(proxy, value):
+def test_readers_of_large_values_never_stop_readers_of_small_ones(proxy, value):
     """Lanes that were held back for one become anybody's."""
     piece = value[: 2 * MIB]
     with proxy.raw() as client:
@@ -264,7 +264,7 @@ def test_readers_of_large_values_never_stop_those_of_small_ones(proxy, value):
     assert read_well == [True] * 300
 
 
-def test_nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it(memcached, proxima, value):
+def test_replies_that_wait_for_each_other_after_a_failover_end(memcached, proxima, value):
     """After a failover the earlier of two requests stands behind the reply to the later one, which waits for its turn."""
     first, second = memcached(), memcached(item="8m", memory=128)
     pools = {name: {"servers": [server.address], "timeout": "8s"} for name, server in (("p", first), ("q", second))}
@@ -317,7 +317,7 @@ class Trickling:
 
 
 @pytest.mark.parametrize("replicated", [False, True], ids=["one server", "copies"])
-def test_a_trickling_reader_delays_nobody_beyond_the_time_out(memcached, proxima, cleanup, value, replicated):
+def test_a_trickling_reader_delays_no_other_client_beyond_the_time_out(memcached, proxima, cleanup, value, replicated):
     servers = memcached.several(3 if replicated else 1, item="8m", memory=128)
     pool = {"servers": [server.address for server in servers], "timeout": "2s", "replicated": replicated}
     proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"total_bytes": "16MiB"}))
@@ -347,7 +347,7 @@ def dawdle(proxy, value):
     return dawdlers
 
 
-def test_uploads_that_dawdle_lose_their_place_to_those_who_want_it(server, proxima, value):
+def test_slow_uploads_lose_their_places_to_waiting_ones(server, proxima, value):
     pool = {"servers": [server.address], "timeout": "2s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1))
     dawdlers = dawdle(proxy, value)
@@ -359,7 +359,7 @@ def test_uploads_that_dawdle_lose_their_place_to_those_who_want_it(server, proxi
     assert proxy.metric("member_ejections_total") == 0
 
 
-def test_an_upload_whose_client_has_gone_waits_for_no_place(server, proxima, value):
+def test_a_waiting_upload_ends_when_its_client_has_gone(server, proxima, value):
     pool = {"servers": [server.address], "timeout": "20s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1))
     dawdlers = dawdle(proxy, value)
@@ -376,7 +376,7 @@ def test_an_upload_whose_client_has_gone_waits_for_no_place(server, proxima, val
         assert client.line() == b"STORED\r\n"
 
 
-def test_slow_readers_take_only_the_connections_that_are_promised(server, proxima, value):
+def test_slow_readers_take_no_more_server_connections_than_promised(server, proxima, value):
     pool = {"servers": [server.address], "timeout": "2s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"total_bytes": "256MiB"}))
     server.set("large", value[: 40 * MIB])
@@ -397,7 +397,7 @@ def test_slow_readers_take_only_the_connections_that_are_promised(server, proxim
         client.close()
 
 
-def test_a_flood_over_a_slow_link_takes_no_copy_out_and_loses_nothing(memcached, proxima, cleanup, value):
+def test_a_flood_over_a_slow_link_takes_no_copy_out_and_loses_no_write(memcached, proxima, cleanup, value):
     """90 MB of sets by one client, and a copy that takes 4 MB a second."""
     servers = memcached.several(3, item="8m", memory=256)
     slow = Relay(servers[2].address)

@@ -17,7 +17,7 @@ def limited(servers, workers=1, **limits):
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_one_client_too_many_is_told_and_closed(memcached, proxima, workers):
+def test_a_client_over_the_limit_gets_an_error_and_is_closed(memcached, proxima, workers):
     proxy = proxima(limited([memcached()], workers=workers, clients=8))
     clients = [proxy.raw() for _ in range(8)]
     for client in clients:
@@ -35,7 +35,7 @@ def test_one_client_too_many_is_told_and_closed(memcached, proxima, workers):
         client.close()
 
 
-def test_a_silent_client_is_closed_and_a_talking_one_stays(memcached, proxima):
+def test_an_idle_client_is_closed_and_a_busy_one_stays(memcached, proxima):
     proxy = proxima(limited([memcached()], idle="400ms"))
     with proxy.raw() as silent, proxy.raw() as talking:
         talking.set("k", "v")
@@ -97,7 +97,7 @@ def test_a_line_that_never_ends_cannot_grow_memory(memcached, proxima, begin):
         assert proxy.memory("VmHWM") - before < 16 * MIB
 
 
-def test_a_pipeline_of_10000_is_answered_in_order_and_holds_up_nobody(memcached, proxima):
+def test_a_pipeline_of_10000_is_answered_in_order_and_delays_no_other_client(memcached, proxima):
     proxy = proxima(limited(memcached.several(4)))
     pipeline = b"".join(b"set key%d 0 0 5\r\n%05d\r\nget key%d\r\n" % (n, n, n) for n in range(5000))
     expected = b"".join(b"STORED\r\nVALUE key%d 0 5\r\n%05d\r\nEND\r\n" % (n, n) for n in range(5000))
@@ -111,7 +111,7 @@ def test_a_pipeline_of_10000_is_answered_in_order_and_holds_up_nobody(memcached,
         assert client.ask(b"") == b""
 
 
-def test_a_client_that_asks_and_never_reads_cannot_grow_memory(memcached, proxima):
+def test_clients_that_never_read_cannot_grow_memory(memcached, proxima):
     server = memcached()
     proxy = proxima(limited([server], connection_bytes="1MiB"))
     server.set("k", "v" * 50_000)
@@ -128,7 +128,7 @@ def test_a_client_that_asks_and_never_reads_cannot_grow_memory(memcached, proxim
         load.after(100)
 
 
-def test_what_was_asked_is_answered_once_the_client_reads(memcached, proxima):
+def test_a_long_pipeline_is_answered_once_its_client_reads(memcached, proxima):
     server = memcached()
     proxy = proxima(limited([server], connection_bytes="256KiB"))
     value = b"v" * 50_000
@@ -140,7 +140,7 @@ def test_what_was_asked_is_answered_once_the_client_reads(memcached, proxima):
             assert client.exactly(len(reply)) == reply
 
 
-def test_when_all_together_is_too_much_who_holds_the_most_goes_and_others_are_served(memcached, proxima):
+def test_at_the_memory_limit_the_largest_holders_are_closed_and_others_served(memcached, proxima):
     server = memcached()
     proxy = proxima(limited([server], total_bytes="512KiB", connection_bytes="2MiB"))
     server.set("k", "v" * 60_000)
@@ -159,7 +159,7 @@ def test_when_all_together_is_too_much_who_holds_the_most_goes_and_others_are_se
     assert proxy.memory("VmHWM") - before < 64 * MIB
 
 
-def test_a_client_that_leaves_its_half_gets_what_is_due(memcached, proxima):
+def test_a_half_closed_client_gets_its_replies(memcached, proxima):
     """printf 'get k\\r\\n' | nc: the client's side ends before its reply comes."""
     server = memcached()
     proxy = proxima(limited([server]))

@@ -52,7 +52,7 @@ def rows():
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("fault, route, threads", CELLS, ids=["-".join(map(str, cell)) for cell in CELLS])
-def test_cell(memcached, proxima, cleanup, tmp_path, io, rows, fault, route, threads):
+def test_fault_under_route(memcached, proxima, cleanup, tmp_path, io, rows, fault, route, threads):
     does = FAULTS[fault]
     servers = [memcached(host=host, threads=threads) for host in HOSTS]
     members = list(servers)

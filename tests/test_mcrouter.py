@@ -82,7 +82,7 @@ def symlink(tmp_path):
     return str(link)
 
 
-def test_reads_are_local_and_writes_reach_all_eight(servers, mcrouter, symlink):
+def test_the_node_local_set_up_reads_locally_and_writes_to_all_eight(servers, mcrouter, symlink):
     for router in (mcrouter(node_local(servers)), mcrouter(node_local(servers), program=[symlink])):
         before = [server.stat("cmd_get") for server in servers]
         with router.raw() as client:
@@ -97,7 +97,7 @@ def test_reads_are_local_and_writes_reach_all_eight(servers, mcrouter, symlink):
             assert [server.get("a") for server in servers] == [None] * 8
 
 
-def test_what_has_no_policy_gets_the_default_reply(servers, mcrouter):
+def test_an_operation_without_a_policy_gets_the_default_reply(servers, mcrouter):
     with mcrouter(node_local(servers)).raw() as client:
         client.set("n", "1")
         assert client.ask(b"incr n 1\r\n") == b"NOT_FOUND\r\n"
@@ -150,7 +150,7 @@ def test_reads_fail_over_when_the_nodes_own_server_is_lost(servers, mcrouter, lo
     assert [server.stat("cmd_flush") for server in servers] == [0] * 8
 
 
-def test_a_file_rewritten_every_second_disturbs_nobody_and_is_followed(servers, mcrouter):
+def test_a_configuration_rewritten_all_the_time_is_followed_without_errors(servers, mcrouter):
     router = mcrouter(node_local(servers))
     done = threading.Event()
     current = [node_local(servers)]
@@ -182,7 +182,7 @@ def test_a_file_rewritten_every_second_disturbs_nobody_and_is_followed(servers, 
         writer.join()
 
 
-def test_a_bad_file_is_logged_and_the_running_one_stays(servers, mcrouter):
+def test_a_bad_mcrouter_file_is_logged_and_the_running_configuration_stays(servers, mcrouter):
     router = mcrouter(node_local(servers))
     router.write(node_local(servers).replace("FailoverRoute", "FancyRoute"))
     until(lambda: "Unknown RouteHandle: FancyRoute line: " in router.log(), "the log has the reason")
@@ -191,20 +191,20 @@ def test_a_bad_file_is_logged_and_the_running_one_stays(servers, mcrouter):
         assert client.get("k") == b"v"
 
 
-def test_unknown_flags_are_logged_and_ignored(servers, mcrouter):
+def test_unknown_mcrouter_options_are_logged_and_ignored(servers, mcrouter):
     router = mcrouter(node_local(servers), "--rss-limit-mb=1000", "--no-such-flag")
     until(lambda: "rss-limit-mb" in router.log() and "no-such-flag" in router.log(), "both are logged")
     with router.raw() as client:
         client.set("k", "v")
 
 
-def test_what_is_not_there_is_said_at_start(servers, mcrouter):
+def test_mcrouter_features_that_are_not_served_are_named_at_the_start(servers, mcrouter):
     log = mcrouter(node_local(servers), "--async-dir=/tmp").log()
     for part in ("asynchronous log", "leases", "--stats-root", "--async-dir", "/*/*/key"):
         assert part in log, part
 
 
-def test_flush_all_only_where_it_is_enabled(servers, mcrouter):
+def test_flush_all_of_mcrouter_works_only_where_it_is_enabled(servers, mcrouter):
     with mcrouter(node_local(servers)).raw() as client:
         client.set("k", "v")
         client.send(b"flush_all\r\n")
@@ -225,7 +225,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text, reason", REFUSED.values(), ids=REFUSED.keys())
-def test_what_would_mean_something_else_is_refused_at_start(tmp_path, command, text, reason):
+def test_an_mcrouter_file_with_another_meaning_is_refused_at_the_start(tmp_path, command, text, reason):
     file = tmp_path / "mcrouter.json"
     file.write_text(text)
     done = command("mcrouter", f"--port={ports.free()}", f"--config-file={file}")
@@ -233,7 +233,7 @@ def test_what_would_mean_something_else_is_refused_at_start(tmp_path, command, t
     assert reason in done.stderr, done.stderr
 
 
-def test_exit_codes_are_mcrouters(tmp_path, command, symlink, servers, mcrouter):
+def test_exit_codes_are_those_of_mcrouter(tmp_path, command, symlink, servers, mcrouter):
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(node_local(servers))
     bad.write_text("{}")
@@ -299,7 +299,7 @@ def test_a_pool_of_two_keeps_writing_when_one_copy_is_enough(memcached, mcrouter
         assert client.get("k") == b"new"
 
 
-def test_a_change_by_another_route_is_repaired_too(memcached, mcrouter, cleanup):
+def test_a_change_by_another_route_than_all_sync_is_repaired_too(memcached, mcrouter, cleanup):
     servers = memcached.several(3)
     relay = Relay(servers[0].address)
     cleanup.callback(relay.stop)
@@ -317,7 +317,7 @@ def test_a_change_by_another_route_is_repaired_too(memcached, mcrouter, cleanup)
         assert client.get("k") is None
 
 
-def test_a_restarted_one_still_knows_which_node_missed_a_write(servers, mcrouter, tmp_path):
+def test_a_restarted_mcrouter_knows_which_node_missed_a_write(servers, mcrouter, tmp_path):
     options = ("--keep-writing", f"--keep-writing-state={tmp_path}/state.json", "--server-timeout=200")
     first, own = mcrouter(node_local(servers), *options), servers[0]
     # Without a file yet nothing is known of any copy.
@@ -335,7 +335,7 @@ def test_a_restarted_one_still_knows_which_node_missed_a_write(servers, mcrouter
             assert client.get("k") in (b"new", None)
 
 
-def test_operators_look_at_it_as_at_any_proxima(servers, mcrouter, io):
+def test_mcrouter_with_an_admin_port_has_every_admin_page(servers, mcrouter, io):
     router = mcrouter(node_local(servers))
     assert router.http("/ready")[0] == 200
     assert router.explain("k").count(servers[0].address) >= 1
@@ -343,5 +343,5 @@ def test_operators_look_at_it_as_at_any_proxima(servers, mcrouter, io):
     assert f"io={io}" in router.log()
 
 
-def test_without_keep_writing_the_start_says_what_would_help(servers, mcrouter):
+def test_the_start_without_keep_writing_recommends_it(servers, mcrouter):
     assert "with --keep-writing neither happens" in mcrouter(node_local(servers)).log()

@@ -60,7 +60,7 @@ def proxy(request, memcached, proxima):
 
 @pytest.mark.parametrize("asked", MANY.values(), ids=MANY.keys())
 @pytest.mark.parametrize("greedy", [1, 100])
-def test_whoever_asks_for_much_and_does_not_read_takes_no_more_than_the_limit(proxy, asked, greedy):
+def test_unread_replies_take_no_more_memory_than_the_limit(proxy, asked, greedy):
     clients = unread(proxy, *[asked] * greedy)
     if "embedded" in proxy.config["listeners"][0]["route"]:
         with Load(proxy.address) as load:
@@ -85,7 +85,7 @@ def test_a_get_of_10000_large_values_is_answered_as_it_is_read(proxy):
     assert proxy.memory("VmHWM") < BOUND
 
 
-def test_half_requests_take_nothing_from_others(memcached, proxima):
+def test_clients_with_half_requests_are_closed_before_memory_runs_out(memcached, proxima):
     """A value for the store is held until it is whole."""
     proxy = proxima(embedded(request_timeout="60s"))
     with Load(proxy.address) as load:
@@ -112,7 +112,7 @@ HALVES = {
 
 
 @pytest.mark.parametrize("half", HALVES.values(), ids=HALVES.keys())
-def test_a_request_that_does_not_end_is_closed(memcached, proxima, half):
+def test_a_request_that_does_not_end_in_time_is_closed(memcached, proxima, half):
     proxy = proxima(embedded(request_timeout="1s"))
     with proxy.raw() as begun, proxy.raw() as idle:
         begun.set("k", "v")
@@ -136,7 +136,7 @@ def test_a_request_that_comes_slowly_and_ends_in_time_is_answered(memcached, pro
 
 @pytest.mark.parametrize("copies", [False, True], ids=["plain", "copies"])
 @pytest.mark.parametrize("keys", [1_600, 10_000, 524_000])
-def test_a_get_of_many_keys_is_answered_and_holds_up_nobody(memcached, proxima, keys, copies):
+def test_a_get_of_many_keys_is_answered_and_delays_no_other_client(memcached, proxima, keys, copies):
     servers = memcached.several(3)
     made = {"servers": [server.address for server in servers], "timeout": "2s", "replicated": copies}
     proxy = proxima(config("cache", {"cache": made}))
@@ -172,7 +172,7 @@ def test_a_get_that_comes_key_by_key_is_answered_as_it_comes(memcached, proxima)
         assert client.exactly(4 * len(value) + 10) == value * 3 + b"END\r\n" + value + b"END\r\n"
 
 
-def test_after_a_key_that_is_too_long_the_line_is_skipped_and_nothing_of_it_is_done(memcached, proxima):
+def test_a_line_is_skipped_behind_a_key_that_is_too_long(memcached, proxima):
     proxy = proxima(pool([memcached()]))
     with proxy.raw() as client:
         client.set("k", "v")

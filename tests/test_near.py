@@ -98,7 +98,7 @@ def test_each_client_reads_from_the_server_on_its_own_numa_node(agent, servers, 
     assert proxy.http("/explain?key=k&from=nowhere")[0] == 400
 
 
-def test_without_an_agent_everybody_reads_from_the_same_server(servers, proxima):
+def test_without_an_agent_all_clients_read_from_the_same_server(servers, proxima):
     proxy = proxima(config(ROUTE, {"cache": [server.address for server in servers]}))
     assert {reads(proxy, servers, source) for source in [*CLIENTS, STRANGER]} == {0}
     assert not [name for name in proxy.metrics() if name.startswith(("proxima_agent", "proxima_clients_located"))]
@@ -106,7 +106,7 @@ def test_without_an_agent_everybody_reads_from_the_same_server(servers, proxima)
     assert (row["distance"], row["distance_source"]) == ("elsewhere", "nothing") and "numa_nodes" not in row
 
 
-def test_a_dead_server_leaves_its_clients_to_the_next_nearest(agent, servers, proxima):
+def test_clients_of_a_dead_server_read_from_the_next_nearest(agent, servers, proxima):
     agent = agent()
     nodes, sockets = agent.nodes(), agent.sockets()
     proxy = proxima(followed(agent, servers))
@@ -126,7 +126,7 @@ def test_a_dead_server_leaves_its_clients_to_the_next_nearest(agent, servers, pr
     assert "1 nearer ejected" in proxy.explain("k", of=CLIENTS[0])
 
 
-def test_an_agent_that_is_killed_and_comes_back_costs_no_request(agent, servers, proxima):
+def test_an_agent_killed_and_restarted_fails_no_request(agent, servers, proxima):
     agent = agent()
     proxy = proxima(followed(agent, servers, grace="1h"))
     is_followed(proxy)
@@ -160,7 +160,7 @@ def reads_beside(load, proxy, source):
     return text.partition("nearest: distance ")[2].split()[0]
 
 
-def test_after_the_grace_all_on_the_host_are_equally_near(agent, servers, proxima):
+def test_after_the_agents_grace_all_servers_on_the_host_are_equally_near(agent, servers, proxima):
     agent = agent()
     proxy = proxima(followed(agent, servers, grace="200ms"))
     is_followed(proxy)
@@ -177,7 +177,7 @@ def test_after_the_grace_all_on_the_host_are_equally_near(agent, servers, proxim
     assert proxy.member(servers[0].address, of=CLIENTS[0])["distance"] == "elsewhere"
 
 
-def test_a_reload_begins_and_ends_the_following(agent, servers, proxima):
+def test_a_reload_begins_and_ends_following_the_agent(agent, servers, proxima):
     agent = agent()
     wanted = followed(agent, servers)
     plain = {key: value for key, value in wanted.items() if key != "nodes"}
@@ -232,7 +232,7 @@ def test_explain_without_a_running_proxy_asks_the_agent(agent, servers, command,
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a cgroup")
-def test_a_client_of_a_unix_socket_is_known_by_its_container(agent, servers, proxima, tmp_path, cleanup):
+def test_a_client_on_a_unix_socket_is_located_by_its_container(agent, servers, proxima, tmp_path, cleanup):
     container = f"{os.getpid():064x}"
     agent = agent(pods(pod("local", None, near="s2", container=container)))
     nodes = agent.nodes()
@@ -328,7 +328,7 @@ def test_an_agent_that_tells_nonsense_changes_nothing(what, servers, proxima, tm
     assert proxy.memory("VmHWM") - before < 64 << 20
 
 
-def test_an_agent_that_goes_bad_keeps_its_last_good_word(servers, proxima, tmp_path, cleanup):
+def test_the_last_good_snapshot_of_a_failing_agent_stays_in_effect(servers, proxima, tmp_path, cleanup):
     impostor = Impostor(tmp_path, lines(GOOD, "nonsense"))
     cleanup.callback(impostor.stop)
     proxy = proxima(followed(impostor, servers))
@@ -339,7 +339,7 @@ def test_an_agent_that_goes_bad_keeps_its_last_good_word(servers, proxima, tmp_p
     assert [reads(proxy, servers, source) for source in CLIENTS] == [0, 1, 2, 3]
 
 
-def test_a_flood_of_snapshots_holds_up_nobody(servers, proxima, tmp_path, cleanup):
+def test_a_flood_of_snapshots_delays_no_client(servers, proxima, tmp_path, cleanup):
     def talk(sock):
         while True:
             sock.sendall(GOOD.encode() + b"\n")
@@ -356,7 +356,7 @@ def test_a_flood_of_snapshots_holds_up_nobody(servers, proxima, tmp_path, cleanu
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_socket_of_another_user_is_no_agents(servers, proxima, cleanup):
+def test_a_socket_of_another_user_is_not_taken_for_an_agent(servers, proxima, cleanup):
     # Where anybody may make a file.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="near-"))
     folder.chmod(0o777)

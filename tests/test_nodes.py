@@ -108,7 +108,7 @@ def test_a_bad_file_of_servers_is_refused_and_the_nodes_stay(memcached, proxima,
             assert client.get("k") == b"v"
 
 
-def test_a_node_without_its_own_server_is_warned_of(memcached, proxima):
+def test_a_node_without_a_local_server_is_warned_of(memcached, proxima):
     server = memcached()
     proxy = proxima(config(ROUTE, {"nodes": [server.address]}), "--node-address", "127.0.0.9")
     until(lambda: "WARN" in proxy.log() and "nodes" in proxy.log(), "a warning that no member is local")

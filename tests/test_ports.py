@@ -8,7 +8,7 @@ from harness import ports
 SHOW = "from harness import ports; print(*(ports.free() for _ in range(3 * ports.BLOCK)), flush=True); input()"
 
 
-def test_processes_have_ports_of_their_own_apart_from_those_of_clients(request):
+def test_parallel_processes_share_no_ports_with_each_other_or_with_clients(request):
     command = [sys.executable, "-c", SHOW]
     options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": request.config.rootpath}
     others = [subprocess.Popen(command, **options) for _ in range(3)]

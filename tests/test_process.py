@@ -15,14 +15,14 @@ from harness.proxy import BINARY, Program, config
 from harness.raw import Raw
 
 
-def test_it_says_where_it_serves(memcached, proxima):
+def test_the_log_says_where_the_proxy_serves(memcached, proxima):
     proxy = proxima(config("cache", {"cache": [memcached().address]}))
     [line] = [line for line in proxy.log().splitlines() if " serves " in line]
     assert proxy.address in line and f"version={proxy.version()}" in line
     assert f"http://{proxy.admin}" in proxy.log()
 
 
-def test_port_0_is_any_free_one_and_is_told(proxima, cleanup, io, tmp_path):
+def test_port_0_is_a_free_port_and_is_logged(proxima, cleanup, io, tmp_path):
     file = tmp_path / "free.yaml"
     file.write_text(yaml.safe_dump({"listeners": [{"address": "127.0.0.1:0", "route": "embedded"}]}))
     program = Program([BINARY, "run", "--config", str(file), "--io", io], tmp_path, ["127.0.0.1:0"])
@@ -34,7 +34,7 @@ def test_port_0_is_any_free_one_and_is_told(proxima, cleanup, io, tmp_path):
 
 
 @pytest.mark.parametrize("which", ["listener", "admin"])
-def test_a_second_start_is_refused(proxima, command, io, which):
+def test_a_second_process_on_the_same_address_is_refused(proxima, command, io, which):
     first = proxima(config("embedded"))
     second = dict(first.config)
     if which == "listener":
@@ -64,7 +64,7 @@ def test_a_missing_configuration_is_refused_at_start(tmp_path, command, io):
     assert done.returncode == 2 and "absent.yaml" in done.stderr
 
 
-def test_sigterm_lets_a_client_have_what_it_waits_for(memcached, proxima):
+def test_sigterm_serves_pending_requests_before_the_end(memcached, proxima):
     server = memcached()
     proxy = proxima(config("cache", {"cache": {"servers": [server.address], "timeout": "50s"}}))
     server.set("k", "v")
@@ -106,7 +106,7 @@ def test_a_unix_socket_is_served_by_all_workers(memcached, proxima, tmp_path):
         client.close()
 
 
-def test_a_socket_file_left_behind_is_no_obstacle(proxima, tmp_path):
+def test_a_dead_unix_socket_is_replaced(proxima, tmp_path):
     listener = {"address": f"unix:{tmp_path}/socket", "route": "embedded"}
     first = proxima(config("embedded", listeners=[listener]))
     first.kill()
@@ -129,7 +129,7 @@ def test_all_workers_share_a_port(memcached, proxima):
     until(all_have_answered, "clients come to all four workers")
 
 
-def test_ipv6(memcached, proxima):
+def test_listener_admin_and_server_may_use_ipv6(memcached, proxima):
     server = memcached(host="::1")
     listener = {"address": ports.address("::1"), "route": "cache"}
     proxy = proxima(config("cache", {"cache": [server.address]}, listeners=[listener], admin=ports.address("::1")))
@@ -139,7 +139,7 @@ def test_ipv6(memcached, proxima):
     assert server.get("k") == b"v"
 
 
-def test_what_one_worker_stores_inside_all_others_read(proxima):
+def test_all_workers_share_the_embedded_store(proxima):
     """Which worker a client came to, its `stats` tell on a listener with servers; here there are many clients."""
     proxy = proxima(config("embedded", workers=4))
     clients = [proxy.raw() for _ in range(40)]
@@ -162,7 +162,7 @@ def test_what_one_worker_stores_inside_all_others_read(proxima):
         client.close()
 
 
-def test_without_a_configuration_it_serves_the_store_inside(embedded):
+def test_run_without_a_configuration_serves_the_embedded_store(embedded):
     program = embedded()
     with program.raw() as client:
         client.set("k", "v")
@@ -171,7 +171,7 @@ def test_without_a_configuration_it_serves_the_store_inside(embedded):
     assert "connections_to_each_server" not in program.log()
 
 
-def test_without_a_configuration_explain_knows_the_store_inside(command):
+def test_explain_without_a_configuration_shows_the_embedded_store(command):
     done = command("explain", "k")
     assert (done.returncode, done.stderr) == (0, "")
     assert "embedded: the store in this process" in done.stdout
@@ -190,7 +190,7 @@ def test_stats_conns_names_listeners_and_clients_as_memcached_does(proxima, tmp_
     assert sorted(value for key, value in rows if key.endswith(":listen_addr")) == sorted([tcp, unix])
 
 
-def test_the_store_inside_takes_as_large_a_value_as_memcached(embedded, memcached):
+def test_the_embedded_store_takes_values_as_large_as_memcached_does(embedded, memcached):
     for server in (embedded(), memcached()):
         with server.raw() as client:
             for size, answer in ((1_000_000, b"STORED\r\n"), (1 << 20, b"SERVER_ERROR object too large for cache\r\n")):
@@ -210,7 +210,7 @@ def test_the_node_address_may_come_from_the_environment(memcached, io, tmp_path,
     assert program.wait_ready().member(server.address)["distance"] == "host"
 
 
-def test_the_log_may_be_json(memcached, io, tmp_path, proxima):
+def test_log_lines_may_be_json(memcached, io, tmp_path, proxima):
     proxy = proxima(config("embedded"), "--log-format", "json")
     lines = [json.loads(line) for line in proxy.log().splitlines()]
     assert lines and all("timestamp" in line and "level" in line for line in lines)
@@ -233,7 +233,7 @@ def test_memory_does_not_grow_with_clients_that_have_left(proxima):
     assert all(crowd() - first < 4 << 20 for _ in itertools.repeat(None, 3))
 
 
-def test_signals_without_a_meaning_do_not_kill(proxima):
+def test_sigusr1_and_sigusr2_do_not_end_the_process(proxima):
     proxy = proxima(config("embedded"))
     for number in (signal.SIGUSR1, signal.SIGUSR2):
         proxy.signal(number)
@@ -246,7 +246,7 @@ def test_signals_without_a_meaning_do_not_kill(proxima):
     [["--config", "/nonexistent.yaml"], ["--nonsense"], ["--workers", "none"]],
     ids=["a missing file", "an unknown option", "a bad value"],
 )
-def test_what_ends_it_is_json_too(command, io, arguments):
+def test_an_error_at_the_start_is_json_too(command, io, arguments):
     for form in (["--log-format", "json"], ["--log-format=json"]):
         done = command("run", *form, "--io", io, *arguments)
         assert done.returncode == 2 and done.stdout == ""
@@ -254,7 +254,7 @@ def test_what_ends_it_is_json_too(command, io, arguments):
         assert lines[-1]["level"] == "ERROR" and lines[-1]["fields"]["message"]
 
 
-def test_an_address_in_use_is_told_in_json(proxima, command, io):
+def test_an_address_in_use_is_logged_as_json(proxima, command, io):
     first = proxima(config("embedded"))
     done = command("run", "--config", str(first.file), "--io", io, "--log-format", "json")
     assert done.returncode == 2
@@ -262,14 +262,14 @@ def test_an_address_in_use_is_told_in_json(proxima, command, io):
     assert first.address in last["fields"]["message"]
 
 
-def test_nothing_but_json_is_said_without_a_configuration_either(embedded):
+def test_the_log_without_a_configuration_is_json_too(embedded):
     program = embedded("--log-format", "json")
     program.signal(signal.SIGTERM)
     assert program.wait() == 0
     assert all(json.loads(line) for line in program.log().splitlines())
 
 
-def test_values_in_the_log_can_be_told_apart(memcached, proxima):
+def test_log_values_with_blanks_are_quoted(memcached, proxima):
     server = memcached()
     named = {"address": server.address, "name": "a=b"}
     proxy = proxima(config("cache", {"cache": {"servers": [named]}}))
@@ -283,7 +283,7 @@ def test_values_in_the_log_can_be_told_apart(memcached, proxima):
 
 
 @pytest.mark.parametrize("address", ["", ",", "127.0.0.7,"])
-def test_an_empty_node_address_is_none(memcached, io, tmp_path, cleanup, monkeypatch, address):
+def test_empty_entries_of_host_ip_are_ignored(memcached, io, tmp_path, cleanup, monkeypatch, address):
     server = memcached(host="127.0.0.7")
     made = config({"nearest": "cache"}, {"cache": [server.address]}, admin=ports.address())
     file = tmp_path / "proxima.yaml"
@@ -303,7 +303,7 @@ def unix(tmp_path, **keys):
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_what_is_no_socket_is_never_replaced(tmp_path, command, io, kind):
+def test_a_file_that_is_no_socket_is_never_replaced(tmp_path, command, io, kind):
     path = tmp_path / "socket"
     precious = tmp_path / "precious"
     precious.write_text("mine")
@@ -321,7 +321,7 @@ def test_what_is_no_socket_is_never_replaced(tmp_path, command, io, kind):
     assert path.is_dir() if kind == "folder" else path.read_text() == "mine"
 
 
-def test_a_socket_with_a_full_queue_is_alive(tmp_path, command, io):
+def test_a_unix_socket_with_a_full_queue_is_not_replaced(tmp_path, command, io):
     with socket.socket(socket.AF_UNIX) as other, socket.socket(socket.AF_UNIX) as waiting:
         other.bind(f"{tmp_path}/socket")
         other.listen(0)

@@ -214,7 +214,7 @@ def test_every_request_is_answered_as_memcached_answers_it(pair):
     assert differences(REQUESTS, direct, proxied.ask) == {}
 
 
-def test_requests_may_come_byte_by_byte(pair):
+def test_requests_sent_byte_by_byte_are_answered_as_by_memcached(pair):
     direct, proxied = pair
 
     def drip(request):
@@ -225,7 +225,7 @@ def test_requests_may_come_byte_by_byte(pair):
     assert differences(small(REQUESTS), direct, drip) == {}
 
 
-def test_requests_may_come_as_one_pipeline(pair):
+def test_requests_sent_as_one_pipeline_are_answered_as_by_memcached(pair):
     direct, proxied = pair
     # memcached forgets replies that it has not sent yet when a later key of a get is bad: not to be imitated.
     requests = [request for request in small(REQUESTS) if request != b"get a " + TOO_LONG + b"\r\n"]
@@ -245,7 +245,7 @@ def test_the_connection_is_closed_where_memcached_closes_it(pair, request_):
     assert proxied.rest() == direct.rest()
 
 
-def test_a_value_of_each_size_around_the_limits_of_buffers_comes_back(pair):
+def test_values_around_the_sizes_of_buffers_come_back_unchanged(pair):
     _, proxied = pair
     for size in (0, 1, 4095, 4096, 16383, 16384, 65_400, 65_535, 65_536, 65_537, 131_072, 1_000_000):
         value = bytes(range(256)) * (size // 256 + 1)
@@ -253,13 +253,13 @@ def test_a_value_of_each_size_around_the_limits_of_buffers_comes_back(pair):
         assert proxied.get("sized") == value[:size], size
 
 
-def test_a_noop_is_answered_in_its_turn(pair):
+def test_a_noop_is_answered_in_order(pair):
     for client in pair:
         client.send(b"mg absent v\r\nmn\r\nset a 0 0 1\r\n1\r\nmn x\r\n")
         assert client.until(b"STORED\r\nMN\r\n") == b"EN\r\nMN\r\nSTORED\r\nMN\r\n"
 
 
-def test_a_key_named_noreply_is_refused_aloud(pair, embedded):
+def test_a_delete_of_a_key_named_noreply_gets_an_error(pair, embedded):
     """Not every memcached answers a `delete` of it, and its client waits for an answer."""
     for client in (pair[1], embedded().raw()):
         client.set("noreply", "1")
@@ -267,7 +267,7 @@ def test_a_key_named_noreply_is_refused_aloud(pair, embedded):
         assert client.ask(b"delete noreply 0\r\n") == b"DELETED\r\n"
 
 
-def test_version_is_the_proxys_own(pair):
+def test_version_names_a_memcached_version_and_proxima(pair):
     _, proxied = pair
     answer = proxied.ask(b"version\r\n")
     # Libraries choose what they may use by the number: it is one of a memcached that can what the proxy can.
@@ -293,7 +293,7 @@ QUIET = [
 ]
 
 
-def test_quiet_requests_that_fail_shift_nobody_elses_replies(memcached, proxima):
+def test_failing_quiet_requests_shift_no_other_clients_replies(memcached, proxima):
     server = memcached()
     proxy = proxima(config("cache", {"cache": [server.address]}, workers=1))
     with Load(proxy.address, rate=600) as load, proxy.raw() as rude:
@@ -307,7 +307,7 @@ def test_quiet_requests_that_fail_shift_nobody_elses_replies(memcached, proxima)
         assert rude.get("text") == b"no number"
 
 
-def test_one_client_of_the_store_inside_sees_what_memcached_says(memcached, embedded):
+def test_the_embedded_store_answers_as_memcached_answers(memcached, embedded):
     # Ids of items and `me` tell a store's inside, and sizes its limits: they are the store's own tests' matter.
     own = (b"me ", b"gets", b"gats", b"mg stub", b"ms stub")
     table = [request for request in small(REQUESTS) if not request.startswith(own) and b" c " not in request]

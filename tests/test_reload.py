@@ -41,7 +41,7 @@ def test_1000_reloads_under_load_fail_no_request(servers, proxima):
     assert proxy.metric("lanes") <= 2 * 4 * 3, "connections to members of the past stay open"
 
 
-def test_reloads_under_large_values_break_none(memcached, proxima):
+def test_reloads_during_large_values_break_none(memcached, proxima):
     server = memcached(item="64m", memory=256)
     first = config("cache", {"cache": [server.address]})
     second = copy.deepcopy(first)
@@ -66,7 +66,7 @@ def test_reloads_under_large_values_break_none(memcached, proxima):
         assert client.until(b"END\r\n") == b"\r\nEND\r\n"
 
 
-def test_a_request_ends_in_the_tree_in_which_it_began(servers, proxima):
+def test_a_request_in_flight_finishes_in_the_old_configuration(servers, proxima):
     old, new = servers[:2]
     pools = {"old": {"servers": [old.address], "timeout": "50s"}, "new": [new.address]}
     made = config("old", pools)
@@ -88,7 +88,7 @@ def test_a_request_ends_in_the_tree_in_which_it_began(servers, proxima):
         assert waiting.until(b"END\r\n") == b"VALUE k 0 3\r\nnew\r\nEND\r\n"
 
 
-def test_a_bad_file_is_refused_with_its_place_and_the_running_one_stays(servers, proxima):
+def test_a_bad_configuration_is_refused_with_its_place_and_the_running_one_stays(servers, proxima):
     made = config("cache", {"cache": addresses(servers)})
     proxy = proxima(made)
     version = proxy.version()
@@ -120,7 +120,7 @@ def test_a_bad_file_is_refused_with_its_place_and_the_running_one_stays(servers,
     assert proxy.is_live()
 
 
-def test_an_address_that_cannot_be_bound_refuses_the_whole_change(servers, memcached, proxima):
+def test_a_reload_with_an_address_in_use_is_refused_as_a_whole(servers, memcached, proxima):
     made = config("cache", {"cache": addresses(servers)})
     proxy = proxima(made)
     taken = {"address": servers[0].address, "route": "cache"}
@@ -132,7 +132,7 @@ def test_an_address_that_cannot_be_bound_refuses_the_whole_change(servers, memca
         assert client.get("k") == b"v"
 
 
-def test_a_file_that_vanishes_and_returns_disturbs_nobody(servers, proxima):
+def test_a_configuration_file_that_vanishes_and_returns_fails_no_request(servers, proxima):
     made = config("cache", {"cache": addresses(servers)})
     proxy = proxima(made)
     with Load(proxy.address) as load:
@@ -149,7 +149,7 @@ def test_a_file_that_vanishes_and_returns_disturbs_nobody(servers, proxima):
         until(lambda: proxy.version() == version, "the version tells what is said, not when")
 
 
-def test_a_change_of_the_file_is_followed(servers, proxima):
+def test_a_changed_configuration_file_takes_effect(servers, proxima):
     made = config("cache", {"cache": addresses(servers)})
     proxy = proxima(made)
     version = proxy.version()
@@ -159,7 +159,7 @@ def test_a_change_of_the_file_is_followed(servers, proxima):
         assert client.ask(b"set k 0 0 1\r\nv\r\n") == b"NOT_STORED\r\n"
 
 
-def test_sighup_reads_the_file_again(servers, proxima):
+def test_sighup_reads_the_configuration_again(servers, proxima):
     made = config("cache", {"cache": addresses(servers)})
     proxy = proxima(made)
     version = proxy.version()
@@ -169,7 +169,7 @@ def test_sighup_reads_the_file_again(servers, proxima):
     assert "SIGHUP" in proxy.log()
 
 
-def test_an_unchanged_file_changes_nothing(servers, proxima):
+def test_an_unchanged_configuration_file_changes_nothing(servers, proxima):
     proxy = proxima(config("cache", {"cache": addresses(servers)}))
     version = proxy.version()
     for _ in range(3):
@@ -202,7 +202,7 @@ def test_a_new_listener_opens_and_a_removed_one_closes(servers, proxima):
 
 
 @pytest.mark.parametrize("address", ["tcp", "unix"])
-def test_clients_that_wait_to_be_accepted_are_served_before_a_listener_closes(servers, proxima, tmp_path, address):
+def test_queued_clients_are_served_before_their_listener_closes(servers, proxima, tmp_path, address):
     made = config("cache", {"cache": addresses(servers)}, workers=4)
     second = {"address": ports.address() if address == "tcp" else f"unix:{tmp_path}/s", "route": "cache"}
     proxy = proxima({**made, "listeners": [*made["listeners"], second]})
@@ -231,7 +231,7 @@ def test_limits_change_with_the_configuration(servers, proxima):
         assert answer == b"SERVER_ERROR object too large for cache\r\n"
 
 
-def test_what_is_read_at_the_start_only_is_said(servers, proxima):
+def test_a_reload_reports_changes_that_need_a_restart(servers, proxima):
     first = config("cache", {"cache": addresses(servers)})
     proxy = proxima(first)
     assert "read at the start only" not in proxy.log()

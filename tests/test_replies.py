@@ -85,7 +85,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES.keys())
-def test_replies_in_pieces(scripted, proxima, sizes):
+def test_replies_that_come_in_pieces_are_passed_on_whole(scripted, proxima, sizes):
     proxy = proxima(behind(scripted(in_pieces(sizes))))
     small = sizes[0] < 10 and len(sizes) == 1
     lengths = [0, 1, 30, 1000, 3000] if small else [0, 1, 500, 1024, 40_000, 65_400, 65_536, 70_000, 204_800]
@@ -102,7 +102,7 @@ def test_replies_in_pieces(scripted, proxima, sizes):
         assert one.ask(b"") == two.ask(b"") == b""
 
 
-def test_many_clients_take_large_replies_slowly(scripted, proxima):
+def test_large_replies_reach_slow_clients_whole(scripted, proxima):
     """Some of them ask no more before they have read anything."""
     proxy = proxima(behind(scripted(in_pieces(SIZES["random"]))))
     dice = random.Random(11)
@@ -131,7 +131,7 @@ def test_many_clients_take_large_replies_slowly(scripted, proxima):
     until(lambda: proxy.metric("clients") == 0, "all have left")
 
 
-def test_pipelines_of_what_is_answered_here_and_there(scripted, proxima):
+def test_replies_of_proxy_and_server_keep_their_order_in_pipelines(scripted, proxima):
     proxy = proxima(behind(scripted(in_pieces(SIZES["odd"]))))
     dice = random.Random(13)
     with proxy.raw() as client:
@@ -174,7 +174,7 @@ class Prompted:
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 @pytest.mark.parametrize("leave", ["close", "abort", "finish"])
-def test_clients_that_leave_while_their_reply_comes(scripted, proxima, tmp_path, kind, leave):
+def test_clients_that_leave_while_their_reply_comes_are_closed(scripted, proxima, tmp_path, kind, leave):
     prompted = Prompted()
     listen = f"unix:{tmp_path}/socket" if kind == "unix" else None
     proxy = proxima(behind(scripted(prompted.talk), listen))
@@ -197,7 +197,7 @@ def test_clients_that_leave_while_their_reply_comes(scripted, proxima, tmp_path,
             client.close()
 
 
-def test_a_client_that_asks_no_more_and_dies_with_bytes_due_is_closed(scripted, proxima):
+def test_a_half_closed_client_that_dies_with_bytes_due_is_closed(scripted, proxima):
     proxy = proxima(behind(scripted(in_pieces([1 << 20]))))
     key = b"k-60000"
     for asked in (1, 100):
@@ -256,7 +256,7 @@ def test_a_reply_that_comes_before_its_request_is_not_forgotten(scripted, proxim
             prompted.wait(1)
 
 
-def test_a_client_that_ends_in_the_middle_of_a_value_before_its_turn_is_closed(scripted, proxima):
+def test_a_client_that_ends_in_mid_value_while_waiting_for_a_place_is_closed(scripted, proxima):
     def talk(sock):
         while sock.recv(65536):
             pass
@@ -280,7 +280,7 @@ def test_a_client_that_ends_in_the_middle_of_a_value_before_its_turn_is_closed(s
 
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000])
-def test_a_large_value_behind_a_key_that_failed_holds_up_nobody(memcached, proxima, size):
+def test_a_get_behind_a_failed_key_is_still_answered(memcached, proxima, size):
     server, lost = memcached(memory=64), memcached(memory=64)
     route = {"by_prefix": {"prefixes": {"lost:": {"member": lost.address}}, "default": {"member": server.address}}}
     proxy = proxima(config(route, workers=1))
@@ -295,7 +295,7 @@ def test_a_large_value_behind_a_key_that_failed_holds_up_nobody(memcached, proxi
     until(lambda: proxy.metric("clients") == 0, "all have left")
 
 
-def test_nothing_is_fetched_for_a_client_that_is_gone(memcached, proxima):
+def test_no_more_keys_are_fetched_for_a_client_that_is_gone(memcached, proxima):
     server = memcached(memory=64)
     proxy = proxima(config("cache", {"cache": [server.address]}, workers=1))
     server.set("large", bytes(500_000))

@@ -43,7 +43,7 @@ def three(memcached):
 
 
 @pytest.mark.parametrize("algorithm", ["ketama", "ketama_twemproxy", "ch3", "crc32", "rendezvous", "jump", "modula"])
-def test_pool_spreads_keys_and_explain_names_the_server_that_is_used(three, proxima, algorithm):
+def test_pool_spreads_keys_and_explain_names_the_server_used(three, proxima, algorithm):
     pool = {"servers": addresses(three), "hash": algorithm}
     proxy = proxima(config({"pool": "cache"}, {"cache": pool}))
     used = set()
@@ -58,7 +58,7 @@ def test_pool_spreads_keys_and_explain_names_the_server_that_is_used(three, prox
     assert f"hash: {algorithm} of " in proxy.explain("k")
 
 
-def test_member_is_one_server_by_address_or_by_name(three, proxima):
+def test_member_leads_to_one_server_by_address_or_name(three, proxima):
     named = {"servers": [{"address": three[0].address, "name": "first"}, three[1].address]}
     proxy = proxima(config({"member": "cache/first"}, {"cache": named}, {"member": three[2].address}))
     for listener, expected in ((0, 0), (1, 2)):
@@ -68,7 +68,7 @@ def test_member_is_one_server_by_address_or_by_name(three, proxima):
                 assert holders(f"{listener}{key}", three) == [expected]
 
 
-def test_embedded_stores_in_the_process(proxima):
+def test_embedded_stores_values_in_the_process(proxima):
     proxy = proxima(config("embedded"))
     with proxy.raw() as client:
         client.set("k", "v")
@@ -86,7 +86,7 @@ def test_null_holds_nothing_and_stores_nothing(proxima):
         assert client.ask(b"mg k v\r\n") == b"EN\r\n"
 
 
-def test_error_answers_its_text(proxima):
+def test_error_answers_with_its_text(proxima):
     with proxima(config({"error": "closed for repairs"})).raw() as client:
         assert client.ask(b"get k\r\n") == b"SERVER_ERROR closed for repairs\r\n"
         assert client.ask(b"set k 0 0 1\r\nx\r\n") == b"SERVER_ERROR closed for repairs\r\n"
@@ -126,7 +126,7 @@ def test_nearest_asks_this_nodes_server_and_the_next_when_it_is_gone(memcached, 
             assert expected == str(addresses(servers).index(members(proxy.explain("k"))[0])).encode()
 
 
-def test_by_operation_sends_each_command_its_way(three, proxima):
+def test_by_operation_sends_each_command_to_its_route(three, proxima):
     first, second, third = ({"member": address} for address in addresses(three))
     route = {"by_operation": {"read": first, "gets": second, "write": second, "add": third, "default": third}}
     proxy = proxima(config(route))
@@ -143,7 +143,7 @@ def test_by_operation_sends_each_command_its_way(three, proxima):
         assert members(proxy.explain("k", command)) == [three[server].address], command
 
 
-def test_by_operation_takes_an_mg_for_what_it_does(three, proxima):
+def test_by_operation_classifies_mg_by_its_flags(three, proxima):
     first, second, third = ({"member": address} for address in addresses(three))
     groups = {"by_operation": {"read": first, "write": second, "touch": third}}
     own = {"by_operation": {"mg": first, "write": second, "touch": third}}
@@ -168,7 +168,7 @@ def test_by_operation_without_a_default_answers_the_rest_as_null(three, proxima)
         assert client.ask(b"touch k 0\r\n") == b"NOT_FOUND\r\n"
 
 
-def test_by_prefix_takes_the_longest(three, proxima):
+def test_by_prefix_takes_the_longest_match(three, proxima):
     first, second, third = ({"member": address} for address in addresses(three))
     route = {"by_prefix": {"prefixes": {"user:": first, "user:admin:": second}, "default": third}}
     with proxima(config(route)).raw() as client:
@@ -177,7 +177,7 @@ def test_by_prefix_takes_the_longest(three, proxima):
             assert holders(key, three) == [expected], key
 
 
-def test_by_key_pattern_takes_the_first_that_matches(three, proxima):
+def test_by_key_pattern_takes_the_first_match(three, proxima):
     first, second, third = ({"member": address} for address in addresses(three))
     route = {"by_key_pattern": {"patterns": {"*:hot": first, "user:?": second}, "default": third}}
     with proxima(config(route)).raw() as client:
@@ -212,7 +212,7 @@ def test_host_id_always_takes_the_same_child(three, proxima):
     assert len(answers) == 1
 
 
-def test_all_sync_writes_everywhere_and_answers_the_worst(three, proxima):
+def test_all_sync_writes_to_all_and_answers_the_worst_reply(three, proxima):
     with proxima(config({"all_sync": "cache"}, {"cache": addresses(three)})).raw() as client:
         client.set("k", "v")
         assert holders("k", three) == [0, 1, 2]
@@ -224,7 +224,7 @@ def test_all_sync_writes_everywhere_and_answers_the_worst(three, proxima):
         assert [server.get("k") for server in three[:2]] == [b"w", b"w"]
 
 
-def test_all_majority_answers_what_more_than_half_agree_on(three, proxima):
+def test_all_majority_answers_the_reply_of_more_than_half(three, proxima):
     with proxima(config({"all_majority": "cache"}, {"cache": addresses(three)})).raw() as client:
         client.set("k", "v")
         assert len(holders("k", three)) >= 2
@@ -234,7 +234,7 @@ def test_all_majority_answers_what_more_than_half_agree_on(three, proxima):
             assert holders(f"k{number}", three[1:]) == [0, 1]
 
 
-def test_all_fastest_does_not_wait_for_the_slow(three, proxima):
+def test_all_fastest_does_not_wait_for_slow_servers(three, proxima):
     pool = {"servers": addresses(three), "timeout": "50s", "eject": {"failures": 0}}
     with proxima(config({"all_fastest": "cache"}, {"cache": pool})).raw() as client:
         client.set("k", "v")
@@ -245,7 +245,7 @@ def test_all_fastest_does_not_wait_for_the_slow(three, proxima):
         assert client.get("k") == b"w"
 
 
-def test_all_initial_answers_what_the_first_says(three, proxima):
+def test_all_initial_answers_the_reply_of_the_first_server(three, proxima):
     distinct(three)
     with proxima(config({"all_initial": "cache"}, {"cache": addresses(three)})).raw() as client:
         assert {client.get("k") for _ in range(20)} == {b"0"}
@@ -277,7 +277,7 @@ def test_failover_goes_on_after_an_error_and_not_after_a_miss(three, proxima):
     assert proxy.metric("failovers_total") > 0
 
 
-def test_failover_only_for_the_errors_that_are_named(three, proxima):
+def test_failover_goes_on_only_after_the_configured_errors(three, proxima):
     three[0].kill()
     route = {"failover": {"children": "cache", "errors": {"updates": []}}}
     proxy = proxima(config(route, {"cache": addresses(three)}))
@@ -288,7 +288,7 @@ def test_failover_only_for_the_errors_that_are_named(three, proxima):
     assert members(proxy.explain("k")) == addresses(three)
 
 
-def test_failover_no_more_often_than_its_limit(three, scripted, proxima):
+def test_failover_goes_on_no_more_often_than_its_limit(three, scripted, proxima):
     refusing = scripted(answering(b"SERVER_ERROR full\r\n"))
     route = {"failover": {"children": "cache", "limit": {"rate": 0, "burst": 5}}}
     proxy = proxima(config(route, {"cache": [refusing.address, three[0].address]}, workers=1))
@@ -297,7 +297,7 @@ def test_failover_no_more_often_than_its_limit(three, scripted, proxima):
     assert answers == [b"END\r\n"] * 5 + [b"SERVER_ERROR full\r\n"] * 15
 
 
-def test_miss_failover_asks_on_until_one_has_it(three, proxima):
+def test_miss_failover_asks_until_a_server_has_the_key(three, proxima):
     three[2].set("k", "third")
     proxy = proxima(config({"miss_failover": "cache"}, {"cache": addresses(three)}))
     for command, asked in (("get", 3), ("gat", 3), ("delete", 3), ("set", 1), ("touch", 1), ("incr", 1)):
@@ -312,7 +312,7 @@ def test_miss_failover_asks_on_until_one_has_it(three, proxima):
         assert client.ask(b"delete k\r\n") == b"DELETED\r\n"
 
 
-def test_failover_with_ttl_keeps_what_stands_in_for_a_short_time(three, proxima):
+def test_failover_with_ttl_stores_stand_ins_for_a_short_time(three, proxima):
     three[0].kill()
     normal, gutter = {"member": three[0].address}, [{"member": three[1].address}]
     route = {"failover_with_ttl": {"normal": normal, "failover": gutter, "ttl": 7}}
@@ -332,7 +332,7 @@ def test_failover_with_ttl_keeps_what_stands_in_for_a_short_time(three, proxima)
             assert 0 < int(direct.ask(b"mg %b t\r\n" % key).split()[1][1:]) <= 7, key
 
 
-def test_modify_key_is_unseen_by_the_client(three, proxima):
+def test_modify_key_hides_the_changed_key_from_the_client(three, proxima):
     child = {"member": three[0].address}
     route = {"modify_key": {"child": child, "ensure_prefix": "app:", "replace_prefix": "old:", "suffix": ":v2"}}
     proxy = proxima(config(route))
@@ -383,7 +383,7 @@ def test_log_writes_a_line_for_each_request(three, proxima):
     assert "set" in lines[0] and "get" in lines[1]
 
 
-def test_fault_fails_its_share_and_holds_requests(three, proxima):
+def test_fault_fails_its_share_and_delays_requests(three, proxima):
     child = {"member": three[0].address}
     proxy = proxima(config({"fault": {"child": child, "error_rate": 0.5}}, None, {"fault": {"child": child, "delay": "200ms"}}))
     with proxy.raw() as client:
@@ -397,7 +397,7 @@ def test_fault_fails_its_share_and_holds_requests(three, proxima):
         assert held.until(b"END\r\n") == b"END\r\n"
 
 
-def test_multi_key_gets_are_joined_in_the_order_that_was_asked(three, proxima):
+def test_multi_key_gets_are_joined_in_the_order_of_keys(three, proxima):
     proxy = proxima(config("cache", {"cache": addresses(three)}))
     with proxy.raw() as client:
         for key in KEYS[::2]:
@@ -414,7 +414,7 @@ def test_multi_key_gets_are_joined_in_the_order_that_was_asked(three, proxima):
         assert client.ask(b"gat 100" + request[3:]) == expected + b"END\r\n"
 
 
-def test_multi_key_gets_say_when_a_server_failed(three, proxima):
+def test_multi_key_gets_end_with_an_error_when_a_server_failed(three, proxima):
     proxy = proxima(config("cache", {"cache": addresses(three)}))
     with proxy.raw() as client:
         for key in KEYS:

@@ -76,7 +76,7 @@ def as_an_exporter(client):
 
 
 @pytest.mark.parametrize("mode", ["stats", "settings", "sizes", "display"])
-def test_memcached_tool_gets_an_answer(program, mode):
+def test_memcached_tool_gets_an_answer_in_every_mode(program, mode):
     with program.raw() as client:
         client.set("k", "v")
     assert tool(program.address, mode)
@@ -100,7 +100,7 @@ def test_memcached_tool_shows_the_embedded_store(embedded):
     assert f"add plain 0 0 100\n{'1' * 100}\n" in added and re.search(r"^add per%cent 5 \d{10} 1$", added, re.M)
 
 
-def test_clients_get_their_dictionaries(program):
+def test_client_libraries_read_stats_as_dictionaries(program):
     with program.raw() as client:
         client.set("k", "v")
     host, port = program.address.split(":")
@@ -118,12 +118,12 @@ def test_clients_get_their_dictionaries(program):
 
 
 @pytest.mark.skipif(not shutil.which("memcstat"), reason="libmemcached's tools are not installed")
-def test_libmemcached_gets_its_statistics(program):
+def test_memcstat_reads_the_statistics(program):
     ran = subprocess.run(["memcstat", f"--servers={program.address}"], capture_output=True, text=True, timeout=PATIENCE)
     assert ran.returncode == 0 and "get_hits" in ran.stdout, ran.stdout + ran.stderr
 
 
-def test_exporters_find_what_they_need(program):
+def test_exporters_find_the_stats_that_they_need(program):
     with program.raw() as client:
         client.set("k", "v")
         client.get("k")
@@ -139,7 +139,7 @@ def test_exporters_find_what_they_need(program):
         assert float(stats[slab, "number"]) > 0 and stats[slab, "cmd_set"] and stats[slab, "cas_badval"]
 
 
-def test_counts_are_those_of_all_workers(several):
+def test_stats_counts_are_those_of_all_workers(several):
     clients = [several.raw() for _ in range(8)]
     for client in clients:
         client.set("k", "v")
@@ -154,7 +154,7 @@ def test_counts_are_those_of_all_workers(several):
     assert {client.stats()["worker"] for client in clients} == {"0", "1"}
 
 
-def test_counts_stay_when_their_worker_has_nothing_more_to_do(several):
+def test_stats_counts_of_an_idle_worker_are_not_lost(several):
     for _ in range(10):
         with several.raw() as client:
             client.set("k", "v")
@@ -162,7 +162,7 @@ def test_counts_stay_when_their_worker_has_nothing_more_to_do(several):
         until(lambda: client.stats()["cmd_set"] == "10", "none is lost")
 
 
-def test_reset_begins_anew_for_stats_and_not_for_metrics(several):
+def test_stats_reset_resets_stats_and_not_metrics(several):
     with several.raw() as client:
         client.set("k", "v")
         assert client.stats()["cmd_set"] == "1"
@@ -173,7 +173,7 @@ def test_reset_begins_anew_for_stats_and_not_for_metrics(several):
     assert several.metric("requests_total", command="set") == 2
 
 
-def test_items_slabs_and_settings_of_the_only_server_are_told(one):
+def test_stats_of_items_slabs_and_settings_are_those_of_the_only_server(one):
     with one.raw() as client, one.server.raw() as direct:
         client.set("k", "v")
         for subject in ("slabs", "items", "sizes", "settings"):
@@ -194,7 +194,7 @@ def test_items_slabs_and_settings_of_the_only_server_are_told(one):
         assert replies.endswith(b"END\r\nEND\r\n") and replies.count(b"END\r\n") == 5
 
 
-def test_several_servers_have_no_items_or_slabs_in_common(several):
+def test_stats_of_items_and_slabs_are_empty_before_several_servers(several):
     with several.raw() as client:
         for subject in ("items", "slabs", "sizes"):
             assert client.ask(f"stats {subject}\r\n".encode()) == b"END\r\n"
@@ -202,7 +202,7 @@ def test_several_servers_have_no_items_or_slabs_in_common(several):
     assert (settings["maxconns"], settings["num_threads"]) == ("10000", "2")
 
 
-def test_a_server_that_does_not_answer_is_said_so(memcached, proxima):
+def test_stats_of_a_silent_server_are_a_time_out(memcached, proxima):
     server = memcached()
     proxy = proxima(config("cache", {"cache": {"servers": [server.address], "timeout": "200ms"}}))
     with proxy.raw() as client:
@@ -212,7 +212,7 @@ def test_a_server_that_does_not_answer_is_said_so(memcached, proxima):
         assert client.stats()["pid"] == str(proxy.process.pid)
 
 
-def test_unknown_subjects_and_crawlers_are_refused(several, one):
+def test_unknown_stats_subjects_and_crawlers_are_refused(several, one):
     for proxy in (several, one):
         with proxy.raw() as client:
             for subject in (b"nonsense", b"detail on", b"cachedump 1 0", b"items x", b"sizes_enable", b"settings\nget k"):
@@ -222,7 +222,7 @@ def test_unknown_subjects_and_crawlers_are_refused(several, one):
                 assert client.ask(b"lru_crawler " + rest + b"\r\n") == b"CLIENT_ERROR lru crawler disabled\r\n"
 
 
-def test_connections_of_every_listener_are_listed(program):
+def test_stats_conns_lists_the_connections_of_every_listener(program):
     clients = [program.raw() for _ in range(3)]
     for client in clients:
         client.ask(b"get k\r\n")
@@ -237,7 +237,7 @@ def test_connections_of_every_listener_are_listed(program):
     until(lambda: name not in clients[0].stats("conns").values(), "it is listed no more")
 
 
-def test_a_proxy_is_no_copy(several, memcached, proxima):
+def test_a_proxy_is_not_trusted_as_a_copy(several, memcached, proxima):
     """Writes may still be under way behind it when it lists no connection of ours: it must not be trusted as a server is."""
     server = memcached()
     outer = proxima(replicated([server, several], {"min_acks": 1}))
@@ -281,7 +281,7 @@ def test_dump_of_the_embedded_store_has_every_key_once(embedded):
             assert client.ask(b"lru_crawler " + bad + b"\r\n") == reply
 
 
-def test_dump_leaves_in_its_turn(embedded):
+def test_dump_is_answered_in_its_turn(embedded):
     with embedded().raw() as client:
         client.set("k", "v")
         client.send(b"get k\r\nlru_crawler metadump all\r\nget k\r\nlru_crawler metadump 2\r\nget absent\r\n")
@@ -293,7 +293,7 @@ def test_dump_leaves_in_its_turn(embedded):
         assert client.rest() == b""
 
 
-def test_dump_is_whole_though_keys_come_and_go(embedded):
+def test_dump_is_complete_while_other_keys_come_and_go(embedded):
     program = embedded("--workers", "2")
     fixed = {f"fixed{number}" for number in range(3000)}
     stop = threading.Event()

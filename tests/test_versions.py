@@ -43,7 +43,7 @@ def pool(address, **keys):
     return config("p", {"p": {"servers": [address], "eject": {"failures": 0}, **keys}}, workers=1)
 
 
-def test_the_recorded_verdicts_are_those_of_the_servers(newer):
+def test_recorded_answers_are_those_of_the_installed_servers(newer):
     """Every tenth line, live: a new version that reads one of them in another way is seen here."""
     wrong = []
     with differ.Server([MEMCACHED]) as first, differ.Server(newer) as second:
@@ -56,7 +56,7 @@ def test_the_recorded_verdicts_are_those_of_the_servers(newer):
 
 
 @pytest.mark.parametrize("kind", ["older", "newer", "embedded"])
-def test_no_line_shifts_the_replies_of_a_shared_connection(request, kind, cleanup, memcached, proxima):
+def test_no_recorded_line_shifts_the_replies_of_a_shared_connection(request, kind, cleanup, memcached, proxima):
     """Every line with eight answers behind it through the proxy, while a bystander's own keys are read."""
     if kind == "embedded":
         proxy = proxima(config("embedded"))
@@ -77,7 +77,7 @@ def test_no_line_shifts_the_replies_of_a_shared_connection(request, kind, cleanu
         assert proxy.is_live()
 
 
-def test_a_value_behind_an_odd_flag_is_no_command_of_others(newer, proxima):
+def test_a_value_behind_an_odd_flag_is_not_executed_as_a_command(newer, proxima):
     """The value was executed on the connection that all share, and its replies went to whoever came next."""
     with differ.Server(newer) as server:
         proxy = proxima(pool(f"unix:{server.path}"))
@@ -111,7 +111,7 @@ def test_an_old_server_gets_text_commands_only(scripted, proxima, version, words
     assert said.replace(b"get k\r\n", b"").replace(b"set k 0 0 1\r\nx\r\n", b"") == b"", said
 
 
-def test_an_old_server_is_no_copy(memcached, scripted, proxima):
+def test_an_old_server_is_never_a_current_copy(memcached, scripted, proxima):
     good = memcached()
     writes = []
 
@@ -145,7 +145,7 @@ def test_an_old_server_is_no_copy(memcached, scripted, proxima):
     "first", [b"\x80\x0a\0\0\0\0\0\0", b"\x16\x03\x01\x02\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nflush_all\r\n"]
 )
 @pytest.mark.parametrize("kind", ["proxied", "embedded"])
-def test_who_speaks_another_protocol_is_closed_at_once(memcached, proxima, first, kind):
+def test_a_client_of_another_protocol_is_closed_at_once(memcached, proxima, first, kind):
     server = memcached()
     proxy = proxima(pool(server.address) if kind == "proxied" else config("embedded"))
     with Raw(proxy.address) as owner:
@@ -158,7 +158,7 @@ def test_who_speaks_another_protocol_is_closed_at_once(memcached, proxima, first
     assert proxy.log().count("closed a client") == 1
 
 
-def test_garbage_for_a_version_fails_the_server(scripted, proxima):
+def test_a_server_that_answers_version_with_garbage_fails(scripted, proxima):
     server = scripted(answering(b"\0\1\2\r\n"), version=None)
     proxy = proxima(pool(server.address))
     with Raw(proxy.address) as client:
