@@ -28,7 +28,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Of a test marked `either_io` one back end runs, by turns among its parameters."""
+    """A test marked `either_io` runs on one back end, which alternates among its parameters."""
     if config.getoption("every_back_end"):
         return
     seen = {}
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config, items):
         variants = seen.setdefault(test, [])
         if (variant := repr(parameters)) not in variants:
             variants.append(variant)
-        # Where a test begins is chance, but the same in every process and every run.
+        # The hash chooses the back end of the first parameter, the same in every process and every run.
         turn = zlib.crc32(test.encode()) + variants.index(variant)
         (kept if back_end == BACK_ENDS[turn % 2] else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _io_uring_forbidden():
-    """Why the kernel does not give us io_uring; None when it does. Says nothing about the proxy's own faults."""
+    """The reason why the kernel does not allow io_uring, or None. It says nothing about the proxy's own faults."""
     import ctypes
     import os
 
@@ -67,14 +67,15 @@ def _io_uring_forbidden():
 
 @pytest.fixture
 def cleanup():
-    """Ends what a test has started, last first; a proxy that ended by itself or panicked fails the test."""
+    """Ends what a test has started, last first. A proxy that ended by itself or panicked fails the test."""
     with contextlib.ExitStack() as stack:
         yield stack
 
 
 @pytest.fixture
 def memcached(cleanup):
-    """Starts one real memcached; `memcached.several(n)` a list of them, `memcached.on(hosts)` one on each, all on one port."""
+    """Starts one real memcached. `memcached.several(n)` starts a list of them, `memcached.on(hosts)` one on each host, all on
+    one port."""
 
     def start(**options):
         server = Memcached(**options)
@@ -92,13 +93,13 @@ def memcached(cleanup):
 
 @pytest.fixture(params=[1, 4], ids=["one-thread", "four-threads"])
 def servers(request, memcached):
-    """Three memcached, the first of which is read; with one thread each, and with four."""
+    """Three memcacheds, the first of which is read. They have one thread each, and then four."""
     return memcached.several(3, threads=request.param)
 
 
 @pytest.fixture
 def scripted(cleanup):
-    """Starts a server that says what a function wants."""
+    """Starts a server that answers as a function decides."""
 
     def start(talk, **options):
         server = Scripted(talk, **options)
@@ -122,7 +123,7 @@ def proxima(cleanup, io, tmp_path):
 
 @pytest.fixture
 def embedded(cleanup, io, tmp_path):
-    """Starts the proxy as a newcomer does, without a configuration: the embedded store."""
+    """Starts the proxy without a configuration, as a new user does. It serves the embedded store."""
 
     def start(*arguments):
         address, admin = ports.address(), ports.address()

@@ -1,4 +1,4 @@
-"""What the tests are made of: real servers, the proxy as a process, clients that check every byte."""
+"""The tests' tools: real servers, the proxy as a process, and clients that check every byte."""
 
 import itertools
 import os
@@ -7,24 +7,24 @@ import signal
 import time
 
 SOAK = bool(os.environ.get("PROXIMA_SOAK"))
-"""The long runs: `make soak` sets it."""
+"""Whether this is a long run: `make soak` sets it."""
 
 TRIES = 200 if SOAK else 20
-"""How often what depends on luck is tried."""
+"""How often a test repeats what depends on chance."""
 
 PATIENCE = 60.0
-"""Seconds after which something that ought to happen is taken not to. A hang guard: nothing normally comes near it."""
+"""Seconds after which an expected event counts as missing. It guards against hangs: no test normally comes near it."""
 
 _numbers = itertools.count(1)
 
 
 def number():
-    """For the name of a file: no other call in this process gets it."""
+    """A number for the name of a file, which no other call in this process gets."""
     return next(_numbers)
 
 
 def until(condition, what):
-    """Polls `condition` until it returns something true, and returns that. `what` is said when it never does."""
+    """Polls `condition` until it returns something true, and returns that. If it never does, the test fails with `what`."""
     end = time.monotonic() + PATIENCE * 0.9
     while True:
         result = condition()
@@ -35,7 +35,7 @@ def until(condition, what):
 
 
 def freeze(process):
-    """Stops a process until SIGCONT: what happens meanwhile it finds all at once."""
+    """Stops a process until SIGCONT. The process then finds all at once what has happened meanwhile."""
     process.send_signal(signal.SIGSTOP)
     tasks = pathlib.Path(f"/proc/{process.pid}/task")
 

@@ -1,4 +1,4 @@
-"""The node agent: the real program with pods that need not run, and impostors that say what a test wants."""
+"""The node agent: the real program with pods that need not run, and impostors that answer as a test decides."""
 
 import functools
 import json
@@ -20,7 +20,7 @@ from .proxy import ROOT
 
 @functools.cache
 def program():
-    """The agent's program, built once; the test is skipped where there is no Go."""
+    """The path of the agent's program, built once. The test is skipped where there is no Go."""
     if given := os.environ.get("PROXIMA_AGENT"):
         return given
     go = shutil.which("go") or "/usr/local/go/bin/go"
@@ -37,7 +37,7 @@ def program():
 
 
 def pod(name, address, cpus=None, near=None, container=None):
-    """A pod that runs: with a CPU of its own, or beside another."""
+    """A running pod, with a CPU of its own or beside another pod."""
     resources = {"limits": {"cpu": cpus, "memory": "64Mi"}} if cpus else {"requests": {"cpu": "100m"}}
     metadata = {"name": name, "labels": {"app": name}}
     if near:
@@ -54,7 +54,7 @@ def pod(name, address, cpus=None, near=None, container=None):
 
 
 class Agent:
-    """`proxima-agent simulate --serve`: places these pods on a machine of this shape, and tells proxies."""
+    """Runs `proxima-agent simulate --serve`, which places these pods on a machine of this shape and informs proxies."""
 
     def __init__(self, folder, pods, shape="sockets=2,nodes=2,cores=2"):
         folder = pathlib.Path(folder)
@@ -66,7 +66,7 @@ class Agent:
         self.start()
 
     def place(self, pods):
-        """These are the pods from now on."""
+        """Makes these the pods from now on."""
         new = self._file.with_suffix(".new")
         new.write_text(yaml.safe_dump_all(pods))
         new.rename(self._file)
@@ -91,7 +91,7 @@ class Agent:
             return json.loads(sock.makefile().readline())
 
     def nodes(self):
-        """The NUMA node of each pod, which is one."""
+        """The one NUMA node of each pod."""
         nodes = {pod["name"]: pod["containers"][0]["nodes"] for pod in self.snapshot()["pods"]}
         assert all(len(on) == 1 for on in nodes.values()), nodes
         return {name: only for name, (only,) in nodes.items()}
@@ -110,7 +110,7 @@ class Agent:
 
 
 class Impostor:
-    """Listens where an agent would: `talk(sock)` is called for each connection, in a thread of its own."""
+    """Listens where an agent would. `talk(sock)` is called for each connection, in a thread of its own."""
 
     def __init__(self, folder, talk):
         self.socket = pathlib.Path(folder) / f"nodes{number()}.sock"
@@ -159,7 +159,7 @@ while True:
 
 
 def stranger(path, line):
-    """A process of another user, which is not root, that listens there and says this."""
+    """A process of another user, not root, that listens at `path` and sends this line."""
     command = [sys.executable, "-c", STRANGER, str(path), line]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "listens\n"
@@ -167,7 +167,7 @@ def stranger(path, line):
 
 
 def joined(container):
-    """A cgroup that is named like a container's, for a process of the test. The test is skipped where it cannot be made."""
+    """A cgroup named like a container's, for a process of the test. The test is skipped where none can be made."""
     for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/freezer"):
         folder = pathlib.Path(root) / "proxima-tests" / container
         try:

@@ -1,20 +1,20 @@
-"""Pools whose servers all hold a copy of everything."""
+"""Pools whose servers all hold a copy of every value."""
 
 from . import until
 from .proxy import config
 
 PATIENT = "20s"
-"""The time-out where no server is lost: on a machine that is busy enough, half a second passes without an answer."""
+"""A time-out for tests in which no server is lost: on a busy machine half a second may pass without an answer."""
 
 
 def replicated(servers, keep=True, timeout="500ms", **keys):
-    """The configuration of one replicated pool. `keep` is what stands behind `replicated`."""
+    """The configuration of one replicated pool. `keep` is the value of `replicated`."""
     pool = {"servers": [server.address for server in servers], "timeout": timeout, "replicated": keep}
     return config("cache", {"cache": pool}, **keys)
 
 
 def copy_state(proxy, server):
-    """What this copy may be used for: current, leaving, out, joining or opening."""
+    """The state of this copy: current, leaving, out, joining or opening."""
     return proxy.member(server.address)["copy"]["state"]
 
 
@@ -28,5 +28,5 @@ def until_current(proxy, *servers):
 
 
 def copies_of(servers, key):
-    """What each copy holds."""
+    """The value that each copy holds."""
     return [server.get(key) for server in servers]

@@ -1,4 +1,4 @@
-"""What may go wrong: each fault is a name, what begins it, and what ends it. The first server is the one that is read."""
+"""The faults of the matrix. Each has a name, a beginning and an end. The proxy reads the first server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ def nothing(_nodes):
 class Fault:
     begin: Callable
     end: Callable | None = None
-    """None: it is not made good."""
+    """None: the fault does not end."""
     relayed: bool = False
-    """A relay stands in front of the first server."""
+    """Whether a relay stands in front of the first server."""
     seconds: float | None = None
-    """How long; None: as long as the run says."""
+    """The fault's duration; None: the run decides."""
     spares: int = 2
-    """So many servers, the last ones, nothing happens to."""
+    """The number of servers, the last ones, that the fault does not touch."""
 
 
 def _freeze_two(nodes):
@@ -57,7 +57,7 @@ def _restart_proxy(nodes):
 FAULTS = {
     "killed": Fault(lambda nodes: nodes.servers[0].kill()),
     "frozen": Fault(lambda nodes: nodes.servers[0].freeze(), lambda nodes: nodes.servers[0].thaw()),
-    # One time-out, or two; three in a row eject.
+    # This takes one time-out, or two. Three in a row eject.
     "frozen shortly": Fault(
         lambda nodes: nodes.servers[0].freeze(), lambda nodes: nodes.servers[0].thaw(), seconds=1.5 * TIMEOUT
     ),

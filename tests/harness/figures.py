@@ -9,7 +9,7 @@ def seconds(value):
 
 
 def cell(rows):
-    """The worst of one fault with one route."""
+    """The worst result of one fault under one route."""
     refused = max(row["refused_seconds"] for row in rows)
     known = [row["normal_seconds"] for row in rows]
     words = [f"refused {seconds(refused)}" if refused else "none refused"]
@@ -21,7 +21,7 @@ def cell(rows):
 
 
 def table(rows):
-    """A line for each fault, a column for each route, in the order in which they come."""
+    """A table with a line for each fault and a column for each route, in the order of the rows."""
     faults = list(dict.fromkeys(row["fault"] for row in rows))
     routes = list(dict.fromkeys(row["route"] for row in rows))
     lines = ["| | " + " | ".join(routes) + " |", "|---" * (len(routes) + 1) + "|"]
@@ -38,5 +38,5 @@ def write(rows, folder):
 
 
 if __name__ == "__main__":
-    # The tables of several runs in one: python -m harness.figures a/matrix.json b/matrix.json
+    # This prints one table of several runs: python -m harness.figures a/matrix.json b/matrix.json
     print(table([row for file in sys.argv[1:] for row in json.load(open(file))]), end="")

@@ -1,4 +1,4 @@
-"""`proxima-bench hostile`, which attacks the proxy and tells what well-behaved clients notice."""
+"""`proxima-bench hostile`, which attacks the proxy and reports what well-behaved clients notice."""
 
 import json
 import pathlib
@@ -13,11 +13,11 @@ from .proxy import environment
 ONCE = 120 if SOAK else 15
 """Seconds for which all attacks last together."""
 EACH = 30 if SOAK else 0
-"""Seconds for which each attack lasts alone; 0: it does not."""
+"""Seconds for which each attack lasts alone; 0: the attacks only run together."""
 
 
 class Report:
-    """What one run has told: its JSON, its exit code, and its words for people."""
+    """The result of one run: its JSON, its exit code, and its text for people."""
 
     def __init__(self, code, data, words):
         self.code, self.data, self.words = code, data, words
@@ -28,7 +28,7 @@ class Report:
 
 
 def attack(address, folder, *more, seconds):
-    """Runs it to its end."""
+    """Runs the attack to its end."""
     file = pathlib.Path(folder) / f"hostile-{ports.free()}.json"
     command = [BENCH, "hostile", "--quiet", "--address", address, "--duration", f"{seconds}s", "--json", str(file), *more]
     done = subprocess.run(command, capture_output=True, text=True, env=environment())
@@ -37,7 +37,7 @@ def attack(address, folder, *more, seconds):
 
 
 class Connections:
-    """Watches how many connections a memcached has, beside those that it has now."""
+    """Watches how many connections a memcached has in addition to those that it has now."""
 
     def __init__(self, server):
         self._client = server.raw()
@@ -61,7 +61,7 @@ class Connections:
 
 
 class Live:
-    """Asks the admin port all the while whether the process lives, as a kubelet does."""
+    """Asks the admin port continuously whether the process lives, as a kubelet does."""
 
     def __init__(self, proxy):
         self._proxy = proxy
@@ -87,7 +87,7 @@ class Live:
 
 
 class Halting:
-    """A server that stands still half of the time, as behind a link that is too slow for what it is sent."""
+    """Stops a server half of the time. It then looks like a server behind a link that is too slow for its requests."""
 
     def __init__(self, server, seconds=0.2):
         self._server, self._seconds = server, seconds

@@ -1,4 +1,4 @@
-"""The container image: built, unpacked, and run as a container's owner would, in a changed root and as its user."""
+"""Builds, unpacks and runs the container image as a container runtime would, in a changed root and as its user."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from .proxy import BINARY, ROOT
 
 
 def why_not():
-    """Why an image can be neither built nor run here; None if it can."""
+    """The reason why an image cannot be built or run here, or None."""
     if not os.environ.get("PROXIMA_IMAGE"):
         headers = subprocess.run(["readelf", "--program-headers", BINARY], capture_output=True, text=True).stdout
         if "INTERP" in headers:
@@ -27,7 +27,7 @@ def build(output):
 
 
 class Image:
-    """An unpacked image: `root` is its file system, `config` what it says about running it."""
+    """An unpacked image. `root` is its file system, and `config` says how to run it."""
 
     def __init__(self, file, folder):
         layout, self.root = folder / "layout", folder / "root"
@@ -44,14 +44,14 @@ class Image:
             subprocess.run(["tar", "-xz", "--directory", self.root], input=self.blob(layer), check=True)
 
     def blob(self, described):
-        """The bytes that a descriptor tells of, checked against it."""
+        """The bytes that a descriptor names, checked against its digest and size."""
         kind, digest = described["digest"].split(":")
         data = (self._blobs / digest).read_bytes()
         assert (kind, hashlib.sha256(data).hexdigest(), len(data)) == ("sha256", digest, described["size"])
         return data
 
     def command(self, command=None, args=None):
-        """What runs in a container of it; `command` and `args` are those of Kubernetes, and replace its own."""
+        """The command that a container of the image runs. `command` and `args` are those of Kubernetes, and replace the image's."""
         arguments = command or self.config["Entrypoint"]
         arguments = arguments + (args or ([] if command else self.config["Cmd"]))
         clean = ["env", "--ignore-environment", *self.config["Env"]]

@@ -1,4 +1,4 @@
-"""`proxima-bench stale`, which tells whether reads are stale and for how long writes fail."""
+"""`proxima-bench stale`, which reports whether reads are stale and for how long writes fail."""
 
 import json
 import os
@@ -13,7 +13,7 @@ BENCH = os.environ.get("PROXIMA_BENCH", str(pathlib.Path(BINARY).with_name("prox
 
 
 class Judge:
-    """Writes and reads through `address` with so many clients, until `report`."""
+    """Writes and reads through `address` with this many clients, until `report` is called."""
 
     def __init__(self, address, folder, writers=20, readers=40):
         self._report = pathlib.Path(folder) / f"stale-{number()}.json"
@@ -23,7 +23,7 @@ class Judge:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment())
 
     def report(self):
-        """Ends it; what it says, as its JSON has it."""
+        """Ends the run and returns its report, as in its JSON."""
         self.process.send_signal(signal.SIGINT)
         said, _ = self.process.communicate(timeout=PATIENCE)
         assert self._report.exists(), said.decode()

@@ -1,4 +1,4 @@
-"""Clients that check every byte that they get, beside whatever a test does."""
+"""Clients that check every byte of their replies while a test does something else."""
 
 import asyncio
 import itertools
@@ -11,17 +11,18 @@ _names = itertools.count()
 
 
 class Wrong(Exception):
-    """A reply that cannot be the one to this request."""
+    """A reply that cannot belong to this request."""
 
 
 class Load:
-    """`clients` connections, each with keys of its own, which set and get at `rate` requests a second in all.
+    """Opens `clients` connections, each with keys of its own, which set and get at `rate` requests a second in all.
 
-    A value is `key|sequence|padding`. So a reply that belongs to another client, another key or an older write is told
-    from a good one. Each round is one pipeline: a set, a get of the same key, and a get of two other keys.
+    A value is `key|sequence|padding`. It shows whether a reply belongs to another client, another key or an older
+    write. Each round is one pipeline: a set, a get of the same key, and a get of two other keys.
 
-    `tolerant`: errors and misses are counted, not complained of (a server has died); wrong replies always are. `refused`
-    are those errors that writes got. `forgiving`: and values that were replaced before, as `stale`.
+    A `tolerant` load counts errors and misses and does not fail for them, for tests in which a server dies. `refused`
+    counts the errors of writes. A `forgiving` load also counts values that were replaced before, as `stale`. Wrong
+    replies always fail the test.
     """
 
     def __init__(self, addresses, clients=10, rate=500, keys=4, padding=100, tolerant=False, forgiving=False):
@@ -49,7 +50,7 @@ class Load:
             self.check()
 
     def check(self):
-        """Fails if any client has seen anything that it should not."""
+        """Fails if any client has seen something that it should not have."""
         assert not self.wrong, self.wrong[:5]
         assert self.replies > 0
         if not self.tolerant:
@@ -57,7 +58,7 @@ class Load:
             assert not self.misses, f"{self.misses} misses"
 
     def after(self, replies):
-        """Waits until so many more replies have come."""
+        """Waits until this many more replies have come."""
         goal = self.replies + replies
         end = time.monotonic() + PATIENCE * 0.9
         while self.replies < goal:
@@ -70,7 +71,7 @@ class Load:
     async def _client(self, number):
         name = b"load%d-%d" % (next(_names), number)
         address = self.addresses[number % len(self.addresses)]
-        # For each key the sequence that was acknowledged last, and the last that was sent.
+        # Each key has the sequence that was acknowledged last and the one that was sent last.
         known = [[0, 0] for _ in range(self.keys)]
         self.known |= {b"%b:%d" % (name, key): each for key, each in enumerate(known)}
         pause = 4 * self.clients / self.rate
@@ -121,7 +122,7 @@ class Load:
             self.replies += 1
 
     async def _values(self, reader, name, wanted, sequence):
-        """The reply to a get of these keys, in their order."""
+        """Reads and checks the reply to a get of these keys, in their order."""
         left = list(wanted)
         while True:
             head = await reader.readuntil(b"\r\n")

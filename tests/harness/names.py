@@ -1,4 +1,4 @@
-"""A DNS server on loopback, by UDP and TCP, whose records a test changes while it runs; and a system that asks it."""
+"""A DNS server on loopback, by UDP and TCP, whose records a test changes while it runs, and a system that asks it."""
 
 import os
 import pathlib
@@ -13,16 +13,16 @@ from dnslib import AAAA, QTYPE, RCODE, RR, SRV, A, DNSRecord
 from . import ports
 
 TTL = 3600
-"""Longer than any test: whoever keeps to it never sees a change."""
+"""Seconds, longer than any test: a resolver that honours this time to live never sees a change."""
 
 
 class Names:
-    """Answers with `records`, shuffled; a name that has none does not exist.
+    """Answers with `records`, shuffled. A name that has none does not exist.
 
-    An answer that is too large for UDP is truncated, as the client has said what it takes. `trouble` may be a function of
-    request, good reply and transport (`udp`, `tcp`) that gives other bytes, or none for silence. With SRV records come so
-    many addresses of their targets as `along` says. A TCP connection is answered from the records of when it was made, as
-    dnsmasq does.
+    An answer that is larger than the client takes by UDP is truncated. `trouble` may be a function of request, good
+    reply and transport (`udp`, `tcp`) that returns other bytes, or None for silence. `along` says how many addresses
+    of their targets come with SRV records. A TCP connection is answered from the records as they were when it was
+    made, as dnsmasq does.
     """
 
     def __init__(self, host="127.0.0.1", port=None):
@@ -40,14 +40,14 @@ class Names:
             threading.Thread(target=serve, daemon=True).start()
 
     def set(self, name, *addresses):
-        """From now on `name` has these addresses; without any it exists and has no records."""
+        """Gives `name` these addresses from now on. Without any, the name exists and has no records."""
         self.records[name] = [
             RR(name, QTYPE.AAAA, ttl=TTL, rdata=AAAA(each)) if ":" in each else RR(name, QTYPE.A, ttl=TTL, rdata=A(each))
             for each in addresses
         ]
 
     def set_services(self, name, *services):
-        """The same with (priority, weight, port, target)."""
+        """Gives `name` services, each with (priority, weight, port, target)."""
         self.records[name] = [RR(name, QTYPE.SRV, ttl=TTL, rdata=SRV(*service)) for service in services]
 
     def questions(self, transport):
@@ -69,7 +69,7 @@ class Names:
         reply.add_ar(*addresses[: self.along])
         packed = reply.pack()
         if transport == "udp":
-            # The class of an OPT record is how much the client takes.
+            # The class of an OPT record says how many bytes the client takes.
             taken = next((extra.rclass for extra in request.ar if extra.rtype == QTYPE.OPT), 512)
             if len(packed) > taken:
                 reply.rr = reply.rr[:10]
@@ -110,7 +110,7 @@ class Names:
     def stop(self):
         for sock in (self._udp, self._tcp):
             try:
-                # A thread that waits in it holds it open; shutting it down wakes it.
+                # A thread that waits on the socket holds it open; shutting it down wakes the thread.
                 sock.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
@@ -127,7 +127,7 @@ def rcode(code):
 
 
 def truncated(request, reply, transport):
-    """Some of it by UDP, and nothing by TCP."""
+    """Answers a part by UDP, and nothing by TCP."""
     if transport == "tcp":
         return None
     part = request.reply()
@@ -151,15 +151,15 @@ TROUBLES = {
 
 
 def may_mount():
-    """Only root has files of a system of its own, and port 53."""
+    """Whether this user may mount files over those of the system and use port 53, as only root may."""
     command = ["unshare", "--mount", "mount", "--bind", "/etc/hostname", "/etc/hosts"]
     return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
 
 
 class System:
-    """`resolv` and `hosts` stand in for /etc/resolv.conf and /etc/hosts of what is started behind the command `before`.
+    """Replaces /etc/resolv.conf and /etc/hosts by `resolv` and `hosts` for a program started behind the command `before`.
 
-    They name the DNS server `names`, as in a pod: a search list, ndots:5, the address of the cluster's DNS.
+    The files name the DNS server `names`, as in a pod: a search list, ndots:5, the address of the cluster's DNS.
     """
 
     def __init__(self, folder):
@@ -176,7 +176,7 @@ class System:
 
 
 def _on_port_53():
-    """On an address where nobody else, maybe another run of the tests, has one."""
+    """A DNS server on an address that no other program, such as another run of the tests, uses."""
     while True:
         try:
             return Names(f"127.53.{random.randrange(256)}.{random.randrange(1, 255)}", 53)

@@ -1,4 +1,4 @@
-"""The newest memcached that there is, beside the one of this system."""
+"""The newest memcached, beside the one of this system."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from .proxy import ROOT
 
 
 def newest():
-    """The words that start it; skips the test where there is none. Only the long runs fetch it."""
+    """The command that starts it. The test is skipped where there is none. Only the long runs fetch it."""
     if not SOAK and not (ROOT / "target/memcached-newest/root").exists():
         pytest.skip("the newest memcached was not fetched yet: wire/captures/newest.py")
     done = subprocess.run([sys.executable, ROOT / "wire/captures/newest.py"], capture_output=True, text=True)

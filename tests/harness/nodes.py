@@ -1,11 +1,11 @@
-"""Three nodes with a memcached each, and the proxy of the first."""
+"""Three nodes with a memcached each, and the proxy of the first node."""
 
 from . import until
 from .proxy import config
 
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
 TIMEOUT = 0.25
-"""Seconds until the proxy gives a request up; all else is left at its defaults."""
+"""Seconds until the proxy gives a request up. Everything else is left at its defaults."""
 
 ROUTES = {"replicated": "cache"}
 for _rule in ("all_sync", "all_majority", "all_fastest"):
@@ -14,7 +14,7 @@ ROUTES["failover"] = {"failover": "cache"}
 
 
 class Nodes:
-    """`members` are what the proxy knows the servers by; the first is its own."""
+    """`members` are the servers as the proxy addresses them; the first is its own."""
 
     def __init__(self, servers, members, route, start, folder):
         self.servers, self.members = servers, members
@@ -32,16 +32,16 @@ class Nodes:
         self.proxy = self._start(self._config, "--node-address", HOSTS[0])
 
     def list(self, members):
-        """These are the pool's servers from now on."""
+        """Makes these the pool's servers from now on."""
         new = self._file.with_suffix(".new")
         new.write_text("".join(f"{member.address}\n" for member in members))
         new.rename(self._file)
 
     def are_well(self):
-        """Is every member up, and current where it is a copy?"""
+        """Whether every member is up, and current where it is a copy."""
         try:
             rows = [self.proxy.member(member.address) for member in self.members]
         except (OSError, ValueError):
-            # The proxy is not there, or does not know one of them.
+            # The proxy does not run, or does not know one of them.
             return False
         return all(row["state"] == "up" and row.get("copy", {}).get("state", "current") == "current" for row in rows)

@@ -1,27 +1,27 @@
-"""Free ports, from a block that no other process of tests has, below those that the kernel gives to outgoing connections."""
+"""Free ports, from a block that no other process of tests has, apart from those of outgoing connections."""
 
 import itertools
 import os
 import socket
 
 BLOCK = 400
-"""Ports of one process: more than any test takes, so that none comes again before its last user has long ended."""
+"""Ports of one process: more than any test takes, so that no port is reused soon after its last user has ended."""
 
 
 def _blocks():
-    """The first ports of all blocks; no client of a test is given a port in one of them."""
+    """The first ports of all blocks. The kernel gives no client a port in one of them."""
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         low, high = map(int, file.read().split())
     blocks = range(12000, 65536 - BLOCK, BLOCK)
     apart = [first for first in blocks if first + BLOCK <= low or first > high]
-    # Where outgoing connections may have any port there is no safe place, and `free` looks again.
+    # Where outgoing connections may have any port, no block is safe, and `free` checks each port again.
     return apart or list(blocks)
 
 
 def _claim():
-    """A block, and the socket that claims it.
+    """A block, and the socket that reserves it.
 
-    Its name is in the network namespace, as ports are, and the kernel takes it back however a process ends.
+    The socket's name belongs to the network namespace, as ports do. The kernel releases it however a process ends.
     """
     blocks = _blocks()
     start = os.getpid() % len(blocks)
@@ -41,7 +41,7 @@ _ports = itertools.cycle(_block)
 
 
 def free(host="127.0.0.1"):
-    """A port where nobody listens on `host`."""
+    """A port on which no program listens on `host`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in itertools.islice(_ports, BLOCK):
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -55,13 +55,13 @@ def free(host="127.0.0.1"):
 
 
 def address(host="127.0.0.1", port=None):
-    """`host:port` with this port, or a free one."""
+    """`host:port` with this port, or with a free one."""
     port = port or free(host)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def free_on(hosts):
-    """One that is free on all of them."""
+    """A port that is free on all of these hosts."""
     while True:
         port = free(hosts[0])
         try:

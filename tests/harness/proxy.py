@@ -19,12 +19,12 @@ BINARY = os.environ.get("PROXIMA_BIN", str(ROOT / "target/release/proxima"))
 
 
 def environment():
-    """Ours without what would tell the proxy where it is."""
+    """The environment of the tests, without the variables that change the proxy's behaviour."""
     return {name: value for name, value in os.environ.items() if name not in ("HOST_IP", "RUST_LOG")}
 
 
 class Program:
-    """A started program of ours, whatever its front door. Its log goes to a file."""
+    """A started `proxima`, with any front door. Its log goes to a file."""
 
     def __init__(self, command, folder, addresses, admin=None):
         self.addresses = addresses
@@ -36,7 +36,7 @@ class Program:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
 
     def log(self):
-        """What it has logged, without colours."""
+        """The log, without colours."""
         return re.sub(r"\x1b\[[0-9;]*m", "", self._log.read_text(errors="replace"))
 
     def raw(self, listener=0, source=None):
@@ -66,7 +66,7 @@ class Program:
             return False
 
     def http(self, path, method="GET", headers=None):
-        """Status and text of a page of the admin port. What changes something has the header for that."""
+        """Status and text of a page of the admin port. A request that changes something has the header for that."""
         if headers is None:
             headers = {} if method == "GET" else {"X-Proxima": "yes"}
         request = urllib.request.Request(f"http://{self.admin}{path}", method=method, headers=headers)
@@ -109,7 +109,7 @@ class Program:
         return text
 
     def memory(self, which="VmRSS"):
-        """Bytes of resident memory now; `VmHWM`: at most since the start."""
+        """Bytes of resident memory now, or with `VmHWM` the most since the start."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"^{which}:\s+(\d+) kB", status, re.M)[1]) * 1024
 
@@ -117,17 +117,17 @@ class Program:
         self.process.send_signal(number)
 
     def wait(self):
-        """The exit code."""
+        """Waits for the end and returns the exit code."""
         return self.process.wait(PATIENCE)
 
     def kill(self):
-        """Ends it as a crash does."""
+        """Ends the process as a crash does."""
         self.process.kill()
         self.process.wait(PATIENCE)
         self._killed = True
 
     def stop(self):
-        """Ends it at once, and fails if it had ended by itself or has panicked."""
+        """Ends the process at once, and fails if it had ended by itself or has panicked."""
         if self._killed:
             return
         code = self.process.poll()
@@ -144,9 +144,9 @@ class Program:
 
 
 class Proxy(Program):
-    """`proxima run` with a configuration in our YAML. The admin port is a free one unless the configuration says.
+    """`proxima run` with a configuration in YAML. The admin port is a free one unless the configuration names one.
 
-    `before` is a command that runs it.
+    `before` is a command that runs the program.
     """
 
     def __init__(self, config, io, folder, arguments=(), before=()):
@@ -161,7 +161,7 @@ class Proxy(Program):
         self.wait_ready()
 
     def write(self, config):
-        """Puts a configuration in the place of the running one, at once as a careful operator does."""
+        """Replaces the configuration file by renaming, as a careful operator does."""
         text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False)
         new = self.file.with_suffix(".new")
         new.write_text(text)

@@ -1,4 +1,4 @@
-"""A client that knows nothing but bytes."""
+"""A client that sends and receives plain bytes."""
 
 import socket
 import struct
@@ -29,11 +29,11 @@ def connect(address, receive=None, source=None):
 
 
 class Closed(Exception):
-    """The other side has closed, after `args[0]`."""
+    """The other side has closed the connection, after `args[0]`."""
 
 
 class Raw:
-    """One connection. What comes is kept until a test takes it, so that a byte too many is seen by the next step."""
+    """One connection. Received bytes are kept until a test takes them, so that the next step sees a byte too many."""
 
     def __init__(self, address, receive=None, source=None):
         self.sock = connect(address, receive, source)
@@ -70,7 +70,7 @@ class Raw:
         self.pending += data
 
     def until(self, end):
-        """Everything up to and with `end`."""
+        """The bytes up to and with `end`."""
         start = 0
         while (found := self.pending.find(end, start)) < 0:
             start = max(0, len(self.pending) - len(end) + 1)
@@ -97,7 +97,7 @@ class Raw:
         return everything[:count]
 
     def rest(self):
-        """Everything until the other side closes."""
+        """The bytes until the other side closes."""
         try:
             while True:
                 self._more()
@@ -106,19 +106,19 @@ class Raw:
             return taken
 
     def ask(self, request):
-        """The whole answer to `request`, which may be none: a no-op behind it shows where it ends."""
+        """The whole answer to `request`, which may be empty. A no-op behind it shows where it ends."""
         self.send(request + b"mn\r\n")
         return self.until(b"MN\r\n").removesuffix(b"MN\r\n")
 
     def set(self, key, value, flags=0, ttl=0):
-        """Stores; fails the test unless it was stored."""
+        """Stores a value, and fails the test unless it was stored."""
         key, value = _bytes(key), _bytes(value)
         self.send(b"set %b %d %d %d\r\n%b\r\n" % (key, flags, ttl, len(value), value))
         answer = self.line()
         assert answer == b"STORED\r\n", answer
 
     def get(self, key):
-        """The value, or None for a miss; an error fails the test."""
+        """The value, or None for a miss. An error fails the test."""
         key = _bytes(key)
         self.send(b"get %b\r\n" % key)
         head = self.line()
@@ -132,7 +132,7 @@ class Raw:
         return value
 
     def stats(self, what=""):
-        """`stats` as a dictionary."""
+        """The answer to `stats` as a dictionary."""
         self.send(f"stats {what}".strip().encode() + b"\r\n")
         lines = self.until(b"END\r\n").decode().splitlines()[:-1]
         return dict(line.split(" ", 2)[1:] for line in lines)

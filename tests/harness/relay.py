@@ -1,4 +1,4 @@
-"""A peer that mistreats whoever talks to it, in front of a real server."""
+"""A faulty relay in front of a real server."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ GARBAGE = b"\x00\xffno reply of any server\r\n"
 
 
 class Relay:
-    """Relays between its own `address` and a server's. It is faithful until told otherwise."""
+    """Relays between its own `address` and a server's. It works faithfully until a fault is set."""
 
     def __init__(self, server, host="127.0.0.1"):
         self._server = server
@@ -30,23 +30,23 @@ class Relay:
         self._listener = await asyncio.start_server(self._serve, self._host, self._port)
 
     def slow(self, most):
-        """Holds each answer back for up to so many seconds."""
+        """Delays each answer by up to this many seconds."""
         self._delay = most
 
     def rate(self, most):
-        """Passes so many bytes of requests on in a second, and takes no more from who sends them."""
+        """Passes on this many bytes of requests in a second, and receives no more than that."""
         self._rate = most
 
     def garbage(self):
-        """Passes requests on, and answers nonsense."""
+        """Passes requests on, and replaces the answers by nonsense."""
         self._garbage = True
 
     def swallow(self):
-        """Takes requests and passes none of them on."""
+        """Receives requests and passes none of them on."""
         self._swallow = True
 
     def refuse(self):
-        """Takes no connections, and breaks those there are; the server behind it lives on."""
+        """Refuses connections, and breaks the existing ones. The server behind the relay lives on."""
         self._do(self._refuse())
 
     async def _refuse(self):
@@ -55,13 +55,13 @@ class Relay:
             writer.transport.abort()
 
     def heal(self):
-        """Is faithful again."""
+        """Removes every fault."""
         self._delay, self._garbage, self._swallow, self._rate = 0.0, False, False, None
         if not self._listener.is_serving():
             self._do(self._listen())
 
     def lead_to(self, server):
-        """Connections that are made from now on reach another server."""
+        """Leads connections that are made from now on to another server."""
         self._server = server
 
     def stop(self):
@@ -70,7 +70,7 @@ class Relay:
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     async def _end(self):
-        """Lets what is under way come to its end."""
+        """Ends the tasks under way."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()

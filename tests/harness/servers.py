@@ -1,4 +1,4 @@
-"""Servers behind the proxy: real memcached, and one that says what a test wants."""
+"""Servers behind the proxy: real memcached, and one that answers as a test decides."""
 
 import os
 import pwd
@@ -15,8 +15,8 @@ MEMCACHED = os.environ.get("MEMCACHED", shutil.which("memcached") or "/usr/bin/m
 
 
 class Memcached:
-    """A memcached of its own on a free port of `host`, or on this one. `before` is a command that runs it; `socket` is the
-    path of a Unix socket in the place of a port."""
+    """A memcached on a free port of `host`, or on the given port. `before` is a command that runs it. `socket` is the
+    path of a Unix socket to be used instead of a port."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Memcached:
         self.start()
 
     def start(self):
-        """Starts it, empty, where it was before."""
+        """Starts the server, empty, at its address."""
         self.process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
 
         def answers():
@@ -56,7 +56,7 @@ class Memcached:
         until(answers, f"memcached on {self.address}")
 
     def freeze(self):
-        """It accepts and answers nothing until `thaw`; its kernel still takes connections."""
+        """Stops the server until `thaw`. It answers nothing, though its kernel still takes connections."""
         freeze(self.process)
 
     def thaw(self):
@@ -72,7 +72,7 @@ class Memcached:
             self.kill()
 
     def raw(self):
-        """A connection past the proxy."""
+        """A connection that bypasses the proxy."""
         return Raw(self.address)
 
     def stat(self, name):
@@ -89,9 +89,10 @@ class Memcached:
 
 
 class Scripted:
-    """A server in this process: `talk(sock)` is called for each connection, in a thread of its own.
+    """A server in this process. `talk(sock)` is called for each connection, in a thread of its own.
 
-    First it is asked for its version, and answers `version`; none: `talk` sees that question too."""
+    The first question is for its version, which it answers with `version`. With None, `talk` sees that question, too.
+    """
 
     def __init__(self, talk, version=b"VERSION 1.6.18\r\n"):
         self._talk = talk
@@ -125,7 +126,7 @@ class Scripted:
             sock.close()
 
     def stop(self):
-        # A thread in accept() holds the socket open; shutting it down wakes it.
+        # A thread in accept() holds the socket open; shutting it down wakes the thread.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for sock in self._open:
@@ -133,7 +134,7 @@ class Scripted:
 
 
 def answering(answer):
-    """For `Scripted`: says `answer` whenever anything comes."""
+    """A `talk` for `Scripted` that sends `answer` whenever bytes come."""
 
     def talk(sock):
         while sock.recv(65536):

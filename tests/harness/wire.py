@@ -1,4 +1,4 @@
-"""A wire to servers in a network of their own. What it loses, the kernels at its ends send again, as over any network."""
+"""A wire to servers in a network of their own. The kernels at its ends retransmit lost packets, as on any network."""
 
 import ctypes
 import fcntl
@@ -19,7 +19,7 @@ _TUN, _BARE = 0x0001, 0x1000
 
 
 def may_lay():
-    """Only root may have networks, and not every kernel has the device."""
+    """Whether a wire can be made here. Only root may have networks, and not every kernel has the device."""
     if os.geteuid() != 0 or not os.path.exists("/dev/net/tun"):
         return False
     try:
@@ -31,7 +31,7 @@ def may_lay():
 
 
 class Wire:
-    """Faithful until it is cut; `here` and `there` are the addresses of its ends."""
+    """Carries packets until it is cut. `here` and `there` are the addresses of its ends."""
 
     def __init__(self):
         net = f"198.{random.choice([18, 19])}.{random.randrange(256)}"
@@ -44,7 +44,7 @@ class Wire:
         self._inside = ["nsenter", f"--net={space}"]
         self._ends = []
         name = f"wire{ports.free()}"
-        # The namespace of a new device is that of the thread which makes it.
+        # A new device belongs to the namespace of the thread that makes it.
         for before, address, peer in ((), self.here, self.there), (self._inside, self.there, self.here):
             thread = threading.Thread(target=self._make_end, args=(name, before and space))
             thread.start()
@@ -77,7 +77,7 @@ class Wire:
                     pass
 
     def cut(self):
-        """From now on everything is lost."""
+        """Loses every packet from now on."""
         self._lost = []
         self._is_cut = True
 
@@ -85,12 +85,12 @@ class Wire:
         self._is_cut = False
 
     def pause(self):
-        """Seconds between the last two times that the kernel has sent something again: it doubles them each time."""
+        """Seconds between the kernel's last two retransmissions. The kernel doubles them each time."""
         times = self._lost[-2:]
         return times[1] - times[0] if len(times) == 2 else 0
 
     def memcached(self, **options):
-        """A server at the other end."""
+        """Starts a server at the other end."""
         return Memcached(host=self.there, port=ports.free(), before=self._inside, **options)
 
     def stop(self):
@@ -104,7 +104,7 @@ class Wire:
 
 
 def _has_data(packet):
-    """A TCP packet of IPv4 that carries bytes."""
+    """Whether this is a TCP packet of IPv4 that carries bytes."""
     if packet[0] >> 4 != 4 or packet[9] != 6:
         return False
     head = (packet[0] & 15) * 4
