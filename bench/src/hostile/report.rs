@@ -4,11 +4,14 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
-use super::{attack::Done, noise::Worst, options::Options, round::ALLOWED, score::Outcome};
+use super::{attack::Done, noise::Worst, options::Options, score::Outcome};
 use crate::output::as_seconds;
 
 /// A new client must be served so soon after the attacks.
 const NEWCOMER: Duration = Duration::from_secs(3);
+
+/// The time-outs of a proxy are looked at by a clock that ticks; and noise is measured in steps.
+pub(super) const ALLOWED: Duration = Duration::from_millis(100);
 
 /// Of each kind of failure so many are printed.
 const PRINTED: usize = 20;

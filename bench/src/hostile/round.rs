@@ -16,16 +16,13 @@ use super::{
     newcomer,
     noise::Noise,
     options::Options,
-    report::Round,
+    report::{ALLOWED, Round},
     score::Score,
 };
 use crate::process::{forget_peak, peak_resident_bytes};
 
 /// How long well-behaved clients are alone at first, so that their connections and the proxy's are made.
 const ALONE: Duration = Duration::from_millis(300);
-
-/// The time-outs of a proxy are looked at by a clock that ticks; and noise is measured in steps.
-pub(super) const ALLOWED: Duration = Duration::from_millis(100);
 
 /// Evicted baits are laid again so often.
 const LAY_AGAIN: Duration = Duration::from_secs(1);

@@ -65,17 +65,10 @@ async fn config(State(proxy): Shared) -> String {
 }
 
 async fn reload(State(proxy): Shared) -> Response {
-    let done = tokio::task::spawn_blocking(move || match proxy.reload() {
-        Ok(true) => (StatusCode::OK, format!("version {}\n", proxy.version())),
-        Ok(false) => (
-            StatusCode::OK,
-            format!("unchanged, version {}\n", proxy.version()),
-        ),
-        Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")),
-    });
-    match done.await {
-        Ok(answer) => answer.into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    match proxy.reload().await {
+        Ok(true) => format!("version {}\n", proxy.version()).into_response(),
+        Ok(false) => format!("unchanged, version {}\n", proxy.version()).into_response(),
+        Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{error}\n")).into_response(),
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Descriptors {
 }
 
 /// Who takes descriptors.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) clients: usize,
     pub(super) workers: usize,

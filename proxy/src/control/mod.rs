@@ -19,6 +19,7 @@ mod connection;
 mod copies;
 mod descriptors;
 mod dns;
+mod follow;
 mod health;
 mod host;
 mod nodes;
@@ -37,6 +38,8 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use tokio::sync::mpsc;
+
 use self::{copies::Copies, descriptors::Descriptors, dns::Names, health::Ejections, workers::Workers};
 pub use self::{copies::CopyCounters, health::Ejection};
 pub use self::{
@@ -44,6 +47,7 @@ pub use self::{
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
     probe::probe,
+    reload::ReloadError,
     run::{Options, StartError, run},
 };
 use tokio::sync::watch::Sender;
@@ -55,7 +59,7 @@ use crate::{
     dialect::Dialects,
     figures::Figures,
     frontdoor::ConfigSource,
-    members::{Address, Distance, DistanceSource, Localities, Member, Registry},
+    members::{Address, Distance, DistanceSource, Localities, Member},
     near::store::{Store, Totals},
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
@@ -70,20 +74,18 @@ pub struct Proxy {
     store: Arc<Store>,
     started: Instant,
     io: Io,
-    host_id: u64,
     dialects: Dialects,
     /// Where repairs and probes run.
     runtime: tokio::runtime::Handle,
     /// Who is to tell of NUMA nodes.
     nodes: Sender<Option<Nodes>>,
-    /// Held while a change is under way, so that what was read first takes effect first.
-    change: Mutex<()>,
+    /// Where operators ask to have the configuration read again.
+    requests: mpsc::Sender<follow::Request>,
     state: Mutex<State>,
 }
 
 /// What a reload changes.
 struct State {
-    registry: Registry,
     loaded: Loaded,
     /// The servers of each pool.
     servers: Lists,
@@ -96,6 +98,8 @@ struct State {
     agent: Agent,
     /// The control thread's own tree, for `explain`.
     tree: Tree,
+    /// The version of the configuration by which every worker serves.
+    version: Arc<str>,
     /// Listener addresses as configured, by number; and as bound.
     listeners: Vec<String>,
     bound: Vec<Option<String>>,
@@ -108,8 +112,6 @@ struct State {
     failures: u64,
     /// Why the newest configuration was refused; none while it runs.
     refused: Option<String>,
-    /// It was refused for want of an answer from DNS, and is tried again when one comes.
-    waits: bool,
     draining: bool,
     random: Random,
 }
@@ -224,7 +226,7 @@ impl Proxy {
 
     /// The version of the running configuration, the same on every proxy that has the same text.
     pub fn version(&self) -> String {
-        self.state().tree.version.to_string()
+        self.state().version.to_string()
     }
 
     /// The text of the running configuration.

@@ -18,10 +18,10 @@ use super::{
     copies::Copies,
     descriptors::Descriptors,
     dns::{Names, Questions},
+    follow::{REQUESTS, follow},
     health::Ejections,
     host,
-    reload::{ReloadError, Wanted, make},
-    watch::Watch,
+    reload::{Preparer, ReloadError, Reloader, Running, Setup},
     workers::{Make, Workers},
 };
 use crate::{
@@ -38,10 +38,10 @@ use crate::{
     worker::Order,
 };
 
-/// Files are looked at this often: five times within the second in which a change must take effect.
+/// It is looked this often whether a worker has ended.
 const LOOK: Duration = Duration::from_millis(200);
 /// Workers look at time-outs this often: what is late is noticed so much later at most.
-const BEAT: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(50);
 /// After SIGTERM, clients that are still connected are cut off after this long.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -111,8 +111,12 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
     let workers = loaded.config.workers.unwrap_or_else(host::processors).max(1);
     let admin = loaded.config.admin.clone();
     let dialects = options.dialects;
-    let mut registry = Registry::new(Here::new(&options.node_addresses, options.zone.clone()));
-    let host_id = host::id();
+    let mut preparer = Preparer {
+        registry: Registry::new(Here::new(&options.node_addresses, options.zone.clone())),
+        workers,
+        host_id: host::id(),
+        dialects,
+    };
     let limits = loaded.config.limits.clone();
     let memory = loaded.config.embedded.memory;
     // A name that does not resolve yet is no reason to stay away: nodes come up in any order.
@@ -121,13 +125,14 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         .block_on(names.begin(&loaded.config))
         .map_err(ReloadError::from)?;
     let hosts = names.addresses(&Questions::of(&loaded.config, &servers));
-    let wanted = Wanted {
+    let nothing = Running::nothing(loaded.config.clone());
+    let setup = Setup {
         loaded,
         servers,
         departed: Departed::default(),
         hosts,
     };
-    let made = make(wanted, &mut registry, &[], &[], workers, host_id, dialects)?;
+    let first = preparer.prepare(&nothing, setup)?;
 
     let started = Instant::now();
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -158,20 +163,18 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         .collect();
     let (news, heard) = mpsc::unbounded_channel();
     let (nodes, wanted_nodes) = watch::channel(None);
-    let (mut copies, writes) = Copies::new(workers, &made.loaded.config).map_err(StartError::State)?;
-    if let Some(tree) = made.trees.last() {
-        runtime.block_on(copies.look_for_orphans(&tree.members()));
-    }
+    let (mut copies, writes) = Copies::new(workers, &first.loaded().config).map_err(StartError::State)?;
+    runtime.block_on(copies.look_for_orphans(first.members()));
     let workers = Workers::start(engines, io, started, &news)?;
     let state = State {
-        registry,
-        loaded: made.loaded.clone(),
+        loaded: first.loaded().clone(),
         servers: BTreeMap::new(),
         departed: Departed::default(),
         hosts: BTreeMap::new(),
         localities: None,
         agent: Agent::default(),
         tree: Tree::empty(),
+        version: "".into(),
         listeners: Vec::new(),
         bound: Vec::new(),
         members: Vec::new(),
@@ -182,10 +185,10 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         reloads: 0,
         failures: 0,
         refused: None,
-        waits: false,
         draining: false,
         random,
     };
+    let (ask, requests) = mpsc::channel(REQUESTS);
     let proxy = Arc::new(Proxy {
         source,
         workers,
@@ -194,14 +197,14 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         store,
         started,
         io,
-        host_id,
         dialects,
         runtime: runtime.handle().clone(),
         nodes,
-        change: Mutex::default(),
+        requests: ask,
         state: Mutex::new(state),
     });
-    proxy.start_serving(made);
+    let mut reloader = Reloader::new(Arc::clone(&proxy), preparer);
+    reloader.begin(first);
     runtime.block_on(async {
         let admin = match admin {
             Some(address) => Some(
@@ -218,7 +221,9 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(Arc::clone(&proxy).look_after(heard));
         tokio::spawn(Arc::clone(&proxy).hear_of_state_file(writes));
         tokio::spawn(Arc::clone(&proxy).follow_agent(wanted_nodes));
-        follow(&proxy, signals).await
+        tokio::spawn(follow(reloader, Arc::clone(&proxy), requests));
+        tokio::spawn(tick(Arc::clone(&proxy)));
+        serve(&proxy, signals).await
     })
 }
 
@@ -284,23 +289,16 @@ impl Signals {
     }
 }
 
-/// Follows files and signals until the end.
-async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
+/// Obeys signals until the end.
+async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
     let Signals {
         mut hangup,
         mut terminate,
         mut interrupt,
         unused: [mut first, mut second],
     } = signals;
-    tokio::spawn(beat(Arc::clone(proxy)));
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut watch = Watch::default();
-    watch.changed(proxy.watched());
-    if proxy.source.follows() {
-        // What changed between the first reading and the first look.
-        reload(proxy).await;
-    }
     loop {
         tokio::select! {
             _ = look.tick() => {
@@ -308,15 +306,10 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
                     // Its clients are gone and its listeners refuse: a fresh process serves them better.
                     return Err(StartError::Worker);
                 }
-                if proxy.source.follows() && watch.changed(proxy.watched()) {
-                    sleep(proxy.source.delay()).await;
-                    reload(proxy).await;
-                }
             }
-            () = proxy.names.changed() => renew(proxy).await,
             _ = hangup.recv() => {
                 tracing::info!("SIGHUP: reading the configuration again");
-                reload(proxy).await;
+                proxy.request_reload();
             }
             _ = first.recv() => tracing::info!("SIGUSR1 has no meaning: nothing is done"),
             _ = second.recv() => tracing::info!("SIGUSR2 has no meaning: nothing is done"),
@@ -332,38 +325,28 @@ async fn follow(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> 
     }
 }
 
-/// Names may have to be looked up: not on this thread.
-pub(crate) async fn reload(proxy: &Arc<Proxy>) {
-    let proxy = Arc::clone(proxy);
-    // The result is logged and kept where it happens.
-    let _ = tokio::task::spawn_blocking(move || proxy.reload().is_ok()).await;
-}
-
-/// The same, when DNS names other servers.
-async fn renew(proxy: &Arc<Proxy>) {
-    proxy.names.settled().await;
-    let proxy = Arc::clone(proxy);
-    let _ = tokio::task::spawn_blocking(move || proxy.renew()).await;
-}
-
-/// Beside everything else: a reload may wait for names, and what is late is late meanwhile.
-async fn beat(proxy: Arc<Proxy>) {
-    let mut beat = interval(BEAT);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Wakes the workers that have time-outs to look at. Nothing that the control thread waits for delays this.
+async fn tick(proxy: Arc<Proxy>) {
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        beat.tick().await;
-        proxy.workers.beat();
+        tick.tick().await;
+        proxy.workers.tick();
     }
 }
 
 async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
     tracing::info!("SIGTERM: no new clients; each is closed when nothing is due to it");
-    proxy.state().draining = true;
-    proxy.workers.order(|_| Order::Drain);
+    {
+        // A change under way opens no listener behind this.
+        let mut state = proxy.state();
+        state.draining = true;
+        proxy.workers.order(|_| Order::Drain);
+    }
     let end = Deadline::now() + DRAIN;
     while !proxy.workers.ended() {
         tokio::select! {
-            () = sleep(Duration::from_millis(20)) => proxy.workers.beat(),
+            () = sleep(Duration::from_millis(20)) => proxy.workers.tick(),
             _ = interrupt.recv() => break,
         }
         if Deadline::now() >= end {

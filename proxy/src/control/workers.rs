@@ -90,7 +90,7 @@ impl Workers {
     }
 
     /// Wakes the workers that have time-outs to look at.
-    pub(super) fn beat(&self) {
+    pub(super) fn tick(&self) {
         for handle in self.handles.iter().filter(|handle| handle.beat.load(Relaxed)) {
             handle.mailbox.ring();
         }
@@ -126,6 +126,12 @@ impl Workers {
             let _ = thread.map(JoinHandle::join);
         }
     }
+}
+
+/// Waits until every worker has acknowledged an order, or has ended. No lock may be held meanwhile: what holds it up is a
+/// worker's turn, which serves clients.
+pub(super) fn wait(acknowledged: &Receiver<()>) {
+    acknowledged.iter().for_each(drop);
 }
 
 impl Handle {

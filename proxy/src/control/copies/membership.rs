@@ -1,13 +1,15 @@
 //! Copies come and go with the lists of servers.
 
-use std::{sync::Arc, time::Instant};
-
-use tokio::{task::spawn_blocking, time::sleep_until};
+use std::{
+    mem,
+    sync::{Arc, mpsc},
+    time::Instant,
+};
 
 use super::{Copies, copies_of, repairs};
 use crate::{
     config::schema::Replicated,
-    control::{Proxy, State},
+    control::{Proxy, State, workers::wait},
     copies::{
         CopyState, MissedKeys,
         state_file::{Known, Record},
@@ -25,26 +27,33 @@ enum Arrival {
 }
 
 impl Proxy {
-    /// Before a change of members takes effect: copies that are about to be removed are read no more.
-    pub(in crate::control) fn remove_copies(&self, state: &State, next: &[Arc<Member>]) {
-        let gone: Vec<MemberId> = copies_of(&state.members)
-            .filter(|member| !next.iter().any(|other| other.id == member.id))
-            .map(|member| member.id)
-            .collect();
-        if gone.is_empty() {
-            return;
+    /// Removes these copies, which are members no longer: no worker reads them from now on, and then no write
+    /// waits for them. It waits for the workers, with no lock held.
+    pub(in crate::control) fn remove_copies(&self, gone: &[MemberId]) {
+        {
+            // They are forgotten first, so that nothing is proposed about them any more.
+            let state = &mut *self.state();
+            let members = mem::take(&mut state.members).into_iter();
+            let (removed, members): (Vec<_>, _) = members.partition(|member| gone.contains(&member.id));
+            state.members = members;
+            let Copies { agreement, ledger } = &mut state.copies;
+            for member in removed {
+                ledger.forget(&member.identity);
+                let missed = agreement.removed(&member.identity);
+                missed.ends().for_each(|end| ledger.orphan(&member, end));
+            }
         }
         // As for a copy that missed a write: no write goes on without it before every worker has stopped
         // reading it.
         for state in [CopyState::Leaving, CopyState::Out] {
-            let (done, all) = std::sync::mpsc::channel();
+            let (done, all) = mpsc::channel();
             self.workers.order(|_| Order::SetCopies {
-                members: gone.clone(),
+                members: gone.to_vec(),
                 state,
                 done: done.clone(),
             });
             drop(done);
-            let _ = all.iter().count();
+            wait(&all);
         }
     }
 
@@ -53,14 +62,6 @@ impl Proxy {
     pub(in crate::control) fn add_copies(self: &Arc<Self>, state: &mut State, before: &[Arc<Member>]) {
         let now = Instant::now();
         let members = state.members.clone();
-        for member in copies_of(before) {
-            if !members.iter().any(|other| other.id == member.id) {
-                let Copies { agreement, ledger } = &mut state.copies;
-                ledger.forget(&member.identity);
-                let missed = agreement.removed(&member.identity);
-                missed.ends().for_each(|end| ledger.orphan(member, end));
-            }
-        }
         set_pools(state, before);
         let begun = state.copies.ledger.begun.clone();
         let mut acts = Vec::new();
@@ -98,6 +99,8 @@ impl Proxy {
         let met = repairs::meet(&member).await;
         let state = &mut *self.state();
         match met {
+            // It was removed meanwhile.
+            _ if !state.members.iter().any(|known| known.id == member.id) => return,
             Ok((life, from)) => state.copies.met(&member, life, from),
             Err(error) => {
                 let why = format!("it did not answer at the start: {error}");
@@ -110,26 +113,6 @@ impl Proxy {
             }
         }
         self.save(state);
-    }
-
-    /// At that time the grace of a departed copy ends.
-    pub(in crate::control) fn expect_no_longer(self: &Arc<Self>, until: Option<Instant>) {
-        let Some(until) = until else { return };
-        let proxy = Arc::clone(self);
-        self.runtime.spawn(async move {
-            sleep_until(until.into()).await;
-            // Each change since has left one like this behind: the first has done it.
-            if proxy
-                .state()
-                .departed
-                .until()
-                .is_none_or(|until| until > Instant::now())
-            {
-                return;
-            }
-            // It waits for the workers, which would hold up the control thread.
-            let _ = spawn_blocking(move || proxy.renew()).await;
-        });
     }
 }
 

@@ -6,17 +6,12 @@ use std::{
     time::Duration,
 };
 
-use hickory_resolver::{
-    net::{DnsError, NetError},
-    proto::{
-        op::ResponseCode,
-        rr::{Name, RData, Record as Answered, RecordType, rdata::SRV},
-    },
-};
+use hickory_resolver::proto::rr::{Name, RData, Record as Answered, RecordType, rdata::SRV};
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     answer,
+    failure::{Failure, LIMIT},
     resolver::{Resolver, Servers, addresses},
 };
 use crate::config::schema::{Dns, Record, Server};
@@ -25,62 +20,6 @@ use crate::config::schema::{Dns, Record, Server};
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Targets of SRV records that are asked for at the same time.
 const AT_ONCE: usize = 16;
-/// More servers than any real answer has.
-const LIMIT: usize = 10_000;
-
-/// Why an answer cannot be used. What was known before it stays.
-#[allow(missing_docs, reason = "the messages say it")]
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    #[error("there is no such name")]
-    NoName,
-    #[error("the name has no such records")]
-    NoRecords,
-    #[error("the DNS server answers {0}")]
-    Refused(ResponseCode),
-    #[error("no answer in time")]
-    Late,
-    #[error("no good answer: {0}")]
-    Bad(String),
-    #[error("more than {LIMIT} servers")]
-    TooMany,
-    #[error("whom to ask is not known: {0}")]
-    Nobody(String),
-}
-
-impl Failure {
-    /// Of the same kind, whatever the details say.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-
-    /// The name is there, and empty; or it is not there.
-    pub(super) fn is_nothing(&self) -> bool {
-        matches!(self, Self::NoName | Self::NoRecords)
-    }
-}
-
-impl From<NetError> for Failure {
-    fn from(error: NetError) -> Self {
-        match error {
-            NetError::Timeout => Self::Late,
-            NetError::Dns(DnsError::NoRecordsFound(nothing)) => nothing.response_code.into(),
-            NetError::Dns(DnsError::ResponseCode(code)) => code.into(),
-            other => Self::Bad(other.to_string()),
-        }
-    }
-}
-
-impl From<ResponseCode> for Failure {
-    fn from(code: ResponseCode) -> Self {
-        match code {
-            ResponseCode::NXDomain => Self::NoName,
-            ResponseCode::NoError => Self::NoRecords,
-            other => Self::Refused(other),
-        }
-    }
-}
-
 /// Asks one question, as often as one likes.
 pub(super) struct Asker {
     question: Dns,

@@ -9,6 +9,7 @@
 
 mod answer;
 mod ask;
+mod failure;
 mod find;
 mod hosts;
 mod questions;
@@ -17,7 +18,7 @@ mod standing;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     time::Duration,
 };
 
@@ -30,7 +31,7 @@ use tokio::{
 
 pub(super) use self::questions::{Questions, hosts};
 use self::{ask::Asker, hosts::Hosts, standing::Standing};
-pub use self::{ask::Failure, standing::Asked};
+pub use self::{failure::Failure, standing::Asked};
 use crate::config::{
     ConfigError,
     schema::{Config, Dns, Server},
@@ -113,9 +114,15 @@ impl Names {
         let _ = timeout(FIRST, all).await;
     }
 
-    /// The same, for a thread that may wait.
-    pub(super) fn wait_for_first(&self) {
-        self.runtime.block_on(self.first());
+    /// The same, for a thread that may wait. It returns early when the process ends.
+    pub(super) fn wait_for_first(self: &Arc<Self>) {
+        let (done, all) = mpsc::channel::<()>();
+        let names = Arc::clone(self);
+        self.runtime.spawn(async move {
+            names.first().await;
+            drop(done);
+        });
+        let _ = all.recv();
     }
 
     /// Asks what a configuration asks, waits for the first answers, and returns the lists of its servers.

@@ -1,0 +1,96 @@
+//! Follows what the configuration depends on (files, DNS, the grace of departed copies, requests of operators) and makes the
+//! changes that follow from it, one after another.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::spawn_blocking,
+    time::{MissedTickBehavior, interval, sleep, sleep_until},
+};
+
+use super::{
+    Proxy,
+    reload::{Cause, ReloadError, Reloader},
+    watch::Watch,
+};
+
+/// Files are looked at this often: five times within the second in which a change must take effect.
+const LOOK: Duration = Duration::from_millis(200);
+/// Requests of operators that wait for an earlier change; with more, whoever asks waits.
+pub(super) const REQUESTS: usize = 16;
+
+/// An operator's request to read the configuration again. `None`: nobody waits for the result.
+pub(super) type Request = Option<oneshot::Sender<Result<bool, ReloadError>>>;
+
+impl Proxy {
+    /// Reads the configuration again; the running one stays if it is refused. Returns whether anything changed.
+    ///
+    /// # Errors
+    /// Why it was refused, which is also logged and counted.
+    pub async fn reload(&self) -> Result<bool, ReloadError> {
+        let (answer, result) = oneshot::channel();
+        // Neither fails before the process ends.
+        let _ = self.requests.send(Some(answer)).await;
+        result.await.unwrap_or(Ok(false))
+    }
+
+    /// Has the configuration read again soon, and does not wait for it.
+    pub(super) fn request_reload(&self) {
+        // Where there is no room, one that waits will see the same files.
+        let _ = self.requests.try_send(None);
+    }
+}
+
+/// Follows changes until the process ends. The configuration is read once at the beginning: a file may have changed since
+/// the start has read it.
+pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut requests: mpsc::Receiver<Request>) {
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut watch = Watch::default();
+    watch.changed(proxy.watched());
+    let follows_files = proxy.source.follows();
+    if follows_files {
+        proxy.request_reload();
+    }
+    loop {
+        let (cause, answer) = tokio::select! {
+            _ = look.tick(), if follows_files => {
+                if !watch.changed(proxy.watched()) {
+                    continue;
+                }
+                sleep(proxy.source.delay()).await;
+                (Cause::Text, None)
+            }
+            () = proxy.names.changed() => {
+                proxy.names.settled().await;
+                (Cause::Servers, None)
+            }
+            () = grace_ends(&proxy) => (Cause::Servers, None),
+            Some(answer) = requests.recv() => (Cause::Text, answer),
+            else => return,
+        };
+        let changing = spawn_blocking(move || {
+            let result = reloader.change(cause);
+            (reloader, result)
+        });
+        // It is cancelled only as the process ends.
+        let Ok((same, result)) = changing.await else {
+            return;
+        };
+        reloader = same;
+        if let Some(answer) = answer {
+            // The result was logged and counted, even if nobody waits for it any more.
+            let _ = answer.send(result);
+        }
+    }
+}
+
+/// Returns when the grace of an departed copy has ended.
+async fn grace_ends(proxy: &Proxy) {
+    let until = proxy.state().departed.until();
+    match until {
+        Some(until) => sleep_until(until.into()).await,
+        None => std::future::pending().await,
+    }
+}
