@@ -1,6 +1,8 @@
-//! The parts of the program use each other as `lib.rs` says, and in no other way.
+//! The parts of the program use each other as `lib.rs` says, and in no other way. Inside a folder no modules use each other
+//! in a circle.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -117,4 +119,231 @@ fn what_a_text_uses_is_found() {
     let text = "use crate::{\n    config::{Loaded, schema::Config},\n    members,\n};\n\
                 use crate::route::Tree;\nlet x = crate::near::get();";
     assert_eq!(used(text), ["config", "members", "route", "near"]);
+}
+
+/// Circles that are there for a reason, or wait to be cut: the folder and its modules. A circle that is gone has to go from
+/// this list.
+const CIRCLES: &[(&str, &str)] = &[
+    // `lib.rs` draws these.
+    ("proxy/src", "admin control"),
+    ("proxy/src", "client engine route upstream"),
+    // Routes contain routes, in a configuration as in a tree.
+    ("proxy/src/config/yaml", "forms handles parameters route"),
+    ("proxy/src/frontdoor/mcrouter", "builder handles"),
+    ("proxy/src/route", "handle tree"),
+    // To be cut.
+    ("proxy/src/client", "session split upload"),
+    ("proxy/src/route/copies", "read_back spread"),
+    ("proxy/src/upstream", "dedicated hold lane late pace"),
+];
+
+/// Which modules of a folder each of them uses.
+type Uses = BTreeMap<String, BTreeSet<String>>;
+
+/// A path of names, outermost first.
+type Names = Vec<String>;
+
+/// The code of a file, without comments and without the tests at its end.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap();
+    let lines = text.lines().map(|line| line.split("//").next().unwrap());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Reads one path of a `use` from the front of `text`, braces included: every path that it stands for, and what follows.
+fn tree(text: &str) -> (Vec<Names>, &str) {
+    let mut text = text.trim_start();
+    if let Some(mut rest) = text.strip_prefix('{') {
+        let mut all = Vec::new();
+        loop {
+            rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+            match rest.strip_prefix('}') {
+                Some(rest) => return (all, rest),
+                None if rest.is_empty() => return (all, rest),
+                None => {}
+            }
+            let (some, behind) = tree(rest);
+            all.extend(some);
+            rest = behind;
+        }
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '*';
+    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let name = text[..end].to_owned();
+    // At least one letter is taken, whatever it is.
+    text = &text[end.max(text.chars().next().map_or(0, char::len_utf8))..];
+    let Some(rest) = text.strip_prefix("::") else {
+        return (vec![vec![name]], text);
+    };
+    let (below, rest) = tree(rest);
+    let below = below.into_iter().map(|path| [vec![name.clone()], path].concat());
+    (below.collect(), rest)
+}
+
+/// The paths in a text that begin with one of these words.
+fn paths(text: &str, first: &[&str]) -> Vec<Names> {
+    let mut found = Vec::new();
+    for word in first {
+        for (at, _) in text.match_indices(&format!("{word}::")) {
+            let is_inside = text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':');
+            if !is_inside {
+                found.extend(tree(&text[at..]).0);
+            }
+        }
+    }
+    found
+}
+
+/// The modules of a crate.
+struct Modules {
+    /// The code of each file, by the path of its module.
+    code: BTreeMap<Names, String>,
+    /// Names that a folder's own file takes from one of its modules, by folder and name.
+    exported: BTreeMap<(Names, String), String>,
+}
+
+impl Modules {
+    fn read(source: &Path) -> Self {
+        let mut all = Vec::new();
+        files(source, &mut all);
+        let all = all.iter().filter(|path| !path.ends_with("tests.rs"));
+        let module = |path: &PathBuf| {
+            let inside = path.strip_prefix(source).unwrap().with_extension("");
+            let names: Names = inside
+                .iter()
+                .map(|name| name.to_str().unwrap().to_owned())
+                .collect();
+            let is_folder = names
+                .last()
+                .is_some_and(|name| ["mod", "lib", "main"].contains(&&**name));
+            let names = names[..names.len() - usize::from(is_folder)].to_vec();
+            (names, code(&fs::read_to_string(path).unwrap()))
+        };
+        // `main.rs` and `lib.rs` are one module: a program without a library, or one that only calls it.
+        let mut code: BTreeMap<Names, String> = BTreeMap::new();
+        for (names, text) in all.map(module) {
+            code.entry(names).or_default().push_str(&text);
+        }
+        let mut exported = BTreeMap::new();
+        for (folder, text) in &code {
+            for (at, _) in text.match_indices("use ") {
+                for path in tree(&text[at + 4..]).0 {
+                    let path = &path[usize::from(path[0] == "self")..];
+                    let child = path
+                        .first()
+                        .map(|child| [folder.clone(), vec![child.clone()]].concat());
+                    if path.len() > 1 && child.is_some_and(|child| code.contains_key(&child)) {
+                        exported.insert((folder.clone(), path[path.len() - 1].clone()), path[0].clone());
+                    }
+                }
+            }
+        }
+        Self { code, exported }
+    }
+
+    /// Which of its neighbours each module of each folder uses.
+    fn uses(&self) -> BTreeMap<Names, Uses> {
+        let mut uses: BTreeMap<Names, Uses> = BTreeMap::new();
+        for (module, text) in &self.code {
+            for path in paths(text, &["crate", "super", "self"]) {
+                let path = absolute(module, &path);
+                for (depth, own) in module.iter().enumerate() {
+                    let folder = module[..depth].to_vec();
+                    let Some(next) = path.strip_prefix(&*folder).and_then(<[String]>::first) else {
+                        break;
+                    };
+                    let used = match self.code.contains_key(&path[..=depth]) {
+                        true => Some(next),
+                        false => self.exported.get(&(folder.clone(), next.clone())),
+                    };
+                    if let Some(used) = used.filter(|used| *used != own) {
+                        let users = uses.entry(folder).or_default();
+                        users.entry(own.clone()).or_default().insert(used.clone());
+                    }
+                }
+            }
+        }
+        uses
+    }
+}
+
+/// A path as it is from the crate's root.
+fn absolute(module: &[String], path: &[String]) -> Names {
+    let up = path.iter().take_while(|name| *name == "super").count();
+    match &*path[0] {
+        "crate" => path[1..].to_vec(),
+        "self" => [module, &path[1..]].concat(),
+        _ => [&module[..module.len().saturating_sub(up)], &path[up..]].concat(),
+    }
+}
+
+/// The circles among these modules: each a set of modules that all lead to each other.
+fn circles(uses: &Uses) -> BTreeSet<String> {
+    let mut all = BTreeMap::new();
+    for from in uses.keys() {
+        let mut reached = BTreeSet::new();
+        let mut rest = vec![from];
+        while let Some(next) = rest.pop() {
+            let used = uses.get(next).into_iter().flatten();
+            rest.extend(used.filter(|used| reached.insert(used.as_str())));
+        }
+        all.insert(from.as_str(), reached);
+    }
+    let leads_back = |from: &str, to: &str| all.get(from).is_some_and(|reached| reached.contains(to));
+    let circle = |(name, reached): (&&str, &BTreeSet<&str>)| {
+        let members = reached.iter().copied().filter(|other| leads_back(other, name));
+        members.collect::<Vec<_>>().join(" ")
+    };
+    let in_circles = all.iter().filter(|(name, reached)| reached.contains(*name));
+    in_circles.map(circle).collect()
+}
+
+#[test]
+fn no_modules_of_a_folder_use_each_other_in_a_circle() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = BTreeSet::new();
+    for part in ["proxy/src", "wire/src", "bench/src"] {
+        for (folder, uses) in Modules::read(&root.join(part)).uses() {
+            let folder = [vec![part.to_owned()], folder].concat().join("/");
+            found.extend(circles(&uses).into_iter().map(|circle| (folder.clone(), circle)));
+        }
+    }
+    let known = CIRCLES
+        .iter()
+        .map(|(folder, circle)| ((*folder).to_owned(), (*circle).to_owned()));
+    let known: BTreeSet<_> = known.collect();
+    let new: Vec<_> = found.difference(&known).collect();
+    let gone: Vec<_> = known.difference(&found).collect();
+    assert!(
+        new.is_empty(),
+        "modules that use each other in a circle: {new:#?}"
+    );
+    assert!(
+        gone.is_empty(),
+        "no circles any more, and still in CIRCLES: {gone:#?}"
+    );
+}
+
+#[test]
+fn a_circle_is_found_through_names_that_a_folder_exports() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "lib.rs",
+        "mod a;\nmod b;\nmod c;\nuse self::{a::{One, Two}, c::Three};",
+    );
+    write("a.rs", "fn f() { crate::b::inner::g() }");
+    write("b/mod.rs", "mod inner;");
+    write("b/inner.rs", "use super::super::Two; // and crate::c");
+    write(
+        "c.rs",
+        "use super::One;\n#[cfg(test)]\nmod tests { use crate::b; }",
+    );
+    let uses = Modules::read(folder.path()).uses();
+    let found: Vec<_> = uses.values().flat_map(circles).collect();
+    assert_eq!(found, ["a b"]);
 }
