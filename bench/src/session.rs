@@ -11,11 +11,15 @@ use signal_hook::{consts::SIGINT, flag};
 /// memcached's longest key, less what a run appends: its name, and what tells its keys apart.
 const LONGEST_PREFIX: usize = 200;
 
+/// A text cannot begin the keys of a run. Whoever calls the program has to choose another one.
+#[derive(Debug, thiserror::Error)]
+#[error("not at most {LONGEST_PREFIX} visible ASCII characters")]
+pub(crate) struct BadPrefix;
+
 /// Reads the beginning of a run's keys.
-pub(crate) fn prefix(text: &str) -> Result<String, String> {
+pub(crate) fn prefix(text: &str) -> Result<String, BadPrefix> {
     let good = text.len() <= LONGEST_PREFIX && text.bytes().all(|byte| byte.is_ascii_graphic());
-    good.then(|| text.to_owned())
-        .ok_or_else(|| format!("not at most {LONGEST_PREFIX} visible ASCII characters"))
+    good.then(|| text.to_owned()).ok_or(BadPrefix)
 }
 
 /// What the keys of this run begin with: values of an earlier one must not be met.

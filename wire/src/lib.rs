@@ -6,7 +6,6 @@
 //! * [`memcache`]: the memcached text and meta protocol
 //! * [`hash`]: key → number → member
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 mod eight;
 pub mod hash;

@@ -165,13 +165,22 @@ pub(crate) struct Binary {
     path: PathBuf,
 }
 
-impl FromStr for Binary {
-    type Err = String;
+/// A text names no binary. Whoever calls the program has to correct it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadBinary {
+    #[error("expected NAME=PATH")]
+    NoPath,
+    #[error("{0}")]
+    Contender(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, path) = text.split_once('=').ok_or("expected NAME=PATH")?;
+impl FromStr for Binary {
+    type Err = BadBinary;
+
+    fn from_str(text: &str) -> Result<Self, BadBinary> {
+        let (name, path) = text.split_once('=').ok_or(BadBinary::NoPath)?;
         Ok(Self {
-            contender: Contender::from_str(name, false)?,
+            contender: Contender::from_str(name, false).map_err(BadBinary::Contender)?,
             path: path.into(),
         })
     }

@@ -16,20 +16,27 @@ pub(crate) enum Popularity {
     Zipf(f64),
 }
 
-impl FromStr for Popularity {
-    type Err = String;
+/// A text names no popularity. Whoever calls the program has to write another one.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadPopularity {
+    #[error("'{0}' is not an exponent; a number above 0 is, as in zipf:0.99")]
+    Exponent(String),
+    #[error("expected 'uniform', 'zipf' or 'zipf:EXPONENT'")]
+    Word,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Popularity {
+    type Err = BadPopularity;
+
+    fn from_str(text: &str) -> Result<Self, BadPopularity> {
         match text.split_once(':') {
             None if text == "uniform" => Ok(Self::Uniform),
             None if text == "zipf" => Ok(Self::Zipf(0.99)),
             Some(("zipf", exponent)) => match exponent.parse() {
                 Ok(exponent) if exponent > 0.0 && f64::is_finite(exponent) => Ok(Self::Zipf(exponent)),
-                _ => Err(format!(
-                    "'{exponent}' is not an exponent; a number above 0 is, as in zipf:0.99"
-                )),
+                _ => Err(BadPopularity::Exponent(exponent.to_owned())),
             },
-            _ => Err("expected 'uniform', 'zipf' or 'zipf:EXPONENT'".into()),
+            _ => Err(BadPopularity::Word),
         }
     }
 }
@@ -57,24 +64,29 @@ impl Mix {
     }
 }
 
-impl FromStr for Mix {
-    type Err = String;
+/// A text is no mix. Whoever calls the program, or wrote the file of results, has to correct it.
+#[derive(Debug, thiserror::Error)]
+#[error("expected SETS:GETS, as in 1:10, not both 0")]
+pub(crate) struct BadMix;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Mix {
+    type Err = BadMix;
+
+    fn from_str(text: &str) -> Result<Self, BadMix> {
         let parts = text
             .split_once(':')
             .and_then(|(sets, gets)| Some((sets.parse().ok()?, gets.parse().ok()?)));
         match parts {
-            Some((0, 0)) | None => Err("expected SETS:GETS, as in 1:10, not both 0".into()),
+            Some((0, 0)) | None => Err(BadMix),
             Some((sets, gets)) => Ok(Self { sets, gets }),
         }
     }
 }
 
 impl TryFrom<String> for Mix {
-    type Error = String;
+    type Error = BadMix;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, BadMix> {
         text.parse()
     }
 }

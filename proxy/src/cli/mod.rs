@@ -1,5 +1,4 @@
 //! The command line: what is asked, and the answers that need no data plane.
-#![warn(missing_docs)]
 
 mod args;
 

@@ -8,7 +8,6 @@
 //!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
 //!        └─▶ probes ─▶ health
 //! ```
-#![warn(missing_docs)]
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -20,6 +19,7 @@ mod copies;
 mod descriptors;
 mod dns;
 mod follow;
+mod greet;
 mod health;
 mod host;
 mod nodes;
@@ -27,6 +27,7 @@ mod offline;
 mod probe;
 mod reload;
 mod run;
+mod start;
 mod watch;
 mod workers;
 
@@ -48,7 +49,8 @@ pub use self::{
     offline::{OfflineError, check, explain},
     probe::probe,
     reload::ReloadError,
-    run::{Options, StartError, run},
+    run::run,
+    start::{Options, StartError},
 };
 use tokio::sync::watch::Sender;
 
@@ -114,6 +116,34 @@ struct State {
     refused: Option<String>,
     draining: bool,
     random: Random,
+}
+
+impl State {
+    /// Nothing runs yet. `loaded` is the first configuration.
+    fn new(loaded: Loaded, copies: Copies, random: Random) -> Self {
+        Self {
+            loaded,
+            servers: Lists::new(),
+            departed: Departed::default(),
+            hosts: BTreeMap::new(),
+            localities: None,
+            agent: Agent::default(),
+            tree: Tree::empty(),
+            version: "".into(),
+            listeners: Vec::new(),
+            bound: Vec::new(),
+            members: Vec::new(),
+            copies,
+            ejections: Ejections::default(),
+            descriptors: Descriptors::default(),
+            changed: SystemTime::now(),
+            reloads: 0,
+            failures: 0,
+            refused: None,
+            draining: false,
+            random,
+        }
+    }
 }
 
 /// A member with the pool's word on it, for readiness.

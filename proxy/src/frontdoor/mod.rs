@@ -5,7 +5,6 @@
 //!
 //! Each gives a checked [`schema::Config`](crate::config::schema::Config); behind this point nothing knows
 //! which one it was.
-#![warn(missing_docs)]
 
 pub mod mcrouter;
 

@@ -1,5 +1,4 @@
 //! Who the servers are, how far away, and in what state.
-#![warn(missing_docs)]
 
 mod address;
 mod distance;

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    io,
     net::{IpAddr, SocketAddr},
     sync::{Arc, atomic::AtomicBool},
 };
@@ -55,8 +56,19 @@ pub struct AddressError {
     pub pool: String,
     /// As written.
     pub address: String,
-    /// Why not, for people.
-    pub reason: String,
+    /// Why it cannot be used.
+    pub reason: BadEndpoint,
+}
+
+/// Why an address is none. The operator has to correct it.
+#[derive(Debug, thiserror::Error)]
+pub enum BadEndpoint {
+    /// It is neither `host:port` nor a path.
+    #[error("this is no address")]
+    Syntax,
+    /// The system does not take this path for a socket's.
+    #[error(transparent)]
+    Path(#[from] io::Error),
 }
 
 impl Registry {
@@ -162,15 +174,15 @@ impl Registry {
         Ok(member)
     }
 
-    /// Where the server at this address is; none: its name has no address yet.
-    fn locate(&self, address: &str) -> Result<Option<SockAddr>, String> {
+    /// The endpoint that this address stands for. `None`: its name has no address yet.
+    fn locate(&self, address: &str) -> Result<Option<SockAddr>, BadEndpoint> {
         match Address::parse(address) {
-            Some(Address::Path(path)) => SockAddr::unix(path).map(Some).map_err(|error| error.to_string()),
+            Some(Address::Path(path)) => Ok(Some(SockAddr::unix(path)?)),
             Some(Address::Ip(at)) => Ok(Some(at.into())),
             Some(Address::Host(host, port)) => {
                 Ok(self.hosts.get(host).map(|&ip| SocketAddr::new(ip, port).into()))
             }
-            None => Err("this is no address".into()),
+            None => Err(BadEndpoint::Syntax),
         }
     }
 

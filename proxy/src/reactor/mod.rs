@@ -55,17 +55,41 @@ pub enum Expect {
 #[derive(Debug)]
 pub enum Event {
     /// A client connected to the listener of this tag.
-    Accepted { tag: u64, socket: Socket },
+    Accepted {
+        /// The listener's tag.
+        tag: u64,
+        /// The client's socket, for [`Reactor::add`].
+        socket: Socket,
+    },
     /// `connect` succeeded.
-    Connected { tag: u64 },
+    Connected {
+        /// The connection's tag.
+        tag: u64,
+    },
     /// Bytes arrived.
-    Data { tag: u64, buffer: Buffer },
+    Data {
+        /// The connection's tag.
+        tag: u64,
+        /// The bytes; to be given back with [`Reactor::recycle`].
+        buffer: Buffer,
+    },
     /// The peer will send no more.
-    Eof { tag: u64 },
-    /// The connection is broken, or was never made. Of a listener: it cannot accept now, and is paused.
-    Failed { tag: u64, error: io::Error },
-    /// All that `send` was given, and could not be sent at once, has been sent.
-    Sent { tag: u64 },
+    Eof {
+        /// The connection's tag.
+        tag: u64,
+    },
+    /// The connection is broken, or was never made. A listener cannot accept now, and is paused.
+    Failed {
+        /// The connection's or listener's tag.
+        tag: u64,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The socket has taken everything that `send` was given.
+    Sent {
+        /// The connection's tag.
+        tag: u64,
+    },
 }
 
 /// What a back end does.

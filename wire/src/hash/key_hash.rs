@@ -125,6 +125,7 @@ fn md5(key: &[u8]) -> u32 {
 mod tests {
     use super::KeyHash;
 
+    // Long because it is a table.
     #[test]
     fn known_answers() {
         // In the order of `KeyHash::ALL`.

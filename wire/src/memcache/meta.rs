@@ -118,7 +118,7 @@ fn check_words(line: Line<'_>, words: Words<'_>, taken: usize) -> Result<(), Bad
     }
 }
 
-/// Reads the flags, `taken` words of the line being read already.
+/// Reads the flags, `taken` words of the line being read already. It is long because each flag has its rule.
 ///
 /// # Errors
 /// What the newest server answers: it stops at a flag that it does not know or has seen, and of wrong arguments it names

@@ -36,7 +36,7 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
     }
 }
 
-/// Every line with the command that is its value, if it has one.
+/// Every line with the command that is its value, if it has one. The function is long because it is a list.
 fn requests() -> Vec<Vec<u8>> {
     let command = format!("get {CANARY}");
     let size = command.len();

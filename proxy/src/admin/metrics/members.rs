@@ -1,0 +1,146 @@
+//! Members, and pools of them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::labels;
+use crate::{
+    admin::page::{Page, quoted},
+    control::Proxy,
+    figures::Figures,
+    members::{Member, MemberId, PoolId, State as Health},
+};
+
+/// Rows of pools: how many of their members may be asked.
+pub(super) fn pools(proxy: &Proxy, page: &mut Page) {
+    page.family(
+        "pool_members",
+        "gauge",
+        "Members of a pool, by whether they may be asked.",
+    );
+    for pool in proxy.pools() {
+        let name = quoted(&pool.name);
+        page.row("pool_members", &format!("pool=\"{name}\",up=\"true\""), pool.up);
+        page.row(
+            "pool_members",
+            &format!("pool=\"{name}\",up=\"false\""),
+            pool.members - pool.up,
+        );
+    }
+}
+
+/// Rows of members, and of the time that each pool takes.
+pub(super) fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+    let members: Vec<_> = proxy
+        .members()
+        .into_iter()
+        .map(|member| {
+            let labels = labels(&member);
+            (member, labels)
+        })
+        .collect();
+    distances(proxy, &members, page);
+    health(&members, page);
+    requests(&members, figures, page);
+    durations(&members, figures, page);
+}
+
+/// Members, each with the labels of its rows.
+type Labelled = [(Arc<Member>, String)];
+
+fn distances(proxy: &Proxy, members: &Labelled, page: &mut Page) {
+    let mut distances: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    for (member, _) in members {
+        let (distance, source) = proxy.distance(member, None);
+        *distances
+            .entry((&member.pool.name, distance.name(), source.name()))
+            .or_default() += 1;
+    }
+    page.family(
+        "pool_distances",
+        "gauge",
+        "Members of a pool, by how far they are from a client of which nothing is known, and what that is known from.",
+    );
+    for ((pool, distance, source), count) in distances {
+        let labels = format!(
+            "pool=\"{}\",distance=\"{distance}\",source=\"{source}\"",
+            quoted(pool)
+        );
+        page.row("pool_distances", &labels, count);
+    }
+}
+
+fn health(members: &Labelled, page: &mut Page) {
+    page.family("member_up", "gauge", "May this member be asked?");
+    for (member, labels) in members {
+        page.row("member_up", labels, u8::from(member.is_up()));
+    }
+    page.family(
+        "member_suspect",
+        "gauge",
+        "Has this member failed lately, without being ejected for it?",
+    );
+    for (member, labels) in members {
+        page.row(
+            "member_suspect",
+            labels,
+            u8::from(member.health.state() == Health::Suspect),
+        );
+    }
+    page.family("member_ejections", "counter", "Times this member was ejected.");
+    for (member, labels) in members {
+        page.row("member_ejections_total", labels, member.health.ejections());
+    }
+}
+
+fn requests(members: &Labelled, figures: &Figures, page: &mut Page) {
+    let counted = |id: MemberId| figures.members.get(id.0 as usize);
+    page.family("member_errors", "counter", "Error replies of this member.");
+    for (member, labels) in members {
+        page.row(
+            "member_errors_total",
+            labels,
+            counted(member.id).map_or(0, |figures| figures.errors),
+        );
+    }
+    page.family(
+        "member_failures",
+        "counter",
+        "Connections to this member that broke or were late.",
+    );
+    for (member, labels) in members {
+        page.row(
+            "member_failures_total",
+            labels,
+            counted(member.id).map_or(0, |figures| figures.failures),
+        );
+    }
+    page.family(
+        "member_request_duration_seconds",
+        "summary",
+        "From sending to this member to its reply. How it is distributed: by pool.",
+    );
+    for (member, labels) in members {
+        if let Some(figures) = counted(member.id) {
+            let name = "member_request_duration_seconds";
+            page.summary(name, labels, figures.replies, figures.micros);
+        }
+    }
+}
+
+fn durations(members: &Labelled, figures: &Figures, page: &mut Page) {
+    page.family(
+        "pool_request_duration_seconds",
+        "histogram",
+        "From sending to a member of this pool to its reply.",
+    );
+    let numbers: BTreeMap<&str, PoolId> = members
+        .iter()
+        .map(|(member, _)| (&*member.pool.name, member.pool.id))
+        .collect();
+    for (pool, number) in numbers {
+        if let Some(latency) = figures.pools.get(number.0 as usize) {
+            let labels = format!("pool=\"{}\"", quoted(pool));
+            page.histogram("pool_request_duration_seconds", &labels, latency);
+        }
+    }
+}

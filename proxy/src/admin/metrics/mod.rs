@@ -1,0 +1,61 @@
+//! `/metrics`. Each worker counts for itself; the counters are added up when they are asked for.
+//!
+//! A member has at most twelve rows. What is of use only for many members together is counted by pool.
+
+mod agent;
+mod copies;
+mod embedded;
+mod members;
+mod program;
+mod requests;
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, header},
+    response::Response,
+};
+
+use super::{
+    Shared,
+    format::Format,
+    page::{Page, quoted},
+    process::process,
+    text,
+};
+use crate::{control::Proxy, members::Member};
+
+pub(super) async fn metrics(State(proxy): Shared, headers: HeaderMap) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let format = Format::preferred(accept);
+    let body = tokio::task::spawn_blocking(move || render(&proxy, format))
+        .await
+        .unwrap_or_default();
+    text(format.content_type(), body)
+}
+
+fn render(proxy: &Proxy, format: Format) -> String {
+    let figures = proxy.figures();
+    let mut page = Page::new(format);
+    program::build(proxy, &mut page);
+    program::configuration(proxy, &mut page);
+    program::dns(proxy, &mut page);
+    agent::agent(proxy, &figures, &mut page);
+    requests::clients(&figures, &mut page);
+    requests::lanes(&figures, &mut page);
+    requests::traffic(&figures, &mut page);
+    copies::copies(proxy, &figures, &mut page);
+    requests::requests(proxy, &figures, &mut page);
+    requests::lookups(proxy, &figures, &mut page);
+    requests::durations(proxy, &figures, &mut page);
+    members::pools(proxy, &mut page);
+    members::members(proxy, &figures, &mut page);
+    embedded::embedded(proxy, &mut page);
+    process(&mut page);
+    page.finish()
+}
+
+/// The labels of a member's rows.
+fn labels(member: &Member) -> String {
+    let (pool, name) = (quoted(&member.pool.name), quoted(&member.name));
+    format!("pool=\"{pool}\",member=\"{name}\"")
+}

@@ -1,0 +1,229 @@
+//! The start of the process: everything that the first configuration needs, until the workers serve by it.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex},
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use tokio::{
+    runtime::Runtime,
+    sync::{
+        mpsc::{self, UnboundedReceiver},
+        watch,
+    },
+};
+
+use super::{
+    Proxy, State,
+    copies::{Copies, StateFileWrites},
+    dns::{Names, Questions},
+    follow::{REQUESTS, Request},
+    host,
+    reload::{Change, Preparer, ReloadError, Reloader, Running, Setup},
+    workers::{Make, Workers},
+};
+use crate::{
+    client::Register,
+    config::schema::{Limits, Nodes},
+    copies::{Departed, KeyLocks},
+    dialect::Dialects,
+    engine::{Engine, Facts, News},
+    frontdoor::ConfigSource,
+    members::{Here, Registry},
+    near::store::{self, Store},
+    reactor::{Io, NoUring},
+    route::Random,
+};
+
+/// What the command line adds to a configuration.
+#[derive(Clone)]
+pub struct Options {
+    /// How to talk to the kernel.
+    pub io: Io,
+    /// This node's own addresses, where the interfaces do not tell.
+    pub node_addresses: Vec<IpAddr>,
+    /// This node's zone; servers of the same zone are nearer than others.
+    pub zone: Option<String>,
+    /// The protocols of clients and servers.
+    pub dialects: Dialects,
+    /// Tell a newcomer what to try.
+    pub introduce: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            io: Io::Auto,
+            node_addresses: Vec::new(),
+            zone: None,
+            dialects: Dialects::PLAIN,
+            introduce: false,
+        }
+    }
+}
+
+/// The process cannot start.
+#[allow(missing_docs, reason = "the messages name the fields")]
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Reload(#[from] ReloadError),
+    /// The back end that the command line asks for is not there: another one has to be asked for.
+    #[error(transparent)]
+    Io(#[from] NoUring),
+    /// The proxy's fault: a thread that must not end has ended.
+    #[error("a worker has ended; the log says why")]
+    Worker,
+    /// The system gives no thread, socket or signal; it may later.
+    #[error("cannot start: {0}")]
+    System(#[from] std::io::Error),
+    /// Another proxy holds it, or its folder does not let us: the operator has to see to it.
+    #[error("the state file cannot be used: {0}")]
+    State(std::io::Error),
+    /// The operator has to choose another address, or to end what listens there.
+    #[error("cannot listen on admin address {address}: {source}")]
+    Admin { address: String, source: std::io::Error },
+}
+
+/// The process as it serves by its first configuration, and what has to be followed from then on.
+pub(super) struct Started {
+    pub(super) proxy: Arc<Proxy>,
+    pub(super) reloader: Reloader,
+    pub(super) requests: mpsc::Receiver<Request>,
+    /// What the workers tell.
+    pub(super) news: UnboundedReceiver<News>,
+    /// What becomes of writes to the state file.
+    pub(super) writes: StateFileWrites,
+    /// The node agent that the configuration names.
+    pub(super) nodes: watch::Receiver<Option<Nodes>>,
+}
+
+/// Starts the workers with the first configuration.
+///
+/// # Errors
+/// See [`StartError`].
+pub(super) fn start(
+    source: Box<dyn ConfigSource>,
+    options: &Options,
+    io: Io,
+    runtime: &Runtime,
+) -> Result<Started, StartError> {
+    let names = Arc::new(Names::new(runtime.handle().clone()));
+    let (preparer, first) = prepare(&*source, options, &names, runtime)?;
+    let config = &first.loaded().config;
+    let mut shared = Shared::new(preparer.workers, config.embedded.memory);
+    let engines = shared.engines(&config.limits);
+    let (tell, news) = mpsc::unbounded_channel();
+    let (mut copies, writes) = Copies::new(preparer.workers, config).map_err(StartError::State)?;
+    runtime.block_on(copies.look_for_orphans(first.members()));
+    let workers = Workers::start(engines, io, shared.started, &tell)?;
+    let (ask, requests) = mpsc::channel(REQUESTS);
+    let (name, nodes) = watch::channel(None);
+    let proxy = Arc::new(Proxy {
+        source,
+        workers,
+        names,
+        register: shared.register,
+        store: shared.store,
+        started: shared.started,
+        io,
+        dialects: options.dialects,
+        runtime: runtime.handle().clone(),
+        nodes: name,
+        requests: ask,
+        state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
+    });
+    let mut reloader = Reloader::new(Arc::clone(&proxy), preparer);
+    reloader.begin(first);
+    Ok(Started {
+        proxy,
+        reloader,
+        requests,
+        news,
+        writes,
+        nodes,
+    })
+}
+
+/// Reads the first configuration and prepares the change to it.
+fn prepare(
+    source: &dyn ConfigSource,
+    options: &Options,
+    names: &Arc<Names>,
+    runtime: &Runtime,
+) -> Result<(Preparer, Change), StartError> {
+    let loaded = source.load().map_err(ReloadError::from)?;
+    // A name that does not resolve yet is no reason to fail: nodes start in any order.
+    let servers = runtime
+        .block_on(names.begin(&loaded.config))
+        .map_err(ReloadError::from)?;
+    let hosts = names.addresses(&Questions::of(&loaded.config, &servers));
+    let mut preparer = Preparer {
+        registry: Registry::new(Here::new(&options.node_addresses, options.zone.clone())),
+        workers: loaded.config.workers.unwrap_or_else(host::processors).max(1),
+        host_id: host::id(),
+        dialects: options.dialects,
+    };
+    let nothing = Running::nothing(loaded.config.clone());
+    let setup = Setup {
+        loaded,
+        servers,
+        departed: Departed::default(),
+        hosts,
+    };
+    let first = preparer.prepare(&nothing, setup)?;
+    Ok((preparer, first))
+}
+
+/// What all workers share, and what tells this process from others.
+struct Shared {
+    workers: usize,
+    started: Instant,
+    /// Seconds since 1970 at the start.
+    epoch: u64,
+    random: Random,
+    store: Arc<Store>,
+    register: Arc<Register>,
+    locks: Arc<KeyLocks>,
+}
+
+impl Shared {
+    /// `memory` is the most that the embedded store may take, in bytes.
+    fn new(workers: usize, memory: usize) -> Self {
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut random = Random(epoch.as_nanos() as u64 ^ u64::from(std::process::id()) << 32);
+        let seed = [random.bits(), random.bits(), random.bits(), random.bits()];
+        let limits = store::Limits {
+            memory,
+            ..Default::default()
+        };
+        Self {
+            workers,
+            started: Instant::now(),
+            epoch: epoch.as_secs(),
+            random,
+            store: Arc::new(Store::new(limits, seed)),
+            register: Arc::new(Register::new(workers)),
+            locks: Arc::new(KeyLocks::new(workers, seed)),
+        }
+    }
+
+    /// How each worker makes its engine.
+    fn engines(&mut self, limits: &Limits) -> Vec<Make> {
+        let make = |worker| {
+            let facts = Facts {
+                pid: std::process::id(),
+                epoch: self.epoch,
+                workers: self.workers,
+                worker,
+            };
+            let (store, register) = (Arc::clone(&self.store), Arc::clone(&self.register));
+            let (locks, limits, seed) = (Arc::clone(&self.locks), limits.clone(), self.random.bits());
+            let make: Make = Box::new(move || Engine::new(limits, store, register, locks, facts, seed));
+            make
+        };
+        (0..self.workers).map(make).collect()
+    }
+}
