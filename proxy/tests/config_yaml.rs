@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
-use proxima::config::{self, schema::*};
+use proxima::config::{self, schema::*, source::file::ServerFile};
 use proxima_wire::message::Outcome;
 
 fn parse(text: &str) -> Config {
@@ -146,7 +146,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     };
     let cache = Pool {
         protocol: Protocol::MEMCACHED,
-        source: Source::Static(vec![server("10.0.0.1:11211"), second]),
+        source: Source::new(vec![server("10.0.0.1:11211"), second]),
         hash: Hash {
             salt: "x".into(),
             tag: Some(*b"{}"),
@@ -217,15 +217,15 @@ nodes: {from: run/nodes.sock, grace: 5s}
             ("cache".to_owned(), cache),
             (
                 "spare".to_owned(),
-                plain(Source::Static(vec![server("[::1]:11211")])),
+                plain(Source::new(vec![server("[::1]:11211")])),
             ),
             (
                 "followed".to_owned(),
-                plain(Source::File("conf/followed.servers".into())),
+                plain(Source::new(ServerFile("conf/followed.servers".into()))),
             ),
             (
                 "named".to_owned(),
-                plain(Source::Dns(Dns {
+                plain(Source::new(Dns {
                     name: "memcached.cache.svc.cluster.local".into(),
                     record: Record::A(11211),
                     interval: Duration::from_secs(1),
@@ -234,7 +234,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
             ),
             (
                 "described".to_owned(),
-                plain(Source::Dns(Dns {
+                plain(Source::new(Dns {
                     name: "_memcached._tcp.cache".into(),
                     record: Record::Srv,
                     interval: Duration::from_secs(5),

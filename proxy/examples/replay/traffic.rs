@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write, path::Path, rc::Rc, sync::Arc};
 
 use proxima::{
     client::{ClientId, Register},
-    config::{self, schema::Source},
+    config,
     copies::KeyLocks,
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
@@ -256,10 +256,8 @@ fn engine() -> Engine {
     let config = config::parse(text, Path::new("replay"))
         .unwrap_or_else(|error| panic!("{error}"))
         .config;
-    let Source::Static(servers) = config.pools["p"].source.clone() else {
-        panic!("servers come from elsewhere")
-    };
-    let servers = BTreeMap::from([("p".to_owned(), servers)]);
+    let servers = config.pools["p"].source.fixed().unwrap_or_default();
+    let servers = BTreeMap::from([("p".to_owned(), servers.to_vec())]);
     let mut registry = Registry::new(Here::new(&[], None));
     let built = Compiler::new(&config, &servers, &mut registry, Dialects::PLAIN, "replay", 1)
         .and_then(|mut compiler| compiler.tree(&mut registry, &["127.0.0.1:11211".into()]))

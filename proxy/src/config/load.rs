@@ -140,7 +140,7 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
         nodes.from = folder.join(&nodes.from);
     }
     let below = |(name, pool): (String, Pool)| {
-        let source = pool.source.below(folder);
+        let source = pool.source.below(folder).unwrap_or(pool.source);
         (name, Pool { source, ..pool })
     };
     config.pools = config.pools.into_iter().map(below).collect();

@@ -19,6 +19,26 @@ pub(super) fn key<F: Form>(name: &'static str, about: &'static str, absent: Opti
     }
 }
 
+/// Keys that a section has beside its own, read together to one value. Each of them may be absent.
+pub(super) trait Table {
+    /// What is read.
+    type Value;
+
+    /// For the schema and the reference.
+    fn keys() -> Vec<Key>;
+
+    /// The names of the keys.
+    fn names() -> impl Iterator<Item = &'static str>;
+
+    /// Reads all of the keys.
+    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Self::Value, Complaint>;
+
+    /// What it means that the whole section is absent; `None`: it must be there.
+    fn absent() -> Option<Self::Value> {
+        None
+    }
+}
+
 /// The entries of a map, of which only known ones are there.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
@@ -66,6 +86,22 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// Where the map stands.
+    pub(super) fn at(&self) -> Place {
+        self.at
+    }
+
+    /// What stands at this key.
+    pub(super) fn node(&self, key: &str) -> Option<&'a Node> {
+        match self.short {
+            Some((short, node)) if short == key => Some(node),
+            _ => {
+                let mut entries = self.entries.iter();
+                entries.find_map(|(name, node)| (name.text == key).then_some(node))
+            }
+        }
+    }
+
     /// Reads one key; `absent` holds without it.
     pub(super) fn take<F: Form>(
         &self,
@@ -91,17 +127,20 @@ impl<'a> Fields<'a> {
 /// Declares a section: a struct with one field for each key, and its [`Form`].
 ///
 /// `key: Form = value` gives the default; a key without one must be there unless its form says what absence means.
+/// `..field: Table` stands before them for the keys of a [`Table`].
 macro_rules! section {
     (
         $(#[doc = $about:literal])+
         $(#[short($short:ident)])?
         $vis:vis struct $name:ident {
+            $( ..$field:ident : $table:ty, )?
             $( $(#[doc = $doc:literal])+ $key:ident : $form:ty $(= $default:expr)?, )+
         }
     ) => {
         $(#[doc = $about])+
         #[derive(Debug)]
         $vis struct $name {
+            $( pub(super) $field: <$table as $crate::config::section::Table>::Value, )?
             $( $(#[doc = $doc])+ pub(super) $key: <$form as $crate::config::form::Form>::Value, )+
         }
 
@@ -112,13 +151,17 @@ macro_rules! section {
                 $crate::config::form::Shape::Section($crate::config::form::Section {
                     about: concat!($($about, "\n"),+),
                     short: $crate::config::section::section!(@short $($short)?),
-                    keys: vec![ $(
-                        $crate::config::section::key::<$form>(
-                            stringify!($key),
-                            concat!($($doc, "\n"),+),
-                            $crate::config::section::section!(@absent $form $(, $default)?),
-                        ),
-                    )+ ],
+                    keys: [
+                        $( <$table as $crate::config::section::Table>::keys(), )?
+                        vec![ $(
+                            $crate::config::section::key::<$form>(
+                                stringify!($key),
+                                concat!($($doc, "\n"),+),
+                                $crate::config::section::section!(@absent $form $(, $default)?),
+                            ),
+                        )+ ],
+                    ]
+                    .concat(),
                 })
             }
 
@@ -127,8 +170,14 @@ macro_rules! section {
                 cx: &mut $crate::config::reading::Reading,
             ) -> Result<Self, $crate::config::Complaint> {
                 let short = $crate::config::section::section!(@short $($short)?);
-                let fields = $crate::config::section::Fields::open(node, &[$(stringify!($key)),+], short, cx)?;
+                let known = [
+                    $( <$table as $crate::config::section::Table>::names().collect(), )?
+                    vec![$(stringify!($key)),+],
+                ]
+                .concat();
+                let fields = $crate::config::section::Fields::open(node, &known, short, cx)?;
                 // All keys are read, whatever is wrong with one of them.
+                $( let $field = <$table as $crate::config::section::Table>::take(&fields, cx); )?
                 $(
                     let $key = fields.take::<$form>(
                         stringify!($key),
@@ -136,17 +185,20 @@ macro_rules! section {
                         cx,
                     );
                 )+
-                match ($($key,)+) {
-                    ($(Ok($key),)+) => Ok(Self { $($key,)+ }),
-                    ($($key,)+) => {
-                        let mistakes = [$($key.err(),)+].into_iter().flatten().map(Err::<Self, _>).collect();
+                match ($($field,)? $($key,)+) {
+                    ($(Ok($field),)? $(Ok($key),)+) => Ok(Self { $($field,)? $($key,)+ }),
+                    ($($field,)? $($key,)+) => {
+                        let mistakes = [$($field.err(),)? $($key.err(),)+].into_iter().flatten().map(Err::<Self, _>).collect();
                         cx.all(mistakes).and_then(|mut read| read.pop().ok_or_else(|| cx.refuse(node.at, "refused")))
                     }
                 }
             }
 
             fn absent() -> Option<Self> {
-                Some(Self { $( $key: $crate::config::section::section!(@absent $form $(, $default)?)?, )+ })
+                Some(Self {
+                    $( $field: <$table as $crate::config::section::Table>::absent()?, )?
+                    $( $key: $crate::config::section::section!(@absent $form $(, $default)?)?, )+
+                })
             }
         }
     };

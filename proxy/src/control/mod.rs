@@ -335,7 +335,7 @@ impl Proxy {
     pub fn pools(&self) -> Vec<PoolState> {
         let state = self.state();
         let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {
-            pool.source.question().is_some() && state.servers.get(*name).is_none_or(Vec::is_empty)
+            pool.source.may_be_empty() && state.servers.get(*name).is_none_or(Vec::is_empty)
         });
         let mut pools: Vec<PoolState> = waiting.map(|(name, _)| PoolState::empty(name)).collect();
         for member in state

@@ -20,7 +20,7 @@ use proxima::{
     client::{Register, bind},
     config::{
         self,
-        schema::{Permissions, Protocol, Source},
+        schema::{Permissions, Protocol},
     },
     copies::KeyLocks,
     dialect::Dialects,
@@ -99,10 +99,8 @@ impl Proxy {
             listener.protocol = Protocol(protocol);
             config.pools.get_mut(*pool).unwrap().protocol = Protocol(protocol);
         }
-        let listed = config.pools.iter().map(|(name, pool)| match &pool.source {
-            Source::Static(listed) => (name.clone(), listed.clone()),
-            Source::File(_) | Source::Dns(_) => unreachable!(),
-        });
+        let pools = config.pools.iter();
+        let listed = pools.map(|(name, pool)| (name.clone(), pool.source.fixed().unwrap().to_vec()));
         let listed: BTreeMap<_, _> = listed.collect();
         let mut registry = Registry::new(Here::new(&[], None));
         let mut compiler = Compiler::new(&config, &listed, &mut registry, dialects, "contract", 1)?;

@@ -11,10 +11,7 @@ use std::{
 
 use proxima::{
     client::Register,
-    config::{
-        self,
-        schema::{Config, Source},
-    },
+    config::{self, schema::Config},
     copies::{Holder, KeyLocks},
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
@@ -115,10 +112,7 @@ fn tree(config: &Config) -> proxima::route::Tree {
     let servers: BTreeMap<_, _> = config
         .pools
         .iter()
-        .filter_map(|(name, pool)| match &pool.source {
-            Source::Static(servers) => Some((name.clone(), servers.clone())),
-            Source::File(_) | Source::Dns(_) => None,
-        })
+        .filter_map(|(name, pool)| Some((name.clone(), pool.source.fixed()?.to_vec())))
         .collect();
     let mut registry = Registry::new(Here::new(&[], None));
     let listeners: Vec<String> = config

@@ -62,12 +62,9 @@ fn pools_inherit_and_may_stand_in_files_of_their_own() {
     ])
     .unwrap();
     let pools = &mcrouter.loaded.config.pools;
-    let addresses = |name: &str| match &pools[name].source {
-        Source::Static(servers) => servers
-            .iter()
-            .map(|server| server.address.clone())
-            .collect::<Vec<_>>(),
-        other => panic!("{other:?}"),
+    let addresses = |name: &str| -> Vec<String> {
+        let servers = pools[name].source.fixed().unwrap();
+        servers.iter().map(|server| server.address.clone()).collect()
     };
     assert_eq!(addresses("child"), ["c:1", "[::1]:2", "unix:/run/x"]);
     assert_eq!(pools["child"].timeout, Duration::from_millis(50));

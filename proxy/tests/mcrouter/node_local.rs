@@ -59,9 +59,7 @@ fn the_node_local_set_up_runs_unchanged_and_is_followed() {
     assert_eq!(mcrouter.loaded.files_watched, std::slice::from_ref(&file));
     assert_eq!(mcrouter.reload_after, Some(Duration::from_millis(100)));
 
-    let Source::Static(servers) = &config.pools["A"].source else {
-        panic!()
-    };
+    let servers = config.pools["A"].source.fixed().unwrap();
     assert_eq!(servers.len(), 8);
     assert_eq!(servers[0].address, "10.0.0.3:11211");
     assert_eq!(config.pools["A"].hash, Hash::of(Algorithm::Ch3));

@@ -15,7 +15,7 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Complaint> {
             Children::List(routes) => routes.len(),
             Children::Pool(name) => {
                 let source = &config.pools.get(name)?.source;
-                if source.question().is_some() {
+                if source.may_be_empty() {
                     let problem = "a list for the servers that DNS names, however many those are";
                     return Some(length.site.refuse(problem).with_remedy("leave it out"));
                 }

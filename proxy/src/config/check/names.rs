@@ -80,7 +80,7 @@ fn nothing(config: &Config, index: &Index, mention: &Mention) -> Option<Complain
                 );
             }
             let source = &config.pools.get(pool)?.source;
-            if source.question().is_some() {
+            if source.may_be_empty() {
                 // The server could go at any moment, and the tree with it.
                 return refuse(
                     format!("the servers of `{}` come and go with DNS", shortened(pool)),

@@ -3,13 +3,17 @@
 mod hash;
 mod pool;
 mod route;
+mod server;
+mod source;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use self::{
     hash::{Algorithm, Hash, KeyHash},
-    pool::{Dns, Eject, Pool, Record, Rejoin, Replicated, Server, Source},
+    pool::{Eject, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
+    server::Server,
+    source::{Comparable, Dns, Record, ServerSource, Source},
 };
 
 /// A whole configuration.

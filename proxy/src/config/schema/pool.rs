@@ -1,8 +1,8 @@
 //! Pools: which servers there are, and how they are treated.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use super::{Algorithm, Hash, Protocol};
+use super::{Algorithm, Hash, Protocol, Server, Source};
 
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl Pool {
     pub fn of(servers: Vec<Server>) -> Self {
         Self {
             protocol: Protocol::MEMCACHED,
-            source: Source::Static(servers),
+            source: Source::new(servers),
             hash: Hash::of(Algorithm::Ketama),
             timeout: Self::TIMEOUT,
             connect_timeout: Self::CONNECT_TIMEOUT,
@@ -89,59 +89,6 @@ pub enum Rejoin {
     Trust,
     /// It is not read before it has been restarted.
     Wait,
-}
-
-/// Where a pool's list of servers comes from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Source {
-    /// Written in the configuration.
-    Static(Vec<Server>),
-    /// A file, one server a line, followed by change.
-    File(PathBuf),
-    /// What DNS answers to a question that is asked again and again.
-    Dns(Dns),
-}
-
-/// A question to DNS whose answer is a list of servers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Dns {
-    /// Asked as it stands, without search domains.
-    pub name: String,
-    /// Which records name servers.
-    pub record: Record,
-    /// Time from one question to the next, whatever the TTL says.
-    pub interval: Duration,
-    /// Who is asked; none = whom the system asks, after `/etc/hosts`.
-    pub server: Option<SocketAddr>,
-}
-
-impl Dns {
-    /// Default of `interval`.
-    pub const INTERVAL: Duration = Duration::from_secs(1);
-}
-
-/// Records of DNS that name servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Record {
-    /// IPv4 addresses, and the port there.
-    A(u16),
-    /// IPv6 addresses, and the port there.
-    Aaaa(u16),
-    /// Names, each with port, weight and priority.
-    Srv,
-}
-
-/// One server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Server {
-    /// `host:port`, `[v6]:port` or `unix:/path`. What a host's name stands for may change.
-    pub address: String,
-    /// What consistent hashing knows it by; default: its address as written (without port 11211 for ketama's sake).
-    pub name: Option<String>,
-    /// Share of the keys relative to the others.
-    pub weight: f64,
-    /// Failure domain, compared with `--zone`.
-    pub zone: Option<String>,
 }
 
 /// When a server is left out, and when it is asked again.

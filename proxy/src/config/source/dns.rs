@@ -5,12 +5,14 @@ use std::{
     time::Duration,
 };
 
+use super::SourceKey;
+pub(super) use crate::config::schema::Dns;
 use crate::config::{
-    BadAddress, Complaint,
+    BadAddress, Complaint, ConfigError, Place,
     document::{Node, shortened},
     form::{Choice, Form, Optional, PositiveTime, Shape, Word, check_address},
     reading::Reading,
-    schema::{Dns, Record},
+    schema::{Record, Server, ServerSource, Source},
     section::section,
 };
 
@@ -138,9 +140,31 @@ impl Form for DnsServer {
     }
 }
 
+impl SourceKey for Dns {
+    const KEY: &'static str = "dns";
+    const ABOUT: &'static str =
+        "A name whose addresses are the servers, asked every second: `name:port`, or a map.";
+    type Form = DnsForm;
+
+    fn source(question: Self, _pool: Place, _cx: &Reading) -> Result<Source, Complaint> {
+        Ok(Source::new(question))
+    }
+}
+
+impl ServerSource for Dns {
+    fn read(&self) -> Result<Vec<Server>, ConfigError> {
+        // The control thread asks.
+        Ok(Vec::new())
+    }
+
+    fn question(&self) -> Option<&Dns> {
+        Some(self)
+    }
+}
+
 /// A question as the configuration has it.
 #[derive(Debug)]
-pub(in crate::config) struct DnsForm;
+pub(super) struct DnsForm;
 
 impl Form for DnsForm {
     type Value = Dns;

@@ -1,11 +1,47 @@
 //! Servers by a file: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::listed::{is_name, repeated};
-use crate::config::{
-    BadAddress, Complaint, ConfigError, Place, document::shortened, file, form::check_address, schema::Server,
+use super::{
+    SourceKey,
+    listed::{is_name, repeated},
 };
+use crate::config::{
+    BadAddress, Complaint, ConfigError, Place,
+    document::shortened,
+    file,
+    form::{PathText, check_address},
+    reading::Reading,
+    schema::{Server, ServerSource, Source},
+};
+
+/// Servers by the file at this path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerFile(pub PathBuf);
+
+impl SourceKey for ServerFile {
+    const KEY: &'static str = "file";
+    const ABOUT: &'static str = "A file with one server a line, followed by change: `address [weight] [name] [zone=Z]`, `#` begins a comment.";
+    type Form = PathText;
+
+    fn source(path: PathBuf, _pool: Place, _cx: &Reading) -> Result<Source, Complaint> {
+        Ok(Source::new(Self(path)))
+    }
+}
+
+impl ServerSource for ServerFile {
+    fn read(&self) -> Result<Vec<Server>, ConfigError> {
+        load(&self.0)
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.0)
+    }
+
+    fn below(&self, folder: &Path) -> Option<Source> {
+        Some(Source::new(Self(folder.join(&self.0))))
+    }
+}
 
 /// Servers that one file may name.
 const LIMIT: usize = 100_000;

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::SourceKey;
 use crate::config::{
     Complaint, Place,
     document::{Node, shortened},
-    form::{Amount, Form, Optional, ServerAddress, Shape, Text},
+    form::{Amount, Form, List, Optional, ServerAddress, Shape, Text},
     reading::Reading,
     schema::{Server, Source},
     section::section,
@@ -14,7 +15,7 @@ use crate::config::{
 section! {
     /// One server. Its address alone is enough.
     #[short(address)]
-    pub(in crate::config) struct ServerKeys {
+    pub(super) struct ServerKeys {
         /// `host:port`, `[v6]:port` or `unix:/path`. A host's name is asked for every second, and followed
         /// where it leads.
         address: ServerAddress,
@@ -30,7 +31,7 @@ section! {
 
 /// A server and its place.
 #[derive(Debug)]
-pub(in crate::config) struct ServerForm;
+pub(super) struct ServerForm;
 
 impl Form for ServerForm {
     type Value = (Place, Server);
@@ -63,19 +64,28 @@ impl Form for ServerForm {
     }
 }
 
-/// The source that a list is.
-pub(super) fn source(listed: Vec<(Place, Server)>, pool: Place, cx: &Reading) -> Result<Source, Complaint> {
-    if listed.is_empty() {
-        return Err(cx
-            .refuse(pool, "the pool has no servers")
-            .with_remedy("name at least one"));
+/// Servers that the configuration itself names.
+#[derive(Debug)]
+pub(super) struct Listed;
+
+impl SourceKey for Listed {
+    const KEY: &'static str = "servers";
+    const ABOUT: &'static str =
+        "The servers: each an address, or a map. A pool has this key or that of another source.";
+    type Form = List<ServerForm>;
+
+    fn source(listed: Vec<(Place, Server)>, pool: Place, cx: &Reading) -> Result<Source, Complaint> {
+        if listed.is_empty() {
+            return Err(cx
+                .refuse(pool, "the pool has no servers")
+                .with_remedy("name at least one"));
+        }
+        if let Some((at, problem)) = repeated(&listed) {
+            return Err(cx.refuse(at, problem).with_remedy("give each a name of its own"));
+        }
+        let servers: Vec<Server> = listed.into_iter().map(|(_, server)| server).collect();
+        Ok(Source::new(servers))
     }
-    if let Some((at, problem)) = repeated(&listed) {
-        return Err(cx.refuse(at, problem).with_remedy("give each a name of its own"));
-    }
-    Ok(Source::Static(
-        listed.into_iter().map(|(_, server)| server).collect(),
-    ))
 }
 
 const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and at most 255 characters";

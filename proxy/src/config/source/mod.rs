@@ -1,30 +1,122 @@
-//! Where the servers of a pool come from. Each source is a file: how its key is read, and how its servers
-//! are.
+//! The kinds of sources of servers. Each is a file: how its key is read, and how its servers are.
 //!
 //! * `listed`: the configuration names them (`servers`)
-//! * [`mod@file`]: a file does, which is followed (`file`)
-//! * `dns`: DNS does, which the control thread asks again and again (`dns`)
+//! * [`mod@file`]: a file names them, which is followed (`file`)
+//! * `dns`: DNS names them, which the control thread asks again and again (`dns`)
 //!
-//! What the rest of the program has to know of a source it asks [`Source`], so that another one is a file
-//! here, a variant there, the arms that the compiler then misses below, and a row for its key in
-//! `yaml/pool.rs`.
+//! Another kind is a file here and a line in [`KINDS`]. What the program asks of it is [`ServerSource`].
+//!
+//! [`ServerSource`]: super::schema::ServerSource
 
 pub mod file;
 
 mod dns;
 mod listed;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
 
-pub(super) use self::{dns::DnsForm, listed::ServerForm};
 use super::{
     Complaint, ConfigError, Place,
+    document::Node,
+    form::{Form, Key},
     reading::Reading,
-    schema::{Config, Dns, Server, Source},
+    schema::{Config, Server, Source},
+    section::{self, Fields, Table},
 };
+
+/// Every kind of source, in the order of the reference.
+const KINDS: &[Kind] = &[
+    Kind::of::<listed::Listed>(),
+    Kind::of::<file::ServerFile>(),
+    Kind::of::<dns::Dns>(),
+];
+
+/// How a kind of source stands in a configuration.
+trait SourceKey {
+    /// Its key in a pool.
+    const KEY: &'static str;
+
+    /// What the reference says about it.
+    const ABOUT: &'static str;
+
+    /// What may stand at the key.
+    type Form: Form;
+
+    /// The source that the key names. The pool stands at `pool`.
+    ///
+    /// # Errors
+    /// What is read is no source; the complaint says where and why.
+    fn source(read: <Self::Form as Form>::Value, pool: Place, cx: &Reading) -> Result<Source, Complaint>;
+}
+
+/// A kind of source.
+struct Kind {
+    key: &'static str,
+    describe: fn() -> Key,
+    read: fn(&Node, Place, &mut Reading) -> Result<Source, Complaint>,
+}
+
+impl Kind {
+    const fn of<K: SourceKey>() -> Self {
+        Self {
+            key: K::KEY,
+            describe: || Key {
+                required: false,
+                ..section::key::<K::Form>(K::KEY, K::ABOUT, None)
+            },
+            read: |node, pool, cx| {
+                let read = cx.within(K::KEY, |cx| K::Form::read(node, cx))?;
+                K::source(read, pool, cx)
+            },
+        }
+    }
+}
+
+/// The keys of a pool that name its source, of which one stands there.
+#[derive(Debug)]
+pub(super) struct SourceKeys;
+
+impl Table for SourceKeys {
+    type Value = Source;
+
+    fn keys() -> Vec<Key> {
+        KINDS.iter().map(|kind| (kind.describe)()).collect()
+    }
+
+    fn names() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().map(|kind| kind.key)
+    }
+
+    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Source, Complaint> {
+        let given = KINDS
+            .iter()
+            .filter_map(|kind| Some((kind, fields.node(kind.key)?)));
+        let given: Vec<_> = given.collect();
+        if let [(one, _), (other, _), ..] = &*given {
+            return Err(cx
+                .refuse(
+                    fields.at(),
+                    format!("the pool has both `{}` and `{}`", one.key, other.key),
+                )
+                .with_remedy("keep one"));
+        }
+        match given.first() {
+            Some((kind, node)) => (kind.read)(node, fields.at(), cx),
+            None => Err(cx
+                .refuse(fields.at(), "the pool has no servers")
+                .with_remedy(&format!("write {}", one_of(Self::names())))),
+        }
+    }
+}
+
+/// `a`, `b` or `c`.
+fn one_of(names: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
 
 /// The servers of each pool.
 pub type Lists = BTreeMap<String, Vec<Server>>;
@@ -39,80 +131,4 @@ pub fn lists(config: &Config) -> Result<Lists, ConfigError> {
         lists.insert(name.clone(), pool.source.read()?);
     }
     Ok(lists)
-}
-
-impl Source {
-    /// The servers that the configuration itself names, which stay as they are; `None`: those of others come
-    /// and go.
-    pub fn fixed(&self) -> Option<&[Server]> {
-        match self {
-            Self::Static(servers) => Some(servers),
-            Self::File(_) | Self::Dns(_) => None,
-        }
-    }
-
-    /// The file that names the servers, to be read again when it changes.
-    pub fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Static(_) | Self::Dns(_) => None,
-        }
-    }
-
-    /// The question to DNS that names the servers, to be asked again and again.
-    pub fn question(&self) -> Option<&Dns> {
-        match self {
-            Self::Dns(question) => Some(question),
-            Self::Static(_) | Self::File(_) => None,
-        }
-    }
-
-    /// The servers as they are now; none where they are asked for over the network.
-    ///
-    /// # Errors
-    /// The file that names them is missing or refused.
-    pub fn read(&self) -> Result<Vec<Server>, ConfigError> {
-        match self {
-            Self::Static(servers) => Ok(servers.clone()),
-            Self::File(path) => file::load(path),
-            Self::Dns(_) => Ok(Vec::new()),
-        }
-    }
-
-    /// With a path in it relative to `folder`.
-    pub(super) fn below(self, folder: &Path) -> Self {
-        match self {
-            Self::File(path) => Self::File(folder.join(path)),
-            Self::Static(_) | Self::Dns(_) => self,
-        }
-    }
-}
-
-/// The source that a pool's keys name; the pool stands at `at`.
-pub(super) fn chosen(
-    listed: Option<Vec<(Place, Server)>>,
-    file: Option<PathBuf>,
-    dns: Option<Dns>,
-    at: Place,
-    cx: &Reading,
-) -> Result<Source, Complaint> {
-    let given = [
-        ("servers", listed.is_some()),
-        ("file", file.is_some()),
-        ("dns", dns.is_some()),
-    ];
-    let mut given = given.iter().filter(|(_, given)| *given).map(|(key, _)| key);
-    if let (Some(one), Some(other)) = (given.next(), given.next()) {
-        return Err(cx
-            .refuse(at, format!("the pool has both `{one}` and `{other}`"))
-            .with_remedy("keep one"));
-    }
-    match (listed, file, dns) {
-        (Some(listed), ..) => listed::source(listed, at, cx),
-        (_, Some(file), _) => Ok(Source::File(file)),
-        (_, _, Some(dns)) => Ok(Source::Dns(dns)),
-        (None, None, None) => Err(cx
-            .refuse(at, "the pool has no servers")
-            .with_remedy("write `servers`, `file` or `dns`")),
-    }
 }

@@ -4,23 +4,18 @@ use super::hash::HashForm;
 use crate::config::{
     Complaint,
     document::Node,
-    form::{Choice, Count, Flag, Form, List, Optional, PathText, PositiveTime, Shape, Share, Time, Word},
+    form::{Choice, Count, Flag, Form, Optional, PositiveTime, Shape, Share, Time, Word},
     reading::Reading,
     schema::{Algorithm, Eject, Hash, Pool, Protocol, Rejoin, Replicated},
     section::section,
-    source::{self, DnsForm, ServerForm},
+    source::SourceKeys,
 };
 
 section! {
     /// A set of servers. A list of servers alone is enough.
     #[short(servers)]
     pub(super) struct PoolKeys {
-        /// The servers: each an address, or a map. Either this, `file` or `dns`.
-        servers: Optional<List<ServerForm>>,
-        /// A file with one server a line, followed by change: `address [weight] [name] [zone=Z]`, `#` begins a comment.
-        file: Optional<PathText>,
-        /// A name whose addresses are the servers, asked every second: `name:port`, or a map.
-        dns: Optional<DnsForm>,
+        ..source: SourceKeys,
         /// What its servers speak.
         protocol: Word<Protocol> = Protocol::MEMCACHED,
         /// How a key chooses a server where a route does not say otherwise.
@@ -166,9 +161,7 @@ impl Form for PoolForm {
 
     fn read(node: &Node, cx: &mut Reading) -> Result<Pool, Complaint> {
         let PoolKeys {
-            servers,
-            file,
-            dns,
+            source,
             protocol,
             hash,
             timeout,
@@ -184,7 +177,6 @@ impl Form for PoolForm {
                 )
                 .with_remedy("write `{address: …, weight: …, name: …}`"));
         }
-        let source = source::chosen(servers, file, dns, node.at, cx)?;
         Ok(Pool {
             protocol,
             source,

@@ -138,7 +138,7 @@ impl Pools {
         }
         let pool = Pool {
             protocol: Protocol::MEMCACHED,
-            source: Source::Static(servers.clone()),
+            source: Source::new(servers.clone()),
             hash,
             timeout,
             connect_timeout: connect_timeout.unwrap_or(timeout),

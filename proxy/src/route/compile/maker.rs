@@ -350,7 +350,7 @@ impl<'a> Maker<'_, 'a> {
             .ok_or_else(|| CompileError::Unknown(pool.into()))?;
         let spec = self.compiler.config.pools.get(pool);
         self.speaks(pool)?;
-        if members.is_empty() && spec.is_some_and(|pool| pool.source.question().is_some()) {
+        if members.is_empty() && spec.is_some_and(|pool| pool.source.may_be_empty()) {
             // Not the miss of an empty list: what is written to it is lost.
             let text = format!("pool {pool} has no servers: DNS has not named any yet");
             return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);

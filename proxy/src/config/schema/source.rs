@@ -1,0 +1,118 @@
+//! Sources: where the list of a pool's servers comes from. What kinds there are stands in `config/source/`.
+
+use std::{any::Any, fmt::Debug, net::SocketAddr, ops::Deref, path::Path, sync::Arc, time::Duration};
+
+use super::Server;
+use crate::config::ConfigError;
+
+/// What the program has to know of a source of servers.
+pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
+    /// The servers as they are now; none where they are asked for over the network.
+    ///
+    /// # Errors
+    /// The source is refused. It is never empty for want of an answer.
+    fn read(&self) -> Result<Vec<Server>, ConfigError>;
+
+    /// The servers that the configuration itself names, which stay as they are. `None`: they come and go.
+    fn fixed(&self) -> Option<&[Server]> {
+        None
+    }
+
+    /// The file that names the servers, to be read again when it changes.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+
+    /// The question to DNS that names the servers, to be asked again and again.
+    fn question(&self) -> Option<&Dns> {
+        None
+    }
+
+    /// Whether the servers come over the network, so that a pool may have none yet.
+    fn may_be_empty(&self) -> bool {
+        self.question().is_some()
+    }
+
+    /// The same source with its paths relative to `folder`. `None`: it has no paths.
+    fn below(&self, _folder: &Path) -> Option<Source> {
+        None
+    }
+}
+
+/// Compares sources of any kind.
+pub trait Comparable {
+    /// Whether the other one is of the same kind and says the same.
+    fn equals(&self, other: &dyn Any) -> bool;
+}
+
+impl<T: Any + PartialEq> Comparable for T {
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+}
+
+/// Where a pool's list of servers comes from.
+#[derive(Clone, Debug)]
+pub struct Source(Arc<dyn ServerSource>);
+
+impl Source {
+    /// A source of this kind.
+    pub fn new(source: impl ServerSource) -> Self {
+        Self(Arc::new(source))
+    }
+}
+
+impl Deref for Source {
+    type Target = dyn ServerSource;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        let other: &dyn Any = &*other.0;
+        self.0.equals(other)
+    }
+}
+
+/// Servers that the configuration itself names.
+impl ServerSource for Vec<Server> {
+    fn read(&self) -> Result<Vec<Server>, ConfigError> {
+        Ok(self.clone())
+    }
+
+    fn fixed(&self) -> Option<&[Server]> {
+        Some(self)
+    }
+}
+
+/// A question to DNS whose answer is a list of servers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dns {
+    /// The name that is asked for, as it stands, without search domains.
+    pub name: String,
+    /// Which records name servers.
+    pub record: Record,
+    /// Time from one question to the next, whatever the TTL says.
+    pub interval: Duration,
+    /// The DNS server to ask. `None`: `/etc/hosts`, then the servers of the system's resolver.
+    pub server: Option<SocketAddr>,
+}
+
+impl Dns {
+    /// Default of `interval`.
+    pub const INTERVAL: Duration = Duration::from_secs(1);
+}
+
+/// Records of DNS that name servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Record {
+    /// IPv4 addresses, and the port of all servers.
+    A(u16),
+    /// IPv6 addresses, and the port of all servers.
+    Aaaa(u16),
+    /// Names, each with port, weight and priority.
+    Srv,
+}
