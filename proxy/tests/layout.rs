@@ -121,8 +121,7 @@ fn what_a_text_uses_is_found() {
     assert_eq!(used(text), ["config", "members", "route", "near"]);
 }
 
-/// Circles that are there for a reason, or wait to be cut: the folder and its modules. A circle that is gone has to go from
-/// this list.
+/// Circles that are there for a reason: the folder and its modules. A circle that is gone has to go from this list.
 const CIRCLES: &[(&str, &str)] = &[
     // `lib.rs` draws these.
     ("proxy/src", "admin control"),
@@ -131,10 +130,14 @@ const CIRCLES: &[(&str, &str)] = &[
     ("proxy/src/config/yaml", "forms handles parameters route"),
     ("proxy/src/frontdoor/mcrouter", "builder handles"),
     ("proxy/src/route", "handle tree"),
-    // To be cut.
-    ("proxy/src/client", "session split upload"),
-    ("proxy/src/route/copies", "read_back spread"),
-    ("proxy/src/upstream", "dedicated hold lane late pace"),
+];
+
+/// Folders whose modules may still use each other in circles. A folder without a circle has to go from this list.
+const UNTANGLED_LATER: &[&str] = &[
+    "proxy/src/client",
+    "proxy/src/route",
+    "proxy/src/route/copies",
+    "proxy/src/upstream",
 ];
 
 /// Which modules of a folder each of them uses.
@@ -308,20 +311,27 @@ fn no_modules_of_a_folder_use_each_other_in_a_circle() {
             found.extend(circles(&uses).into_iter().map(|circle| (folder.clone(), circle)));
         }
     }
-    let known = CIRCLES
-        .iter()
-        .map(|(folder, circle)| ((*folder).to_owned(), (*circle).to_owned()));
-    let known: BTreeSet<_> = known.collect();
-    let new: Vec<_> = found.difference(&known).collect();
+    let circle = |(folder, circle): &(&str, &str)| ((*folder).to_owned(), (*circle).to_owned());
+    let known: BTreeSet<_> = CIRCLES.iter().map(circle).collect();
     let gone: Vec<_> = known.difference(&found).collect();
+    assert!(
+        gone.is_empty(),
+        "not a circle any more, and still in CIRCLES: {gone:#?}"
+    );
+    let is_later = |folder: &str| UNTANGLED_LATER.contains(&folder);
+    let new = found.difference(&known);
+    let (later, new): (Vec<_>, Vec<_>) = new.partition(|(folder, _)| is_later(folder));
     assert!(
         new.is_empty(),
         "modules that use each other in a circle: {new:#?}"
     );
-    assert!(
-        gone.is_empty(),
-        "no circles any more, and still in CIRCLES: {gone:#?}"
-    );
+    for folder in UNTANGLED_LATER {
+        let has_one = later.iter().any(|(other, _)| other == folder);
+        assert!(
+            has_one,
+            "without a circle, and still in UNTANGLED_LATER: {folder}"
+        );
+    }
 }
 
 #[test]

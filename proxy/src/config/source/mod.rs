@@ -104,7 +104,7 @@ impl Table for SourceKeys {
             Some((kind, node)) => (kind.read)(node, fields.at(), cx),
             None => Err(cx
                 .refuse(fields.at(), "the pool has no servers")
-                .with_remedy(&format!("write {}", one_of(Self::names())))),
+                .with_remedy(format!("write {}", one_of(Self::names())))),
         }
     }
 }
