@@ -10,7 +10,7 @@ use crate::{
     figures::Figures,
     members::{Localities, Member},
     micros::Micros,
-    near::store::{Foresight, Store},
+    near::store::{Prefetch, Store},
     reactor::Conn,
     route::{Random, Router, Tree},
     stream::{Spare, Stream},
@@ -32,7 +32,7 @@ pub struct Engine {
     /// What the node agent tells; `None`: none is followed.
     pub localities: Option<Arc<Localities>>,
     pub store: Arc<Store>,
-    pub(crate) foresight: Foresight,
+    pub(crate) foresight: Prefetch,
     pub figures: Figures,
     pub wishes: Wishes,
     /// Buffers for what is to be sent.
@@ -137,7 +137,7 @@ impl Engine {
             copies: WorkerCopies::new(locks, facts.worker),
             localities: None,
             store,
-            foresight: Foresight::default(),
+            foresight: Prefetch::default(),
             figures: Figures::default(),
             wishes: Wishes::default(),
             spare: Spare::default(),

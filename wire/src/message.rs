@@ -100,7 +100,7 @@ pub struct Request {
     pub base64_key: bool,
     /// Its reply may take so many milliseconds longer than any other's (a command that blocks); [`u32::MAX`]: for ever. Counts on
     /// a lane of its client's own only.
-    pub patience: u32,
+    pub extra_timeout: u32,
     /// It goes on a lane that is its client's own; the session says so, and no codec.
     pub is_dedicated: bool,
     /// No server replies to it, and the client expects no reply: it `is_quiet` too, for the errors that are found before a
@@ -124,7 +124,7 @@ impl Request {
             quiet: absent,
             is_quiet: false,
             base64_key: false,
-            patience: 0,
+            extra_timeout: 0,
             is_dedicated: false,
             is_unanswered: false,
         }
@@ -268,7 +268,7 @@ pub struct Parse {
     /// Things (elements of nested lists, columns, lines) that are still to come.
     pub left: u32,
     /// Whatever else it must remember.
-    pub notes: [u32; 2],
+    pub progress: [u32; 2],
 }
 
 impl Parse {

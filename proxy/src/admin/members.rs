@@ -14,7 +14,7 @@ use super::{Shared, query::Query};
 use crate::{
     control::{Ejection, Proxy},
     copies::{CopyState, CopyStatus, EVERYTHING, NOTHING},
-    members::{Distance, DistanceSource, Member, State as Health},
+    members::{Distance, DistanceSource, HealthState, Member},
 };
 
 #[derive(Debug, Serialize)]
@@ -25,7 +25,7 @@ pub(super) struct Row {
     /// Where the name in its address is now.
     #[serde(skip_serializing_if = "Option::is_none")]
     resolves_to: Option<String>,
-    state: Health,
+    state: HealthState,
     /// Of one that is ejected: since so many seconds (of one that was never asked nobody knows), and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<f64>,

@@ -13,7 +13,7 @@ impl Engine {
         if !self.serves_store(listener) {
             return false;
         }
-        embedded::foresee(&self.store, bytes, &mut self.foresight);
+        embedded::prefetch(&self.store, bytes, &mut self.foresight);
         true
     }
 }

@@ -6,7 +6,7 @@ use super::Place;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Complaint {
+pub struct Diagnostic {
     /// Where; none when the file as a whole is meant.
     pub at: Option<Place>,
     /// The keys that lead there, as `pools.cache.timeout`; empty when none do.
@@ -17,7 +17,7 @@ pub struct Complaint {
     pub remedy: Option<String>,
 }
 
-impl Complaint {
+impl Diagnostic {
     /// About the file as a whole.
     pub(crate) fn whole(problem: impl Into<String>) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Complaint {
     }
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(at) = self.at {
             write!(f, "{at}: ")?;
@@ -64,26 +64,26 @@ impl fmt::Display for Complaint {
 }
 
 /// A configuration was refused as a whole: the operator has to mend the places that are named. Displayed as
-/// one line for each complaint, `file:line:column: key: …`.
+/// one line for each diagnostic, `file:line:column: key: …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigError {
     /// The file, or what stands for it in messages.
     pub file: PathBuf,
     /// What is wrong; at least one.
-    pub complaints: Vec<Complaint>,
+    pub diagnostics: Vec<Diagnostic>,
     /// What is wrong with other files that it names.
     pub others: Vec<ConfigError>,
 }
 
 impl ConfigError {
-    pub(crate) fn one(file: impl Into<PathBuf>, complaint: Complaint) -> Self {
-        Self::all(file, vec![complaint])
+    pub(crate) fn one(file: impl Into<PathBuf>, diagnostic: Diagnostic) -> Self {
+        Self::all(file, vec![diagnostic])
     }
 
-    pub(crate) fn all(file: impl Into<PathBuf>, complaints: Vec<Complaint>) -> Self {
+    pub(crate) fn all(file: impl Into<PathBuf>, diagnostics: Vec<Diagnostic>) -> Self {
         Self {
             file: file.into(),
-            complaints,
+            diagnostics,
             others: Vec::new(),
         }
     }
@@ -91,10 +91,10 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, complaint) in self.complaints.iter().enumerate() {
+        for (i, diagnostic) in self.diagnostics.iter().enumerate() {
             let newline = if i == 0 { "" } else { "\n" };
-            let blank = if complaint.at.is_some() { "" } else { " " };
-            write!(f, "{newline}{}:{blank}{complaint}", self.file.display())?;
+            let blank = if diagnostic.at.is_some() { "" } else { " " };
+            write!(f, "{newline}{}:{blank}{diagnostic}", self.file.display())?;
         }
         for other in &self.others {
             write!(f, "\n{other}")?;

@@ -2,14 +2,14 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use super::Complaint;
+use super::Diagnostic;
 
 /// Bytes that one may have.
 const LIMIT: u64 = 16 << 20;
 
 /// Reads one as text, without the mark that some editors put before it.
-pub(crate) fn read(path: &Path) -> Result<String, Complaint> {
-    let cannot = |why: String| Complaint::whole(format!("cannot be read: {why}"));
+pub(crate) fn read(path: &Path) -> Result<String, Diagnostic> {
+    let cannot = |why: String| Diagnostic::whole(format!("cannot be read: {why}"));
     let file = File::open(path).map_err(|e| cannot(e.to_string()))?;
     let mut text = String::new();
     file.take(LIMIT + 1)

@@ -1,9 +1,9 @@
 //! Configurations of other programs, to be told from bad ones of ours.
 
-use super::Complaint;
+use super::Diagnostic;
 
 /// Whose configuration this is, and what to do with it; none: it may be meant as ours.
-pub(super) fn recognized(text: &str) -> Option<Complaint> {
+pub(super) fn recognized(text: &str) -> Option<Diagnostic> {
     let lines = || text.lines().filter(|line| !is_comment(line));
     if lines().any(|line| line.starts_with("listeners:")) {
         return None;
@@ -13,7 +13,7 @@ pub(super) fn recognized(text: &str) -> Option<Complaint> {
         .is_some_and(|line| line.trim_start().starts_with('{'));
     let has = |word: &str| text.contains(&format!("\"{word}\""));
     if is_json && (has("route") || has("routes") || has("named_handles")) && !has("listeners") {
-        return Some(Complaint::whole("this is a configuration of mcrouter").with_remedy(
+        return Some(Diagnostic::whole("this is a configuration of mcrouter").with_remedy(
             "mcrouter's options and files are served by `proxima mcrouter --config-file=FILE --port=PORT` (docs/migrating-from-mcrouter.md)",
         ));
     }
@@ -27,7 +27,7 @@ pub(super) fn recognized(text: &str) -> Option<Complaint> {
     };
     let below = |key: &str| lines().any(|line| is_below(line, key));
     if below("listen") && below("servers") {
-        return Some(Complaint::whole("this is a configuration of twemproxy").with_remedy(
+        return Some(Diagnostic::whole("this is a configuration of twemproxy").with_remedy(
             "write each of its pools as one in `pools` with `servers` and `hash` (`ketama_twemproxy` is its ketama, `modula` its \
              modula, `key_hash` its `hash`), and each `listen` as one of `listeners` whose route is the pool (docs/options.md)",
         ));
@@ -61,8 +61,8 @@ mod tests {
                 "twemproxy",
             ),
         ] {
-            let complaint = recognized(text).unwrap().to_string();
-            assert!(complaint.contains(&format!("of {whose};")), "{complaint}");
+            let diagnostic = recognized(text).unwrap().to_string();
+            assert!(diagnostic.contains(&format!("of {whose};")), "{diagnostic}");
         }
         for text in [
             "",

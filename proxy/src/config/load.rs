@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
-    Complaint, ConfigError, check, file, foreign,
+    ConfigError, Diagnostic, check, file, foreign,
     reading::{Kind, Reading},
     schema::{Config, Pool},
     yaml,
@@ -34,7 +34,7 @@ pub struct Loaded {
 /// # Errors
 /// The file or one that it names cannot be read or is refused; the error names all the places that are known to be wrong.
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
-    let text = file::read(path).map_err(|complaint| ConfigError::one(path, complaint))?;
+    let text = file::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
     let mut cx = Reading::default();
     match read(&text, path, &mut cx) {
         Ok(config) => {
@@ -60,7 +60,7 @@ fn unusable_files(config: &Config) -> Vec<ConfigError> {
     for pool in config.pools.values() {
         if let Some(file) = pool.source.file() {
             let unusable =
-                |problem: check::UnusableHash| ConfigError::one(file, Complaint::whole(problem.to_string()));
+                |problem: check::UnusableHash| ConfigError::one(file, Diagnostic::whole(problem.to_string()));
             let usable = |servers: Vec<_>| check::shared_out(&pool.hash, &servers).map_err(unusable);
             // Two pools may have the same file.
             if let Err(mistake) = pool.source.read().and_then(usable)
@@ -110,16 +110,16 @@ fn read(text: &str, path: &Path, cx: &mut Reading) -> Result<Config, Box<Refused
     let mut mistakes = std::mem::take(&mut cx.mistakes);
     let config = read.map_err(|mistake| mistakes.push(mistake)).ok();
     if !mistakes.is_empty()
-        && let Some(complaint) = foreign::recognized(text)
+        && let Some(diagnostic) = foreign::recognized(text)
     {
-        let error = ConfigError::one(path, complaint);
+        let error = ConfigError::one(path, diagnostic);
         return Err(Box::new(Refused { error, good: None }));
     }
-    mistakes.sort_by_key(|complaint| complaint.at);
+    mistakes.sort_by_key(|diagnostic| diagnostic.at);
     // What is missing at a place follows most often from the mistake there.
     mistakes.dedup_by(|next, one| next.at.is_some() && next.at == one.at);
     mistakes.extend(config.iter().flat_map(|config| check::check(config, &cx.index)));
-    mistakes.sort_by_key(|complaint| complaint.at);
+    mistakes.sort_by_key(|diagnostic| diagnostic.at);
     let config = config.map(|config| seen_from(path, config));
     match config {
         Some(config) if mistakes.is_empty() => Ok(config),
@@ -194,7 +194,7 @@ fn warn_of_unused(config: &Config, cx: &mut Reading) {
         .routes
         .keys()
         .map(|name| (name, cx.index.routes.get(name), "route"));
-    let unused: Vec<Complaint> = pools
+    let unused: Vec<Diagnostic> = pools
         .chain(routes)
         .filter(|(name, ..)| !mentioned(name, cx))
         .filter_map(|(name, site, what)| Some(site?.refuse(format!("nothing uses the {what} `{name}`"))))

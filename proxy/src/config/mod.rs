@@ -6,7 +6,7 @@
 //! ```
 //!
 //! * [`schema`]: what a configuration says; the only thing the rest of the proxy reads
-//! * `document`, `error`, `reading`: places in the text, and complaints that name them
+//! * `document`, `error`, `reading`: places in the text, and diagnostics that name them
 //! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read it
 //! * `file`: reads one; `yaml`: our format; [`source`]: where servers come from
 //! * `foreign`: tells other programs' files from bad ones of ours
@@ -39,7 +39,7 @@ mod yaml;
 
 pub use distribution::distribution;
 pub use document::Place;
-pub use error::{Complaint, ConfigError};
+pub use error::{ConfigError, Diagnostic};
 pub(crate) use form::check_address;
 pub use form::{BadAddress, BadListenAddress, listen_address, listen_socket};
 pub(crate) use load::version_hash;

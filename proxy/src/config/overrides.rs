@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Complaint, ConfigError, Loaded};
+use super::{ConfigError, Diagnostic, Loaded};
 
 /// Values of options; `None`: what the configuration says holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Overrides {
                         "--listen stands for one listener, the configuration has {}",
                         several.len()
                     );
-                    return Err(ConfigError::one(path, Complaint::whole(problem)));
+                    return Err(ConfigError::one(path, Diagnostic::whole(problem)));
                 }
             }
         }

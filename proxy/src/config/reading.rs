@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{Node, shortened},
 };
 
@@ -12,10 +12,10 @@ use super::{
 pub(crate) struct Reading {
     path: Vec<String>,
     pub(crate) index: Index,
-    pub(crate) warnings: Vec<Complaint>,
+    pub(crate) warnings: Vec<Diagnostic>,
     /// Mistakes beside the one with which the reading ends, if it does: whoever reads several things reads
     /// them all.
-    pub(crate) mistakes: Vec<Complaint>,
+    pub(crate) mistakes: Vec<Diagnostic>,
 }
 
 /// Where the text says what the checks need to know.
@@ -45,9 +45,9 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A complaint about this place.
-    pub(crate) fn refuse(&self, problem: impl Into<String>) -> Complaint {
-        Complaint {
+    /// A diagnostic about this place.
+    pub(crate) fn refuse(&self, problem: impl Into<String>) -> Diagnostic {
+        Diagnostic {
             at: Some(self.at),
             path: self.path.clone(),
             problem: problem.into(),
@@ -102,18 +102,18 @@ impl Reading {
         Site { at, path }
     }
 
-    /// A complaint about `at`, under the keys that lead here.
-    pub(crate) fn refuse(&self, at: Place, problem: impl Into<String>) -> Complaint {
+    /// A diagnostic about `at`, under the keys that lead here.
+    pub(crate) fn refuse(&self, at: Place, problem: impl Into<String>) -> Diagnostic {
         self.site(at).refuse(problem)
     }
 
-    /// A complaint that `node` is not what was expected.
-    pub(crate) fn expected(&self, node: &Node, what: &str) -> Complaint {
+    /// A diagnostic that `node` is not what was expected.
+    pub(crate) fn expected(&self, node: &Node, what: &str) -> Diagnostic {
         self.refuse(node.at, format!("expected {what}, found {}", node.describe()))
     }
 
     /// All of several things, or the first mistake among them; the others are kept, to be told with it.
-    pub(crate) fn all<T>(&mut self, read: Vec<Result<T, Complaint>>) -> Result<Vec<T>, Complaint> {
+    pub(crate) fn all<T>(&mut self, read: Vec<Result<T, Diagnostic>>) -> Result<Vec<T>, Diagnostic> {
         let mut values = Vec::with_capacity(read.len());
         let mut mistakes = Vec::new();
         for result in read {

@@ -1,7 +1,7 @@
 //! Maps whose keys are known beforehand: a table of keys from which reader, schema and reference follow.
 
 use super::{
-    Complaint,
+    Diagnostic,
     document::{Name, Node, Place, Value},
     form::{Form, Key},
     reading::Reading,
@@ -31,7 +31,7 @@ pub(super) trait Table {
     fn names() -> impl Iterator<Item = &'static str>;
 
     /// Reads all of the keys.
-    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Self::Value, Complaint>;
+    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Self::Value, Diagnostic>;
 
     /// What it means that the whole section is absent; `None`: it must be there.
     fn absent() -> Option<Self::Value> {
@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
         known: &[&'static str],
         short: Option<&'static str>,
         cx: &mut Reading,
-    ) -> Result<Self, Complaint> {
+    ) -> Result<Self, Diagnostic> {
         let Value::Map(entries) = &node.value else {
             return match short {
                 Some(key) if !node.is_null() => Ok(Self {
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
             .iter()
             .filter(|(name, _)| !known.contains(&name.text.as_str()));
         for (name, _) in strangers {
-            let mistake = Complaint {
+            let mistake = Diagnostic {
                 remedy: suggest::remedy(&name.text, known.iter().copied()),
                 ..cx.refuse(
                     name.at,
@@ -108,7 +108,7 @@ impl<'a> Fields<'a> {
         key: &'static str,
         absent: Option<F::Value>,
         cx: &mut Reading,
-    ) -> Result<F::Value, Complaint> {
+    ) -> Result<F::Value, Diagnostic> {
         if let Some((short, node)) = self.short
             && short == key
         {
@@ -168,7 +168,7 @@ macro_rules! section {
             fn read(
                 node: &$crate::config::document::Node,
                 cx: &mut $crate::config::reading::Reading,
-            ) -> Result<Self, $crate::config::Complaint> {
+            ) -> Result<Self, $crate::config::Diagnostic> {
                 let short = $crate::config::section::section!(@short $($short)?);
                 let known = [
                     $( <$table as $crate::config::section::Table>::names().collect(), )?

@@ -84,7 +84,7 @@ impl Descriptors {
 
 impl Proxy {
     /// Descriptors ran out, for this reason: logged once in a while.
-    pub(super) fn tell_shortage(&self, why: &str) {
+    pub(super) fn log_shortage(&self, why: &str) {
         let now = Instant::now();
         let logged = &mut self.state().descriptors.logged;
         if logged.is_none_or(|logged| now.duration_since(logged) >= QUIET) {

@@ -11,8 +11,8 @@ use tokio::{
 
 use super::{
     Proxy,
+    file_watcher::FileWatcher,
     reload::{Cause, ReloadError, Reloader},
-    watch::Watch,
 };
 
 /// Files are looked at this often: five times within the second in which a change must take effect.
@@ -47,8 +47,8 @@ impl Proxy {
 pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut requests: mpsc::Receiver<Request>) {
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut watch = Watch::default();
-    watch.changed(proxy.watched());
+    let mut files = FileWatcher::default();
+    files.changed(proxy.watched_files());
     let follows_files = proxy.source.follows();
     if follows_files {
         proxy.request_reload();
@@ -56,7 +56,7 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
     loop {
         let (cause, answer) = tokio::select! {
             _ = look.tick(), if follows_files => {
-                if !watch.changed(proxy.watched()) {
+                if !files.changed(proxy.watched_files()) {
                     continue;
                 }
                 sleep(proxy.source.delay()).await;

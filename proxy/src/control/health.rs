@@ -47,13 +47,13 @@ impl Ejections {
 
 impl Proxy {
     /// Reports ejections and brings members back; for as long as the process lives.
-    pub(super) async fn look_after(self: Arc<Self>, mut news: UnboundedReceiver<News>) {
+    pub(super) async fn hear_workers(self: Arc<Self>, mut news: UnboundedReceiver<News>) {
         let mut seed = u64::from(std::process::id());
         while let Some(news) = news.recv().await {
             let (member, reason) = match news {
                 News::Ejected(member, reason) => (member, reason),
                 News::Short(why) => {
-                    self.tell_shortage(&why);
+                    self.log_shortage(&why);
                     continue;
                 }
                 News::Copy(event) => {

@@ -18,6 +18,7 @@ mod connection;
 mod copies;
 mod descriptors;
 mod dns;
+mod file_watcher;
 mod follow;
 mod greet;
 mod health;
@@ -28,7 +29,6 @@ mod probe;
 mod reload;
 mod run;
 mod start;
-mod watch;
 mod workers;
 
 use std::{
@@ -44,7 +44,7 @@ use tokio::sync::mpsc;
 use self::{copies::Copies, descriptors::Descriptors, dns::Names, health::Ejections, workers::Workers};
 pub use self::{copies::CopyCounters, health::Ejection};
 pub use self::{
-    dns::{Asked, Failure},
+    dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},
     offline::{OfflineError, check, explain},
     probe::probe,
@@ -363,7 +363,7 @@ impl Proxy {
         let config = &state.loaded.config;
         let lists = config.pools.iter().filter_map(|(pool, spec)| {
             let question = spec.source.question()?;
-            let asked = self.names.standing(question)?;
+            let asked = self.names.status(question)?;
             Some((pool.clone(), question.name.clone(), asked))
         });
         let hosts = dns::hosts(config, &state.servers).into_iter();
@@ -385,7 +385,7 @@ impl Proxy {
     }
 
     /// The files that make up the configuration.
-    fn watched(&self) -> Vec<PathBuf> {
+    fn watched_files(&self) -> Vec<PathBuf> {
         self.state().loaded.files_watched.clone()
     }
 }

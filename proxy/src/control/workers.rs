@@ -26,10 +26,10 @@ pub(super) type Make = Box<dyn FnOnce() -> Engine + Send>;
 
 /// All workers.
 pub(super) struct Workers {
-    handles: Vec<Handle>,
+    handles: Vec<WorkerHandle>,
 }
 
-struct Handle {
+struct WorkerHandle {
     mailbox: Mailbox,
     /// It has time-outs to look at.
     beat: Arc<AtomicBool>,
@@ -69,7 +69,7 @@ impl Workers {
                 colleagues: mailboxes.clone(),
             };
             let thread = Mutex::new(Some(spawn(number, io, engine, post)?));
-            handles.push(Handle {
+            handles.push(WorkerHandle {
                 mailbox: mailboxes[number].clone(),
                 beat,
                 thread,
@@ -107,12 +107,12 @@ impl Workers {
 
     /// Has a thread ended that should not have?
     pub(super) fn any_ended(&self) -> bool {
-        self.handles.iter().any(Handle::has_ended)
+        self.handles.iter().any(WorkerHandle::has_ended)
     }
 
     /// Have all threads ended?
     pub(super) fn ended(&self) -> bool {
-        self.handles.iter().all(Handle::has_ended)
+        self.handles.iter().all(WorkerHandle::has_ended)
     }
 
     pub(super) fn join(&self) {
@@ -134,7 +134,7 @@ pub(super) fn wait(acknowledged: &Receiver<()>) {
     acknowledged.iter().for_each(drop);
 }
 
-impl Handle {
+impl WorkerHandle {
     fn has_ended(&self) -> bool {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         thread.as_ref().is_none_or(JoinHandle::is_finished)

@@ -24,7 +24,7 @@ pub enum Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
-pub enum State {
+pub enum HealthState {
     /// Everything.
     Up = 0,
     /// Everything; but it failed lately.
@@ -33,7 +33,7 @@ pub enum State {
     Ejected = 2,
 }
 
-/// Beyond [`State::Ejected`], and the same to people: nobody is there.
+/// Beyond [`HealthState::Ejected`], and the same to people: nobody is there.
 const GONE: u8 = 3;
 
 /// When a member is ejected and how it is probed.
@@ -50,7 +50,7 @@ pub struct Eject {
 /// One member's health, shared by all workers and by every pool that names the member.
 #[derive(Debug)]
 pub struct Health {
-    /// A [`State`], or [`GONE`]. A failure can only make it worse.
+    /// A [`HealthState`], or [`GONE`]. A failure can only make it worse.
     state: AtomicU8,
     /// Failures since the last success.
     failures: AtomicU32,
@@ -62,7 +62,7 @@ impl Health {
     /// Of one that is taken to be up until it fails.
     pub fn new(eject: Eject) -> Self {
         Self {
-            state: AtomicU8::new(State::Up as u8),
+            state: AtomicU8::new(HealthState::Up as u8),
             failures: AtomicU32::new(0),
             ejections: AtomicU64::new(0),
             eject,
@@ -79,7 +79,7 @@ impl Health {
     /// May it be asked?
     #[inline]
     pub fn is_up(&self) -> bool {
-        self.state.load(Relaxed) < State::Ejected as u8
+        self.state.load(Relaxed) < HealthState::Ejected as u8
     }
 
     /// Is it certain that asking it is of no use?
@@ -88,11 +88,11 @@ impl Health {
     }
 
     /// As it stands now, for people; to choose by it there is [`Self::is_up`].
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> HealthState {
         match self.state.load(Relaxed) {
-            0 => State::Up,
-            1 => State::Suspect,
-            _ => State::Ejected,
+            0 => HealthState::Up,
+            1 => HealthState::Suspect,
+            _ => HealthState::Ejected,
         }
     }
 
@@ -117,9 +117,12 @@ impl Health {
         if self.failures.load(Relaxed) != 0 {
             self.failures.store(0, Relaxed);
             // Only a probe brings an ejected member back: a late good reply is no sign of health.
-            let _ = self
-                .state
-                .compare_exchange(State::Suspect as u8, State::Up as u8, Relaxed, Relaxed);
+            let _ = self.state.compare_exchange(
+                HealthState::Suspect as u8,
+                HealthState::Up as u8,
+                Relaxed,
+                Relaxed,
+            );
         }
     }
 
@@ -129,10 +132,12 @@ impl Health {
         let state = match failure {
             Failure::Refused => GONE,
             _ if self.eject.failures == 0 => return false,
-            Failure::Timeout | Failure::Garbage if failures < self.eject.failures => State::Suspect as u8,
-            _ => State::Ejected as u8,
+            Failure::Timeout | Failure::Garbage if failures < self.eject.failures => {
+                HealthState::Suspect as u8
+            }
+            _ => HealthState::Ejected as u8,
         };
-        let ejected = State::Ejected as u8;
+        let ejected = HealthState::Ejected as u8;
         let first = self.state.fetch_max(state, Relaxed) < ejected && state >= ejected;
         if first {
             self.ejections.fetch_add(1, Relaxed);
@@ -143,7 +148,7 @@ impl Health {
     /// A probe was answered; true when that brings the member back.
     pub fn revived(&self) -> bool {
         self.failures.store(0, Relaxed);
-        self.state.swap(State::Up as u8, Relaxed) >= State::Ejected as u8
+        self.state.swap(HealthState::Up as u8, Relaxed) >= HealthState::Ejected as u8
     }
 }
 
@@ -163,9 +168,9 @@ mod tests {
     fn time_outs_eject_after_the_limit_and_a_success_begins_anew() {
         let health = health(3);
         assert!(!health.failed(Failure::Timeout) && !health.failed(Failure::Timeout));
-        assert_eq!(health.state(), State::Suspect);
+        assert_eq!(health.state(), HealthState::Suspect);
         health.succeeded();
-        assert_eq!(health.state(), State::Up);
+        assert_eq!(health.state(), HealthState::Up);
         assert!(
             !health.failed(Failure::Timeout)
                 && !health.failed(Failure::Timeout)
@@ -185,7 +190,7 @@ mod tests {
             assert!(health.revived() && !health.revived(), "it comes back once");
             assert_eq!(
                 (health.state(), health.failures(), health.ejections()),
-                (State::Up, 0, 1)
+                (HealthState::Up, 0, 1)
             );
         }
     }
@@ -197,7 +202,7 @@ mod tests {
         assert!(!health.failed(Failure::Refused) && health.is_gone());
         health.failed(Failure::Timeout);
         assert!(health.is_gone());
-        assert_eq!((health.state(), health.ejections()), (State::Ejected, 1));
+        assert_eq!((health.state(), health.ejections()), (HealthState::Ejected, 1));
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Engine {
                     to,
                     command: request.command,
                     changes: changes_copy(member, request, message),
-                    patience: if lane.dedicated { request.patience } else { 0 },
+                    patience: if lane.dedicated { request.extra_timeout } else { 0 },
                     sent: now,
                 };
             }

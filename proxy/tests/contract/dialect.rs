@@ -210,7 +210,7 @@ impl Dialect for Lines {
                 }
             };
             parse.left = lines;
-            parse.notes = [u32::from(command), key.len];
+            parse.progress = [u32::from(command), key.len];
         }
         while parse.left > 0 {
             match self.next(parse, bytes) {
@@ -224,7 +224,7 @@ impl Dialect for Lines {
         }
         let Parse {
             seen,
-            notes: [command, key],
+            progress: [command, key],
             ..
         } = std::mem::take(parse);
         let word = COMMANDS[command as usize];
@@ -242,7 +242,7 @@ impl Dialect for Lines {
                 len: key,
             },
             more_keys,
-            patience: match word {
+            extra_timeout: match word {
                 "WAIT" => match bytes[end..seen as usize].trim_ascii() {
                     b"0" => u32::MAX,
                     millis => String::from_utf8_lossy(millis).parse().unwrap_or(0),

@@ -7,7 +7,7 @@ use crate::{
     admin::page::{Page, quoted},
     control::Proxy,
     figures::Figures,
-    members::{Member, MemberId, PoolId, State as Health},
+    members::{HealthState, Member, MemberId, PoolId},
 };
 
 /// Rows of pools: how many of their members may be asked.
@@ -83,7 +83,7 @@ fn health(members: &Labelled, page: &mut Page) {
         page.row(
             "member_suspect",
             labels,
-            u8::from(member.health.state() == Health::Suspect),
+            u8::from(member.health.state() == HealthState::Suspect),
         );
     }
     page.family("member_ejections", "counter", "Times this member was ejected.");

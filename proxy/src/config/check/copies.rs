@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::detours::{Detour, Entry, detours};
+use super::bypass_writes::{BypassWrite, Entry, bypass_writes};
 use crate::config::{
-    Complaint,
+    Diagnostic,
     reading::{Index, Reading, Site},
     schema::{Config, Replicated},
 };
 
 /// A rule that no write can fulfil, and routes that bring a change to some copies only.
-pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
+pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for (name, pool) in &config.pools {
         let (Some(replicated), Some(servers)) = (&pool.replicated, pool.source.fixed()) else {
             continue;
@@ -22,29 +22,29 @@ pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Complaint
                 "`min_acks: {wanted}` of {} servers: every write would be refused",
                 servers.len()
             );
-            complaints.extend(index.pools.get(name).map(|site| {
+            diagnostics.extend(index.pools.get(name).map(|site| {
                 site.refuse(problem)
                     .with_remedy("ask for as many as there are, or fewer")
             }));
         }
     }
-    complaints.extend(half_written(config, index));
-    complaints
+    diagnostics.extend(half_written(config, index));
+    diagnostics
 }
 
 /// Changes that would leave copies behind, which are read. Each is said where the route's handle stands, or where the route
 /// begins that has it several times.
-fn half_written(config: &Config, index: &Index) -> Vec<Complaint> {
+fn half_written(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mentions: BTreeMap<(&str, &str), &Site> = index
         .mentions
         .iter()
         .map(|mention| ((mention.name.as_str(), mention.site.path.as_str()), &mention.site))
         .collect();
-    let complain = |detour: Detour<'_>| {
-        let Detour {
+    let complain = |bypass: BypassWrite<'_>| {
+        let BypassWrite {
             handle, over, pool, ..
-        } = detour;
-        let entry = match detour.entry {
+        } = bypass;
+        let entry = match bypass.entry {
             Entry::Listener(number) => index.listeners.get(number),
             Entry::Named(name) => index.routes.get(name),
         }?;
@@ -57,7 +57,7 @@ fn half_written(config: &Config, index: &Index) -> Vec<Complaint> {
             (Some(site), None) => site,
             _ => entry,
         };
-        let command = detour.command.name();
+        let command = bypass.command.name();
         let problem = match handle {
             "member" => {
                 format!("`{over}` alone: a `{command}` would leave the other copies of `{pool}` behind")
@@ -70,7 +70,7 @@ fn half_written(config: &Config, index: &Index) -> Vec<Complaint> {
             "name the pool alone as the route; what only reads may stand below `by_operation: {read: …}`";
         Some(site.refuse(problem).with_remedy(remedy))
     };
-    detours(config).into_iter().filter_map(complain).collect()
+    bypass_writes(config).into_iter().filter_map(complain).collect()
 }
 
 /// Two copies of which a majority is asked: the loss of one stops the writes, which few expect.

@@ -3,13 +3,13 @@
 use proxima_wire::hash::{DistributionError, Node};
 
 use crate::config::{
-    Complaint, distribution,
+    Diagnostic, distribution,
     reading::{Index, Site},
     schema::{Children, Config, Hash, Route, Server},
 };
 
 /// Lists that are not as long as there are children.
-pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Complaint> {
+pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let wrong = index.lengths.iter().filter_map(|length| {
         let children = match &length.children {
             Children::List(routes) => routes.len(),
@@ -29,12 +29,12 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Complaint> {
 }
 
 /// Pools and hash routes whose weights or names their algorithm cannot use.
-pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Complaint> {
+pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let complain = |site: Option<&Site>, path: String, problem: String| match site {
         Some(site) => site.refuse(problem),
-        None => Complaint {
+        None => Diagnostic {
             path,
-            ..Complaint::whole(problem)
+            ..Diagnostic::whole(problem)
         },
     };
     let pools = config.pools.iter().filter_map(|(name, pool)| {

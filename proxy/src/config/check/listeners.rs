@@ -1,13 +1,13 @@
 //! Addresses that cannot both be listened on.
 
 use crate::config::{
-    Complaint, listen_socket,
+    Diagnostic, listen_socket,
     reading::{Index, Site},
     schema::Config,
 };
 
 /// Each address that an earlier one takes.
-pub(super) fn taken(config: &Config, index: &Index) -> Vec<Complaint> {
+pub(super) fn taken(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let addresses = config
         .listeners
         .iter()

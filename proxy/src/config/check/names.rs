@@ -1,7 +1,7 @@
 //! Names that are nothing's name.
 
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::shortened,
     reading::{Index, Kind, Mention, Reading},
     schema::Config,
@@ -9,7 +9,7 @@ use crate::config::{
 };
 
 /// All mentions of what does not exist. What has a name and a mistake does.
-pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Complaint> {
+pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Diagnostic> {
     if !index.has_all_names {
         return Vec::new();
     }
@@ -27,7 +27,7 @@ pub(in crate::config) fn warn_of_both(config: &Config, cx: &mut Reading) {
         .routes
         .iter()
         .filter(|(name, _)| config.pools.contains_key(*name));
-    let warnings: Vec<Complaint> = both
+    let warnings: Vec<Diagnostic> = both
         .map(|(name, site)| {
             site.refuse(format!(
                 "a pool is called `{}`, too: as a route the name means this route, as children the pool's servers",
@@ -38,11 +38,11 @@ pub(in crate::config) fn warn_of_both(config: &Config, cx: &mut Reading) {
     cx.warnings.extend(warnings);
 }
 
-fn nothing(config: &Config, index: &Index, mention: &Mention) -> Option<Complaint> {
+fn nothing(config: &Config, index: &Index, mention: &Mention) -> Option<Diagnostic> {
     let Mention { site, name, kind } = mention;
     let shown = shortened(name);
     let refuse = |problem: String, remedy| {
-        Some(Complaint {
+        Some(Diagnostic {
             remedy,
             ..site.refuse(problem)
         })

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::{
-    Complaint,
+    Diagnostic,
     reading::Index,
     schema::{Config, Route},
 };
 
 /// Named routes that lead back to themselves.
-pub(super) fn circles(config: &Config, index: &Index) -> Vec<Complaint> {
+pub(super) fn circles(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let named: BTreeMap<&str, BTreeSet<&str>> = config
         .routes
         .iter()
         .map(|(name, route)| (name.as_str(), names(route)))
         .collect();
     let mut finished = BTreeSet::new();
-    let mut complaints = Vec::new();
+    let mut diagnostics = Vec::new();
     for start in named.keys().copied() {
         // The way from `start`, each with the names that are still to be followed.
         let mut way = vec![(start, names_of(&named, start))];
@@ -30,18 +30,18 @@ pub(super) fn circles(config: &Config, index: &Index) -> Vec<Complaint> {
             if let Some(back) = way.iter().position(|(name, _)| *name == next) {
                 let circle: Vec<&str> = way[back..].iter().map(|(name, _)| *name).chain([next]).collect();
                 let problem = format!("the route leads back to itself: {}", circle.join(" → "));
-                let complaint = match index.routes.get(next) {
+                let diagnostic = match index.routes.get(next) {
                     Some(site) => site.refuse(problem),
-                    None => Complaint::whole(problem),
+                    None => Diagnostic::whole(problem),
                 };
-                complaints.push(complaint.with_remedy("let one of them go elsewhere"));
+                diagnostics.push(diagnostic.with_remedy("let one of them go elsewhere"));
                 finished.insert(next);
             } else if named.contains_key(next) && !finished.contains(next) {
                 way.push((next, names_of(&named, next)));
             }
         }
     }
-    complaints
+    diagnostics
 }
 
 fn names_of<'a>(named: &BTreeMap<&'a str, BTreeSet<&'a str>>, name: &str) -> Vec<&'a str> {
@@ -62,7 +62,7 @@ fn names(route: &Route) -> BTreeSet<&str> {
 }
 
 /// Routes that are nested deeper, along names, than a tree may be.
-pub(super) fn too_deep(config: &Config, index: &Index) -> Vec<Complaint> {
+pub(super) fn too_deep(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut depths = HashMap::new();
     let named = config
         .routes
@@ -79,7 +79,7 @@ pub(super) fn too_deep(config: &Config, index: &Index) -> Vec<Complaint> {
         .map(|(site, _)| {
             let problem = format!("routes are nested more than {} deep", Route::DEPTH);
             site.map_or_else(
-                || Complaint::whole(problem.clone()),
+                || Diagnostic::whole(problem.clone()),
                 |site| site.refuse(problem.clone()),
             )
         });

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::config::{Complaint, reading::Index, schema::Config};
+use crate::config::{Diagnostic, reading::Index, schema::Config};
 
 /// Each listener whose route leads to a pool of another protocol.
-pub(super) fn joined(config: &Config, index: &Index) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
+pub(super) fn joined(config: &Config, index: &Index) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
     for (listener, site) in config.listeners.iter().zip(&index.listeners) {
         let (mut pending, mut seen) = (vec![&listener.route], HashSet::new());
         while let Some(route) = pending.pop() {
@@ -24,11 +24,11 @@ pub(super) fn joined(config: &Config, index: &Index) -> Vec<Complaint> {
                     "its clients speak {ours}, and its route leads to pool `{name}`, which speaks {theirs}"
                 );
                 let remedy = format!("give the listener `protocol: {theirs}`, or lead it to pools of {ours}");
-                complaints.push(site.refuse(problem).with_remedy(remedy));
+                diagnostics.push(site.refuse(problem).with_remedy(remedy));
             }
         }
     }
-    complaints
+    diagnostics
 }
 
 #[cfg(test)]
@@ -45,8 +45,8 @@ mod tests {
         let mut config = yaml::parse(&text, &mut cx).unwrap();
         config.listeners[1].protocol = Protocol("other");
         config.pools.get_mut("b").unwrap().protocol = Protocol("other");
-        let complaints = super::joined(&config, &cx.index);
-        complaints.iter().map(ToString::to_string).collect()
+        let diagnostics = super::joined(&config, &cx.index);
+        diagnostics.iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::{Form, Shape};
-use crate::config::{Complaint, document::Node, reading::Reading};
+use crate::config::{Diagnostic, document::Node, reading::Reading};
 
 /// `host:port`, `[v6]:port` or `unix:/path`; the port is not 0.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Form for ServerAddress {
         SHAPE
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         read(node, cx, |text| check(text, false))
     }
 }
@@ -37,7 +37,7 @@ impl Form for ListenAddress {
         SHAPE
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         read(node, cx, |text| check(text, true).and_then(|()| listens(text)))
     }
 }
@@ -56,7 +56,7 @@ impl Form for HostName {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         let text = node.scalar().unwrap_or_default();
         let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
         match !text.is_empty() && text.len() <= 253 && text.bytes().all(good) {
@@ -136,7 +136,7 @@ fn read(
     node: &Node,
     cx: &Reading,
     check: impl Fn(&str) -> Result<(), BadAddress>,
-) -> Result<String, Complaint> {
+) -> Result<String, Diagnostic> {
     let text = node.scalar().unwrap_or_default();
     match check(text) {
         Ok(()) => Ok(text.to_owned()),

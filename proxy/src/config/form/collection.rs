@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::{Form, Shape};
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::{Name, Node, Value},
     reading::Reading,
 };
@@ -20,7 +20,7 @@ impl<F: Form> Form for List<F> {
         Shape::List(Box::new(F::shape()))
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         let Value::List(nodes) = &node.value else {
             return Err(cx.expected(node, "a list"));
         };
@@ -41,7 +41,7 @@ impl<F: Form> Form for Optional<F> {
         F::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         F::read(node, cx).map(Some)
     }
 
@@ -62,7 +62,7 @@ impl<F: Form> Form for Apart<F> {
         F::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         F::read(node, cx)
             .map(Some)
             .or_else(|mistake| Self::mistaken(mistake, cx))
@@ -72,7 +72,7 @@ impl<F: Form> Form for Apart<F> {
         F::absent().map(Some)
     }
 
-    fn mistaken(mistake: Complaint, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn mistaken(mistake: Diagnostic, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         cx.mistakes.push(mistake);
         Ok(None)
     }
@@ -102,7 +102,7 @@ impl<F: Form, W: Named> Form for ByName<F, W> {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         let Value::Map(entries) = &node.value else {
             return Err(cx.expected(
                 node,

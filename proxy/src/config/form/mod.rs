@@ -26,7 +26,7 @@ pub(super) use word::{Choice, Flag, Word};
 pub(crate) use address::check as check_address;
 pub use address::{BadAddress, BadListenAddress, listen_address, listen_socket};
 
-use super::{Complaint, document::Node, reading::Reading};
+use super::{Diagnostic, document::Node, reading::Reading};
 
 /// What may stand in one place.
 pub(super) trait Form {
@@ -37,7 +37,7 @@ pub(super) trait Form {
     fn shape() -> Shape;
 
     /// Reads what stands there.
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint>;
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic>;
 
     /// What it means that nothing stands there; none = something must.
     fn absent() -> Option<Self::Value> {
@@ -46,7 +46,7 @@ pub(super) trait Form {
 
     /// What becomes of a mistake here. It is one of the whole that this is a part of, unless the rest of that
     /// can be read well without it: then it is noted, and something that claims nothing stands here.
-    fn mistaken(mistake: Complaint, _cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn mistaken(mistake: Diagnostic, _cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         Err(mistake)
     }
 

@@ -3,7 +3,7 @@
 use proxima_wire::memcache::LONGEST_TTL;
 
 use super::{Form, Shape};
-use crate::config::{Complaint, document::Node, reading::Reading};
+use crate::config::{Diagnostic, document::Node, reading::Reading};
 
 /// A whole number from `MIN` to `MAX`.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl<const MIN: u32, const MAX: u32> Form for Count<MIN, MAX> {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<u32, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<u32, Diagnostic> {
         let number = node.scalar().and_then(|text| text.parse().ok());
         number
             .filter(|n| (MIN..=MAX).contains(n))
@@ -48,7 +48,7 @@ impl Form for Seconds {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<i64, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<i64, Diagnostic> {
         let text = node.scalar().unwrap_or_default();
         text.parse::<i32>()
             .ok()
@@ -83,7 +83,7 @@ impl Form for Share {
         Shape::Number { min: 0.0, max: 1.0 }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<f64, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<f64, Diagnostic> {
         number(node).filter(|n| (0.0..=1.0).contains(n)).ok_or_else(|| {
             cx.expected(node, "a number from 0 to 1")
                 .with_remedy("a half is `0.5`")
@@ -109,7 +109,7 @@ impl Form for Amount {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<f64, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<f64, Diagnostic> {
         number(node)
             .filter(|n| n.is_finite() && *n > 0.0)
             .ok_or_else(|| cx.expected(node, "a number above 0"))
@@ -134,7 +134,7 @@ impl Form for Weight {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<f64, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<f64, Diagnostic> {
         number(node)
             .filter(|n| n.is_finite() && *n >= 0.0)
             .ok_or_else(|| cx.expected(node, "a weight of at least 0"))

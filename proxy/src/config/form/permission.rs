@@ -2,7 +2,7 @@
 
 use super::{Form, Shape};
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::Node,
     reading::Reading,
     schema::{Id, Ownership},
@@ -22,7 +22,7 @@ impl Form for Mode {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<u32, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<u32, Diagnostic> {
         let text = node.scalar().unwrap_or_default();
         let digits = text
             .strip_prefix('0')
@@ -52,7 +52,7 @@ impl Form for Owner {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Ownership, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Ownership, Diagnostic> {
         let text = node.scalar().unwrap_or_default();
         let (user, group) = text
             .split_once(':')

@@ -1,7 +1,7 @@
 //! Sizes in bytes: a number and perhaps a unit.
 
 use super::{Form, Shape};
-use crate::config::{Complaint, document::Node, reading::Reading};
+use crate::config::{Diagnostic, document::Node, reading::Reading};
 
 /// Units by their names in lower case. Without an `i` they count in thousands, as everywhere but in memory shops.
 const UNITS: [(&str, u64); 10] = [
@@ -31,7 +31,7 @@ impl Form for Size {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<usize, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<usize, Diagnostic> {
         parse(node.scalar().unwrap_or_default()).ok_or_else(|| {
             cx.expected(node, "a size above 0").with_remedy(
                 "write bytes, or a number and a unit: `65536`, `64KiB`, `1MiB`, `10k`, at most `1024GiB`",

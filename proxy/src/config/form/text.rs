@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Form, Shape};
-use crate::config::{Complaint, document::Node, reading::Reading};
+use crate::config::{Diagnostic, document::Node, reading::Reading};
 
 /// Any text, numbers included.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Form for Text {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         match node.scalar() {
             Some(text) => Ok(text.to_owned()),
             None => Err(cx.expected(node, "a text")),
@@ -45,7 +45,7 @@ impl Form for PathText {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<PathBuf, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<PathBuf, Diagnostic> {
         match node.scalar() {
             Some(text) if !node.is_null() && !text.contains('\0') => Ok(PathBuf::from(text)),
             _ => Err(cx.expected(node, "the path of a file")),
@@ -67,7 +67,7 @@ impl Form for Tag {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<[u8; 2], Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<[u8; 2], Diagnostic> {
         let text = node.scalar().unwrap_or_default();
         <[u8; 2]>::try_from(text.as_bytes())
             .ok()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Form, Shape};
-use crate::config::{Complaint, document::Node, reading::Reading};
+use crate::config::{Diagnostic, document::Node, reading::Reading};
 
 /// Units, largest first, in nanoseconds.
 const UNITS: [(&str, u64); 6] = [
@@ -35,7 +35,7 @@ impl Form for Time {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Duration, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Duration, Diagnostic> {
         parse(node.scalar().unwrap_or_default())
             .ok_or_else(|| cx.expected(node, "a duration").with_remedy(REMEDY))
     }
@@ -59,7 +59,7 @@ impl Form for PositiveTime {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Duration, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Duration, Diagnostic> {
         let time = Time::read(node, cx)?;
         match time.is_zero() {
             true => Err(cx.expected(node, "a duration above 0").with_remedy(REMEDY)),

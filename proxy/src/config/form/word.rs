@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Form, Shape};
-use crate::config::{Complaint, document::Node, reading::Reading, suggest};
+use crate::config::{Diagnostic, document::Node, reading::Reading, suggest};
 
 /// A type whose values have names.
 pub(in crate::config) trait Choice: Copy + PartialEq + 'static {
@@ -32,9 +32,9 @@ impl<T: Choice> Form for Word<T> {
         Shape::Words(T::WORDS.iter().map(|(word, _, about)| (*word, *about)).collect())
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<T, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<T, Diagnostic> {
         let word = node.scalar().unwrap_or_default();
-        T::by_name(word).ok_or_else(|| Complaint {
+        T::by_name(word).ok_or_else(|| Diagnostic {
             remedy: suggest::remedy(word, T::WORDS.iter().map(|(word, ..)| *word)),
             ..cx.expected(node, T::WHAT)
         })
@@ -59,7 +59,7 @@ impl Form for Flag {
         Shape::Flag
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<bool, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<bool, Diagnostic> {
         match node.scalar() {
             Some("true") => Ok(true),
             Some("false") => Ok(false),

@@ -8,7 +8,7 @@ use std::{
 use super::SourceKey;
 pub(super) use crate::config::schema::Dns;
 use crate::config::{
-    BadAddress, Complaint, ConfigError, Place,
+    BadAddress, ConfigError, Diagnostic, Place,
     document::{Node, shortened},
     form::{Choice, Form, Optional, PositiveTime, Shape, Word, check_address},
     reading::Reading,
@@ -71,7 +71,7 @@ impl Form for NameAndPort {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         let text = node.scalar().unwrap_or_default();
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) => (name, Some(port)),
@@ -125,7 +125,7 @@ impl Form for DnsServer {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<SocketAddr, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<SocketAddr, Diagnostic> {
         let text = node.scalar().unwrap_or_default();
         let address = text
             .parse()
@@ -146,7 +146,7 @@ impl SourceKey for Dns {
         "A name whose addresses are the servers, asked every second: `name:port`, or a map.";
     type Form = DnsForm;
 
-    fn source(question: Self, _pool: Place, _cx: &Reading) -> Result<Source, Complaint> {
+    fn source(question: Self, _pool: Place, _cx: &Reading) -> Result<Source, Diagnostic> {
         Ok(Source::new(question))
     }
 }
@@ -173,7 +173,7 @@ impl Form for DnsForm {
         DnsKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Dns, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Dns, Diagnostic> {
         let DnsKeys {
             name: (name, port),
             record,

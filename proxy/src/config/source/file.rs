@@ -7,7 +7,7 @@ use super::{
     listed::{is_name, repeated},
 };
 use crate::config::{
-    BadAddress, Complaint, ConfigError, Place,
+    BadAddress, ConfigError, Diagnostic, Place,
     document::shortened,
     file,
     form::{PathText, check_address},
@@ -24,7 +24,7 @@ impl SourceKey for ServerFile {
     const ABOUT: &'static str = "A file with one server a line, followed by change: `address [weight] [name] [zone=Z]`, `#` begins a comment.";
     type Form = PathText;
 
-    fn source(path: PathBuf, _pool: Place, _cx: &Reading) -> Result<Source, Complaint> {
+    fn source(path: PathBuf, _pool: Place, _cx: &Reading) -> Result<Source, Diagnostic> {
         Ok(Source::new(Self(path)))
     }
 }
@@ -53,16 +53,16 @@ const LIMIT: usize = 100_000;
 /// file is more likely half written than meant).
 pub fn load(path: &Path) -> Result<Vec<Server>, ConfigError> {
     file::read(path)
-        .map_err(|complaint| vec![complaint])
+        .map_err(|diagnostic| vec![diagnostic])
         .and_then(|text| parse(&text))
-        .map_err(|complaints| ConfigError::all(path, complaints))
+        .map_err(|diagnostics| ConfigError::all(path, diagnostics))
 }
 
 /// Reads a file's text.
 ///
 /// # Errors
 /// As for [`load`].
-pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
+pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Diagnostic>> {
     let (mut servers, mut mistakes) = (Vec::new(), Vec::new());
     for (i, line) in text.lines().enumerate() {
         let content = line.split_once('#').map_or(line, |(before, _)| before);
@@ -77,15 +77,15 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
         match server(content) {
             Ok(server) => servers.push((at, server)),
             Err(problem) => {
-                mistakes.push(Complaint::at(at, problem.to_string()).with_remedy(LINE_REMEDY));
+                mistakes.push(Diagnostic::at(at, problem.to_string()).with_remedy(LINE_REMEDY));
             }
         }
         if servers.len() + mistakes.len() > LIMIT {
-            return Err(vec![Complaint::at(at, format!("more than {LIMIT} servers"))]);
+            return Err(vec![Diagnostic::at(at, format!("more than {LIMIT} servers"))]);
         }
     }
     if let Some((at, problem)) = repeated(&servers) {
-        mistakes.push(Complaint::at(at, problem).with_remedy("give each a name of its own"));
+        mistakes.push(Diagnostic::at(at, problem).with_remedy("give each a name of its own"));
     }
     if !mistakes.is_empty() {
         mistakes.sort_by_key(|mistake| mistake.at);
@@ -93,7 +93,7 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Complaint>> {
     }
     if servers.is_empty() {
         return Err(vec![
-            Complaint::whole("names no server").with_remedy("write at least one `address`"),
+            Diagnostic::whole("names no server").with_remedy("write at least one `address`"),
         ]);
     }
     Ok(servers.into_iter().map(|(_, server)| server).collect())
@@ -181,8 +181,8 @@ mod tests {
             ("# nothing\n", "names no server"),
         ];
         for (text, message) in bad {
-            let complaint = parse(text).unwrap_err()[0].to_string();
-            assert!(complaint.starts_with(message), "{text:?}: {complaint}");
+            let diagnostic = parse(text).unwrap_err()[0].to_string();
+            assert!(diagnostic.starts_with(message), "{text:?}: {diagnostic}");
         }
     }
 }

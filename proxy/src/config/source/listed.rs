@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::SourceKey;
 use crate::config::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{Node, shortened},
     form::{Amount, Form, List, Optional, ServerAddress, Shape, Text},
     reading::Reading,
@@ -40,7 +40,7 @@ impl Form for ServerForm {
         ServerKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         let ServerKeys {
             address,
             weight,
@@ -74,7 +74,7 @@ impl SourceKey for Listed {
         "The servers: each an address, or a map. A pool has this key or that of another source.";
     type Form = List<ServerForm>;
 
-    fn source(listed: Vec<(Place, Server)>, pool: Place, cx: &Reading) -> Result<Source, Complaint> {
+    fn source(listed: Vec<(Place, Server)>, pool: Place, cx: &Reading) -> Result<Source, Diagnostic> {
         if listed.is_empty() {
             return Err(cx
                 .refuse(pool, "the pool has no servers")

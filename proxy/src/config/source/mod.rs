@@ -16,7 +16,7 @@ mod listed;
 use std::collections::BTreeMap;
 
 use super::{
-    Complaint, ConfigError, Place,
+    ConfigError, Diagnostic, Place,
     document::Node,
     form::{Form, Key},
     reading::Reading,
@@ -45,15 +45,15 @@ trait SourceKey {
     /// The source that the key names. The pool stands at `pool`.
     ///
     /// # Errors
-    /// What is read is no source; the complaint says where and why.
-    fn source(read: <Self::Form as Form>::Value, pool: Place, cx: &Reading) -> Result<Source, Complaint>;
+    /// What is read is no source; the diagnostic says where and why.
+    fn source(read: <Self::Form as Form>::Value, pool: Place, cx: &Reading) -> Result<Source, Diagnostic>;
 }
 
 /// A kind of source.
 struct Kind {
     key: &'static str,
     describe: fn() -> Key,
-    read: fn(&Node, Place, &mut Reading) -> Result<Source, Complaint>,
+    read: fn(&Node, Place, &mut Reading) -> Result<Source, Diagnostic>,
 }
 
 impl Kind {
@@ -87,7 +87,7 @@ impl Table for SourceKeys {
         KINDS.iter().map(|kind| kind.key)
     }
 
-    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Source, Complaint> {
+    fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Source, Diagnostic> {
         let given = KINDS
             .iter()
             .filter_map(|kind| Some((kind, fields.node(kind.key)?)));

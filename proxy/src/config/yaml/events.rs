@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 
 use crate::config::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{DEPTH_LIMIT, Name, Node, Value, shortened},
 };
 
@@ -13,7 +13,7 @@ use crate::config::{
 const NODE_LIMIT: usize = 200_000;
 
 /// Reads the only document of `text`.
-pub(super) fn parse(text: &str) -> Result<Node, Complaint> {
+pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
         anchors: HashMap::new(),
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Complaint> {
         match event {
             Event::StreamEnd => break,
             Event::DocumentStart(_) if root.is_some() => {
-                return Err(Complaint::at(at, "a second document begins here").with_remedy("keep one"));
+                return Err(Diagnostic::at(at, "a second document begins here").with_remedy("keep one"));
             }
             Event::DocumentStart(_) => {
                 let (event, at) = reader.next()?;
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Complaint> {
             _ => {}
         }
     }
-    root.ok_or_else(|| Complaint::at(Place { line: 1, column: 1 }, "the file is empty"))
+    root.ok_or_else(|| Diagnostic::at(Place { line: 1, column: 1 }, "the file is empty"))
 }
 
 struct Reader<'a> {
@@ -45,7 +45,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Place), Complaint> {
+    fn next(&mut self) -> Result<(Event<'a>, Place), Diagnostic> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok((event, place(span.start))),
             Some(Err(error)) => Err(refused(&error)),
@@ -53,9 +53,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn node(&mut self, event: Event<'a>, at: Place, depth: usize) -> Result<Node, Complaint> {
+    fn node(&mut self, event: Event<'a>, at: Place, depth: usize) -> Result<Node, Diagnostic> {
         if depth >= DEPTH_LIMIT {
-            return Err(Complaint::at(at, format!("nested more than {DEPTH_LIMIT} deep")));
+            return Err(Diagnostic::at(at, format!("nested more than {DEPTH_LIMIT} deep")));
         }
         let before = self.nodes;
         self.count(1, at)?;
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
             | Event::SequenceStart(_, Some(_))
             | Event::MappingStart(_, Some(_)) => {
                 return Err(
-                    Complaint::at(at, "a YAML tag means nothing here").with_remedy("leave the `!…` out")
+                    Diagnostic::at(at, "a YAML tag means nothing here").with_remedy("leave the `!…` out")
                 );
             }
             Event::Scalar(text, style, anchor, None) => (
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
             Event::SequenceStart(anchor, None) => (anchor, self.list(depth)?),
             Event::MappingStart(anchor, None) => (anchor, self.map(depth)?),
             Event::Alias(anchor) => return self.alias(anchor, at, depth),
-            _ => return Err(Complaint::at(at, "a value is missing here")),
+            _ => return Err(Diagnostic::at(at, "a value is missing here")),
         };
         let node = Node { at, value };
         if anchor != 0 {
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         Ok(node)
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value, Complaint> {
+    fn list(&mut self, depth: usize) -> Result<Value, Diagnostic> {
         let mut nodes = Vec::new();
         loop {
             match self.next()? {
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Value, Complaint> {
+    fn map(&mut self, depth: usize) -> Result<Value, Diagnostic> {
         let mut entries = Vec::new();
         let mut lines = HashMap::new();
         loop {
@@ -107,11 +107,11 @@ impl<'a> Reader<'a> {
                     at,
                     text: text.into_owned(),
                 },
-                (_, at) => return Err(Complaint::at(at, "a key is not a text")),
+                (_, at) => return Err(Diagnostic::at(at, "a key is not a text")),
             };
             if let Some(line) = lines.insert(name.text.clone(), name.at.line) {
                 let problem = format!("the key `{}` stood in line {line} already", shortened(&name.text));
-                return Err(Complaint::at(name.at, problem).with_remedy("keep one"));
+                return Err(Diagnostic::at(name.at, problem).with_remedy("keep one"));
             }
             let (event, at) = self.next()?;
             let value = self.node(event, at, depth + 1)?;
@@ -120,22 +120,22 @@ impl<'a> Reader<'a> {
     }
 
     /// A copy of what was anchored. Its parts keep their own places, where a mistake in them would have to be mended.
-    fn alias(&mut self, anchor: usize, at: Place, depth: usize) -> Result<Node, Complaint> {
+    fn alias(&mut self, anchor: usize, at: Place, depth: usize) -> Result<Node, Diagnostic> {
         let Some((node, nodes)) = self.anchors.get(&anchor) else {
-            return Err(Complaint::at(at, "an alias stands inside of what it stands for"));
+            return Err(Diagnostic::at(at, "an alias stands inside of what it stands for"));
         };
         if depth + height(node) > DEPTH_LIMIT {
-            return Err(Complaint::at(at, format!("nested more than {DEPTH_LIMIT} deep")));
+            return Err(Diagnostic::at(at, format!("nested more than {DEPTH_LIMIT} deep")));
         }
         let (node, nodes) = (node.clone(), *nodes);
         self.count(nodes, at)?;
         Ok(node)
     }
 
-    fn count(&mut self, nodes: usize, at: Place) -> Result<(), Complaint> {
+    fn count(&mut self, nodes: usize, at: Place) -> Result<(), Diagnostic> {
         self.nodes += nodes;
         match self.nodes > NODE_LIMIT {
-            true => Err(Complaint::at(
+            true => Err(Diagnostic::at(
                 at,
                 format!("more than {NODE_LIMIT} values, aliases counted in full"),
             )),
@@ -159,6 +159,6 @@ fn place(marker: Marker) -> Place {
     }
 }
 
-fn refused(error: &ScanError) -> Complaint {
-    Complaint::at(place(*error.marker()), format!("not YAML: {}", error.info()))
+fn refused(error: &ScanError) -> Diagnostic {
+    Diagnostic::at(place(*error.marker()), format!("not YAML: {}", error.info()))
 }

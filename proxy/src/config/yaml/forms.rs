@@ -9,7 +9,7 @@ use super::{
     route::RouteForm,
 };
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::{Name, Node, Value, shortened},
     form::{Choice, Form, List, Named, ServerAddress, Shape, Text, Word},
     operations,
@@ -85,7 +85,7 @@ impl Form for PoolRef {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         match node.scalar() {
             Some(name) if !node.is_null() => {
                 cx.mention(node.at, Kind::Pool, name);
@@ -110,7 +110,7 @@ impl Form for MemberRef {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         match node.scalar() {
             Some(name) if name.contains('/') && !name.starts_with("unix:") => {
                 cx.mention(node.at, Kind::Member, name);
@@ -135,7 +135,7 @@ impl Form for ErrorText {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         let text = Text::read(node, cx)?;
         match text.len() > 1024 || text.chars().any(char::is_control) {
             true => Err(cx.refuse(node.at, "the text is not one line of at most 1024 bytes")),
@@ -155,7 +155,7 @@ impl Form for HashRouteForm {
         HashRouteKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
         let HashRouteKeys { children, hash } = HashRouteKeys::read(node, cx)?;
         if let Some(hash) = &hash {
             for found in [
@@ -207,7 +207,7 @@ impl Form for OperationsForm {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         let Value::Map(entries) = &node.value else {
             return Err(cx.expected(
                 node,
@@ -219,7 +219,7 @@ impl Form for OperationsForm {
             let route = cx.within(&*name.text, |cx| RouteForm::read(node, cx))?;
             match known.clone().any(|word| word == name.text) {
                 true => Ok((name.text.clone(), route)),
-                false => Err(Complaint {
+                false => Err(Diagnostic {
                     remedy: suggest::remedy(&name.text, known.clone()),
                     ..cx.refuse(name.at, format!("unknown operation `{}`", shortened(&name.text)))
                 }),
@@ -243,7 +243,7 @@ impl Form for ErrorsForm {
         Shape::AnyOf(vec![List::<Word<Outcome>>::shape(), ErrorsKeys::shape()])
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
         if let Value::List(_) = node.value {
             let all = Some(List::<Word<Outcome>>::read(node, cx)?);
             return Ok(FailoverErrors {

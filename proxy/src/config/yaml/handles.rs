@@ -6,7 +6,7 @@ use super::{
     route::{ChildrenForm, RouteForm},
 };
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::Node,
     form::{Form, Shape},
     reading::Reading,
@@ -21,7 +21,7 @@ pub(in crate::config) struct Handle {
     /// It has no parameters: its name alone is the route.
     pub(in crate::config) is_word: bool,
     pub(in crate::config) shape: fn() -> Shape,
-    pub(super) read: fn(&Node, &mut Reading) -> Result<Route, Complaint>,
+    pub(super) read: fn(&Node, &mut Reading) -> Result<Route, Diagnostic>,
 }
 
 macro_rules! handles {

@@ -3,7 +3,7 @@
 use std::{fmt, mem::discriminant};
 
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::Node,
     form::{Choice, Flag, Form, List, Optional, Shape, Tag, Text, Weight, Word},
     reading::Reading,
@@ -122,7 +122,7 @@ impl Form for HashForm {
         HashKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Hash, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Hash, Diagnostic> {
         let HashKeys {
             algorithm,
             key_hash,

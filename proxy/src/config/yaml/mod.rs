@@ -17,11 +17,11 @@ mod top;
 pub(super) use handles::HANDLES;
 pub(super) use top::TopKeys;
 
-use super::{Complaint, form::Form, reading::Reading, schema::Config};
+use super::{Diagnostic, form::Form, reading::Reading, schema::Config};
 
 /// Reads a configuration: all of it, or what is good of it where the reading has noted mistakes. What only
 /// the whole can tell is checked elsewhere.
-pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Config, Complaint> {
+pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Config, Diagnostic> {
     let root = events::parse(text)?;
     let keys = TopKeys::read(&root, cx)?;
     Ok(top::build(keys, &root, cx))

@@ -2,7 +2,7 @@
 
 use super::hash::HashForm;
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::Node,
     form::{Choice, Count, Flag, Form, Optional, PositiveTime, Shape, Share, Time, Word},
     reading::Reading,
@@ -78,7 +78,7 @@ impl Form for ReplicatedForm {
         ReplicatedKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         let ReplicatedKeys {
             enabled,
             min_acks,
@@ -123,7 +123,7 @@ impl Form for EjectForm {
         EjectKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Eject, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Eject, Diagnostic> {
         let EjectKeys {
             failures,
             probe_initial,
@@ -159,7 +159,7 @@ impl Form for PoolForm {
         PoolKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Pool, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Pool, Diagnostic> {
         let PoolKeys {
             source,
             protocol,

@@ -2,7 +2,7 @@
 
 use super::handles::HANDLES;
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::{Node, Value, shortened},
     form::{Form, Shape},
     reading::{Kind, Reading},
@@ -21,18 +21,18 @@ impl Form for RouteForm {
         Shape::Route
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
         route(node, cx).or_else(|mistake| Self::mistaken(mistake, cx))
     }
 
     /// A route that leads nowhere stands for one with a mistake, so that those around it can be checked.
-    fn mistaken(mistake: Complaint, cx: &mut Reading) -> Result<Route, Complaint> {
+    fn mistaken(mistake: Diagnostic, cx: &mut Reading) -> Result<Route, Diagnostic> {
         cx.mistakes.push(mistake);
         Ok(Route::Null)
     }
 }
 
-fn route(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
+fn route(node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
     match &node.value {
         // Unquoted, `null` is YAML's nothing and means the route of that name; only an empty place means
         // nothing.
@@ -51,7 +51,7 @@ fn route(node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
         Value::Map(entries) => match entries.as_slice() {
             [(name, parameters)] => match HANDLES.iter().find(|handle| handle.name == name.text) {
                 Some(handle) => cx.within(handle.name, |cx| (handle.read)(parameters, cx)),
-                None => Err(Complaint {
+                None => Err(Diagnostic {
                     remedy: suggest::remedy(&name.text, HANDLES.iter().map(|handle| handle.name)),
                     ..cx.refuse(name.at, format!("unknown handle `{}`", shortened(&name.text)))
                 }),
@@ -80,7 +80,7 @@ impl Form for ChildrenForm {
         Shape::Children
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Children, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Children, Diagnostic> {
         match &node.value {
             Value::Scalar { text, .. } if !node.is_null() => {
                 cx.mention(node.at, Kind::Pool, text);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{pool::PoolForm, route::RouteForm};
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::{Name, Node, Value},
     form::{
         Apart, ByName, Choice, Count, Form, HostName, List, ListenAddress, Mode, Named, Optional, Owner,
@@ -68,7 +68,7 @@ impl Form for NodesForm {
         NodesKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Nodes, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Nodes, Diagnostic> {
         let NodesKeys { from, grace } = NodesKeys::read(node, cx)?;
         Ok(Nodes { from, grace })
     }
@@ -88,7 +88,7 @@ impl Form for AgentSocket {
         }
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<PathBuf, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<PathBuf, Diagnostic> {
         match node.scalar().unwrap_or_default() {
             "agent" => Ok(PathBuf::from(Nodes::SOCKET)),
             // The kernel takes 107 bytes and a terminating zero.
@@ -185,7 +185,7 @@ impl Form for ListenerForm {
         ListenerKeys::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<Listener, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<Listener, Diagnostic> {
         let keys = ListenerKeys::read(node, cx)?;
         let site = cx.site(node.at);
         let permissions = Permissions {
@@ -218,7 +218,7 @@ impl Form for AdminAddress {
         ListenAddress::shape()
     }
 
-    fn read(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+    fn read(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
         cx.index.admin = Some(cx.site(node.at));
         let address = ListenAddress::read(node, cx)?;
         match address.starts_with("unix:") {

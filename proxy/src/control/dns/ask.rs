@@ -11,41 +11,44 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     answer,
-    failure::{Failure, LIMIT},
-    resolver::{Resolver, Servers, addresses},
+    failure::{LIMIT, LookupFailure},
+    resolver::{NameServers, Resolver, addresses},
 };
 use crate::config::schema::{Dns, Record, Server};
 
 /// An answer that takes longer, all its parts together, is a failure.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 /// Targets of SRV records that are asked for at the same time.
 const AT_ONCE: usize = 16;
 /// Asks one question, as often as one likes.
 pub(super) struct Asker {
     question: Dns,
-    whom: Servers,
+    name_servers: NameServers,
 }
 
 impl Asker {
     pub(super) fn new(question: Dns) -> Self {
-        let whom = Servers::new(question.server);
-        Self { question, whom }
+        let name_servers = NameServers::new(question.server);
+        Self {
+            question,
+            name_servers,
+        }
     }
 
     /// The servers that the answer names: one at least, each once, always in the same order.
-    pub(super) async fn ask(&mut self) -> Result<Vec<Server>, Failure> {
-        timeout(PATIENCE, self.answer())
+    pub(super) async fn ask(&mut self) -> Result<Vec<Server>, LookupFailure> {
+        timeout(TIMEOUT, self.answer())
             .await
-            .unwrap_or(Err(Failure::Late))
+            .unwrap_or(Err(LookupFailure::Late))
     }
 
-    async fn answer(&mut self) -> Result<Vec<Server>, Failure> {
+    async fn answer(&mut self) -> Result<Vec<Server>, LookupFailure> {
         // With the dot at its end: no search domain is tried.
         let mut name =
-            Name::from_ascii(&self.question.name).map_err(|error| Failure::Bad(error.to_string()))?;
+            Name::from_ascii(&self.question.name).map_err(|error| LookupFailure::Bad(error.to_string()))?;
         name.set_fqdn(true);
         let record = self.question.record;
-        let resolver = &self.whom.resolver()?;
+        let resolver = &self.name_servers.resolver()?;
         let found = match record {
             Record::A(port) => at_port(addresses(&resolver.lookup(name, RecordType::A).await?), port),
             Record::Aaaa(port) => at_port(addresses(&resolver.lookup(name, RecordType::AAAA).await?), port),
@@ -53,9 +56,9 @@ impl Asker {
         };
         let servers = answer::servers(found);
         match servers.len() {
-            0 => Err(Failure::NoRecords),
+            0 => Err(LookupFailure::NoRecords),
             1..=LIMIT => Ok(servers),
-            _ => Err(Failure::TooMany),
+            _ => Err(LookupFailure::TooMany),
         }
     }
 }
@@ -69,7 +72,7 @@ fn at_port(addresses: Vec<IpAddr>, port: u16) -> Vec<(SocketAddr, u16)> {
 
 /// The addresses of a service's targets, with their ports and weights. A target that has no address is no server (it
 /// has just gone, or is not there yet); one that cannot be asked for makes the whole answer a failure.
-async fn services(resolver: &Resolver, name: Name) -> Result<Vec<(SocketAddr, u16)>, Failure> {
+async fn services(resolver: &Resolver, name: Name) -> Result<Vec<(SocketAddr, u16)>, LookupFailure> {
     let answer = resolver.lookup(name, RecordType::SRV).await?;
     let records = answer::best(answer.answers().iter().filter_map(|record| match &record.data {
         RData::SRV(record) => Some(record.clone()),
@@ -86,7 +89,7 @@ async fn services(resolver: &Resolver, name: Name) -> Result<Vec<(SocketAddr, u1
     let found: Vec<_> = records.iter().flat_map(at).take(LIMIT + 1).collect();
     match found.len() {
         0..=LIMIT => Ok(found),
-        _ => Err(Failure::TooMany),
+        _ => Err(LookupFailure::TooMany),
     }
 }
 
@@ -97,7 +100,7 @@ async fn targets(
     resolver: &Resolver,
     records: &[SRV],
     sent: &[Answered],
-) -> Result<BTreeMap<Name, Vec<IpAddr>>, Failure> {
+) -> Result<BTreeMap<Name, Vec<IpAddr>>, LookupFailure> {
     let mut known: BTreeMap<Name, Vec<IpAddr>> = BTreeMap::new();
     for record in sent {
         let address = record.data.ip_addr().filter(IpAddr::is_ipv4);

@@ -11,7 +11,7 @@ pub(super) const LIMIT: usize = 10_000;
 /// Why an answer cannot be used. What was known before it stays.
 #[allow(missing_docs, reason = "the messages say it")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum LookupFailure {
     #[error("there is no such name")]
     NoName,
     #[error("the name has no such records")]
@@ -25,12 +25,12 @@ pub enum Failure {
     #[error("more than {LIMIT} servers")]
     TooMany,
     #[error("whom to ask is not known: {0}")]
-    Nobody(String),
+    NoServers(String),
 }
 
-impl Failure {
+impl LookupFailure {
     /// Of the same kind, whatever the details say.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(super) fn is_same_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
@@ -40,7 +40,7 @@ impl Failure {
     }
 }
 
-impl From<NetError> for Failure {
+impl From<NetError> for LookupFailure {
     fn from(error: NetError) -> Self {
         match error {
             NetError::Timeout => Self::Late,
@@ -51,7 +51,7 @@ impl From<NetError> for Failure {
     }
 }
 
-impl From<ResponseCode> for Failure {
+impl From<ResponseCode> for LookupFailure {
     fn from(code: ResponseCode) -> Self {
         match code {
             ResponseCode::NXDomain => Self::NoName,

@@ -12,13 +12,13 @@ use hickory_resolver::{
 use tokio::time::timeout;
 
 use super::{
-    Failure,
-    resolver::{Resolver, Servers, addresses},
+    LookupFailure,
+    resolver::{NameServers, Resolver, addresses},
 };
-use crate::control::watch::Watch;
+use crate::control::file_watcher::FileWatcher;
 
 /// A look-up that takes longer, all its parts together, is a failure.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Where a host is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub(super) struct Found {
 /// What the system says of names; its files are read again when they change.
 #[derive(Default)]
 pub(super) struct System {
-    servers: Servers,
-    file: Watch,
+    servers: NameServers,
+    file: FileWatcher,
     listed: Option<Arc<Listed>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct System {
 #[derive(Clone)]
 pub(super) struct Finder {
     listed: Arc<Listed>,
-    resolver: Result<Resolver, Failure>,
+    resolver: Result<Resolver, LookupFailure>,
 }
 
 impl System {
@@ -58,11 +58,11 @@ impl System {
 
 impl Finder {
     /// Where this host is. `before` is what was found last: it stays as long as it is one of the answers.
-    pub(super) async fn find(&self, host: &str, before: Option<&Found>) -> Result<Found, Failure> {
-        let (name, found) = timeout(PATIENCE, self.addresses(host, before))
+    pub(super) async fn find(&self, host: &str, before: Option<&Found>) -> Result<Found, LookupFailure> {
+        let (name, found) = timeout(TIMEOUT, self.addresses(host, before))
             .await
-            .unwrap_or(Err(Failure::Late))?;
-        let ip = keep(before.map(|before| before.ip), &found).ok_or(Failure::NoRecords)?;
+            .unwrap_or(Err(LookupFailure::Late))?;
+        let ip = keep(before.map(|before| before.ip), &found).ok_or(LookupFailure::NoRecords)?;
         Ok(Found { ip, name })
     }
 
@@ -70,8 +70,8 @@ impl Finder {
         &self,
         host: &str,
         before: Option<&Found>,
-    ) -> Result<(Option<Name>, Vec<IpAddr>), Failure> {
-        let name = Name::from_ascii(host).map_err(|error| Failure::Bad(error.to_string()))?;
+    ) -> Result<(Option<Name>, Vec<IpAddr>), LookupFailure> {
+        let name = Name::from_ascii(host).map_err(|error| LookupFailure::Bad(error.to_string()))?;
         let own = self.own(&name);
         if !own.is_empty() {
             return Ok((None, own));
@@ -82,13 +82,13 @@ impl Finder {
             Some(known) => vec![known],
             None => candidates(&name, resolver.search(), resolver.ndots()),
         };
-        let (mut nothing, mut refused) = (Failure::NoName, None);
+        let (mut nothing, mut refused) = (LookupFailure::NoName, None);
         for name in names {
             match resolver.addresses(name.clone()).await {
                 Ok(found) => return Ok((Some(name), found)),
                 Err(failure) if failure.is_nothing() => nothing = failure,
                 // As the C library: the next domain may be another server's.
-                Err(failure @ Failure::Refused(_)) => refused = Some(failure),
+                Err(failure @ LookupFailure::Refused(_)) => refused = Some(failure),
                 Err(failure) => return Err(failure),
             }
         }
@@ -197,7 +197,7 @@ mod tests {
     fn localhost_needs_nobody() {
         let finder = Finder {
             listed: Arc::default(),
-            resolver: Err(Failure::Late),
+            resolver: Err(LookupFailure::Late),
         };
         for (name, found) in [("localhost", true), ("LOCALHOST.", true), ("local", false)] {
             let addresses = finder.own(&Name::from_ascii(name).unwrap());

@@ -14,9 +14,9 @@ use tokio::{
 };
 
 use super::{
-    Asked, Failure, Names, Questions,
+    Asked, LookupFailure, Names, Questions,
     find::{Found, System},
-    standing::Standing,
+    lookup_status::LookupStatus,
 };
 
 /// From the end of a round to the next one.
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 64;
 /// What is known about hosts.
 #[derive(Default)]
 pub(super) struct Hosts {
-    pub(super) known: BTreeMap<String, Standing<Found>>,
+    pub(super) known: BTreeMap<String, LookupStatus<Found>>,
     task: Option<AbortHandle>,
 }
 
@@ -67,17 +67,14 @@ impl Names {
 
     /// How the question for this host stands; none: nobody asks it.
     pub(in crate::control) fn host(&self, name: &str) -> Option<Asked> {
-        self.hosts()
-            .known
-            .get(name)
-            .map(|standing| standing.asked.clone())
+        self.hosts().known.get(name).map(|status| status.asked.clone())
     }
 
     /// Why this host has no address.
-    pub(in crate::control) fn why_not(&self, name: &str) -> Failure {
+    pub(in crate::control) fn why_not(&self, name: &str) -> LookupFailure {
         let failure = self.host(name).and_then(|asked| asked.failure);
         // Its first look-up is still under way.
-        failure.unwrap_or(Failure::Late)
+        failure.unwrap_or(LookupFailure::Late)
     }
 
     async fn look_up(self: Arc<Self>) {
@@ -86,8 +83,8 @@ impl Names {
             let finder = system.read();
             let permits = Arc::new(Semaphore::new(AT_ONCE));
             let mut round = JoinSet::new();
-            for (name, standing) in &self.hosts().known {
-                let (name, before) = (name.clone(), standing.newest.clone());
+            for (name, status) in &self.hosts().known {
+                let (name, before) = (name.clone(), status.newest.clone());
                 let (finder, permits) = (finder.clone(), Arc::clone(&permits));
                 round.spawn(async move {
                     // It is never closed.
@@ -99,35 +96,35 @@ impl Names {
             let all = round.len();
             while let Some(answered) = round.join_next().await {
                 if let Ok((name, answer)) = answered {
-                    self.note_host(&name, answer);
+                    self.record_host(&name, answer);
                 }
             }
             sleep(PAUSE.max(PAUSE_FOR_EACH * all as u32)).await;
         }
     }
 
-    fn note_host(&self, name: &str, answer: Result<Found, Failure>) {
+    fn record_host(&self, name: &str, answer: Result<Found, LookupFailure>) {
         let mut hosts = self.hosts();
-        let Some(standing) = hosts.known.get_mut(name) else {
+        let Some(status) = hosts.known.get_mut(name) else {
             return;
         };
-        let before = standing.newest.as_ref().map(|found| found.ip);
-        let noted = standing.note(answer);
-        let now = standing.newest.as_ref().map(|found| found.ip);
+        let before = status.newest.as_ref().map(|found| found.ip);
+        let change = status.record(answer);
+        let now = status.newest.as_ref().map(|found| found.ip);
         drop(hosts);
-        match (noted.fails, now) {
+        match (change.fails, now) {
             (Some(failure), None) => {
                 tracing::warn!(%name, %failure, "the name of a server does not resolve: ejected until it does");
             }
             (Some(failure), Some(address)) => {
                 tracing::warn!(%name, %failure, %address, "DNS fails; the address that is known stays");
             }
-            (None, Some(address)) if noted.again || noted.new && before.is_some() => {
+            (None, Some(address)) if change.again || change.new && before.is_some() => {
                 tracing::info!(%name, %address, before = before.map(tracing::field::display), "DNS answers");
             }
             _ => {}
         }
-        if noted.new {
+        if change.new {
             self.changed.notify_one();
         }
         self.asked.notify_waiters();

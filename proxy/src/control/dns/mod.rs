@@ -12,9 +12,9 @@ mod ask;
 mod failure;
 mod find;
 mod hosts;
+mod lookup_status;
 mod questions;
 mod resolver;
-mod standing;
 
 use std::{
     collections::BTreeMap,
@@ -30,8 +30,8 @@ use tokio::{
 };
 
 pub(super) use self::questions::{Questions, hosts};
-use self::{ask::Asker, hosts::Hosts, standing::Standing};
-pub use self::{failure::Failure, standing::Asked};
+use self::{ask::Asker, hosts::Hosts, lookup_status::LookupStatus};
+pub use self::{failure::LookupFailure, lookup_status::Asked};
 use crate::config::{
     ConfigError,
     schema::{Config, Dns, Server},
@@ -41,7 +41,7 @@ use crate::config::{
 /// A configuration whose names have not answered after so long has to do without.
 const FIRST: Duration = Duration::from_secs(2);
 /// Answers that come within this time take effect together: one change, and no copy is first alone.
-const TOGETHER: Duration = Duration::from_millis(50);
+const SETTLE: Duration = Duration::from_millis(50);
 
 /// What DNS says to every question of the configurations.
 pub(super) struct Names {
@@ -56,7 +56,7 @@ pub(super) struct Names {
 
 /// What is known about one list.
 struct Known {
-    standing: Standing<Vec<Server>>,
+    status: LookupStatus<Vec<Server>>,
     task: AbortHandle,
 }
 
@@ -88,7 +88,7 @@ impl Names {
         });
         for question in &questions.lists {
             known.entry(question.clone()).or_insert_with(|| Known {
-                standing: Standing::default(),
+                status: LookupStatus::default(),
                 task: self
                     .runtime
                     .spawn(Arc::clone(self).ask(question.clone()))
@@ -103,8 +103,8 @@ impl Names {
             loop {
                 let mut asked = std::pin::pin!(self.asked.notified());
                 asked.as_mut().enable();
-                let lists = self.known().values().all(|known| known.standing.is_asked());
-                if lists && self.hosts().known.values().all(Standing::is_asked) {
+                let lists = self.known().values().all(|known| known.status.is_asked());
+                if lists && self.hosts().known.values().all(LookupStatus::is_asked) {
                     return;
                 }
                 asked.await;
@@ -141,7 +141,7 @@ impl Names {
 
     /// Waits for those that come along with it.
     pub(super) async fn settled(&self) {
-        sleep(TOGETHER).await;
+        sleep(SETTLE).await;
     }
 
     /// The lists that DNS has named; others stay as they are.
@@ -162,8 +162,8 @@ impl Names {
             if !servers.get(pool).is_none_or(Vec::is_empty) {
                 return None;
             }
-            let failure = self.standing(question).and_then(|asked| asked.failure);
-            let failure = failure.unwrap_or(Failure::Late);
+            let failure = self.status(question).and_then(|asked| asked.failure);
+            let failure = failure.unwrap_or(LookupFailure::Late);
             let name = &question.name;
             Some(format!(
                 "pool {pool} has no servers: DNS has named none for {name} ({failure})\n"
@@ -174,14 +174,12 @@ impl Names {
 
     /// The newest good answer; none: there never was one.
     pub(super) fn servers(&self, question: &Dns) -> Option<Vec<Server>> {
-        self.known().get(question)?.standing.newest.clone()
+        self.known().get(question)?.status.newest.clone()
     }
 
     /// How a question stands; none: nobody asks it.
-    pub(super) fn standing(&self, question: &Dns) -> Option<Asked> {
-        self.known()
-            .get(question)
-            .map(|known| known.standing.asked.clone())
+    pub(super) fn status(&self, question: &Dns) -> Option<Asked> {
+        self.known().get(question).map(|known| known.status.asked.clone())
     }
 
     async fn ask(self: Arc<Self>, question: Dns) {
@@ -192,7 +190,7 @@ impl Names {
             next.tick().await;
             let answer = asker.ask().await;
             let new = match self.known().get_mut(&question) {
-                Some(known) => note(&question, &mut known.standing, answer),
+                Some(known) => record(&question, &mut known.status, answer),
                 None => return,
             };
             if new {
@@ -204,15 +202,19 @@ impl Names {
 }
 
 /// Takes an answer to the record. Returns whether there are other servers now.
-fn note(question: &Dns, standing: &mut Standing<Vec<Server>>, answer: Result<Vec<Server>, Failure>) -> bool {
+fn record(
+    question: &Dns,
+    status: &mut LookupStatus<Vec<Server>>,
+    answer: Result<Vec<Server>, LookupFailure>,
+) -> bool {
     let name = &question.name;
-    let noted = standing.note(answer);
-    let servers = standing.newest.as_ref().map_or(0, Vec::len);
-    if let Some(failure) = noted.fails {
+    let change = status.record(answer);
+    let servers = status.newest.as_ref().map_or(0, Vec::len);
+    if let Some(failure) = change.fails {
         tracing::warn!(%name, %failure, servers, "DNS fails; the servers that are known stay");
     }
-    if noted.again {
+    if change.again {
         tracing::info!(%name, servers, "DNS answers again");
     }
-    noted.new
+    change.new
 }

@@ -18,34 +18,34 @@ use hickory_resolver::{
     system_conf::read_system_conf,
 };
 
-use super::Failure;
-use crate::control::watch::Watch;
+use super::LookupFailure;
+use crate::control::file_watcher::FileWatcher;
 
 /// A DNS server that has not answered for so long, repetitions included, is given up for this time.
 const TRY: Duration = Duration::from_secs(1);
 
 /// The DNS servers to ask.
 #[derive(Default)]
-pub(super) struct Servers {
+pub(super) struct NameServers {
     /// The one to ask; none = as the system says.
     own: Option<SocketAddr>,
     resolver: Option<Resolver>,
     /// What the system says.
-    system: Watch,
+    system: FileWatcher,
 }
 
-impl Servers {
+impl NameServers {
     pub(super) fn new(own: Option<SocketAddr>) -> Self {
         Self {
             own,
             resolver: None,
-            system: Watch::default(),
+            system: FileWatcher::default(),
         }
     }
 
     /// The same one every time, as it remembers which servers answer; another when the system's files were written, which
     /// may be after the start.
-    pub(super) fn resolver(&mut self) -> Result<Resolver, Failure> {
+    pub(super) fn resolver(&mut self) -> Result<Resolver, LookupFailure> {
         let system = ["/etc/resolv.conf", "/etc/hosts"].map(PathBuf::from);
         if self.own.is_none() && self.system.changed(system.into()) {
             self.resolver = None;
@@ -53,7 +53,7 @@ impl Servers {
         if let Some(resolver) = &self.resolver {
             return Ok(resolver.clone());
         }
-        let made = Resolver::new(self.own).map_err(|error| Failure::Nobody(error.to_string()))?;
+        let made = Resolver::new(self.own).map_err(|error| LookupFailure::NoServers(error.to_string()))?;
         Ok(self.resolver.insert(made).clone())
     }
 }
@@ -100,8 +100,8 @@ impl Resolver {
     }
 
     /// The addresses of a host, one at least: IPv4 or, where it has none, IPv6.
-    pub(super) async fn addresses(&self, host: Name) -> Result<Vec<IpAddr>, Failure> {
-        let mut nothing = Failure::NoRecords;
+    pub(super) async fn addresses(&self, host: Name) -> Result<Vec<IpAddr>, LookupFailure> {
+        let mut nothing = LookupFailure::NoRecords;
         for record in [RecordType::A, RecordType::AAAA] {
             match self.lookup(host.clone(), record).await {
                 Ok(answer) => {
@@ -118,7 +118,7 @@ impl Resolver {
     }
 
     /// A whole answer without an error; there may be no records in it.
-    pub(super) async fn lookup(&self, name: Name, record: RecordType) -> Result<Lookup, Failure> {
+    pub(super) async fn lookup(&self, name: Name, record: RecordType) -> Result<Lookup, LookupFailure> {
         let mut answer = self.udp.lookup(name.clone(), record).await;
         if matches!(answer, Err(NetError::Timeout)) {
             // Another server comes first now, if there is one.

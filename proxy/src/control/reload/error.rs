@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{config::ConfigError, control::dns::Failure, route::CompileError};
+use crate::{config::ConfigError, control::dns::LookupFailure, route::CompileError};
 
 /// A configuration was refused; the running one stays.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum ReloadError {
         /// The name that was asked for.
         name: String,
         /// Why there is no answer.
-        failure: Failure,
+        failure: LookupFailure,
     },
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on {address}: {source}{}", hint(.source))]

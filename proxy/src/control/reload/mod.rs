@@ -23,7 +23,7 @@ use self::plan::Listener;
 pub(super) use self::prepare::{Change, Preparer, Running, Setup};
 use super::{
     Proxy, State,
-    dns::{Failure, Questions},
+    dns::{LookupFailure, Questions},
 };
 use crate::config::{
     Loaded,
@@ -154,11 +154,13 @@ impl Reloader {
                 && before != Some(&spec.source)
                 && self.proxy.names.servers(question).is_none()
             {
-                let asked = self.proxy.names.standing(question);
+                let asked = self.proxy.names.status(question);
                 return Err(ReloadError::Unanswered {
                     pool: pool.clone(),
                     name: question.name.clone(),
-                    failure: asked.and_then(|asked| asked.failure).unwrap_or(Failure::Late),
+                    failure: asked
+                        .and_then(|asked| asked.failure)
+                        .unwrap_or(LookupFailure::Late),
                 });
             }
         }

@@ -8,7 +8,7 @@ use super::{
     pools::Pools,
 };
 use crate::config::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{DEPTH_LIMIT, Node, Value, shortened},
     reading::Reading,
     schema::{Children, Route},
@@ -54,7 +54,7 @@ impl Builder {
     }
 
     /// Reads `named_handles`: a list of objects with names, or handles by name.
-    pub(super) fn name_handles(&mut self, node: &Node, cx: &mut Reading) -> Result<(), Complaint> {
+    pub(super) fn name_handles(&mut self, node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
         match &node.value {
             Value::Map(entries) => {
                 self.named.extend(
@@ -78,7 +78,7 @@ impl Builder {
     }
 
     /// Builds whatever stands at `node`.
-    pub(super) fn build(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Complaint> {
+    pub(super) fn build(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Diagnostic> {
         // Names and short forms nest as objects do, so the text's own limit is not enough.
         if self.depth >= DEPTH_LIMIT {
             return Err(cx.refuse(
@@ -98,7 +98,7 @@ impl Builder {
     }
 
     /// Builds the one handle that must stand at `node`.
-    pub(super) fn one(&mut self, node: &Node, cx: &mut Reading) -> Result<Route, Complaint> {
+    pub(super) fn one(&mut self, node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
         let mut routes = match self.build(node, cx)? {
             Built::One(route) => return Ok(route),
             Built::Members(pool) => self.members(&pool),
@@ -121,7 +121,7 @@ impl Builder {
         &mut self,
         node: Option<&Node>,
         cx: &mut Reading,
-    ) -> Result<Option<Children>, Complaint> {
+    ) -> Result<Option<Children>, Diagnostic> {
         Ok(match node.map(|node| self.build(node, cx)).transpose()? {
             Some(Built::One(route)) => Some(Children::List(vec![route])),
             Some(Built::Members(pool)) => Some(Children::Pool(pool)),
@@ -154,7 +154,7 @@ impl Builder {
         Route::Named(name)
     }
 
-    fn list(&mut self, nodes: &[Node], cx: &mut Reading) -> Result<Built, Complaint> {
+    fn list(&mut self, nodes: &[Node], cx: &mut Reading) -> Result<Built, Diagnostic> {
         if let [only] = nodes {
             return cx.within("[0]", |cx| self.build(only, cx));
         }
@@ -184,7 +184,7 @@ impl Builder {
     }
 
     /// A name, or a type with a parameter behind `|` or without one.
-    fn text(&mut self, text: &str, at: Place, cx: &mut Reading) -> Result<Built, Complaint> {
+    fn text(&mut self, text: &str, at: Place, cx: &mut Reading) -> Result<Built, Diagnostic> {
         if text.is_empty() {
             return Ok(Built::List(Vec::new()));
         }
@@ -207,7 +207,7 @@ impl Builder {
         handles::build(self, kind, at, &Args::short(at, parameter.as_ref()), cx)
     }
 
-    fn object(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Complaint> {
+    fn object(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Diagnostic> {
         let object = Object::of(node, cx)?;
         let name = object.take("name", cx, text)?;
         if let Some(built) = name.as_ref().and_then(|name| self.built.get(name)) {
@@ -223,7 +223,7 @@ impl Builder {
     }
 
     /// The handle of that name, built when it is first asked for.
-    fn by_name(&mut self, name: &str, at: Place, cx: &mut Reading) -> Result<Option<Built>, Complaint> {
+    fn by_name(&mut self, name: &str, at: Place, cx: &mut Reading) -> Result<Option<Built>, Diagnostic> {
         if let Some(built) = self.built.get(name) {
             return Ok(Some(built.clone()));
         }

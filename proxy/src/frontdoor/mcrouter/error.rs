@@ -1,7 +1,7 @@
 //! What is refused.
 
 use crate::{
-    config::{BadAddress, BadListenAddress, Complaint, ConfigError},
+    config::{BadAddress, BadListenAddress, ConfigError, Diagnostic},
     reactor::UnknownIo,
 };
 
@@ -65,8 +65,8 @@ pub enum OptionError {
     #[error("option `--io`: {0}")]
     Io(UnknownIo),
     /// The file of options that the command line names is refused, or cannot be read.
-    #[error("{file}:{complaint}")]
-    Flavor { file: String, complaint: Complaint },
+    #[error("{file}:{diagnostic}")]
+    Flavor { file: String, diagnostic: Diagnostic },
     #[error("no configuration: give --config=file:PATH")]
     NoConfig,
 }

@@ -243,9 +243,9 @@ fn read_flavor(
     warnings: &mut Vec<String>,
 ) -> Result<BTreeMap<&'static str, String>, OptionError> {
     let mut cx = Reading::default();
-    let refused = |complaint| OptionError::Flavor {
+    let refused = |diagnostic| OptionError::Flavor {
         file: path.display().to_string(),
-        complaint,
+        diagnostic,
     };
     let text = file::read(path).map_err(refused)?;
     let document = json::parse(&text, &mut cx).map_err(refused)?;

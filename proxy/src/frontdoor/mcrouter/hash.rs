@@ -2,7 +2,7 @@
 
 use super::object::{Object, list, number, text};
 use crate::config::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{Node, Value, shortened},
     reading::Reading,
     schema::{Algorithm, Hash},
@@ -29,7 +29,7 @@ const UNSERVED: [&str; 5] = [
 ];
 
 /// Reads a hash.
-pub(super) fn read(node: &Node, cx: &mut Reading) -> Result<Hash, Complaint> {
+pub(super) fn read(node: &Node, cx: &mut Reading) -> Result<Hash, Diagnostic> {
     let Value::Map(_) = &node.value else {
         return Ok(Hash::of(algorithm(node, cx)?));
     };
@@ -41,7 +41,7 @@ pub(super) fn read(node: &Node, cx: &mut Reading) -> Result<Hash, Complaint> {
 }
 
 /// Adds the salt, the weights and the tags that an object says.
-pub(super) fn with_parameters(hash: Hash, object: &Object<'_>, cx: &mut Reading) -> Result<Hash, Complaint> {
+pub(super) fn with_parameters(hash: Hash, object: &Object<'_>, cx: &mut Reading) -> Result<Hash, Diagnostic> {
     let salt = object.take("salt", cx, text)?.unwrap_or(hash.salt);
     let weights = object.take("weights", cx, list(number))?.or(hash.weights);
     let tags = object.take("tags", cx, list(text))?.or(hash.tags);
@@ -54,7 +54,7 @@ pub(super) fn with_parameters(hash: Hash, object: &Object<'_>, cx: &mut Reading)
 }
 
 /// Makes the lists as long as there are children, where the algorithm reads them.
-pub(super) fn fit(hash: Hash, children: usize, at: Place, cx: &mut Reading) -> Result<Hash, Complaint> {
+pub(super) fn fit(hash: Hash, children: usize, at: Place, cx: &mut Reading) -> Result<Hash, Diagnostic> {
     let (weighted, tagged) = match hash.algorithm {
         Algorithm::WeightedCh3 => (true, false),
         Algorithm::Rendezvous => (false, true),
@@ -104,7 +104,7 @@ pub(super) fn fit(hash: Hash, children: usize, at: Place, cx: &mut Reading) -> R
     })
 }
 
-fn algorithm(node: &Node, cx: &mut Reading) -> Result<Algorithm, Complaint> {
+fn algorithm(node: &Node, cx: &mut Reading) -> Result<Algorithm, Diagnostic> {
     let name = text(node, cx)?;
     let shown = shortened(&name);
     if let Some((_, algorithm)) = SERVED.iter().find(|(known, _)| *known == name) {
@@ -119,7 +119,7 @@ fn algorithm(node: &Node, cx: &mut Reading) -> Result<Algorithm, Complaint> {
             ),
         ));
     }
-    Err(Complaint {
+    Err(Diagnostic {
         remedy: suggest::remedy(&name, SERVED.iter().map(|(name, _)| *name)),
         ..cx.refuse(
             node.at,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged, parse_to_ast};
 
 use crate::config::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{DEPTH_LIMIT, Name, Node, Value, shortened},
     reading::Reading,
 };
@@ -24,17 +24,17 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// Reads the only value of `text`.
-pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Node, Complaint> {
+pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Node, Diagnostic> {
     let lines = Lines::of(text);
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
-        Complaint::at(
+        Diagnostic::at(
             lines.place(error.range().start),
             format!("not JSON: {}", error.kind()),
         )
     })?;
     match parsed.value {
         Some(value) => Reader { lines, cx }.node(value, 0),
-        None => Err(Complaint::at(
+        None => Err(Diagnostic::at(
             Place { line: 1, column: 1 },
             "there is no JSON value",
         )),
@@ -47,10 +47,10 @@ struct Reader<'a, 'cx> {
 }
 
 impl Reader<'_, '_> {
-    fn node(&mut self, value: ast::Value<'_>, depth: usize) -> Result<Node, Complaint> {
+    fn node(&mut self, value: ast::Value<'_>, depth: usize) -> Result<Node, Diagnostic> {
         let at = self.lines.place(value.start());
         if depth >= DEPTH_LIMIT {
-            return Err(Complaint::at(at, format!("nested more than {DEPTH_LIMIT} deep")));
+            return Err(Diagnostic::at(at, format!("nested more than {DEPTH_LIMIT} deep")));
         }
         let unquoted = |text: &str| Value::Scalar {
             text: text.to_owned(),
@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
         Ok(Node { at, value })
     }
 
-    fn map(&mut self, object: ast::Object<'_>, depth: usize) -> Result<Value, Complaint> {
+    fn map(&mut self, object: ast::Object<'_>, depth: usize) -> Result<Value, Diagnostic> {
         let mut entries: Vec<(Name, Node)> = Vec::with_capacity(object.properties.len());
         let mut positions: HashMap<String, usize> = HashMap::new();
         for property in object.properties {
@@ -100,10 +100,10 @@ impl Reader<'_, '_> {
 }
 
 /// A text as mcrouter's preprocessor leaves it, if there is nothing for it to do but to take the escapes away.
-fn without_macros(text: &str, at: Place) -> Result<String, Complaint> {
+fn without_macros(text: &str, at: Place) -> Result<String, Diagnostic> {
     let macros = |what: &str| {
         let problem = format!("macros are not served yet ({what} in `{}`)", shortened(text));
-        Err(Complaint::at(at, problem).with_remedy("write what it stands for"))
+        Err(Diagnostic::at(at, problem).with_remedy("write what it stands for"))
     };
     if text.starts_with('@') {
         return macros("`@`");
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn parse_alone(text: &str) -> Result<Node, String> {
-        parse(text, &mut Reading::default()).map_err(|complaint| complaint.to_string())
+        parse(text, &mut Reading::default()).map_err(|diagnostic| diagnostic.to_string())
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::{
 };
 
 use crate::config::{
-    Complaint,
-    check::detours,
+    Diagnostic,
+    check::bypass_writes,
     schema::{Children, Config, Pool, Replicated, Route},
 };
 
@@ -16,7 +16,7 @@ use crate::config::{
 ///
 /// # Errors
 /// A pool has fewer servers than must have taken a write.
-pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<String>, Complaint> {
+pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<String>, Diagnostic> {
     let pools = written_as_a_whole(config);
     let mut warnings = Vec::new();
     if pools.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<S
                 let problem = format!(
                     "--keep-writing={acks} of pool `{name}` with {servers} servers: every write would be refused"
                 );
-                return Err(Complaint::whole(problem).with_remedy("ask for as many as there are, or fewer"));
+                return Err(Diagnostic::whole(problem).with_remedy("ask for as many as there are, or fewer"));
             }
             (2, None) => warnings.push(format!(
                 "pool `{name}` has {}. With --keep-writing=1 both go on",
@@ -44,18 +44,18 @@ pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<S
         }
         pool.replicated = Some(how);
     }
-    warnings.extend(changed_aside(config));
+    warnings.extend(replace_bypasses(config));
     Ok(warnings)
 }
 
 /// Routes that change copies without waiting for all of them. Of a copy that has left its pool they notice nothing, so that it
 /// must be a new one when it returns.
-fn changed_aside(config: &mut Config) -> Vec<String> {
+fn replace_bypasses(config: &mut Config) -> Vec<String> {
     let mut found = BTreeMap::new();
-    for detour in detours(config) {
+    for bypass in bypass_writes(config) {
         found
-            .entry((detour.pool.to_owned(), mcrouters_name(detour.handle)))
-            .or_insert(detour.command.name());
+            .entry((bypass.pool.to_owned(), mcrouters_name(bypass.handle)))
+            .or_insert(bypass.command.name());
     }
     for (name, _) in found.keys() {
         if let Some(Pool {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::config::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{Name, Node, Value, shortened},
     reading::Reading,
 };
@@ -18,7 +18,7 @@ pub(super) struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// The object that `node` is.
-    pub(super) fn of(node: &'a Node, cx: &Reading) -> Result<Self, Complaint> {
+    pub(super) fn of(node: &'a Node, cx: &Reading) -> Result<Self, Diagnostic> {
         match &node.value {
             Value::Map(entries) => Ok(Self {
                 at: node.at,
@@ -41,15 +41,15 @@ impl<'a> Object<'a> {
         &self,
         key: &str,
         cx: &mut Reading,
-        read: impl FnOnce(&'a Node, &mut Reading) -> Result<T, Complaint>,
-    ) -> Result<Option<T>, Complaint> {
+        read: impl FnOnce(&'a Node, &mut Reading) -> Result<T, Diagnostic>,
+    ) -> Result<Option<T>, Diagnostic> {
         self.get(key)
             .map(|node| cx.within(key, |cx| read(node, cx)))
             .transpose()
     }
 
     /// The value of a key that must be there.
-    pub(super) fn require(&self, key: &str, cx: &Reading) -> Result<&'a Node, Complaint> {
+    pub(super) fn require(&self, key: &str, cx: &Reading) -> Result<&'a Node, Diagnostic> {
         self.get(key)
             .ok_or_else(|| cx.refuse(self.at, format!("`{key}` is missing")))
     }
@@ -64,7 +64,12 @@ impl<'a> Object<'a> {
 
     /// Ends the reading. Of the keys that were not read, those of `unserved` would change the meaning and are refused
     /// unless they ask for nothing; those of `idle` mean nothing here; others mean nothing to mcrouter either.
-    pub(super) fn finish(&self, unserved: &[&str], idle: &[&str], cx: &mut Reading) -> Result<(), Complaint> {
+    pub(super) fn finish(
+        &self,
+        unserved: &[&str],
+        idle: &[&str],
+        cx: &mut Reading,
+    ) -> Result<(), Diagnostic> {
         let read = self.read.borrow();
         for (name, node) in self
             .entries
@@ -101,7 +106,7 @@ fn asks_for_nothing(node: &Node) -> bool {
 }
 
 /// Reads a text.
-pub(super) fn text(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+pub(super) fn text(node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
     match &node.value {
         Value::Scalar { text, quoted: true } => Ok(text.clone()),
         _ => Err(cx.expected(node, "a string")),
@@ -109,7 +114,7 @@ pub(super) fn text(node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
 }
 
 /// Reads `true` or `false`; numbers count as they do in C.
-pub(super) fn flag(node: &Node, cx: &mut Reading) -> Result<bool, Complaint> {
+pub(super) fn flag(node: &Node, cx: &mut Reading) -> Result<bool, Diagnostic> {
     match node.scalar() {
         Some("true" | "1") => Ok(true),
         Some("false" | "0") => Ok(false),
@@ -118,7 +123,7 @@ pub(super) fn flag(node: &Node, cx: &mut Reading) -> Result<bool, Complaint> {
 }
 
 /// Reads a finite number.
-pub(super) fn number(node: &Node, cx: &mut Reading) -> Result<f64, Complaint> {
+pub(super) fn number(node: &Node, cx: &mut Reading) -> Result<f64, Diagnostic> {
     match &node.value {
         Value::Scalar { text, quoted: false } => text.parse().ok().filter(|number: &f64| number.is_finite()),
         _ => None,
@@ -127,7 +132,7 @@ pub(super) fn number(node: &Node, cx: &mut Reading) -> Result<f64, Complaint> {
 }
 
 /// Reads a whole number from `least` to the largest of 32 bits with a sign.
-pub(super) fn whole(least: i32) -> impl Fn(&Node, &mut Reading) -> Result<i32, Complaint> {
+pub(super) fn whole(least: i32) -> impl Fn(&Node, &mut Reading) -> Result<i32, Diagnostic> {
     move |node, cx| {
         let number = node.scalar().and_then(|text| text.parse().ok());
         number
@@ -138,8 +143,8 @@ pub(super) fn whole(least: i32) -> impl Fn(&Node, &mut Reading) -> Result<i32, C
 
 /// Reads a list of what `read` reads.
 pub(super) fn list<T>(
-    read: impl Fn(&Node, &mut Reading) -> Result<T, Complaint>,
-) -> impl Fn(&Node, &mut Reading) -> Result<Vec<T>, Complaint> {
+    read: impl Fn(&Node, &mut Reading) -> Result<T, Diagnostic>,
+) -> impl Fn(&Node, &mut Reading) -> Result<Vec<T>, Diagnostic> {
     move |node, cx| match &node.value {
         Value::List(nodes) => nodes
             .iter()

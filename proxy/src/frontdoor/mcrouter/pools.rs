@@ -13,7 +13,7 @@ use super::{
     settings::Timeouts,
 };
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::{Name, Node, Value, shortened},
     file,
     reading::Reading,
@@ -60,7 +60,7 @@ impl Pools {
         timeouts: Timeouts,
         eject: Eject,
         cx: &mut Reading,
-    ) -> Result<Self, Complaint> {
+    ) -> Result<Self, Diagnostic> {
         let mut pools = Self {
             listed: BTreeMap::new(),
             files: BTreeMap::new(),
@@ -83,7 +83,7 @@ impl Pools {
     }
 
     /// Adds a pool that stands where it is used; of several by one name the first one holds.
-    pub(super) fn add(&mut self, name: &str, node: &Node, cx: &mut Reading) -> Result<(), Complaint> {
+    pub(super) fn add(&mut self, name: &str, node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
         if !self.listed.contains_key(name) {
             let pool = self.one(node, cx)?;
             self.listed.insert(name.to_owned(), pool);
@@ -92,8 +92,8 @@ impl Pools {
     }
 
     /// The pool of that name.
-    pub(super) fn get(&self, name: &str, at: &Node, cx: &Reading) -> Result<&Listed, Complaint> {
-        self.listed.get(name).ok_or_else(|| Complaint {
+    pub(super) fn get(&self, name: &str, at: &Node, cx: &Reading) -> Result<&Listed, Diagnostic> {
+        self.listed.get(name).ok_or_else(|| Diagnostic {
             remedy: suggest::remedy(name, self.listed.keys().map(String::as_str)),
             ..cx.refuse(
                 at.at,
@@ -102,7 +102,7 @@ impl Pools {
         })
     }
 
-    fn one(&self, node: &Node, cx: &mut Reading) -> Result<Listed, Complaint> {
+    fn one(&self, node: &Node, cx: &mut Reading) -> Result<Listed, Diagnostic> {
         let object = Object::of(node, cx)?;
         let milliseconds = |key: &str, cx: &mut Reading| {
             let time = object.take(key, cx, whole(1))?;
@@ -159,7 +159,7 @@ impl Pools {
 }
 
 /// A key of which only the plain value is served.
-fn plain(key: &str, served: &[&str], object: &Object<'_>, cx: &mut Reading) -> Result<(), Complaint> {
+fn plain(key: &str, served: &[&str], object: &Object<'_>, cx: &mut Reading) -> Result<(), Diagnostic> {
     match object.get(key) {
         Some(node) if !served.contains(&node.scalar().unwrap_or_default()) => {
             let problem = format!(
@@ -179,7 +179,7 @@ fn inherited(
     pools: &BTreeMap<&str, &Node>,
     cx: &mut Reading,
     files: &mut BTreeMap<PathBuf, String>,
-) -> Result<Node, Complaint> {
+) -> Result<Node, Diagnostic> {
     let mut keys = from_file(node, cx, files)?;
     let mut seen = BTreeSet::new();
     while let Value::Map(entries) = &mut keys.value
@@ -216,14 +216,14 @@ fn from_file(
     node: &Node,
     cx: &mut Reading,
     files: &mut BTreeMap<PathBuf, String>,
-) -> Result<Node, Complaint> {
+) -> Result<Node, Diagnostic> {
     let Some(path) = node.scalar().and_then(|text| text.strip_prefix("file:")) else {
         return Ok(node.clone());
     };
-    let said = |complaint: Complaint| {
+    let said = |diagnostic: Diagnostic| {
         cx.refuse(
             node.at,
-            format!("{path}:{}{complaint}", complaint.at.map_or(" ", |_| "")),
+            format!("{path}:{}{diagnostic}", diagnostic.at.map_or(" ", |_| "")),
         )
     };
     let content = file::read(Path::new(path)).map_err(said)?;

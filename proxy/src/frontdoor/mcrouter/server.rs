@@ -1,14 +1,18 @@
 //! A pool's server as mcrouter writes it.
 
 use crate::config::{
-    BadAddress, Complaint, check_address,
+    BadAddress, Diagnostic, check_address,
     document::{Node, Value, shortened},
     reading::Reading,
     schema::Server,
 };
 
 /// `host:port[:protocol[:security[:compression]]]`, `[v6]:port…`, `unix:/path`; without the port where the pool says it.
-pub(super) fn server(node: &Node, port_override: Option<i32>, cx: &mut Reading) -> Result<Server, Complaint> {
+pub(super) fn server(
+    node: &Node,
+    port_override: Option<i32>,
+    cx: &mut Reading,
+) -> Result<Server, Diagnostic> {
     let Value::Scalar { text, quoted: true } = &node.value else {
         return Err(cx.expected(
             node,

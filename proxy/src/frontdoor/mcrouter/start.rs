@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     config::{
-        Complaint, ConfigError, Loaded, Place, check, file,
+        ConfigError, Diagnostic, Loaded, Place, check, file,
         reading::Reading,
         schema::{Config, Listener},
         version_hash,
@@ -72,14 +72,14 @@ pub struct Run {
     pub verbosity: u64,
     /// How to talk to the kernel.
     pub io: Io,
-    source: Source,
+    source: Input,
     settings: Settings,
     base: Config,
 }
 
 /// Where the configuration is.
 #[derive(Clone, Debug)]
-enum Source {
+enum Input {
     File(PathBuf),
     Text(String),
 }
@@ -96,7 +96,7 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
     if flags.asks_version {
         return Ok(Start::Print(VERSION.to_owned()));
     }
-    let source = source(&flags)?;
+    let source = input(&flags)?;
     let settings = Settings::of(&flags)?;
     let base = base(&flags)?;
     let io = flags.text("io").parse().map_err(OptionError::Io)?;
@@ -156,8 +156,8 @@ impl ConfigSource for Run {
     }
 }
 
-fn source(flags: &Flags) -> Result<Source, OptionError> {
-    let file = |path: &str| Source::File(PathBuf::from(path));
+fn input(flags: &Flags) -> Result<Input, OptionError> {
+    let file = |path: &str| Input::File(PathBuf::from(path));
     let (config, path, text) = (
         flags.text("config"),
         flags.text("config-file"),
@@ -165,27 +165,34 @@ fn source(flags: &Flags) -> Result<Source, OptionError> {
     );
     match config.strip_prefix("file:") {
         Some(path) => Ok(file(path)),
-        None if !config.is_empty() => Ok(Source::Text(config)),
+        None if !config.is_empty() => Ok(Input::Text(config)),
         None if !path.is_empty() => Ok(file(path.strip_prefix("file:").unwrap_or(&path))),
-        None if !text.is_empty() => Ok(Source::Text(text)),
+        None if !text.is_empty() => Ok(Input::Text(text)),
         None => Err(OptionError::NoConfig),
     }
 }
 
-fn load_from(source: &Source, settings: &Settings, base: &Config) -> Result<Loaded, ConfigError> {
+fn load_from(source: &Input, settings: &Settings, base: &Config) -> Result<Loaded, ConfigError> {
     let (path, text) = match source {
-        Source::Text(text) => (Path::new(ARGUMENT), text.clone()),
-        Source::File(path) => match file::read(path) {
+        Input::Text(text) => (Path::new(ARGUMENT), text.clone()),
+        Input::File(path) => match file::read(path) {
             Ok(text) => (path.as_path(), text),
-            Err(complaint) => {
+            Err(diagnostic) => {
                 // The words that mcrouter's users look for.
-                let problem = format!("Can not read config: {}", complaint.problem);
-                return Err(ConfigError::one(path, Complaint { problem, ..complaint }));
+                let problem = format!("Can not read config: {}", diagnostic.problem);
+                return Err(ConfigError::one(
+                    path,
+                    Diagnostic {
+                        problem,
+                        ..diagnostic
+                    },
+                ));
             }
         },
     };
     let mut cx = Reading::default();
-    let tree = tree::read(&text, settings, &mut cx).map_err(|complaint| ConfigError::one(path, complaint))?;
+    let tree =
+        tree::read(&text, settings, &mut cx).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
     let listeners = base.listeners.iter().map(|listener| Listener {
         route: tree.root.clone(),
         ..listener.clone()
@@ -196,18 +203,18 @@ fn load_from(source: &Source, settings: &Settings, base: &Config) -> Result<Load
         routes: tree.routes,
         ..base.clone()
     };
-    let complaints = check::check(&config, &cx.index);
-    if !complaints.is_empty() {
-        return Err(ConfigError::all(path, complaints));
+    let diagnostics = check::check(&config, &cx.index);
+    if !diagnostics.is_empty() {
+        return Err(ConfigError::all(path, diagnostics));
     }
     if let Some(how) = settings.keep_writing {
         let warnings =
-            keep_writing(&mut config, how).map_err(|complaint| ConfigError::one(path, complaint))?;
+            keep_writing(&mut config, how).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
         for warning in warnings {
             cx.warn(Place { line: 1, column: 1 }, warning);
         }
     }
-    let own = matches!(source, Source::File(_)).then(|| path.to_owned());
+    let own = matches!(source, Input::File(_)).then(|| path.to_owned());
     Ok(Loaded {
         config,
         warnings: cx

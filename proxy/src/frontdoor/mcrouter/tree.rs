@@ -10,7 +10,7 @@ use super::{
     settings::Settings,
 };
 use crate::config::{
-    Complaint,
+    Diagnostic,
     document::{Node, Value, shortened},
     reading::Reading,
     schema::{Pool, Route},
@@ -27,7 +27,7 @@ pub(super) struct Tree {
 }
 
 /// Reads the text of a configuration file.
-pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Result<Tree, Complaint> {
+pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Result<Tree, Diagnostic> {
     let document = json::parse(source, cx)?;
     let top = Object::of(&document, cx)?;
     let pools = cx.within("pools", |cx| {
@@ -97,7 +97,7 @@ fn routes(
     builder: &mut Builder,
     node: &Node,
     cx: &mut Reading,
-) -> Result<BTreeMap<String, Route>, Complaint> {
+) -> Result<BTreeMap<String, Route>, Diagnostic> {
     let mut out = BTreeMap::new();
     let mut add = |alias: &str, route: &Route, at: &Node, cx: &Reading| {
         let words: Vec<&str> = alias.split('/').collect();

@@ -28,10 +28,10 @@ mod arithmetic;
 mod call;
 mod delete;
 mod dump;
-mod foresee;
 mod get;
 mod line;
 mod meta;
+mod prefetch;
 mod set;
 mod stats;
 
@@ -41,7 +41,7 @@ use proxima_wire::{
 };
 
 use self::{call::Call, line::Clock, set::Mode};
-pub use self::{dump::Dump, foresee::foresee, stats::connections};
+pub use self::{dump::Dump, prefetch::prefetch, stats::connections};
 use super::store::Store;
 use crate::dialect::Failed;
 

@@ -15,8 +15,8 @@
 
 mod counters;
 mod entry;
-mod foresight;
 mod item;
+mod prefetch;
 mod shard;
 mod table;
 #[cfg(test)]
@@ -29,8 +29,8 @@ use parking_lot::{Mutex, MutexGuard};
 pub use self::{
     counters::{Counter, Counters},
     entry::{Entry, TooLarge},
-    foresight::Foresight,
     item::{Item, Marks, Meta},
+    prefetch::Prefetch,
     shard::Miss,
     walk::Walk,
 };

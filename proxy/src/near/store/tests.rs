@@ -8,7 +8,7 @@ use std::{
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{Counter, Foresight, Item, Limits, Marks, Meta, Miss, Store, Walk};
+use super::{Counter, Item, Limits, Marks, Meta, Miss, Prefetch, Store, Walk};
 
 const SEED: [u64; 4] = [1, 2, 3, 4];
 const MIB: usize = 1 << 20;
@@ -397,10 +397,10 @@ proptest! {
         let store = store(16 * MIB);
         let mut map: HashMap<u8, (Vec<u8>, u64)> = HashMap::new();
         let (mut now, mut flush) = (1_u64, None);
-        let mut foresight = Foresight::default();
+        let mut prefetch = Prefetch::default();
         for step in steps {
             if let Step::Put(key, ..) | Step::Append(key, _) | Step::Remove(key) | Step::Expire(key, _) = step {
-                store.foresee(format!("key {key}").as_bytes(), &mut foresight);
+                store.prefetch(format!("key {key}").as_bytes(), &mut prefetch);
             }
             if flush.is_some_and(|at| at <= now) {
                 map.clear();

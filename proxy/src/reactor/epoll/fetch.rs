@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use super::{Epoll, conn, source::State};
+use super::{Epoll, conn, source::Stage};
 use crate::reactor::{Conn, Event};
 
 /// Clients accepted in one turn; the rest waits for the next, so that a storm of connections does not starve requests.
@@ -65,7 +65,7 @@ impl Epoll {
                 self.cursor += 1;
                 continue;
             };
-            if source.state == State::Listening {
+            if source.state == Stage::Listening {
                 if source.accepted >= ACCEPTS {
                     self.again.push(conn);
                 } else if !source.paused
@@ -82,7 +82,7 @@ impl Epoll {
                 continue;
             }
             // The write side first: it turns a connecting socket into an open one.
-            if write && (source.state == State::Connecting || !source.backlog.is_empty()) {
+            if write && (source.state == Stage::Connecting || !source.backlog.is_empty()) {
                 if let Some(event) = self.write(conn) {
                     return Some(event);
                 }
@@ -90,7 +90,7 @@ impl Epoll {
             }
             self.cursor += 1;
             if read
-                && source.state == State::Open
+                && source.state == Stage::Open
                 && let Some(event) = self.read(conn)
             {
                 return Some(event);

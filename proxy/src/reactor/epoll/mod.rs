@@ -19,7 +19,7 @@ use socket2::{SockAddr, Socket};
 
 use self::{
     fetch::{FETCH, FETCHES, Ready},
-    source::{Source, State},
+    source::{Source, Stage},
 };
 use super::{
     Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::left_to_read, socket::stream_socket,
@@ -67,10 +67,10 @@ impl Epoll {
         })
     }
 
-    fn insert(&mut self, tag: u64, socket: Socket, state: State) -> io::Result<Conn> {
+    fn insert(&mut self, tag: u64, socket: Socket, state: Stage) -> io::Result<Conn> {
         let fd = socket.as_raw_fd();
         let interest = match state {
-            State::Listening => Interest::READABLE,
+            Stage::Listening => Interest::READABLE,
             _ => Interest::READABLE | Interest::WRITABLE,
         };
         self.generation = self.generation.wrapping_add(1) & 0x7fff_ffff;
@@ -209,9 +209,9 @@ impl Epoll {
     fn write(&mut self, conn: Conn) -> Option<Event> {
         let source = self.source(conn)?;
         let tag = source.tag;
-        if source.state == State::Connecting {
+        if source.state == Stage::Connecting {
             match source.socket.take_error() {
-                Ok(None) if source.socket.peer_addr().is_ok() => source.state = State::Open,
+                Ok(None) if source.socket.peer_addr().is_ok() => source.state = Stage::Open,
                 Ok(None) => return None,
                 Ok(Some(error)) | Err(error) => return Some(Event::Failed { tag, error }),
             }
@@ -232,11 +232,11 @@ impl Epoll {
 
 impl Reactor for Epoll {
     fn listen(&mut self, tag: u64, socket: Socket) -> io::Result<Conn> {
-        self.insert(tag, socket, State::Listening)
+        self.insert(tag, socket, Stage::Listening)
     }
 
     fn add(&mut self, tag: u64, socket: Socket, _expect: Expect) -> io::Result<Conn> {
-        self.insert(tag, socket, State::Open)
+        self.insert(tag, socket, Stage::Open)
     }
 
     fn connect(&mut self, tag: u64, address: &SockAddr) -> io::Result<Conn> {
@@ -246,7 +246,7 @@ impl Reactor for Epoll {
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
             Err(error) => return Err(error),
         }
-        self.insert(tag, socket, State::Connecting)
+        self.insert(tag, socket, Stage::Connecting)
     }
 
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>) {
@@ -323,7 +323,7 @@ impl Reactor for Epoll {
     fn close(&mut self, conn: Conn) {
         if self
             .source(conn)
-            .is_some_and(|source| source.state == State::Listening)
+            .is_some_and(|source| source.state == Stage::Listening)
         {
             while let Some(event @ Event::Accepted { .. }) = self.accept(conn) {
                 self.drained.push(event);

@@ -13,7 +13,7 @@ pub(super) struct Source {
     pub(super) generation: u32,
     pub(super) tag: u64,
     pub(super) socket: Socket,
-    pub(super) state: State,
+    pub(super) state: Stage,
     pub(super) paused: bool,
     /// An edge came while paused.
     pub(super) readable: bool,
@@ -30,7 +30,7 @@ pub(super) struct Source {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum Stage {
     Listening,
     Connecting,
     Open,
@@ -40,7 +40,7 @@ impl Source {
     /// Writes what the socket takes now; returns how much that was.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let mut sent = 0;
-        while self.state == State::Open && sent < bytes.len() {
+        while self.state == Stage::Open && sent < bytes.len() {
             match send(&self.socket, &bytes[sent..], SendFlags::NOSIGNAL) {
                 Ok(n) => sent += n,
                 Err(Errno::INTR) => {}

@@ -148,7 +148,7 @@ impl Uring {
             link.operations -= 1;
         }
         let buffer = cqueue::buffer_select(flags)
-            .map(|id| self.pools[group].take(id, result.max(0) as usize, cqueue::buffer_more(flags)));
+            .map(|id| self.rings[group].take(id, result.max(0) as usize, cqueue::buffer_more(flags)));
         let buffer = match buffer {
             Some(buffer) if closed || result <= 0 => {
                 self.recycle(buffer);

@@ -40,7 +40,7 @@ impl Link {
     }
 }
 
-/// A piece of a pool's buffer on its way out; the piece holds its buffer.
+/// A piece of a ring_buffers's buffer on its way out; the piece holds its buffer.
 #[derive(Debug)]
 pub(super) struct Passed {
     pub(super) conn: Conn,

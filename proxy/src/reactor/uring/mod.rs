@@ -8,13 +8,13 @@
 //!
 //! A passed piece of a received buffer is sent quickly too, from where it lies; the buffer is held until that submission.
 //!
-//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a pool) is neither moved nor
+//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a ring_buffers) is neither moved nor
 //! freed before the operation that uses it has ended; a link's slot is reused only when `operations` is 0.
 #![allow(unsafe_code)]
 
+mod buffers;
 mod complete;
 mod link;
-mod pool;
 mod settle;
 mod submit;
 
@@ -25,8 +25,8 @@ use slab::Slab;
 use socket2::{SockAddr, Socket};
 
 use self::{
+    buffers::{BufferRing, LARGE, SMALL},
     link::{Kind, Link, Op, Passed, quick, user_data},
-    pool::{LARGE, Pool, SMALL},
 };
 use super::{
     Buffer, Conn, Event, Expect, Reactor, buffer::Memory, ended::left_to_read, socket::stream_socket,
@@ -42,14 +42,14 @@ const COMPLETIONS: u32 = 16 * 1024;
 pub struct Uring {
     // Dropped first: closing the ring ends every operation before the memory below is freed.
     ring: IoUring,
-    pools: [Pool; 2],
+    rings: [BufferRing; 2],
     links: Slab<Link>,
     generation: u32,
     completions: VecDeque<(u64, i32, u32)>,
     events: VecDeque<Event>,
     /// Links with a quick send in this turn's submission.
     quick: Vec<Conn>,
-    /// Pieces that this turn's submission sends from their pools' buffers.
+    /// Pieces that this turn's submission sends from their rings' buffers.
     passed: Vec<Passed>,
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
@@ -74,13 +74,13 @@ impl Uring {
             .setup_no_sqarray()
             .build(ENTRIES)
             .or_else(|_| builder.build(ENTRIES))?;
-        let pools = [
-            Pool::new(&ring, 0, SMALL[0], SMALL[1])?,
-            Pool::new(&ring, 1, LARGE[0], LARGE[1])?,
+        let rings = [
+            BufferRing::new(&ring, 0, SMALL[0], SMALL[1])?,
+            BufferRing::new(&ring, 1, LARGE[0], LARGE[1])?,
         ];
         Ok(Self {
             ring,
-            pools,
+            rings,
             links: Slab::new(),
             generation: 0,
             completions: VecDeque::new(),
@@ -213,7 +213,7 @@ impl Reactor for Uring {
         link.passing = len;
         let entry = quick(link.socket.as_raw_fd(), pointer, len, conn);
         if let Memory::Ring { group, id, .. } = piece.0 {
-            self.pools[usize::from(group)].hold(id);
+            self.rings[usize::from(group)].hold(id);
         }
         self.passed.push(Passed { conn, piece });
         self.push(&entry);
@@ -334,9 +334,9 @@ impl Reactor for Uring {
 
     fn recycle(&mut self, buffer: Buffer) {
         if let Memory::Ring { group, id, .. } = buffer.0
-            && let Some(pool) = self.pools.get_mut(usize::from(group))
+            && let Some(ring_buffers) = self.rings.get_mut(usize::from(group))
         {
-            pool.recycle(id);
+            ring_buffers.recycle(id);
         }
     }
 }

@@ -5,7 +5,7 @@ use proxima_wire::message::Outcome;
 use super::{Args, over};
 use crate::{
     config::{
-        Complaint,
+        Diagnostic,
         document::{Node, Value, shortened},
         reading::Reading,
         schema::{FailoverErrors, FailoverLimit, Route},
@@ -22,7 +22,11 @@ const UNSERVED: [&str; 2] = ["failover_tag", "hash"];
 /// Leases are not served, so there is nothing to pair.
 const IDLE: [&str; 1] = ["enable_lease_pairing"];
 
-pub(super) fn failover(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn failover(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
     let errors = args.take("failover_errors", cx, errors)?.unwrap_or_default();
     let limit = args.take("failover_limit", cx, limit)?;
@@ -39,7 +43,7 @@ pub(super) fn with_exptime(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let normal = args.target(builder, "normal", cx)?;
     let failover = args
         .take("failover", cx, |node, cx| builder.children(Some(node), cx))?
@@ -62,7 +66,7 @@ pub(super) fn with_exptime(
     }))
 }
 
-pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
     let best_on_error = args.take("return_best_on_error", cx, flag)?.unwrap_or(false);
     args.finish(&[], &[], cx)?;
@@ -73,7 +77,7 @@ pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
 }
 
 /// The policies that would ask the children in another order than that of the list; others are taken as in order.
-fn policy(node: &Node, cx: &mut Reading) -> Result<(), Complaint> {
+fn policy(node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
     const UNSERVED: [&str; 4] = [
         "LeastFailuresPolicy",
         "DeterministicOrderPolicy",
@@ -97,7 +101,7 @@ fn policy(node: &Node, cx: &mut Reading) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Complaint> {
+fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Diagnostic> {
     let object = Object::of(node, cx)?;
     let rate_node = object.require("rate", cx)?;
     let rate = cx.within("rate", |cx| number(rate_node, cx))?;
@@ -113,7 +117,7 @@ fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Complaint> {
 }
 
 /// A list for all groups, or an object with a list for some.
-fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Complaint> {
+fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     if let Value::List(_) = node.value {
         let all = Some(list(outcome)(node, cx)?);
         return Ok(FailoverErrors {
@@ -154,12 +158,12 @@ const OUTCOMES: [(&str, Outcome); 18] = [
     ("found", Outcome::Found),
 ];
 
-fn outcome(node: &Node, cx: &mut Reading) -> Result<Outcome, Complaint> {
+fn outcome(node: &Node, cx: &mut Reading) -> Result<Outcome, Diagnostic> {
     let name = text(node, cx)?;
     let bare = name.strip_prefix("mc_res_").unwrap_or(&name);
     match OUTCOMES.iter().find(|(known, _)| *known == bare) {
         Some((_, outcome)) => Ok(*outcome),
-        None => Err(Complaint {
+        None => Err(Diagnostic {
             remedy: suggest::remedy(bare, OUTCOMES.iter().map(|(name, _)| *name)),
             ..cx.refuse(
                 node.at,

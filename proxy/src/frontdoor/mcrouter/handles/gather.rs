@@ -3,7 +3,7 @@
 use super::{Args, over};
 use crate::{
     config::{
-        Complaint,
+        Diagnostic,
         reading::Reading,
         schema::{Children, Route},
     },
@@ -15,25 +15,29 @@ fn gather(
     args: &Args<'_>,
     make: fn(Children) -> Route,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
     Ok(over(children, make))
 }
 
-pub(super) fn sync(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn sync(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     gather(builder, args, Route::AllSync, cx)
 }
 
-pub(super) fn fastest(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn fastest(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     gather(builder, args, Route::AllFastest, cx)
 }
 
-pub(super) fn initial(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn initial(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     gather(builder, args, Route::AllInitial, cx)
 }
 
-pub(super) fn majority(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn majority(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
     gather(builder, args, Route::AllMajority, cx)
 }
 
@@ -42,7 +46,7 @@ pub(super) fn asynchronous(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
     Ok(Built::One(children.map_or(Route::Null, Route::AllAsync)))

@@ -3,7 +3,7 @@
 use super::Args;
 use crate::{
     config::{
-        Complaint,
+        Diagnostic,
         document::{Node, Value},
         reading::Reading,
         schema::{Algorithm, Children, Hash, Route},
@@ -27,12 +27,12 @@ const UNSERVED: [&str; 6] = [
 /// Keys of what is not there.
 const IDLE: [&str; 4] = ["asynclog", "asynclog_name", "shadow_policy", "split_shard_fanout"];
 
-pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     args.finish(&[], &[], cx)?;
     Ok(Built::One(Route::Null))
 }
 
-pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let said = args.main("response").map(|node| text(node, cx)).transpose()?;
     if let Some(node) = args.object.as_ref().and_then(|object| object.get("result"))
         && !matches!(node.scalar(), Some("mc_res_local_error" | "local_error"))
@@ -55,7 +55,7 @@ pub(super) fn error(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Resul
 }
 
 /// `Pool|A`: the list of A's servers.
-pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let name = pool_name(builder, args, cx)?;
     args.finish(&[], &[], cx)?;
     let is_empty = builder
@@ -70,7 +70,7 @@ pub(super) fn members(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     })
 }
 
-pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let name = pool_name(builder, args, cx)?;
     let own = args.take("hash", cx, hash::read)?;
     let own = match &args.object {
@@ -114,14 +114,14 @@ pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
 }
 
 /// The pool that is meant: its name, or the pool itself with its name in it.
-fn pool_name(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<String, Complaint> {
+fn pool_name(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<String, Diagnostic> {
     let Some(node) = args.main("pool") else {
         return Err(cx.refuse(args.at, format!("`pool` is missing, line: {}", args.at.line)));
     };
     cx.within("pool", |cx| named(builder, node, cx))
 }
 
-fn named(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<String, Complaint> {
+fn named(builder: &mut Builder, node: &Node, cx: &mut Reading) -> Result<String, Diagnostic> {
     if let Value::Map(_) = &node.value {
         let name = text(Object::of(node, cx)?.require("name", cx)?, cx)?;
         builder.pools.add(&name, node, cx)?;

@@ -11,13 +11,13 @@ use super::{
     object::Object,
 };
 use crate::config::{
-    Complaint, Place,
+    Diagnostic, Place,
     document::{Node, shortened},
     reading::Reading,
     schema::{Children, Route},
 };
 
-type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Complaint>;
+type Build = fn(&mut Builder, &Args<'_>, &mut Reading) -> Result<Built, Diagnostic>;
 
 /// The types that are served.
 const SERVED: [(&str, Build); 24] = [
@@ -84,7 +84,7 @@ pub(super) fn build(
     at: Place,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let (line, shown) = (at.line, shortened(kind));
     match SERVED.iter().find(|(name, _)| *name == kind) {
         Some((_, build)) => build(builder, args, cx),
@@ -131,15 +131,15 @@ impl<'a> Args<'a> {
         &self,
         key: &str,
         cx: &mut Reading,
-        read: impl FnOnce(&'a Node, &mut Reading) -> Result<T, Complaint>,
-    ) -> Result<Option<T>, Complaint> {
+        read: impl FnOnce(&'a Node, &mut Reading) -> Result<T, Diagnostic>,
+    ) -> Result<Option<T>, Diagnostic> {
         self.object
             .as_ref()
             .map_or(Ok(None), |object| object.take(key, cx, read))
     }
 
     /// The one handle under `key`.
-    fn target(&self, builder: &mut Builder, key: &str, cx: &mut Reading) -> Result<Route, Complaint> {
+    fn target(&self, builder: &mut Builder, key: &str, cx: &mut Reading) -> Result<Route, Diagnostic> {
         match self.main(key) {
             Some(node) => cx.within(key, |cx| builder.one(node, cx)),
             None => Err(cx.refuse(self.at, format!("`{key}` is missing, line: {}", self.at.line))),
@@ -147,12 +147,12 @@ impl<'a> Args<'a> {
     }
 
     /// The handles under `children`; none when there are none.
-    fn children(&self, builder: &mut Builder, cx: &mut Reading) -> Result<Option<Children>, Complaint> {
+    fn children(&self, builder: &mut Builder, cx: &mut Reading) -> Result<Option<Children>, Diagnostic> {
         cx.within("children", |cx| builder.children(self.main("children"), cx))
     }
 
     /// See [`Object::finish`].
-    fn finish(&self, unserved: &[&str], idle: &[&str], cx: &mut Reading) -> Result<(), Complaint> {
+    fn finish(&self, unserved: &[&str], idle: &[&str], cx: &mut Reading) -> Result<(), Diagnostic> {
         self.object
             .as_ref()
             .map_or(Ok(()), |object| object.finish(unserved, idle, cx))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Args, over};
 use crate::{
     config::{
-        Complaint,
+        Diagnostic,
         document::shortened,
         operations,
         reading::Reading,
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
     let mut own = args
         .take("hash_func", cx, hash::read)?
@@ -47,13 +47,13 @@ pub(super) fn hash(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
     })
 }
 
-pub(super) fn random(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn random(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
     args.finish(&[], &[], cx)?;
     Ok(over(children, Route::Random))
 }
 
-pub(super) fn host_id(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn host_id(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let children = args.children(builder, cx)?;
     let salt = args.take("salt", cx, text)?.unwrap_or_default();
     args.finish(&[], &[], cx)?;
@@ -67,7 +67,7 @@ pub(super) fn by_operation(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let default = args
         .main("default_policy")
         .map(|node| cx.within("default_policy", |cx| builder.one(node, cx)));
@@ -107,7 +107,11 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("arithmetic_like", &["arithmetic", "touch"]),
 ];
 
-pub(super) fn by_group(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn by_group(
+    builder: &mut Builder,
+    args: &Args<'_>,
+    cx: &mut Reading,
+) -> Result<Built, Diagnostic> {
     let default = args
         .main("default_policy")
         .map(|node| cx.within("default_policy", |cx| builder.one(node, cx)));
@@ -151,7 +155,7 @@ pub(super) fn by_prefix(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let default = args.take("wildcard", cx, |node, cx| builder.one(node, cx))?;
     let prefixes = args.take("policies", cx, |node, cx| {
         let mut prefixes = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Args;
 use crate::{
     config::{
-        Complaint,
+        Diagnostic,
         reading::Reading,
         schema::{Fault, Route, TtlAction},
     },
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-pub(super) fn log(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn log(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     let child = args.target(builder, "target", cx)?;
     args.finish(&[], &[], cx)?;
     Ok(Built::One(Route::Log(Box::new(child))))
@@ -25,7 +25,7 @@ pub(super) fn modify_key(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     if let Some(node) = args
         .object
@@ -53,7 +53,7 @@ pub(super) fn modify_exptime(
     builder: &mut Builder,
     args: &Args<'_>,
     cx: &mut Reading,
-) -> Result<Built, Complaint> {
+) -> Result<Built, Diagnostic> {
     let child = Box::new(args.target(builder, "target", cx)?);
     let Some(ttl) = args.take("exptime", cx, whole(i32::MIN))? else {
         return Err(cx.refuse(args.at, format!("`exptime` is missing, line: {}", args.at.line)));
@@ -72,7 +72,7 @@ pub(super) fn modify_exptime(
     }))
 }
 
-pub(super) fn latency(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Complaint> {
+pub(super) fn latency(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
     const UNSERVED: [&str; 5] = [
         "after_latency_ms",
         "total_latency_ms",

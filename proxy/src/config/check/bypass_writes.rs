@@ -11,7 +11,7 @@ use crate::config::{
 
 /// One such way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Detour<'a> {
+pub(crate) struct BypassWrite<'a> {
     /// Where the route stands that has it.
     pub(crate) entry: Entry<'a>,
     pub(crate) handle: &'static str,
@@ -32,7 +32,7 @@ pub(crate) enum Entry<'a> {
 }
 
 /// All of them. Each change is followed from the listeners on, so that routes for reads alone are none.
-pub(crate) fn detours(config: &Config) -> Vec<Detour<'_>> {
+pub(crate) fn bypass_writes(config: &Config) -> Vec<BypassWrite<'_>> {
     let mut found = Vec::new();
     let mut known = HashSet::new();
     for command in operations::changes() {
@@ -56,14 +56,14 @@ pub(crate) fn detours(config: &Config) -> Vec<Detour<'_>> {
                 }
                 _ => pending.extend(route.children().into_iter().map(|route| (entry, route))),
             }
-            if let Some((handle, over)) = aside(route)
+            if let Some((handle, over)) = bypasses(route)
                 && let Some((pool, _)) = config
                     .pools
                     .get_key_value(over.split('/').next().unwrap_or(over))
                     .filter(|(_, pool)| pool.replicated.is_some())
                 && known.insert((entry, handle, over))
             {
-                found.push(Detour {
+                found.push(BypassWrite {
                     entry,
                     handle,
                     over,
@@ -77,7 +77,7 @@ pub(crate) fn detours(config: &Config) -> Vec<Detour<'_>> {
 }
 
 /// The handle, and what it asks one by one that may be copies. `all_sync` over a pool of copies is the pool itself.
-fn aside(route: &Route) -> Option<(&'static str, &str)> {
+fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
     let (handle, children) = match route {
         Route::Member(member) => return member.contains('/').then_some(("member", member.as_str())),
         Route::Hash { children, .. } => ("hash", children),

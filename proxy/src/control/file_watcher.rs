@@ -30,11 +30,11 @@ impl Stamp {
 
 /// The files of one configuration.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct FileWatcher {
     seen: Vec<(PathBuf, Option<Stamp>)>,
 }
 
-impl Watch {
+impl FileWatcher {
     /// Has any of these files changed since the last call? The first call for a file only remembers it.
     pub(super) fn changed(&mut self, files: Vec<PathBuf>) -> bool {
         let now: Vec<_> = files
@@ -56,7 +56,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use super::Watch;
+    use super::FileWatcher;
 
     #[test]
     fn sees_rewrites_renames_and_retargeted_links() {
@@ -66,16 +66,16 @@ mod tests {
         std::fs::write(&file, "1").unwrap();
         std::fs::write(&other, "22").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let mut watch = Watch::default();
+        let mut watcher = FileWatcher::default();
         let files = || vec![file.clone(), link.clone()];
-        assert!(!watch.changed(files()), "seen for the first time");
-        assert!(!watch.changed(files()));
+        assert!(!watcher.changed(files()), "seen for the first time");
+        assert!(!watcher.changed(files()));
         std::fs::write(&file, "111").unwrap();
-        assert!(watch.changed(files()));
+        assert!(watcher.changed(files()));
         std::fs::rename(&other, &file).unwrap();
-        assert!(watch.changed(files()));
+        assert!(watcher.changed(files()));
         std::fs::remove_file(&link).unwrap();
-        assert!(watch.changed(files()));
-        assert!(!watch.changed(files()));
+        assert!(watcher.changed(files()));
+        assert!(!watcher.changed(files()));
     }
 }

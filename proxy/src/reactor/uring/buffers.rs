@@ -22,30 +22,30 @@ const INCREMENTAL: u16 = 2;
 
 /// How many buffers of how many bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct RingSize {
     /// A power of two.
     pub(super) count: u16,
     pub(super) size: usize,
 }
 
 /// Requests: small, from many; filled densely, or one for each.
-pub(super) const SMALL: [Shape; 2] = [
-    Shape {
+pub(super) const SMALL: [RingSize; 2] = [
+    RingSize {
         count: 8,
         size: 64 * 1024,
     },
-    Shape {
+    RingSize {
         count: 512,
         size: 4 * 1024,
     },
 ];
 /// Replies: large, from few. What is on its way when a connection is paused is bounded by these.
-pub(super) const LARGE: [Shape; 2] = [
-    Shape {
+pub(super) const LARGE: [RingSize; 2] = [
+    RingSize {
         count: 4,
         size: 256 * 1024,
     },
-    Shape {
+    RingSize {
         count: 16,
         size: 64 * 1024,
     },
@@ -63,7 +63,7 @@ struct Use {
 
 /// One group of equal buffers.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct BufferRing {
     group: u16,
     count: u16,
     size: usize,
@@ -74,22 +74,22 @@ pub(super) struct Pool {
     tail: u16,
 }
 
-impl Pool {
+impl BufferRing {
     /// Registers buffers of shape `dense`, to be filled incrementally, as `group`; where the kernel cannot do that, of shape
     /// `single`, one for each receive.
-    pub(super) fn new(ring: &IoUring, group: u16, dense: Shape, single: Shape) -> io::Result<Self> {
+    pub(super) fn new(ring: &IoUring, group: u16, dense: RingSize, single: RingSize) -> io::Result<Self> {
         Self::register(ring, group, dense, INCREMENTAL).or_else(|_| Self::register(ring, group, single, 0))
     }
 
-    fn register(ring: &IoUring, group: u16, shape: Shape, flags: u16) -> io::Result<Self> {
-        let Shape { count, size } = shape;
+    fn register(ring: &IoUring, group: u16, shape: RingSize, flags: u16) -> io::Result<Self> {
+        let RingSize { count, size } = shape;
         let (entries_layout, memory_layout) = layouts(count, size)?;
         // SAFETY: both layouts have a size above zero; the pointers are checked before use.
         let (entries, memory) = unsafe { (alloc::alloc_zeroed(entries_layout), alloc::alloc(memory_layout)) };
         if entries.is_null() || memory.is_null() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let mut pool = Self {
+        let mut ring_buffers = Self {
             group,
             count,
             size,
@@ -104,10 +104,10 @@ impl Pool {
                 .register_buf_ring_with_flags(entries as u64, count, group, flags)?
         };
         for id in 0..count {
-            pool.give(id);
+            ring_buffers.give(id);
         }
-        pool.publish();
-        Ok(pool)
+        ring_buffers.publish();
+        Ok(ring_buffers)
     }
 
     /// The next `len` bytes that the kernel has put into buffer `id`; `more` will follow in the same buffer.
@@ -164,7 +164,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for BufferRing {
     fn drop(&mut self) {
         if let Ok((entries, memory)) = layouts(self.count, self.size) {
             // SAFETY: allocated in `new` with the same layouts; the ring that used them is already closed.

@@ -2,12 +2,12 @@
 
 use proxima_wire::memcache::KEY;
 
-use crate::near::store::{Foresight, Store};
+use crate::near::store::{Prefetch, Store};
 
 /// Lets the store begin to load what `bytes`, the beginning of a request, will most likely ask for.
-pub fn foresee(store: &Store, bytes: &[u8], foresight: &mut Foresight) {
+pub fn prefetch(store: &Store, bytes: &[u8], prefetch: &mut Prefetch) {
     if let Some(key) = likely_key(bytes) {
-        store.foresee(key, foresight);
+        store.prefetch(key, prefetch);
     }
 }
 

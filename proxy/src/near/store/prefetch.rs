@@ -7,17 +7,17 @@ use super::{Store, table::Hash};
 
 /// The key that was seen last.
 #[derive(Default)]
-pub struct Foresight(Option<Hash>);
+pub struct Prefetch(Option<Hash>);
 
 impl Store {
     /// `key` will be asked for soon. Only a hint: a key that is not asked for costs nothing but time.
-    pub fn foresee(&self, key: &[u8], foresight: &mut Foresight) {
+    pub fn prefetch(&self, key: &[u8], prefetch: &mut Prefetch) {
         let hash = Hash(self.hasher.hash_one(key));
         // Whoever holds the lock is not worth waiting for.
         if let Some(shard) = self.line(hash.shard()).try_lock() {
             shard.preload_slots(hash);
         }
-        if let Some(last) = foresight.0.replace(hash)
+        if let Some(last) = prefetch.0.replace(hash)
             && let Some(shard) = self.line(last.shard()).try_lock()
         {
             shard.preload_item(last);
