@@ -1,5 +1,5 @@
-//! Open files: how many are needed, for how many clients there is room where fewer are allowed, and what is told when they
-//! run out.
+//! Open files: how many the process needs, how many clients there is room for where fewer are allowed, and
+//! the warnings when they run out.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +8,19 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::Proxy;
 use crate::upstream::BULK_LANES;
 
-/// Between two lines of the log about descriptors that ran out.
+/// Time between two log lines about a shortage of descriptors.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// What the process may open, and what was told of it.
+/// The warnings that were given about the limit of open files.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
-    /// What a warning was given for: needed, and allowed.
+    /// The numbers of the last warning: descriptors needed, and descriptors allowed.
     warned: Option<(u64, u64)>,
-    /// When it was last logged that they ran out.
+    /// The time of the last log line about a shortage.
     logged: Option<Instant>,
 }
 
-/// Who takes descriptors.
+/// What the process needs descriptors for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) clients: usize,
@@ -29,7 +29,8 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// All lanes to all members, listeners, files, probes, the admin port.
+    /// Descriptors for everything but clients: all lanes to all members, listeners, files, probes and the
+    /// admin port.
     fn without_clients(self) -> u64 {
         (self.workers * (self.members * (1 + BULK_LANES) + 16) + 256) as u64
     }
@@ -38,8 +39,9 @@ impl Need {
         self.clients as u64 + self.without_clients()
     }
 
-    /// For how many clients there is room below `limit`. Servers come first, as clients are there for them; but where the limit
-    /// is very low, only one lane to each member is counted on, and a quarter is left to clients whatever the servers need.
+    /// The number of clients for which there is room below `limit`. Servers come first, as clients connect
+    /// for their sake. Where the limit is very low, only one lane to each member is counted, and a quarter of
+    /// the limit is left to clients whatever the servers need.
     fn room(self, limit: u64) -> u64 {
         let least = (self.workers * (self.members + 6) + 32) as u64;
         let kept = self.without_clients().min(least.max(limit / 2));
@@ -48,10 +50,10 @@ impl Need {
 }
 
 impl Descriptors {
-    /// Raises the limit of the process to what may be needed, as far as it is allowed to; returns for how many clients there
-    /// is room then.
+    /// Raises the limit of the process to the number that may be needed, as far as the system allows. Returns
+    /// the number of clients for which there is room then.
     pub(super) fn provide(&mut self, need: Need) -> u64 {
-        // Without a limit for clients there is none to keep to: as many files as there may be.
+        // Without a limit on clients there is no number to reach: this many files are asked for.
         const UNLIMITED: usize = 1 << 20;
         let unlimited = need.clients >= UNLIMITED;
         let need = Need {
@@ -83,7 +85,7 @@ impl Descriptors {
 }
 
 impl Proxy {
-    /// Descriptors ran out, for this reason: logged once in a while.
+    /// Logs a shortage of descriptors, at most once in [`QUIET`].
     pub(super) fn log_shortage(&self, why: &str) {
         let now = Instant::now();
         let logged = &mut self.state().descriptors.logged;

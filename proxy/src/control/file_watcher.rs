@@ -1,5 +1,5 @@
-//! Follows files by looking at them: a stat five times a second works through symbolic links, renames, mounted ConfigMaps
-//! and network file systems alike, where a watch on one inode does not.
+//! Follows files by `stat`, five times a second. This works alike for symbolic links, renames, mounted
+//! ConfigMaps and network file systems, where inotify, which watches one inode, does not.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What tells one version of a file from another without reading it.
+/// Tells one version of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -35,7 +35,8 @@ pub(super) struct FileWatcher {
 }
 
 impl FileWatcher {
-    /// Has any of these files changed since the last call? The first call for a file only remembers it.
+    /// Returns whether any of these files has changed since the last call. The first call for a file only
+    /// remembers it.
     pub(super) fn changed(&mut self, files: Vec<PathBuf>) -> bool {
         let now: Vec<_> = files
             .into_iter()

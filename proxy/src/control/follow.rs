@@ -15,29 +15,30 @@ use super::{
     reload::{Cause, ReloadError, Reloader},
 };
 
-/// Files are looked at this often: five times within the second in which a change must take effect.
+/// Time between two looks at the files: five looks within the second in which a change must take effect.
 const LOOK: Duration = Duration::from_millis(200);
-/// Requests of operators that wait for an earlier change; with more, whoever asks waits.
+/// Requests of operators that may wait for an earlier change. Further operators wait to hand in theirs.
 pub(super) const REQUESTS: usize = 16;
 
 /// An operator's request to read the configuration again. `None`: nobody waits for the result.
 pub(super) type Request = Option<oneshot::Sender<Result<bool, ReloadError>>>;
 
 impl Proxy {
-    /// Reads the configuration again; the running one stays if it is refused. Returns whether anything changed.
+    /// Reads the configuration again; the running one stays if it is refused. Returns whether anything
+    /// changed.
     ///
     /// # Errors
-    /// Why it was refused, which is also logged and counted.
+    /// The configuration was refused, which is also logged and counted.
     pub async fn reload(&self) -> Result<bool, ReloadError> {
         let (answer, result) = oneshot::channel();
-        // Neither fails before the process ends.
+        // Neither the sending nor the answer fails before the process ends.
         let _ = self.requests.send(Some(answer)).await;
         result.await.unwrap_or(Ok(false))
     }
 
     /// Has the configuration read again soon, and does not wait for it.
     pub(super) fn request_reload(&self) {
-        // Where there is no room, one that waits will see the same files.
+        // Where there is no room, a request that waits already will see the same files.
         let _ = self.requests.try_send(None);
     }
 }
@@ -74,7 +75,7 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
             let result = reloader.change(cause);
             (reloader, result)
         });
-        // It is cancelled only as the process ends.
+        // The task is cancelled only when the process ends.
         let Ok((same, result)) = changing.await else {
             return;
         };

@@ -1,4 +1,4 @@
-//! Ejections, probes, and pools that have lost too many.
+//! Ejections, probes, and fail-open of pools with too many ejected members.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use crate::{
     route::Random,
 };
 
-/// What is told of a member that is ejected.
+/// An ejection of a member, for operators.
 #[derive(Clone, Debug)]
 pub struct Ejection {
     /// When it was ejected.
@@ -24,7 +24,7 @@ pub struct Ejection {
     pub why: String,
 }
 
-/// Those that the workers have told of, by the health that all who name a server share.
+/// Current ejections by health, which all members with the same server share.
 #[derive(Debug, Default)]
 pub(super) struct Ejections(Vec<(Weak<Health>, Ejection)>);
 
@@ -46,7 +46,7 @@ impl Ejections {
 }
 
 impl Proxy {
-    /// Reports ejections and brings members back; for as long as the process lives.
+    /// Reports ejections and starts the probes that end them, for as long as the process lives.
     pub(super) async fn hear_workers(self: Arc<Self>, mut news: UnboundedReceiver<News>) {
         let mut seed = u64::from(std::process::id());
         while let Some(news) = news.recv().await {
@@ -83,7 +83,8 @@ impl Proxy {
         }
     }
 
-    /// Probes a member until it answers, less and less often, never in step with others.
+    /// Probes a member until it answers. The pause grows with each failure and has jitter, so that proxies do
+    /// not probe in step.
     async fn revive(self: Arc<Self>, member: Arc<Member>, mut random: Random) {
         let eject = *member.health.eject();
         let mut pause = eject.probe_initial;
@@ -100,7 +101,7 @@ impl Proxy {
                     pause = (pause * 2).min(eject.probe_max);
                 }
             }
-            // It was removed from the configuration.
+            // The member was removed from the configuration.
             if !self
                 .state()
                 .members
@@ -112,7 +113,7 @@ impl Proxy {
         }
     }
 
-    /// A member has answered a probe.
+    /// Records that a member has answered a probe.
     pub(super) fn revived(&self, state: &mut State, member: &Member) {
         if member.health.revived() {
             state.ejections.end(&member.health);
@@ -121,15 +122,15 @@ impl Proxy {
         }
     }
 
-    /// Since when this member is ejected, and why; none: it is not, or was never asked.
+    /// The time and the reason of this member's ejection. `None`: it is not ejected, or was never asked.
     pub fn ejection(&self, member: &Member) -> Option<Ejection> {
         let state = self.state();
         let ejection = state.ejections.of(&member.health).cloned();
         ejection.filter(|_| !member.health.is_up())
     }
 
-    /// When more than its share of a pool is ejected, the fault is more likely on the way than in the servers: those that
-    /// are only suspected are asked again.
+    /// Switches fail-open on or off for each pool. When more than its share of a pool is ejected, the network
+    /// is more likely at fault than the servers: members that are only suspected are then asked again.
     pub(super) fn recount(&self, state: &State) {
         let members = || {
             state

@@ -15,7 +15,8 @@ pub(super) fn id() -> u64 {
     xxhash_rust::xxh3::xxh3_64(id.trim().as_bytes())
 }
 
-/// What this host is called: its name, and that name in the domains of its resolver. Read anew: they may change.
+/// The names of this host: its host name, and that name in the search domains of its resolver. They are read
+/// at each call, as they may change.
 pub(super) fn names() -> Vec<String> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let name = read("/proc/sys/kernel/hostname").trim().to_owned();

@@ -1,12 +1,12 @@
-//! The control thread: configuration, membership, health, admin. It never serves a request; it only hands snapshots to the
-//! workers.
+//! The control thread: configuration, membership, health and admin port. It never serves a request; it hands
+//! snapshots to the workers.
 //!
 //! ```text
-//!  file ─▶ watch ─▶ reload ─▶ trees ─▶ workers
-//!  DNS ─▶ names ──────┘
+//!  files ─▶ file_watcher ─▶ follow ─▶ reload ─▶ trees ─▶ workers
+//!  DNS ─▶ dns ────────────────┘
 //!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
-//!  news of ejections ◀─ workers          admin ─▶ figures, explain, ready
-//!        └─▶ probes ─▶ health
+//!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready
+//!      └─▶ probes ─▶ health
 //! ```
 #![allow(
     clippy::disallowed_types,
@@ -77,23 +77,23 @@ pub struct Proxy {
     started: Instant,
     io: Io,
     dialects: Dialects,
-    /// Where repairs and probes run.
+    /// Runs the tasks of the control thread, repairs of copies among them.
     runtime: tokio::runtime::Handle,
-    /// Who is to tell of NUMA nodes.
+    /// The node agent that the configuration names.
     nodes: Sender<Option<Nodes>>,
-    /// Where operators ask to have the configuration read again.
+    /// Requests of operators to read the configuration again.
     requests: mpsc::Sender<follow::Request>,
     state: Mutex<State>,
 }
 
-/// What a reload changes.
+/// State of the control thread, read by the admin port and replaced by reloads.
 struct State {
     loaded: Loaded,
     /// The servers of each pool.
     servers: Lists,
-    /// Copies that the configuration names no more.
+    /// Copies that have left the lists of servers and may return.
     departed: Departed,
-    /// What the names in their addresses stand for.
+    /// The addresses of host names in server addresses.
     hosts: BTreeMap<String, IpAddr>,
     /// What the node agent tells; `None`: nothing, or there is none.
     localities: Option<Arc<Localities>>,
@@ -102,7 +102,7 @@ struct State {
     tree: Tree,
     /// The version of the configuration by which every worker serves.
     version: Arc<str>,
-    /// Listener addresses as configured, by number; and as bound.
+    /// Listener addresses by number: as configured, and as bound. `None`: the listener is closed.
     listeners: Vec<String>,
     bound: Vec<Option<String>>,
     members: Vec<Arc<Member>>,
@@ -112,14 +112,14 @@ struct State {
     changed: SystemTime,
     reloads: u64,
     failures: u64,
-    /// Why the newest configuration was refused; none while it runs.
+    /// Why the newest configuration was refused. `None`: it is in effect.
     refused: Option<String>,
     draining: bool,
     random: Random,
 }
 
 impl State {
-    /// Nothing runs yet. `loaded` is the first configuration.
+    /// The state before anything runs. `loaded` is the first configuration.
     fn new(loaded: Loaded, copies: Copies, random: Random) -> Self {
         Self {
             loaded,
@@ -146,7 +146,7 @@ impl State {
     }
 }
 
-/// A member with the pool's word on it, for readiness.
+/// The members of a pool, counted for readiness.
 pub struct PoolState {
     /// The pool's name in the configuration.
     pub name: String,
@@ -168,7 +168,7 @@ impl PoolState {
 
 impl Proxy {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves nothing half done here: every change is one assignment.
+        // A panic elsewhere leaves nothing half done in the state: every change is one assignment.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,24 +187,24 @@ impl Proxy {
         self.io
     }
 
-    /// How many there are.
+    /// The number of worker threads.
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
-    /// All members of the running configuration, departed copies that are waited for among them.
+    /// All members of the running configuration, departed copies included.
     pub fn members(&self) -> Vec<Arc<Member>> {
         self.state().members.clone()
     }
 
-    /// The memory that the embedded store may take, and what it holds; none: no listener leads to it.
+    /// The limit of the embedded store in bytes, and its totals. `None`: no listener leads to the store.
     pub fn store(&self) -> Option<(usize, Totals)> {
         let now = self.started.elapsed().as_millis() as u64;
         let leads = self.state().tree.has_store();
         leads.then(|| (self.store.limits().memory, self.store.totals(now)))
     }
 
-    /// Every copy, and what happened to it.
+    /// Every copy with its counters.
     pub fn copies(&self) -> Vec<(Arc<Member>, CopyCounters)> {
         let state = self.state();
         let copies = state.members.iter().filter(|member| member.is_copy());
@@ -218,7 +218,8 @@ impl Proxy {
         self.state().copies.state_file_failures()
     }
 
-    /// How many copies are in which state, by pool; those that the configuration names no more are `departed`.
+    /// The number of copies in each state, by pool. Copies that have left the lists of servers count as
+    /// `departed`.
     pub fn copy_states(&self) -> Vec<(String, &'static str, usize)> {
         let state = self.state();
         let none = || {
@@ -244,12 +245,12 @@ impl Proxy {
         rows.collect()
     }
 
-    /// What is known of a copy; `None`: it is simply current.
+    /// The state of a copy. `None`: the copy is current.
     pub fn copy(&self, member: &Member) -> Option<CopyStatus> {
         self.state().copies.status(member)
     }
 
-    /// Where clients are accepted, by listener number; none: removed.
+    /// The bound address of each listener, by number. `None`: the listener is closed.
     pub fn listeners(&self) -> Vec<Option<String>> {
         self.state().bound.clone()
     }
@@ -264,7 +265,7 @@ impl Proxy {
         self.state().loaded.text.clone()
     }
 
-    /// Successful and refused reloads, and why the last one was refused.
+    /// The number of successful and of refused reloads, and the reason of the last refusal.
     pub fn reloads(&self) -> (u64, u64, Option<String>) {
         let state = self.state();
         (state.reloads, state.failures, state.refused.clone())
@@ -275,22 +276,22 @@ impl Proxy {
         self.state().changed
     }
 
-    /// Is this a name of this machine, or one that the configuration gives the admin port?
+    /// Whether `name` is a name of this machine, or one that the configuration gives to the admin port.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.strip_suffix('.').unwrap_or(name);
         let is = |other: &String| other.eq_ignore_ascii_case(name);
         self.state().loaded.config.admin_hosts.iter().any(is) || host::names().iter().any(is)
     }
 
-    /// Whether it was told to stop and lets its clients finish.
+    /// Whether the process was told to stop and lets its clients finish.
     pub fn is_draining(&self) -> bool {
         self.state().draining
     }
 
-    /// The way of a request that enters by listener number `listener`, from a client at this address.
+    /// Explains the route of a request that enters by listener number `listener`, from a client at this address.
     ///
     /// # Errors
-    /// It is no request.
+    /// The text is no request.
     pub fn explain(
         &self,
         listener: usize,
@@ -307,31 +308,33 @@ impl Proxy {
         Ok(text)
     }
 
-    /// The node agent's state; `None`: the configuration names none.
+    /// The state of the node agent. `None`: the configuration names none.
     pub fn agent(&self) -> Option<(Agent, Option<Arc<Localities>>)> {
         let state = self.state();
         let followed = state.loaded.config.nodes.is_some();
         followed.then(|| (state.agent.clone(), state.localities.clone()))
     }
 
-    /// How far a member is from a client at this address, and what that is known from; `None`: from one of which nothing is known.
+    /// The distance of a member from a client at this address, and its source. `None`: a client of which nothing
+    /// is known.
     pub fn distance(&self, member: &Member, from: Option<IpAddr>) -> (Distance, DistanceSource) {
         Asker::at(self.state().localities.as_deref(), from).distance(member)
     }
 
-    /// The NUMA nodes on which the node agent knows a member to be; `None`: it does not know it.
+    /// The NUMA nodes of a member. `None`: the node agent does not know it.
     pub fn numa_nodes(&self, member: &Member) -> Option<Vec<u16>> {
         let state = self.state();
         let localities = state.localities.as_deref()?;
         Some(localities.nodes_of(localities.of_member(member)?))
     }
 
-    /// The protocols that are spoken here.
+    /// The protocols that this process speaks.
     pub fn dialects(&self) -> Dialects {
         self.dialects
     }
 
-    /// How many members of each pool may be asked. A pool that waits for DNS to name its first has none.
+    /// The number of usable members of each pool. A pool that still waits for its first answer from DNS has
+    /// none.
     pub fn pools(&self) -> Vec<PoolState> {
         let state = self.state();
         let waiting = state.loaded.config.pools.iter().filter(|(name, pool)| {
@@ -357,7 +360,7 @@ impl Proxy {
         pools
     }
 
-    /// How the questions to DNS stand that each pool asks, with the names that are asked for.
+    /// The DNS look-ups of each pool: pool, name, and counts.
     pub fn questions(&self) -> Vec<(String, String, Asked)> {
         let state = self.state();
         let config = &state.loaded.config;
@@ -375,7 +378,7 @@ impl Proxy {
         lists.chain(hosts).collect()
     }
 
-    /// Why nobody knows where this member is; none: it is known.
+    /// Why the address of this member is unknown. `None`: it is known.
     pub fn unresolved(&self, member: &Member) -> Option<String> {
         let host = match (&member.socket, Address::parse(&member.address)) {
             (None, Some(Address::Host(host, _))) => host,

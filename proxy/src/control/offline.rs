@@ -1,4 +1,4 @@
-//! What a configuration would do, without a running proxy.
+//! Checks and explains a configuration without running it.
 
 use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 
@@ -15,14 +15,14 @@ use crate::{
     route::{self, Asker, CompileError, Compiler, ExplainError, Random},
 };
 
-/// Why a configuration that was read without a mistake cannot be used here.
+/// A configuration that was read without a mistake cannot be used on this machine.
 #[allow(missing_docs, reason = "the messages name the fields")]
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
     /// The system gives no thread or socket; it may later.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// A file of servers has changed since it was read, and is refused now: the operator has to mend it.
+    /// A file of servers has changed since it was read, and is refused now. The operator has to correct it.
     #[error(transparent)]
     Servers(#[from] ConfigError),
     /// The operator has to name another file, or to let the proxy write to this one.
@@ -30,15 +30,15 @@ pub enum OfflineError {
         "state: {path} cannot be written here: {error}; name a file in a folder that exists and that the proxy may write to"
     )]
     State { path: String, error: io::Error },
-    /// The operator has to mend the routes.
+    /// The operator has to correct the routes.
     #[error(transparent)]
     Routes(#[from] CompileError),
-    /// What is to be explained is no request.
+    /// The text to explain is no request.
     #[error(transparent)]
     Request(#[from] ExplainError),
 }
 
-/// Asks for every name once; returns what was answered in time, and the servers of each pool.
+/// Asks for every name once. Returns the answers that came in time, and the servers of each pool.
 fn ask(config: &Config) -> Result<(Arc<Names>, Lists), OfflineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -48,7 +48,7 @@ fn ask(config: &Config) -> Result<(Arc<Names>, Lists), OfflineError> {
     Ok((names, servers))
 }
 
-/// What the node agent tells now; `None`: the configuration names none.
+/// Asks the node agent once. `None`: the configuration names none.
 fn ask_agent(config: &Config) -> Result<Option<Result<Localities, AgentError>>, OfflineError> {
     let Some(nodes) = &config.nodes else {
         return Ok(None);
@@ -59,10 +59,11 @@ fn ask_agent(config: &Config) -> Result<Option<Result<Localities, AgentError>>, 
     Ok(Some(runtime.block_on(nodes::ask(&nodes.from))))
 }
 
-/// What `run` would say of a configuration that was read without a mistake, but for addresses that are in use: warnings.
+/// The warnings that `run` would log about a configuration that was read without a mistake. Addresses that
+/// are in use are not noticed.
 ///
 /// # Errors
-/// Why it would not start.
+/// The reasons why the proxy would not start.
 pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
     let config = &loaded.config;
     let (names, servers) = ask(config).map_err(|error| vec![error])?;
@@ -108,7 +109,7 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
     Ok(warnings)
 }
 
-/// Why the state file could not be written here; none: it can. Nothing of it is changed.
+/// Why the state file cannot be written here. `None`: it can. Nothing is changed.
 fn unwritable(path: &Path) -> Option<OfflineError> {
     let folder = path
         .parent()
@@ -133,10 +134,11 @@ fn unwritable(path: &Path) -> Option<OfflineError> {
     })
 }
 
-/// Where a request for `key` would go, for each listener, with every server taken to be up that has an address.
+/// Explains the route of a request for `key`, for each listener. Every server that has an address counts as
+/// up.
 ///
 /// # Errors
-/// The configuration cannot be used, or this is no request.
+/// The configuration cannot be used, or the text is no request.
 pub fn explain(
     loaded: &Loaded,
     node: &[IpAddr],

@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{admin, frontdoor::ConfigSource, worker::Order};
 
-/// It is looked this often whether a worker has ended.
+/// Time between two looks at whether a worker has ended.
 const LOOK: Duration = Duration::from_millis(200);
-/// Workers look at time-outs this often: what is late is noticed so much later at most.
+/// Time between two ticks, at which workers look at time-outs. A time-out is noticed this much late at most.
 const TICK: Duration = Duration::from_millis(50);
-/// After SIGTERM, clients that are still connected are cut off after this long.
+/// Time after SIGTERM after which clients that are still connected are cut off.
 const DRAIN: Duration = Duration::from_secs(20);
 
 /// Serves until told to stop.
@@ -29,7 +29,8 @@ const DRAIN: Duration = Duration::from_secs(20);
 /// The start failed; later failures are logged.
 pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), StartError> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    // Before anything listens: who can connect can also send a signal.
+    // Signals are taken before anything listens: a client that can connect may belong to a tool that sends a
+    // signal.
     let signals = runtime.block_on(async { Signals::new() })?;
     let (io, why) = options.io.resolve()?;
     let Started {
@@ -67,12 +68,13 @@ async fn serve_admin(proxy: &Arc<Proxy>) -> Result<Option<String>, StartError> {
     }
 }
 
-/// The signals that mean something.
+/// The signals that the process takes.
 struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
-    /// Without a meaning here, and deadly unless they are taken: other programs reopen their logs with them.
+    /// These signals have no meaning here. They would end the process if they were not taken, and other
+    /// programs reopen their logs with them.
     unused: [Signal; 2],
 }
 
@@ -104,7 +106,8 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
         tokio::select! {
             _ = look.tick() => {
                 if proxy.workers.any_ended() {
-                    // Its clients are gone and its listeners refuse: a fresh process serves them better.
+                    // The worker's clients are gone and its listeners refuse: a fresh process serves them
+                    // better.
                     return Err(StartError::Worker);
                 }
             }
@@ -126,7 +129,7 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
     }
 }
 
-/// Wakes the workers that have time-outs to look at. Nothing that the control thread waits for delays this.
+/// Wakes the workers that have time-outs to look at. No other task of the control thread delays this.
 async fn tick(proxy: Arc<Proxy>) {
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -139,7 +142,7 @@ async fn tick(proxy: Arc<Proxy>) {
 async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartError> {
     tracing::info!("SIGTERM: no new clients; each is closed when nothing is due to it");
     {
-        // A change under way opens no listener behind this.
+        // A change under way opens no listener after this.
         let mut state = proxy.state();
         state.draining = true;
         proxy.workers.order(|_| Order::Drain);

@@ -36,18 +36,18 @@ use crate::{
     route::Random,
 };
 
-/// What the command line adds to a configuration.
+/// Options of the command line that are not a part of the configuration.
 #[derive(Clone)]
 pub struct Options {
-    /// How to talk to the kernel.
+    /// The back end of the reactor.
     pub io: Io,
-    /// This node's own addresses, where the interfaces do not tell.
+    /// This node's own addresses. Empty: those of the interfaces.
     pub node_addresses: Vec<IpAddr>,
     /// This node's zone; servers of the same zone are nearer than others.
     pub zone: Option<String>,
     /// The protocols of clients and servers.
     pub dialects: Dialects,
-    /// Tell a newcomer what to try.
+    /// Whether to print what a newcomer may try.
     pub introduce: bool,
 }
 
@@ -70,31 +70,32 @@ pub enum StartError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Reload(#[from] ReloadError),
-    /// The back end that the command line asks for is not there: another one has to be asked for.
+    /// The back end that the command line asks for does not work here. The operator has to ask for another
+    /// one.
     #[error(transparent)]
     Io(#[from] NoUring),
-    /// The proxy's fault: a thread that must not end has ended.
+    /// The proxy is at fault: a thread that must not end has ended.
     #[error("a worker has ended; the log says why")]
     Worker,
     /// The system gives no thread, socket or signal; it may later.
     #[error("cannot start: {0}")]
     System(#[from] std::io::Error),
-    /// Another proxy holds it, or its folder does not let us: the operator has to see to it.
+    /// Another proxy uses the file, or its folder cannot be written to. The operator has to see to it.
     #[error("the state file cannot be used: {0}")]
     State(std::io::Error),
-    /// The operator has to choose another address, or to end what listens there.
+    /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
 }
 
-/// The process as it serves by its first configuration, and what has to be followed from then on.
+/// The process as it serves by its first configuration, and what it has to follow from then on.
 pub(super) struct Started {
     pub(super) proxy: Arc<Proxy>,
     pub(super) reloader: Reloader,
     pub(super) requests: mpsc::Receiver<Request>,
-    /// What the workers tell.
+    /// Events from the workers.
     pub(super) news: UnboundedReceiver<News>,
-    /// What becomes of writes to the state file.
+    /// Results of writes to the state file.
     pub(super) writes: StateFileWrites,
     /// The node agent that the configuration names.
     pub(super) nodes: watch::Receiver<Option<Nodes>>,

@@ -21,7 +21,7 @@ use crate::{
     worker::{Mailbox, Order, Post, Worker},
 };
 
-/// Makes an engine; called on its worker's thread, as what it makes cannot leave it.
+/// Makes an engine. It is called on the worker's thread, as an engine cannot move to another one.
 pub(super) type Make = Box<dyn FnOnce() -> Engine + Send>;
 
 /// All workers.
@@ -31,7 +31,7 @@ pub(super) struct Workers {
 
 struct WorkerHandle {
     mailbox: Mailbox,
-    /// It has time-outs to look at.
+    /// Set while the worker has time-outs to look at.
     beat: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -105,12 +105,12 @@ impl Workers {
         sum
     }
 
-    /// Has a thread ended that should not have?
+    /// Whether any worker thread has ended.
     pub(super) fn any_ended(&self) -> bool {
         self.handles.iter().any(WorkerHandle::has_ended)
     }
 
-    /// Have all threads ended?
+    /// Whether all worker threads have ended.
     pub(super) fn ended(&self) -> bool {
         self.handles.iter().all(WorkerHandle::has_ended)
     }
@@ -128,8 +128,8 @@ impl Workers {
     }
 }
 
-/// Waits until every worker has acknowledged an order, or has ended. No lock may be held meanwhile: what holds it up is a
-/// worker's turn, which serves clients.
+/// Waits until every worker has acknowledged an order, or has ended. No lock may be held meanwhile: a worker
+/// acknowledges between two turns, in which it serves clients.
 pub(super) fn wait(acknowledged: &Receiver<()>) {
     acknowledged.iter().for_each(drop);
 }
@@ -141,8 +141,8 @@ impl WorkerHandle {
     }
 }
 
-/// Starts a worker's thread. A ring must be made by the thread that uses it; whether that worked is told before the start
-/// goes on.
+/// Starts a worker's thread. A ring must be made by the thread that uses it, so this returns only when the
+/// thread has told whether that worked.
 fn spawn(number: usize, io: Io, engine: Make, post: Post) -> std::io::Result<JoinHandle<()>> {
     let (ready, told) = mpsc::channel();
     let thread = thread::Builder::new()

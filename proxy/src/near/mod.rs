@@ -1,4 +1,4 @@
-//! The copy of the data that needs no hop at all: inside this process.
+//! Data inside this process, which needs no network hop.
 //!
 //! * [`store`]: keys and values in memory, shared by all workers
 //! * [`embedded`]: memcached's text and meta protocol on top of it

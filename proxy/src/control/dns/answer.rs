@@ -1,5 +1,5 @@
-//! From records to servers. The order in which a name server gives records means nothing, and many shuffle it: servers are
-//! sorted, so that the same records are the same list.
+//! Turns DNS records into servers. The order of records means nothing, and many name servers shuffle it.
+//! Servers are therefore sorted: the same records give the same list.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
@@ -11,13 +11,13 @@ use crate::config::schema::Server;
 pub(super) fn servers(found: impl IntoIterator<Item = (SocketAddr, u16)>) -> Vec<Server> {
     let mut weights: BTreeMap<SocketAddr, u16> = BTreeMap::new();
     for (address, weight) in found {
-        // 0 means "hardly ever" in SRV records, and nothing to a hash.
+        // A weight of 0 means "hardly ever" in SRV records, and nothing to a hash.
         let weight = weight.max(1);
         let known = weights.entry(address).or_insert(weight);
         *known = weight.max(*known);
     }
-    // Kubernetes gives each of n pods the weight 100 / n. In lowest terms they keep theirs while others come and go, and with
-    // it their connections.
+    // Kubernetes gives each of n pods the weight 100 / n. In lowest terms the weights stay the same while
+    // pods come and go, and so do the connections.
     let common = weights
         .values()
         .fold(0, |common, &weight| divisor(common, weight));
@@ -40,10 +40,10 @@ fn divisor(one: u16, other: u16) -> u16 {
     }
 }
 
-/// The records of the best priority: those of others are for when all of these are down, which a pool of their own and a
-/// failover say better. Records that are no servers are left out.
+/// The records of the best priority. Records of other priorities are for when all of these are down, for
+/// which a second pool and a failover are the better means. Records that are no servers are left out.
 pub(super) fn best(records: impl IntoIterator<Item = SRV>) -> Vec<SRV> {
-    // "." is how a name says that it has no such service.
+    // A target of "." means that the name has no such service.
     let mut records: Vec<SRV> = records
         .into_iter()
         .filter(|record| record.port != 0 && !record.target.is_root())
@@ -126,7 +126,7 @@ mod tests {
             ]),
             [2, 3]
         );
-        // The best of those that are servers.
+        // Only records that are servers count for the priority.
         assert_eq!(
             ports(vec![record(0, 0, "a."), record(0, 9, "."), record(5, 4, "d.")]),
             [4]

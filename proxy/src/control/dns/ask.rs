@@ -1,4 +1,4 @@
-//! One question to DNS, and what became of it.
+//! One question to DNS for a list of servers.
 
 use std::{
     collections::BTreeMap,
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::config::schema::{Dns, Record, Server};
 
-/// An answer that takes longer, all its parts together, is a failure.
+/// Time for a whole answer, further look-ups included. A later answer is a failure.
 const TIMEOUT: Duration = Duration::from_secs(4);
 /// Targets of SRV records that are asked for at the same time.
 const AT_ONCE: usize = 16;
-/// Asks one question, as often as one likes.
+/// Asks one question, any number of times.
 pub(super) struct Asker {
     question: Dns,
     name_servers: NameServers,
@@ -35,7 +35,7 @@ impl Asker {
         }
     }
 
-    /// The servers that the answer names: one at least, each once, always in the same order.
+    /// The servers of the answer: at least one, each once, always in the same order.
     pub(super) async fn ask(&mut self) -> Result<Vec<Server>, LookupFailure> {
         timeout(TIMEOUT, self.answer())
             .await
@@ -43,7 +43,7 @@ impl Asker {
     }
 
     async fn answer(&mut self) -> Result<Vec<Server>, LookupFailure> {
-        // With the dot at its end: no search domain is tried.
+        // With a dot at its end no search domain is tried.
         let mut name =
             Name::from_ascii(&self.question.name).map_err(|error| LookupFailure::Bad(error.to_string()))?;
         name.set_fqdn(true);
@@ -70,8 +70,9 @@ fn at_port(addresses: Vec<IpAddr>, port: u16) -> Vec<(SocketAddr, u16)> {
         .collect()
 }
 
-/// The addresses of a service's targets, with their ports and weights. A target that has no address is no server (it
-/// has just gone, or is not there yet); one that cannot be asked for makes the whole answer a failure.
+/// The addresses of a service's targets, with their ports and weights. A target without an address is no
+/// server: it has just gone, or is not there yet. A target that cannot be looked up makes the whole answer a
+/// failure.
 async fn services(resolver: &Resolver, name: Name) -> Result<Vec<(SocketAddr, u16)>, LookupFailure> {
     let answer = resolver.lookup(name, RecordType::SRV).await?;
     let records = answer::best(answer.answers().iter().filter_map(|record| match &record.data {
@@ -93,9 +94,9 @@ async fn services(resolver: &Resolver, name: Name) -> Result<Vec<(SocketAddr, u1
     }
 }
 
-/// Most servers send the addresses of targets along, as far as there is room; what does not fit is left out without a sign,
-/// perhaps in the middle of the last target's addresses. So a target that has a single IPv4 address, as a pod has, and is
-/// not the last is believed; the others are asked for.
+/// The addresses of the targets. Most name servers send them along, as far as there is room, and leave out
+/// the rest without a sign, perhaps in the middle of the last target's addresses. A target with a single IPv4
+/// address, as a pod has, is therefore believed if it is not the last; the others are looked up.
 async fn targets(
     resolver: &Resolver,
     records: &[SRV],

@@ -8,7 +8,7 @@ use hickory_resolver::{
 /// More servers than any real answer has.
 pub(super) const LIMIT: usize = 10_000;
 
-/// Why an answer cannot be used. What was known before it stays.
+/// Why an answer cannot be used. The answer before it stays in use.
 #[allow(missing_docs, reason = "the messages say it")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LookupFailure {
@@ -29,12 +29,12 @@ pub enum LookupFailure {
 }
 
 impl LookupFailure {
-    /// Of the same kind, whatever the details say.
+    /// Whether both failures are of the same kind, whatever their details.
     pub(super) fn is_same_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// The name is there, and empty; or it is not there.
+    /// Whether DNS says that there is nothing: no such name, or no such records.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self, Self::NoName | Self::NoRecords)
     }

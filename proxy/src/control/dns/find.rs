@@ -1,4 +1,5 @@
-//! One look-up of a host: as the system does it (its own file of hosts, then DNS with its search domains), without the C library.
+//! The look-up of one host as the system does it, without the C library: the file of hosts, then DNS with its
+//! search domains.
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,18 +18,18 @@ use super::{
 };
 use crate::control::file_watcher::FileWatcher;
 
-/// A look-up that takes longer, all its parts together, is a failure.
+/// Time for a whole look-up. A later one is a failure.
 const TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Where a host is.
+/// The address of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) ip: IpAddr,
-    /// The whole name that DNS knows; none: the system's own file says so.
+    /// The whole name that DNS knows. `None`: the address stands in the file of hosts.
     name: Option<Name>,
 }
 
-/// What the system says of names; its files are read again when they change.
+/// The system's resolver configuration, which is read again when its files change.
 #[derive(Default)]
 pub(super) struct System {
     servers: NameServers,
@@ -36,7 +37,7 @@ pub(super) struct System {
     listed: Option<Arc<Listed>>,
 }
 
-/// The system as it was read.
+/// The resolver configuration as it was read last.
 #[derive(Clone)]
 pub(super) struct Finder {
     listed: Arc<Listed>,
@@ -57,7 +58,7 @@ impl System {
 }
 
 impl Finder {
-    /// Where this host is. `before` is what was found last: it stays as long as it is one of the answers.
+    /// Looks up this host. `before` is the last result, which stays as long as it is one of the answers.
     pub(super) async fn find(&self, host: &str, before: Option<&Found>) -> Result<Found, LookupFailure> {
         let (name, found) = timeout(TIMEOUT, self.addresses(host, before))
             .await
@@ -78,7 +79,7 @@ impl Finder {
         }
         let resolver = self.resolver.as_ref().map_err(Clone::clone)?;
         let names = match before.and_then(|before| before.name.clone()) {
-            // No search goes on elsewhere while a pod is away.
+            // While a pod is away the search does not go on in other domains.
             Some(known) => vec![known],
             None => candidates(&name, resolver.search(), resolver.ndots()),
         };
@@ -87,7 +88,7 @@ impl Finder {
             match resolver.addresses(name.clone()).await {
                 Ok(found) => return Ok((Some(name), found)),
                 Err(failure) if failure.is_nothing() => nothing = failure,
-                // As the C library: the next domain may be another server's.
+                // The C library goes on as well: the next domain may be another server's.
                 Err(failure @ LookupFailure::Refused(_)) => refused = Some(failure),
                 Err(failure) => return Err(failure),
             }
@@ -95,7 +96,7 @@ impl Finder {
         Err(refused.unwrap_or(nothing))
     }
 
-    /// What the file of hosts says, and what is so even without one.
+    /// The addresses in the file of hosts, and those of names that need no file.
     fn own(&self, name: &Name) -> Vec<IpAddr> {
         let listed = [RecordType::A, RecordType::AAAA]
             .into_iter()
@@ -130,7 +131,8 @@ fn candidates(name: &Name, search: &[Name], ndots: usize) -> Vec<Name> {
     names
 }
 
-/// Which of several addresses to use. Not by chance: proxies that begin with the same answer use the same server.
+/// Chooses one of several addresses. The choice is not random: proxies with the same answer use the same
+/// server.
 fn keep(before: Option<IpAddr>, found: &[IpAddr]) -> Option<IpAddr> {
     before
         .filter(|before| found.contains(before))

@@ -1,4 +1,5 @@
-//! The names of hosts that servers are on: all are asked in rounds, by one task, which there is only while there are names.
+//! The names of hosts in server addresses. One task asks for all of them in rounds; it runs only while there
+//! are names.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,14 +20,14 @@ use super::{
     lookup_status::LookupStatus,
 };
 
-/// From the end of a round to the next one.
+/// Time from the end of a round to the next one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longer with more than 100 names, so that no more than 100 are asked in a second.
+/// Time for each name where that is longer: no more than 100 names are asked for in a second.
 const PAUSE_FOR_EACH: Duration = Duration::from_millis(10);
 /// Names that are asked at the same time.
 const AT_ONCE: usize = 64;
 
-/// What is known about hosts.
+/// The look-ups of hosts.
 #[derive(Default)]
 pub(super) struct Hosts {
     pub(super) known: BTreeMap<String, LookupStatus<Found>>,
@@ -38,7 +39,7 @@ impl Names {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for these from now on, and no others.
+    /// Asks for these names from now on, and for no others.
     pub(super) fn follow_hosts(self: &Arc<Self>, wanted: &BTreeSet<String>) {
         let hosts = &mut *self.hosts();
         hosts.known.retain(|name, _| wanted.contains(name));
@@ -52,20 +53,20 @@ impl Names {
             for name in wanted {
                 hosts.known.entry(name.clone()).or_default();
             }
-            // Another task, which begins at once.
+            // A new task begins its first round at once.
             let task = self.runtime.spawn(Arc::clone(self).look_up());
             hosts.task = Some(task.abort_handle());
         }
     }
 
-    /// What those of these hosts stand for that have an address.
+    /// The addresses of those of these hosts that have one.
     pub(in crate::control) fn addresses(&self, wanted: &Questions) -> BTreeMap<String, IpAddr> {
         let hosts = self.hosts();
         let address = |name: &String| Some((name.clone(), hosts.known.get(name)?.newest.as_ref()?.ip));
         wanted.hosts.iter().filter_map(address).collect()
     }
 
-    /// How the question for this host stands; none: nobody asks it.
+    /// The counts of look-ups for this host. `None`: it is not asked for.
     pub(in crate::control) fn host(&self, name: &str) -> Option<Asked> {
         self.hosts().known.get(name).map(|status| status.asked.clone())
     }
@@ -73,7 +74,7 @@ impl Names {
     /// Why this host has no address.
     pub(in crate::control) fn why_not(&self, name: &str) -> LookupFailure {
         let failure = self.host(name).and_then(|asked| asked.failure);
-        // Its first look-up is still under way.
+        // The first look-up is still under way.
         failure.unwrap_or(LookupFailure::Late)
     }
 
@@ -87,7 +88,7 @@ impl Names {
                 let (name, before) = (name.clone(), status.newest.clone());
                 let (finder, permits) = (finder.clone(), Arc::clone(&permits));
                 round.spawn(async move {
-                    // It is never closed.
+                    // The semaphore is never closed.
                     let _permit = permits.acquire().await;
                     let answer = finder.find(&name, before.as_ref()).await;
                     (name, answer)

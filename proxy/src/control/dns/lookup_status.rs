@@ -1,35 +1,35 @@
-//! How a question stands: its newest good answer, and how often it was answered well and badly. A failure changes nothing but
-//! what is told about it.
+//! The status of a look-up: its newest good answer, and counts of good and bad ones. A failure leaves the
+//! newest good answer in place.
 
 use super::LookupFailure;
 
-/// What is known about one question.
+/// The status of one question.
 #[derive(Clone, Debug)]
 pub(super) struct LookupStatus<T> {
-    /// None: there never was a good answer.
+    /// The newest good answer. `None`: there has never been one.
     pub(super) newest: Option<T>,
     pub(super) asked: Asked,
 }
 
-/// How often it was asked, and what came of it.
+/// Counts of answers, for operators.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Why the newest answer was none.
+    /// Why the newest answer was bad. `None`: it was good.
     pub failure: Option<LookupFailure>,
-    /// Good answers since it was first asked.
+    /// Good answers since the question was first asked.
     pub answers: u64,
-    /// Questions without a good answer.
+    /// Answers that were bad or did not come.
     pub failures: u64,
 }
 
 /// What an answer changes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    /// It is another one than before.
+    /// The answer differs from the one before.
     pub(super) new: bool,
-    /// To be told: from now on it fails, or for another reason than before.
+    /// To be logged: the look-up begins to fail, or fails for another reason than before.
     pub(super) fails: Option<LookupFailure>,
-    /// To be told: it failed until now.
+    /// To be logged: the look-up has failed until now.
     pub(super) again: bool,
 }
 
@@ -47,7 +47,7 @@ impl<T: PartialEq> LookupStatus<T> {
         self.asked.answers + self.asked.failures > 0
     }
 
-    /// Takes an answer to the record.
+    /// Records an answer.
     pub(super) fn record(&mut self, answer: Result<T, LookupFailure>) -> Change {
         let asked = &mut self.asked;
         let before = asked.failure.take();
@@ -83,7 +83,8 @@ mod tests {
     #[test]
     fn a_failure_leaves_what_is_known_and_is_told_once() {
         let mut status = LookupStatus::default();
-        // What comes, whether it is new, whether a failure is told, whether its end is, and what is known then.
+        // Each row: an answer, whether it is new, whether a failure is logged, whether its end is logged, and
+        // the newest good answer.
         for (answer, new, fails, again, known) in [
             (Err(LookupFailure::NoName), false, true, false, None),
             (Err(LookupFailure::NoName), false, false, false, None),

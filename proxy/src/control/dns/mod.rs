@@ -1,10 +1,11 @@
-//! Names: lists of servers, each asked again and again by a task of its own, and hosts that servers are on, asked in rounds by
-//! one. The newest good answer is kept; a failure changes nothing but what is told about it.
+//! DNS look-ups: lists of servers, each asked for by a task of its own, and host names in server addresses,
+//! asked for in rounds by one task. The newest good answer is kept; a failure changes only what operators
+//! see.
 //!
 //! ```text
 //!  configuration ─▶ questions ─▶ follow ─┬▶ a task for each list ─▶ ask ─▶ answer ─▶ newest ─▶ trees
 //!                                        └▶ a task for all hosts ─▶ find ────────────▶ │
-//!                                                                 other than before ─▶ changed ─▶ renew
+//!                                                                differs from before ─▶ changed ─▶ renew
 //! ```
 
 mod answer;
@@ -38,23 +39,24 @@ use crate::config::{
     source::{self, Lists},
 };
 
-/// A configuration whose names have not answered after so long has to do without.
+/// Time that a configuration waits for the first answers of its names.
 const FIRST: Duration = Duration::from_secs(2);
-/// Answers that come within this time take effect together: one change, and no copy is first alone.
+/// Answers that come within this time take effect together, as one change. No copy is then alone for a
+/// moment.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// What DNS says to every question of the configurations.
+/// The look-ups of all configurations that run or are tried.
 pub(super) struct Names {
     runtime: Handle,
     known: Mutex<BTreeMap<Dns, Known>>,
     hosts: Mutex<Hosts>,
-    /// An answer differs from the one before.
+    /// Notified when an answer differs from the one before.
     changed: Notify,
-    /// A question was answered, well or badly.
+    /// Notified when a question was answered, well or badly.
     asked: Notify,
 }
 
-/// What is known about one list.
+/// The look-up of one list of servers.
 struct Known {
     status: LookupStatus<Vec<Server>>,
     task: AbortHandle,
@@ -97,7 +99,7 @@ impl Names {
         }
     }
 
-    /// Waits until each has been asked once, if that does not take too long.
+    /// Waits until each question has been answered once, for [`FIRST`] at most.
     pub(super) async fn first(&self) {
         let all = async {
             loop {
@@ -110,7 +112,7 @@ impl Names {
                 asked.await;
             }
         };
-        // Whether it was too long is seen by whoever looks for an answer.
+        // A question that is late shows as such to its reader.
         let _ = timeout(FIRST, all).await;
     }
 
@@ -125,7 +127,8 @@ impl Names {
         let _ = all.recv();
     }
 
-    /// Asks what a configuration asks, waits for the first answers, and returns the lists of its servers.
+    /// Asks the questions of a configuration, waits for the first answers, and returns the servers of its
+    /// pools.
     pub(super) async fn begin(self: &Arc<Self>, config: &Config) -> Result<Lists, ConfigError> {
         let mut servers = source::lists(config)?;
         self.follow(&Questions::of(config, &servers));
@@ -139,12 +142,12 @@ impl Names {
         self.changed.notified().await;
     }
 
-    /// Waits for those that come along with it.
+    /// Waits for answers that come along with the last one.
     pub(super) async fn settled(&self) {
         sleep(SETTLE).await;
     }
 
-    /// The lists that DNS has named; others stay as they are.
+    /// Puts the servers that DNS names into `servers`; other lists stay as they are.
     pub(super) fn list(&self, config: &Config, servers: &mut Lists) {
         for (pool, spec) in &config.pools {
             if let Some(question) = spec.source.question()
@@ -155,7 +158,7 @@ impl Names {
         }
     }
 
-    /// Which pools have no servers, as DNS has named none: a line for each, with what it says.
+    /// A line for each pool that has no servers because DNS has named none, with the reason.
     pub(super) fn explain(&self, config: &Config, servers: &Lists) -> String {
         let waits = config.pools.iter().filter_map(|(pool, spec)| {
             let question = spec.source.question()?;
@@ -172,12 +175,12 @@ impl Names {
         waits.collect()
     }
 
-    /// The newest good answer; none: there never was one.
+    /// The newest good answer. `None`: there has never been one.
     pub(super) fn servers(&self, question: &Dns) -> Option<Vec<Server>> {
         self.known().get(question)?.status.newest.clone()
     }
 
-    /// How a question stands; none: nobody asks it.
+    /// The counts of this question. `None`: it is not asked.
     pub(super) fn status(&self, question: &Dns) -> Option<Asked> {
         self.known().get(question).map(|known| known.status.asked.clone())
     }
@@ -201,7 +204,7 @@ impl Names {
     }
 }
 
-/// Takes an answer to the record. Returns whether there are other servers now.
+/// Records an answer and logs what operators should know. Returns whether the servers differ.
 fn record(
     question: &Dns,
     status: &mut LookupStatus<Vec<Server>>,

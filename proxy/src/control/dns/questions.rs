@@ -1,4 +1,4 @@
-//! What a configuration has to ask: lists of servers, and the names of hosts that servers are on.
+//! The questions of a configuration: lists of servers, and host names in server addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::{
     members::Address,
 };
 
-/// All that configurations ask.
+/// A set of questions.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Questions {
     pub(super) lists: BTreeSet<Dns>,
@@ -18,7 +18,7 @@ pub(in crate::control) struct Questions {
 }
 
 impl Questions {
-    /// `servers` are those of its pools, as far as they are known.
+    /// The questions of a configuration. `servers` are those of its pools, as far as they are known.
     pub(in crate::control) fn of(config: &Config, servers: &Lists) -> Self {
         let lists = config.pools.values().filter_map(|pool| pool.source.question());
         Self {
@@ -27,14 +27,14 @@ impl Questions {
         }
     }
 
-    /// These, too.
+    /// Adds other questions.
     pub(in crate::control) fn extend(&mut self, others: Self) {
         self.lists.extend(others.lists);
         self.hosts.extend(others.hosts);
     }
 }
 
-/// The names of hosts that servers are on, by pool. A server that stands in a route is a pool of its own.
+/// Host names in server addresses, by pool. A server that stands in a route is a pool of its own.
 pub(in crate::control) fn hosts(config: &Config, servers: &Lists) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut add = |pool: &str, address: &str| {

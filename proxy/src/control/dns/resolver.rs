@@ -1,4 +1,4 @@
-//! Whom to ask, and one look-up: by UDP, and what was truncated again by TCP.
+//! Name servers, and one query: by UDP, and by TCP if the answer was truncated.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -21,16 +21,16 @@ use hickory_resolver::{
 use super::LookupFailure;
 use crate::control::file_watcher::FileWatcher;
 
-/// A DNS server that has not answered for so long, repetitions included, is given up for this time.
+/// Time after which a DNS server is given up for this query, repetitions included.
 const TRY: Duration = Duration::from_secs(1);
 
 /// The DNS servers to ask.
 #[derive(Default)]
 pub(super) struct NameServers {
-    /// The one to ask; none = as the system says.
+    /// The server that the configuration names. `None`: the system's.
     own: Option<SocketAddr>,
     resolver: Option<Resolver>,
-    /// What the system says.
+    /// The files that name the system's servers.
     system: FileWatcher,
 }
 
@@ -43,8 +43,8 @@ impl NameServers {
         }
     }
 
-    /// The same one every time, as it remembers which servers answer; another when the system's files were written, which
-    /// may be after the start.
+    /// The resolver, which is the same at every call, as it remembers which servers answer. A new one is made
+    /// when the system's files were written, which may happen after the start.
     pub(super) fn resolver(&mut self) -> Result<Resolver, LookupFailure> {
         let system = ["/etc/resolv.conf", "/etc/hosts"].map(PathBuf::from);
         if self.own.is_none() && self.system.changed(system.into()) {
@@ -58,19 +58,21 @@ impl NameServers {
     }
 }
 
-/// Asks them.
+/// Queries name servers.
 #[derive(Clone)]
 pub(super) struct Resolver {
     udp: TokioResolver,
     servers: Vec<SocketAddr>,
-    /// The domains that the system completes names with, and how many dots a name has that is first asked as it stands.
+    /// The search domains of the system, and the number of dots from which on a name is first asked for as it
+    /// stands.
     search: Vec<Name>,
     ndots: usize,
 }
 
 impl Resolver {
     fn new(own: Option<SocketAddr>) -> Result<Self, NetError> {
-        // One at a time: a truncated answer would wait for the time-out of a server that is dead.
+        // One server is asked at a time. A truncated answer would otherwise wait for the time-out of a dead
+        // one.
         let udp = |servers: &[SocketAddr], hosts| hickory(servers, ConnectionConfig::udp, hosts, 1);
         if let Some(server) = own {
             return Ok(Self {
@@ -99,7 +101,7 @@ impl Resolver {
         self.ndots
     }
 
-    /// The addresses of a host, one at least: IPv4 or, where it has none, IPv6.
+    /// The addresses of a host, at least one. They are IPv6 only where the host has no IPv4 address.
     pub(super) async fn addresses(&self, host: Name) -> Result<Vec<IpAddr>, LookupFailure> {
         let mut nothing = LookupFailure::NoRecords;
         for record in [RecordType::A, RecordType::AAAA] {
@@ -117,15 +119,16 @@ impl Resolver {
         Err(nothing)
     }
 
-    /// A whole answer without an error; there may be no records in it.
+    /// A whole answer without an error. It may hold no records.
     pub(super) async fn lookup(&self, name: Name, record: RecordType) -> Result<Lookup, LookupFailure> {
         let mut answer = self.udp.lookup(name.clone(), record).await;
         if matches!(answer, Err(NetError::Timeout)) {
-            // Another server comes first now, if there is one.
+            // Another server, if there is one, now comes first.
             answer = self.udp.lookup(name.clone(), record).await;
         }
         let answer = match answer {
-            // By a connection of its own: dnsmasq answers on each from what it knew when the connection was made.
+            // Each query has a TCP connection of its own: dnsmasq answers on each connection from what it
+            // knew when it was made.
             Err(NetError::Truncated) => {
                 let all = self.servers.len();
                 let tcp = hickory(&self.servers, ConnectionConfig::tcp, ResolveHosts::Never, all)?;
@@ -167,9 +170,9 @@ fn hickory(
     options.use_hosts_file = hosts;
     options.num_concurrent_reqs = at_once;
     options.timeout = TRY;
-    // The next question is soon enough.
+    // The next query is soon enough.
     options.attempts = 0;
-    // Every question is asked.
+    // There is no cache: every question is asked.
     options.cache_size = 0;
     builder.build()
 }

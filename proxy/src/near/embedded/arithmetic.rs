@@ -1,26 +1,27 @@
-//! incr, decr: the value as a number.
+//! incr and decr: the value as a number.
 
 use proxima_wire::{memcache::number, message::Outcome};
 
 use super::{call::Call, line::push, refuse, say};
 use crate::near::store::{Counter, Entry, Marks, Meta};
 
-/// The value is no number.
+/// Reply where the value is no number.
 pub(super) const NOT_NUMERIC: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
 
-/// Longer values than this, blanks after the number included, cost an allocation. The longest number has 20 digits.
+/// Bytes up to which a value, trailing blanks included, is read without an allocation. The longest number has
+/// 20 digits.
 const SHORT: usize = 40;
 
-/// How a number changes.
+/// A change of a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
-    /// Up, wrapping at 2^64; else down, stopping at 0.
+    /// True: the number goes up and wraps at 2^64. False: it goes down and stops at 0.
     pub(super) is_up: bool,
-    /// By so much.
+    /// The difference.
     pub(super) delta: u64,
-    /// If the item has this cas id; 0 = any.
+    /// The cas id that the item must have; 0: any.
     pub(super) compare: u64,
-    /// The cas id that the item gets; none = a fresh one.
+    /// The cas id that the item gets. `None`: a fresh one.
     pub(super) cas: Option<u64>,
 }
 
@@ -54,7 +55,7 @@ pub(super) fn arithmetic(call: &Call<'_>, is_up: bool, out: &mut Vec<u8>) -> Out
     }
 }
 
-/// Changes the number and returns it. One that got shorter keeps its length: blanks follow it.
+/// Changes the number and returns it. A number that gets shorter keeps its length: blanks follow it.
 pub(super) fn change(entry: &mut Entry<'_, '_>, change: Change) -> Result<u64, Unchanged> {
     let Change {
         is_up,
@@ -96,7 +97,7 @@ pub(super) fn change(entry: &mut Entry<'_, '_>, change: Change) -> Result<u64, U
     };
     padded[..digits.len()].copy_from_slice(digits);
     let marks = item.marks();
-    // A longer number is a new item to memcached.
+    // memcached treats a longer number as a new item.
     let marks = if is_in_place {
         marks
     } else {
@@ -108,7 +109,7 @@ pub(super) fn change(entry: &mut Entry<'_, '_>, change: Change) -> Result<u64, U
         marks,
         cas,
     };
-    // Not larger than what fitted before, or than 20 bytes.
+    // The value is no larger than the one before, or than 20 bytes, so it fits.
     let _ = entry.put(meta, padded);
     entry.count(if is_up {
         Counter::IncrHits

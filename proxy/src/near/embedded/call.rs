@@ -1,4 +1,4 @@
-//! A request with what it is executed on.
+//! A request with the store on which it is executed.
 
 use proxima_wire::{
     memcache::{KEY, is_value_end, key},
@@ -16,7 +16,7 @@ pub(super) struct Call<'a> {
     pub(super) request: &'a Request,
     /// Head and body.
     pub(super) message: &'a [u8],
-    /// Bytes that the reply to many keys may have.
+    /// Bytes that the reply to a request with many keys may have.
     pub(super) largest_reply: usize,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Call<'a> {
         self.request.key.of(self.message)
     }
 
-    /// The first key as the store knows it: decoded into `scratch` if it stands in base64.
+    /// The first key as the store knows it: decoded into `scratch` where it stands in base64.
     #[inline]
     pub(super) fn decoded_key<'k>(&self, scratch: &'k mut [u8; KEY]) -> &'k [u8]
     where
@@ -36,7 +36,7 @@ impl<'a> Call<'a> {
         key(self.request, self.message, scratch)
     }
 
-    /// The place of `key` in the store.
+    /// The entry of `key` in the store.
     #[inline]
     pub(super) fn entry<'k>(&self, key: &'k [u8]) -> Entry<'a, 'k> {
         self.store.entry(key, self.clock.now)
@@ -47,12 +47,12 @@ impl<'a> Call<'a> {
         words(self.request, self.message)
     }
 
-    /// Bytes of the value, as the head says.
+    /// Bytes of the value as the head announces them.
     pub(super) fn value_length(&self) -> usize {
         usize::try_from(self.request.body.saturating_sub(2)).unwrap_or(usize::MAX)
     }
 
-    /// The value without its line end; none if that is not where it should be.
+    /// The value without its line end. `None`: the line end is not where it should be.
     pub(super) fn value(&self) -> Option<&'a [u8]> {
         let body = self.message.get(self.request.head as usize..)?;
         let (value, rest) = body.split_at_checked(self.value_length())?;

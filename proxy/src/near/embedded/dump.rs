@@ -1,4 +1,4 @@
-//! `lru_crawler metadump`: every key with what is known of it, a few at a time.
+//! `lru_crawler metadump`: every key with its metadata, a few at a time.
 
 use std::io::Write;
 
@@ -10,14 +10,15 @@ use proxima_wire::{
 use super::{Context, call::words, refuse, say};
 use crate::near::store::{Item, Marks, Store, Walk};
 
-/// A dump under way. What is there from its first step to its last is in it; what comes or goes meanwhile may be.
+/// A dump under way. Items that exist from its first step to its last are in it; items that come or go
+/// meanwhile may be.
 #[derive(Debug)]
 pub struct Dump {
     walk: Walk,
 }
 
 impl Dump {
-    /// The dump that `message` asks for; none: it asks for something else, or not as it must.
+    /// The dump that `message` asks for. `None`: it asks for something else, or is malformed.
     pub fn asked(request: &Request, message: &[u8]) -> Option<Self> {
         let is_dump = request.command == Command::LruCrawler as u16;
         (is_dump && classes(request, message) == Ok(true)).then(|| Self {
@@ -25,7 +26,7 @@ impl Dump {
         })
     }
 
-    /// Appends the next few lines, and `END` behind the last. True: that was all.
+    /// Appends the next few lines, and `END` after the last one. Returns whether the dump is complete.
     pub fn step(&mut self, store: &Store, context: &Context<'_>, out: &mut Vec<u8>) -> bool {
         let goes_on = store.walk(&mut self.walk, context.now, &mut |item| line(&item, context, out));
         if !goes_on {
@@ -50,15 +51,15 @@ pub(super) fn dump(
             while !dump.step(store, context, out) {}
             Outcome::Ok
         }
-        // There is nothing in the other classes.
+        // The other classes are empty.
         Ok(false) => say(out, b"END\r\n", Outcome::Ok),
         Err(line) => refuse(out, line),
     }
 }
 
-/// Is a dump wanted of class 1, which all items are of?
+/// Whether the dump covers class 1, which holds all items.
 fn classes(request: &Request, message: &[u8]) -> Result<bool, &'static [u8]> {
-    /// Numbers of memcached's classes.
+    /// The range of memcached's class numbers.
     const NUMBERS: std::ops::Range<u8> = 1..64;
     let mut words = words(request, message);
     let (Some(b"metadump"), Some(which), None) = (words.next(), words.next(), words.next()) else {
@@ -80,7 +81,8 @@ fn classes(request: &Request, message: &[u8]) -> Result<bool, &'static [u8]> {
     Ok(first)
 }
 
-/// As memcached writes it: the key as in a URL, times in seconds since 1970, and a line end without CR.
+/// Writes a line as memcached does: the key as in a URL, times in seconds since 1970, and a line end without
+/// CR.
 fn line(item: &Item<'_>, context: &Context<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"key=");
     for &byte in item.key() {

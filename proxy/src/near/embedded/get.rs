@@ -1,4 +1,4 @@
-//! get, gets, gat, gats: the values of keys. touch: another expiry time.
+//! get, gets, gat, gats: the values of keys; touch: a new expiry time.
 
 use proxima_wire::{
     memcache::{keys, time},
@@ -80,7 +80,7 @@ pub(super) fn touch(call: &Call<'_>, out: &mut Vec<u8>) -> Outcome {
     say(out, b"TOUCHED\r\n", Outcome::Touched)
 }
 
-/// Counts a key that was read and not found.
+/// Counts a read that found nothing.
 pub(super) fn count_miss(entry: &mut Entry<'_, '_>) {
     entry.count(Counter::GetMisses);
     match entry.miss() {
@@ -90,7 +90,7 @@ pub(super) fn count_miss(entry: &mut Entry<'_, '_>) {
     }
 }
 
-/// Lets `show` append what it finds for each key, and closes the reply.
+/// Lets `show` append the result for each key, and ends the reply.
 fn each(
     call: &Call<'_>,
     out: &mut Vec<u8>,

@@ -1,8 +1,8 @@
-//! Numbers on a line, and the times they mean.
+//! Numbers on a line, and the times that they mean.
 
 use proxima_wire::memcache::LONGEST_TTL;
 
-/// Now, on the two clocks that an expiry time may mean.
+/// The present, on the two clocks to which an expiry time may refer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     /// Milliseconds on the store's clock.
@@ -12,13 +12,13 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Whole seconds on the store's clock: memcached's time passes in whole seconds.
+    /// Whole seconds on the store's clock. memcached's time passes in whole seconds.
     pub(super) const fn second(self) -> u64 {
         self.now / 1000
     }
 
-    /// memcached's expiry time as the store's: 0 is never, a negative one long ago, up to 30 days from now on, beyond
-    /// that since 1970.
+    /// Converts memcached's expiry time to the store's. 0 means never, and a negative time has passed
+    /// already. Up to 30 days it counts from now, beyond that from 1970.
     pub(super) fn expires(self, ttl: i32) -> u64 {
         let (second, unix, ttl) = (self.second() as i64, self.unix as i64, i64::from(ttl));
         let at = match ttl {
@@ -27,11 +27,12 @@ impl Clock {
             1..=LONGEST_TTL => second + ttl,
             _ => second + ttl - unix,
         };
-        // 0 would be never.
+        // A time of 0 would mean never.
         (at * 1000).max(1) as u64
     }
 
-    /// Seconds that are left until `expires`; none = for ever. Wraps below 0 as memcached's does.
+    /// Seconds that are left until `expires`. `None`: it never comes. The number wraps below 0 as memcached's
+    /// does.
     pub(super) fn ttl(self, expires: u64) -> Option<u32> {
         (expires != 0).then(|| (expires / 1000).wrapping_sub(self.second()) as u32)
     }

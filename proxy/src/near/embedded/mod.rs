@@ -49,7 +49,7 @@ use crate::dialect::Failed;
 /// memcached that are no release.
 pub const VERSION: &str = "1.6.18-proxima";
 
-/// What the store cannot know.
+/// What the store cannot know by itself.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Milliseconds since the server started: the store's clock.
@@ -60,39 +60,40 @@ pub struct Context<'a> {
     pub pid: u32,
     /// Workers.
     pub threads: usize,
-    /// Bytes that the reply to one request with many keys may have. A line of 1 MiB could ask a thousand times for the
-    /// same value of 1 MiB; whoever does so gets what memcached says when it has no memory for a reply.
+    /// Bytes that the reply to one request with many keys may have. A line of 1 MiB could ask a thousand
+    /// times for the same value of 1 MiB. Such a request gets what memcached answers when it has no memory
+    /// for a reply.
     pub largest_reply: usize,
     /// Connections that may be open at a time.
     pub most_connections: usize,
-    /// Who is connected.
+    /// The connections of the process.
     pub connections: &'a dyn Connections,
 }
 
 /// The connections of the whole process, asked for by `stats` only.
 pub trait Connections {
-    /// Connections there are now.
+    /// The number of open connections.
     fn current(&self) -> u64;
-    /// Connections there ever were.
+    /// The number of connections ever opened.
     fn total(&self) -> u64;
-    /// What else is counted of connections, by memcached's names.
+    /// Other counters of connections, under memcached's names.
     fn counts(&self) -> Vec<(&'static str, u64)>;
-    /// Counts from 0 again.
+    /// Resets these counters to 0.
     fn reset_counts(&self);
-    /// Shows each connection there is now.
+    /// Shows each open connection.
     fn each(&self, show: &mut dyn FnMut(&Connection<'_>));
 }
 
 /// A connection, as `stats conns` shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection<'a> {
-    /// What tells it from the others; memcached shows the descriptor.
+    /// The number of the connection; memcached shows the descriptor.
     pub id: u64,
     /// The client's address, `tcp:127.0.0.1:40000` or `unix:/path`.
     pub address: &'a str,
-    /// Where it was accepted; none for a listening socket.
+    /// Where it was accepted. `None`: it is a listening socket.
     pub listener: Option<&'a str>,
-    /// memcached's name for what it does: `conn_listening`, `conn_read`, `conn_nread`, `conn_mwrite`, …
+    /// memcached's name for its state: `conn_listening`, `conn_read`, `conn_nread`, `conn_mwrite`, …
     pub state: &'a str,
     /// Seconds since its last command.
     pub idle: u64,
@@ -183,22 +184,23 @@ fn refuse(out: &mut Vec<u8>, line: &[u8]) -> Outcome {
     say(out, line, Outcome::ClientError)
 }
 
-/// Appends what memcached answers when it has no memory for a reply; `out` is empty.
+/// Appends the reply that memcached gives when it has no memory for a reply. `out` is empty.
 pub fn out_of_memory(out: &mut Vec<u8>) -> Reply {
     let outcome = no_memory(out);
     Reply::new(outcome, out.len())
 }
 
+/// Appends the reply that memcached gives when it has no memory for a reply.
 #[cold]
 fn no_memory(out: &mut Vec<u8>) -> Outcome {
     let line = b"SERVER_ERROR out of memory writing get response\r\n";
     say(out, line, Outcome::RemoteError)
 }
 
-/// What a value gets that comes in pieces: the store takes it whole or not at all.
+/// The error for a value that comes in pieces: the store takes it whole or not at all.
 pub const TOO_LARGE: Failed<'static> = Failed::here(Outcome::RemoteError, "object too large for cache");
 
-/// Appends what a value gets that is larger than the store takes.
+/// Appends the reply to a value that is larger than the store takes.
 #[cold]
 fn too_large(out: &mut Vec<u8>) -> Outcome {
     say(out, error::TOO_LARGE, Outcome::RemoteError)

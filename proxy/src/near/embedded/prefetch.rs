@@ -1,19 +1,19 @@
-//! What a request will ask the store for, guessed before it is read.
+//! Prefetches the key of a request, guessed before the request is parsed.
 
 use proxima_wire::memcache::KEY;
 
 use crate::near::store::{Prefetch, Store};
 
-/// Lets the store begin to load what `bytes`, the beginning of a request, will most likely ask for.
+/// Starts loading what `bytes`, the beginning of a request, will most likely ask for.
 pub fn prefetch(store: &Store, bytes: &[u8], prefetch: &mut Prefetch) {
     if let Some(key) = likely_key(bytes) {
         store.prefetch(key, prefetch);
     }
 }
 
-/// The second word: the key of nearly every command.
+/// The second word, which is the key of nearly every command.
 fn likely_key(bytes: &[u8]) -> Option<&[u8]> {
-    // Whoever sends no second word is not searched for it to the end.
+    // A line without a second word is not searched to its end.
     const LINE: usize = "replace ".len() + KEY + 1;
     let line = &bytes[..bytes.len().min(LINE)];
     let (_, rest) = line.split_at(memchr::memchr(b' ', line)? + 1);

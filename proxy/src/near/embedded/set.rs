@@ -1,4 +1,4 @@
-//! set, add, replace, append, prepend, cas: a value, under a condition.
+//! set, add, replace, append, prepend, cas: store a value under a condition.
 
 use proxima_wire::{
     memcache::{error, number, time},
@@ -8,20 +8,20 @@ use proxima_wire::{
 use super::{call::Call, refuse, say, too_large};
 use crate::near::store::{Counter, Entry, Marks, Meta};
 
-/// When a value is stored, and how.
+/// When and how a value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Whatever there is.
+    /// In any case.
     Set,
-    /// If there is nothing.
+    /// If the key has no item.
     Add,
-    /// If there is something.
+    /// If the key has an item.
     Replace,
-    /// Behind what there is.
+    /// After the item's value.
     Append,
-    /// In front of what there is.
+    /// Before the item's value.
     Prepend,
-    /// Over that version.
+    /// Over the item with that cas id.
     Cas,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
     pub(super) mode: Mode,
-    /// The cas id that the item must have; 0 = any.
+    /// The cas id that the item must have; 0: any.
     pub(super) compare: u64,
     /// A value older than the item's may replace it, and is stale then.
     pub(super) takes_stale: bool,
@@ -48,7 +48,7 @@ pub(super) fn set(call: &Call<'_>, mode: Mode, out: &mut Vec<u8>) -> Outcome {
     let mut entry = call.entry(call.key());
     entry.count(Counter::Sets);
     if entry.fits(call.value_length(), flags).is_err() {
-        // Whoever sets does not want to read the old value any more.
+        // A client that sets a value does not want to read the old one any more.
         if mode == Mode::Set {
             entry.remove();
         }
@@ -81,7 +81,8 @@ pub(super) fn set(call: &Call<'_>, mode: Mode, out: &mut Vec<u8>) -> Outcome {
     }
 }
 
-/// Stores `value` if the conditions hold: Stored, Exists, NotFound or NotStored, and the item's new cas id or 0.
+/// Stores `value` if the conditions hold. Returns Stored, Exists, NotFound or NotStored, and the item's new
+/// cas id or 0.
 pub(super) fn put(
     entry: &mut Entry<'_, '_>,
     conditions: Conditions,
@@ -131,7 +132,7 @@ pub(super) fn put(
     }
 }
 
-/// What became too large by growing is not stored, and no error.
+/// A value that became too large by append or prepend is not stored, which is no error.
 fn stored(cas: Option<u64>) -> (Outcome, u64) {
     cas.map_or((Outcome::NotStored, 0), |cas| (Outcome::Stored, cas))
 }

@@ -1,4 +1,4 @@
-//! stats: what the server holds, what it did, who is connected.
+//! stats: contents, counters and connections.
 
 use proxima_wire::message::Outcome;
 
@@ -7,7 +7,7 @@ use crate::near::store::{Counter, Store, Totals};
 
 const END: &[u8] = b"END\r\n";
 
-/// What `stats` says of the store's counters, and under which names.
+/// The store's counters under their names in `stats`.
 const COUNTERS: &[(&str, &[Counter])] = &[
     ("cmd_get", &[Counter::GetHits, Counter::GetMisses]),
     ("cmd_set", &[Counter::Sets]),
@@ -91,7 +91,7 @@ fn settings(store: &Store, context: &Context<'_>, out: &mut Vec<u8>) {
     push_text(out, "hash_algorithm", "ahash");
 }
 
-/// All items are of one class, which is called 1.
+/// All items belong to one class, which is called 1.
 fn items(totals: &Totals, out: &mut Vec<u8>) {
     if totals.items != 0 {
         push_number(out, "items:1:number", totals.items);
@@ -102,8 +102,8 @@ fn items(totals: &Totals, out: &mut Vec<u8>) {
     }
 }
 
-/// What tools show in a table of slabs, for a store that has none: its items as chunks of their mean size, its memory as pages,
-/// and chunks are free as long as memory is.
+/// The numbers that tools show in a table of slabs, for a store that has none. Items appear as chunks of
+/// their mean size, memory as pages, and chunks as free as long as memory is free.
 fn slabs(store: &Store, totals: &Totals, out: &mut Vec<u8>) {
     const PAGE: u64 = 1 << 20;
     if totals.items != 0 {

@@ -1,6 +1,6 @@
-//! What happened in a store, in the names that memcached's `stats` gives it.
+//! Events in a store, under the names that memcached's `stats` gives them.
 
-/// One thing that is counted.
+/// A counted event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Counter {
@@ -8,9 +8,9 @@ pub enum Counter {
     GetHits,
     /// Keys read and not found.
     GetMisses,
-    /// Of those, found expired.
+    /// Keys read and found expired.
     GetExpired,
-    /// Of those, found flushed.
+    /// Keys read and found flushed.
     GetFlushed,
     /// Values sent to be stored.
     Sets,
@@ -30,11 +30,11 @@ pub enum Counter {
     DecrHits,
     /// Numbers to be decreased and not found.
     DecrMisses,
-    /// Stored because the cas id fitted.
+    /// Values stored because the cas id matched.
     CasHits,
-    /// Not stored because there was nothing to compare with.
+    /// Values not stored because there was no item to compare with.
     CasMisses,
-    /// Not stored because the cas id differed.
+    /// Values not stored because the cas id differed.
     CasMismatches,
     /// `flush_all` commands.
     Flushes,
@@ -57,7 +57,7 @@ const COUNT: usize = Counter::Reclaimed as usize + 1;
 pub struct Counters([u64; COUNT]);
 
 impl Counters {
-    /// How often it happened.
+    /// The number of times that the event happened.
     pub const fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize]
     }

@@ -1,4 +1,5 @@
-//! A key of the store while its shard is locked: look, decide, change, as one step that no other thread can cut.
+//! The entry of a key while its shard is locked: look, decide and change are one step that no other thread
+//! can interrupt.
 
 use parking_lot::MutexGuard;
 
@@ -9,7 +10,8 @@ use super::{
     table::Hash,
 };
 
-/// The place of one key, occupied or not. Its shard is locked until this is dropped: hold one at a time.
+/// The entry of one key, with an item or without. Its shard is locked until this is dropped, so a thread
+/// holds one at a time.
 pub struct Entry<'s, 'k> {
     pub(super) shard: MutexGuard<'s, Shard>,
     pub(super) hash: Hash,
@@ -25,25 +27,25 @@ pub struct Entry<'s, 'k> {
 pub struct TooLarge;
 
 impl Entry<'_, '_> {
-    /// The item, without noting that it was read.
+    /// The item, without recording that it was read.
     #[inline]
     pub fn item(&self) -> Option<Item<'_>> {
         self.found.ok().map(|at| self.shard.item(at))
     }
 
-    /// Why there is none.
+    /// Why there is no item. `None`: there is one.
     pub fn miss(&self) -> Option<Miss> {
         self.found.err()
     }
 
-    /// The item, noting that it was read.
+    /// The item; records that it was read.
     #[inline]
     pub fn read(&mut self) -> Option<Item<'_>> {
         self.hit(Marks::FETCHED);
         self.item()
     }
 
-    /// Notes that the item, if there is one, was used, and `marks` besides those it has.
+    /// Records a use of the item, if there is one, and adds `marks` to its marks.
     #[inline]
     pub fn hit(&mut self, marks: Marks) {
         if let Ok(at) = self.found {
@@ -51,7 +53,7 @@ impl Entry<'_, '_> {
         }
     }
 
-    /// Does the store take such a value?
+    /// Checks that the store takes a value of this size.
     ///
     /// # Errors
     /// [`TooLarge`].
@@ -63,7 +65,7 @@ impl Entry<'_, '_> {
         Ok(())
     }
 
-    /// Stores `value`, over the item if there is one; the cas id it got.
+    /// Stores `value`, over the item if there is one. Returns the item's cas id.
     ///
     /// # Errors
     /// [`TooLarge`]; the old item stays.
@@ -72,8 +74,8 @@ impl Entry<'_, '_> {
         Ok(self.store(meta, [value, b"", b""]))
     }
 
-    /// Puts `before` in front of the item's value and `after` behind it, keeping its flags and its expiry time and how
-    /// its key goes out; the new cas id. Does nothing and returns none if there is no item.
+    /// Puts `before` in front of the item's value and `after` behind it. The item keeps its flags, its expiry
+    /// time and the encoding of its key. Returns the new cas id; `None`: there is no item.
     ///
     /// # Errors
     /// [`TooLarge`]; the old item stays.
@@ -106,7 +108,7 @@ impl Entry<'_, '_> {
         cas
     }
 
-    /// Drops the item; true if there was one.
+    /// Drops the item. Returns whether there was one.
     pub fn remove(&mut self) -> bool {
         let Ok(at) = std::mem::replace(&mut self.found, Err(Miss::Absent)) else {
             return false;
@@ -115,7 +117,7 @@ impl Entry<'_, '_> {
         true
     }
 
-    /// Gives the item, if there is one, another time to die: milliseconds on the store's clock, 0 = never.
+    /// Sets the expiry time of the item, if there is one: milliseconds on the store's clock, 0: never.
     pub fn set_expires(&mut self, expires: u64) {
         if let Ok(at) = self.found {
             self.shard.set_expires(at, expires);
@@ -137,7 +139,7 @@ impl Entry<'_, '_> {
         }
     }
 
-    /// Counts something about this key.
+    /// Counts an event of this key.
     #[inline]
     pub fn count(&mut self, counter: Counter) {
         self.shard.counters.add(counter);

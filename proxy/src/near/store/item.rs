@@ -21,53 +21,53 @@ const HEAD: usize = 26;
 const WORD: &[u8] = b"VALUE ";
 const END: &[u8] = b"\r\nEND\r\n";
 
-/// Yes-or-no facts about an item, as one byte.
+/// Flags of an item, as one byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
 impl Marks {
-    /// It was read since it was stored.
+    /// The item was read since it was stored.
     pub const FETCHED: Self = Self(1);
-    /// It was invalidated but may still be served while someone recaches it.
+    /// The item was invalidated, but may still be served while a client recaches it.
     pub const STALE: Self = Self(2);
-    /// Someone was told to recache it.
+    /// A client was told to recache the item.
     pub const TOKEN_SENT: Self = Self(4);
-    /// Its key came base64-encoded and goes out so.
+    /// The key came in base64 and goes out in base64.
     pub const BINARY_KEY: Self = Self(8);
-    /// None of them.
+    /// No flag.
     pub const NONE: Self = Self(0);
 
-    /// Both.
+    /// The flags of both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These but not those of `other`.
+    /// The flags of `self` without those of `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// All of `other` are set.
+    /// Whether all flags of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// `self` if `condition` holds, else none.
+    /// `self` if `condition` holds, else no flag.
     pub const fn when(self, condition: bool) -> Self {
         if condition { self } else { Self::NONE }
     }
 }
 
-/// What a new item says besides its key and its value.
+/// The metadata of a new item.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meta {
     /// The client's flags.
     pub flags: u32,
-    /// When it dies, in milliseconds on the store's clock; 0 = never.
+    /// The expiry time, in milliseconds on the store's clock; 0: never.
     pub expires: u64,
-    /// The marks it begins with.
+    /// The marks of the new item.
     pub marks: Marks,
-    /// Its cas id; none = the store draws one that no other item of the store ever had.
+    /// The cas id. `None`: the store draws one that no other item of the store ever had.
     pub cas: Option<u64>,
 }
 
@@ -79,7 +79,8 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// Unique in its store unless the client chose it; changes with every change of the value.
+    /// The cas id. It is unique in its store unless the client chose it, and changes with every change of the
+    /// value.
     pub fn cas(&self) -> u64 {
         number(self.bytes, CAS).map_or(0, u64::from_le_bytes)
     }
@@ -89,17 +90,17 @@ impl<'a> Item<'a> {
         number(self.bytes, FLAGS).map_or(0, u32::from_le_bytes)
     }
 
-    /// When it dies, in milliseconds on the store's clock; 0 = never.
+    /// The expiry time, in milliseconds on the store's clock; 0: never.
     pub const fn expires(&self) -> u64 {
         self.expires
     }
 
-    /// When it was last read or stored, in seconds on the store's clock.
+    /// The time of the last read or store, in seconds on the store's clock.
     pub fn seen(&self) -> u32 {
         number(self.bytes, SEEN).map_or(0, u32::from_le_bytes)
     }
 
-    /// Yes-or-no facts.
+    /// The marks.
     pub fn marks(&self) -> Marks {
         Marks(self.bytes[MARKS])
     }
@@ -122,7 +123,7 @@ impl<'a> Item<'a> {
         &self.bytes[HEAD..HEAD + self.line_length() + value_length(self.bytes) + END.len()]
     }
 
-    /// Bytes of this item in memcached's measure.
+    /// The size of this item in bytes, by memcached's measure.
     pub fn size(&self) -> usize {
         size(self.key().len(), self.flags(), self.value().len())
     }
@@ -134,8 +135,8 @@ impl<'a> Item<'a> {
     }
 }
 
-/// memcached's measure of an item, so that both refuse the same: its head, its cas id, the key and a NUL, the flags
-/// unless they are 0, the value and its line end.
+/// memcached's measure of an item, so that both refuse the same items: its head, its cas id, the key and a
+/// NUL, the flags unless they are 0, the value and its line end.
 pub(super) const fn size(key_length: usize, flags: u32, value_length: usize) -> usize {
     let flags_length = if flags == 0 { 0 } else { size_of::<u32>() };
     48 + 8 + key_length + 1 + flags_length + value_length + 2
@@ -162,11 +163,11 @@ pub(super) fn key(bytes: &[u8]) -> &[u8] {
     &bytes[start..start + key_length(bytes)]
 }
 
-/// Begins to load an item. A processor that has to wait for its first line, to compare the key, does not look far enough
-/// ahead to begin with the others by itself; together they take about the time of one.
+/// Starts loading an item. A processor that waits for its first line, to compare the key, does not look far
+/// enough ahead to load the others by itself. Loading them together takes about the time of one.
 #[inline]
 pub(super) fn preload(bytes: &[u8]) {
-    /// From here on the processor has noticed that it is a run of lines.
+    /// Beyond this length the processor has noticed a run of lines.
     const RUN: usize = 512;
     prefetch(&bytes[..bytes.len().min(RUN)]);
 }
@@ -179,8 +180,8 @@ pub(super) fn set_marks(bytes: &mut [u8], marks: Marks) {
     bytes[MARKS] = marks.0;
 }
 
-/// Notes a use at `second`, and `marks` besides those there are. Writes only what changes, so that a hot item's line
-/// stays clean.
+/// Records a use at `second`, and adds `marks`. It writes only what changes, so that a hot item's line stays
+/// clean.
 #[inline]
 pub(super) fn set_used(bytes: &mut [u8], second: u32, marks: Marks) {
     let marks = bytes[MARKS] | marks.0;
@@ -225,14 +226,14 @@ impl Format {
         &self.text[..self.length as usize]
     }
 
-    /// Bytes that the item needs, before rounding.
+    /// Bytes that the item needs, before rounding up.
     pub(super) fn item_length(&self, key: &[u8], value_length: usize) -> usize {
         HEAD + WORD.len() + key.len() + self.length as usize + value_length + END.len()
     }
 }
 
-/// Writes a whole item over `bytes`, which hold at least [`Format::item_length`]; the value is the concatenation of
-/// `value`.
+/// Writes a whole item over `bytes`, which hold at least [`Format::item_length`]. The value is the
+/// concatenation of `value`.
 pub(super) fn write(
     bytes: &mut [u8],
     (cas, flags, marks, second): (u64, u32, Marks, u32),
@@ -254,7 +255,7 @@ pub(super) fn write(
     );
 }
 
-/// Copies `parts` one after the other to the front of `into`; the number of bytes.
+/// Copies `parts` one after the other to the front of `into`. Returns the number of bytes.
 fn gather(into: &mut [u8], parts: &[&[u8]]) -> usize {
     let mut at = 0;
     for part in parts {

@@ -36,7 +36,7 @@ pub use self::{
 };
 use self::{shard::Shard, table::Hash};
 
-/// How much a store may take.
+/// Limits of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of all items and the tables that find them.
@@ -55,13 +55,13 @@ impl Default for Limits {
     }
 }
 
-/// No item may be larger: lengths are kept in 32 bits.
+/// The largest possible item: lengths are kept in 32 bits.
 const LARGEST: usize = 1 << 31;
 
-/// A shard of less than this has no room for a table, and takes no items.
+/// The smallest share of a shard that takes items. Less has no room for a table.
 const SMALLEST_SHARE: usize = 4 << 10;
 
-/// A shard alone in its cache lines: two workers on neighbouring shards do not meet.
+/// A shard alone in its cache lines, so that two workers on neighbouring shards do not disturb each other.
 #[repr(align(128))]
 struct Line(Mutex<Shard>);
 
@@ -72,14 +72,14 @@ pub struct Store {
     limits: Limits,
 }
 
-/// What a store holds.
+/// The contents and counters of a store.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Living items, those not yet found to be expired included.
+    /// Living items, including those that have expired and were not found yet.
     pub items: u64,
     /// Bytes of items and tables.
     pub bytes: u64,
-    /// What happened so far.
+    /// Counters since the start, or since the last reset.
     pub counters: Counters,
 }
 
@@ -108,12 +108,12 @@ impl Store {
         }
     }
 
-    /// What it was given, as far as it makes sense.
+    /// The limits in effect.
     pub const fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// The place of `key` at `now`, its shard locked.
+    /// The entry of `key` at `now`, with its shard locked.
     #[inline]
     pub fn entry<'k>(&self, key: &'k [u8], now: u64) -> Entry<'_, 'k> {
         let hash = Hash(self.hasher.hash_one(key));
@@ -138,8 +138,8 @@ impl Store {
         &self.shards[number & (self.shards.len() - 1)].0
     }
 
-    /// Drops everything that is there at `at` milliseconds, or now if that is not later than `now`. Replaces an earlier
-    /// call whose time has not come.
+    /// Drops everything that exists at `at` milliseconds, or now if that is not later than `now`. It replaces
+    /// an earlier call whose time has not come.
     pub fn flush(&self, at: u64, now: u64) {
         for number in 0..self.shards.len() {
             let mut shard = self.shard(number);
@@ -149,7 +149,7 @@ impl Store {
         self.shard(0).counters.add(Counter::Flushes);
     }
 
-    /// What it holds at `now`.
+    /// The contents at `now`.
     pub fn totals(&self, now: u64) -> Totals {
         let mut totals = Totals::default();
         for number in 0..self.shards.len() {
@@ -162,7 +162,7 @@ impl Store {
         totals
     }
 
-    /// Counts from 0 again.
+    /// Resets the counters to 0.
     pub fn reset_counters(&self) {
         for number in 0..self.shards.len() {
             self.shard(number).counters = Counters::default();

@@ -5,15 +5,16 @@
 
 use super::{Store, table::Hash};
 
-/// The key that was seen last.
+/// The key of the previous call.
 #[derive(Default)]
 pub struct Prefetch(Option<Hash>);
 
 impl Store {
-    /// `key` will be asked for soon. Only a hint: a key that is not asked for costs nothing but time.
+    /// Starts loading the memory of `key`, for which a request will come soon. This is only a hint: a key for
+    /// which none comes costs nothing but time.
     pub fn prefetch(&self, key: &[u8], prefetch: &mut Prefetch) {
         let hash = Hash(self.hasher.hash_one(key));
-        // Whoever holds the lock is not worth waiting for.
+        // A lock that another thread holds is not worth waiting for.
         if let Some(shard) = self.line(hash.shard()).try_lock() {
             shard.preload_slots(hash);
         }

@@ -16,7 +16,7 @@ use super::{
     table::{Hash, Life, Slot, Table},
 };
 
-/// Items that one eviction chooses from.
+/// Items among which one eviction chooses.
 const SAMPLE: usize = 16;
 
 pub(super) struct Shard {
@@ -63,8 +63,8 @@ impl Shard {
         }
     }
 
-    /// What every operation does first: a flush that is due, and a step of the crawler. Positions are good until the
-    /// next call of a method that removes or inserts.
+    /// Does what every operation does first: a flush that is due, and a step of the crawler. Positions are
+    /// valid until the next call of a method that removes or inserts.
     #[inline]
     pub(super) fn begin(&mut self, now: u64) {
         self.tick = self.tick.wrapping_add(1);
@@ -85,7 +85,7 @@ impl Shard {
             .occupied(self.crawl)
             .map(|slot| self.is_dead(slot, now))
         {
-            // Another item may have moved here: look again next time.
+            // Another item may have moved to this slot, which is looked at again next time.
             Some(true) => drop(self.remove_dead(self.crawl)),
             _ => self.crawl += 1,
         }
@@ -110,7 +110,7 @@ impl Shard {
     fn flush(&mut self) {
         self.flush_at = None;
         if self.epoch == Life::LAST_EPOCH {
-            // The number begins anew: nothing may be left that could come alive again.
+            // Epochs begin anew: no item may be left that could come alive again.
             self.table = Table::default();
             (self.used, self.mortal, self.flushed, self.epoch) = (0, 0, 0, 0);
         } else {
@@ -119,7 +119,7 @@ impl Shard {
         }
     }
 
-    /// Where the living item of `key` is. A dead one is dropped; why it was dead.
+    /// The position of the living item of `key`. A dead one is dropped, and the error says why it was dead.
     #[inline]
     pub(super) fn find(&mut self, hash: Hash, key: &[u8], now: u64) -> Result<usize, Miss> {
         let at = self.table.find(hash, key).ok_or(Miss::Absent)?;
@@ -136,17 +136,17 @@ impl Shard {
         Err(miss)
     }
 
-    /// Begins to load the slots where a search begins.
+    /// Starts loading the slots where a search begins.
     pub(super) fn preload_slots(&self, hash: Hash) {
         self.table.preload_slots(hash);
     }
 
-    /// Begins to load the item that a search will most likely find.
+    /// Starts loading the item that a search will most likely find.
     pub(super) fn preload_item(&self, hash: Hash) {
         self.table.preload_item(hash);
     }
 
-    /// Shows the living items that are looked for from `home` on; where the walk goes on, 0 = nowhere.
+    /// Shows the living items whose home is `home`. Returns where the walk goes on; 0: it has ended.
     pub(super) fn walk(&self, home: usize, now: u64, show: &mut dyn FnMut(Item<'_>)) -> usize {
         let slots = self.table.at_home(home);
         for slot in slots.filter(|slot| !self.is_dead(slot, now)) {
@@ -166,7 +166,7 @@ impl Shard {
         }
     }
 
-    /// Notes that the item was used, and `marks` besides those it has.
+    /// Records a use of the item, and adds `marks` to its marks.
     #[inline]
     pub(super) fn hit(&mut self, at: usize, now: u64, marks: Marks) {
         let tick = self.tick;
@@ -194,8 +194,8 @@ impl Shard {
         self.cas
     }
 
-    /// Stores the concatenation of `value` under `key`, over the item at `at` if there is one; where it is now and its
-    /// cas id.
+    /// Stores the concatenation of `value` under `key`, over the item at `at` if there is one. Returns its
+    /// position and its cas id.
     pub(super) fn put(
         &mut self,
         (hash, key, at): (Hash, &[u8], Option<usize>),
@@ -211,7 +211,7 @@ impl Shard {
         let tick = self.tick;
         self.counters.add(Counter::TotalItems);
         if let Some(at) = at {
-            // The usual overwrite: the new value fits where the old one was.
+            // The usual overwrite: the new value fits into the old one's memory.
             if self.table.slot(at).bytes.len() == class {
                 self.set_expires(at, meta.expires);
                 let slot = self.table.slot_mut(at);
@@ -232,13 +232,14 @@ impl Shard {
         (self.table.insert(hash, bytes, life, tick), cas)
     }
 
-    /// Evicts until an item of `class` bytes more stays within the limit, the table's next size included. An evicted
-    /// item of the same class is returned: the new one can be written over it, which spares memory that is not in any
-    /// cache the visits of both `free` and `malloc`.
+    /// Evicts until one more item of `class` bytes stays within the limit, the table's next size included. An
+    /// evicted item of the same class is returned, so that the new one can be written over it. This spares
+    /// memory outside the caches a `free` and a `malloc`.
     fn make_room(&mut self, class: usize, now: u64) -> Option<Box<[u8]>> {
         let slots = self.table.slots();
         let next = if self.table.is_full() {
-            // Beyond that, tiny items would be evicted to hold slots for tiny items: the table stays, items go.
+            // Beyond that, tiny items would be evicted for slots of tiny items. The table keeps its size, and
+            // items go.
             Some(self.table.larger()).filter(|&larger| Table::bytes(larger) <= self.limit / 8 * 5)
         } else {
             // Many tiny items have gone: the memory of their slots is worth more than an empty table.
@@ -246,7 +247,7 @@ impl Shard {
         };
         let mut spare = None;
         if let Some(next) = next {
-            // While items move, both tables are there.
+            // While items move, both tables exist.
             spare = self.evict_to(self.limit.saturating_sub(Table::bytes(next) + class), class, now);
             self.table.resize(next);
             (self.crawl, self.hand) = (0, 0);
@@ -260,7 +261,7 @@ impl Shard {
         spare
     }
 
-    /// Evicts until items and table take at most `most`; an evicted item of `class` bytes.
+    /// Evicts until items and table take `most` bytes at most. Returns an evicted item of `class` bytes.
     fn evict_to(&mut self, most: usize, class: usize, now: u64) -> Option<Box<[u8]>> {
         let mut spare = None;
         while self.memory() > most {
@@ -275,12 +276,12 @@ impl Shard {
         self.used + Table::bytes(self.table.slots())
     }
 
-    /// Living items, those not yet found to be expired included.
+    /// Living items, including those that have expired and were not found yet.
     pub(super) const fn items(&self) -> usize {
         self.table.len() - self.flushed
     }
 
-    /// Drops the least useful of the next few items and returns it; none if there was none at all.
+    /// Drops the least useful of the next few items and returns it. `None`: there was no item.
     fn evict(&mut self, now: u64) -> Option<Box<[u8]>> {
         let (slots, mut seen) = (self.table.slots(), 0);
         let mut victim: Option<(usize, u32)> = None;
@@ -323,11 +324,11 @@ impl Shard {
 /// Why an item was not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// It is not there.
+    /// There is no item.
     Absent,
-    /// It was there, and had expired.
+    /// The item had expired.
     Expired,
-    /// It was there, and was flushed.
+    /// The item was flushed.
     Flushed,
 }
 

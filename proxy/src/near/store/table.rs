@@ -12,7 +12,7 @@ use crate::reactor::prefetch;
 
 const SMALLEST: usize = 16;
 
-/// A key's hash, cut up: a shard and the slot where probing begins use different bits.
+/// A key's hash, cut into parts: the shard and the first slot of a search use different bits.
 #[derive(Clone, Copy)]
 pub(super) struct Hash(pub(super) u64);
 
@@ -27,14 +27,15 @@ impl Hash {
     }
 }
 
-/// What the table, the crawler and the eviction need to know of an item without touching it. 32 bytes, two a line.
+/// What the table, the crawler and the eviction need to know of an item without touching it: 32 bytes, two to
+/// a cache line.
 #[derive(Default)]
 pub(super) struct Slot {
     /// Empty in an empty slot.
     pub(super) bytes: Box<[u8]>,
     pub(super) life: Life,
     home: u32,
-    /// The shard's count of operations when the item was last used.
+    /// The shard's operation counter when the item was last used.
     pub(super) tick: u32,
 }
 
@@ -44,7 +45,7 @@ impl Slot {
     }
 }
 
-/// When an item dies, which flush it has survived, and how often it was hit, in 64 bits.
+/// An item's expiry time, the flush it has survived, and its hits, in 64 bits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Life(u64);
 
@@ -70,7 +71,7 @@ impl Life {
         (self.0 >> Self::HITS_BITS) as u32 & Self::LAST_EPOCH
     }
 
-    /// 0 to 3 = that often or more.
+    /// Hits since the last decay: 0 to 3, where 3 means three or more.
     pub(super) const fn hits(self) -> u32 {
         (self.0 & Self::HITS) as u32
     }
@@ -83,7 +84,7 @@ impl Life {
         }
     }
 
-    /// The same number of hits in another life.
+    /// The same number of hits with another expiry time and epoch.
     pub(super) const fn with_hits_of(self, other: Self) -> Self {
         Self(self.0 & !Self::HITS | other.0 & Self::HITS)
     }
@@ -112,7 +113,7 @@ impl Table {
         slots * size_of::<Slot>()
     }
 
-    /// At three quarters: a hit then looks at two or three slots.
+    /// Whether the table is three quarters full. Up to that a hit looks at two or three slots.
     pub(super) fn is_full(&self) -> bool {
         self.len >= self.slots() / 4 * 3
     }
@@ -135,7 +136,7 @@ impl Table {
         self.slots.get(at).filter(|slot| !slot.is_empty())
     }
 
-    /// Begins to load the slots where a search begins: most often all that it will look at.
+    /// Starts loading the slots where a search begins. Most searches look at no others.
     pub(super) fn preload_slots(&self, hash: Hash) {
         const RUN: usize = 4;
         let home = hash.home() as usize & self.slots.len().wrapping_sub(1);
@@ -144,7 +145,7 @@ impl Table {
         }
     }
 
-    /// Begins to load the item that a search will most likely find.
+    /// Starts loading the item that a search will most likely find.
     pub(super) fn preload_item(&self, hash: Hash) {
         let mask = self.slots.len().wrapping_sub(1);
         let mut at = hash.home() as usize & mask;
@@ -156,7 +157,7 @@ impl Table {
         }
     }
 
-    /// Where `key` is.
+    /// The position of `key`.
     #[inline]
     pub(super) fn find(&self, hash: Hash, key: &[u8]) -> Option<usize> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -173,7 +174,7 @@ impl Table {
         }
     }
 
-    /// Puts an item whose key is not there into a table that is not full; where.
+    /// Inserts an item whose key is not in the table, which must not be full. Returns its position.
     pub(super) fn insert(&mut self, hash: Hash, bytes: Box<[u8]>, life: Life, tick: u32) -> usize {
         self.len += 1;
         self.place(Slot {
@@ -184,7 +185,7 @@ impl Table {
         })
     }
 
-    /// The slots of the keys that are looked for from `home` on.
+    /// The slots of the keys whose home is `home`.
     pub(super) fn at_home(&self, home: usize) -> impl Iterator<Item = &Slot> {
         let mask = self.slots.len().wrapping_sub(1);
         let run = (0..self.slots.len()).map(move |step| &self.slots[(home + step) & mask]);
@@ -192,9 +193,9 @@ impl Table {
             .filter(move |slot| slot.home as usize & mask == home & mask)
     }
 
-    /// The home after `home` in a walk through all of them, which begins and ends with 0. It counts from the highest bit
-    /// down: the homes that one home becomes when the table is doubled follow each other, so that a walk neither leaves out
-    /// nor repeats any (as Redis's SCAN does it).
+    /// The home that follows `home` in a walk through all of them, which begins and ends with 0. It counts
+    /// from the highest bit down. The homes that one home becomes when the table is doubled thus follow each
+    /// other, so that a walk neither leaves out nor repeats any (as Redis's SCAN does it).
     pub(super) fn after(&self, home: usize) -> usize {
         if self.slots.is_empty() {
             return 0;
@@ -220,7 +221,7 @@ impl Table {
         let (mut hole, mut next) = (at, (at + 1) & mask);
         while !self.slots[next].is_empty() {
             let home = self.slots[next].home as usize;
-            // It may move to the hole unless that lies before its home.
+            // The item may move to the hole unless the hole lies before its home.
             if next.wrapping_sub(home) & mask >= next.wrapping_sub(hole) & mask {
                 self.slots.swap(hole, next);
                 hole = next;

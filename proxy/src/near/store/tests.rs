@@ -41,7 +41,7 @@ fn get(store: &Store, key: &str, now: u64) -> Option<Vec<u8>> {
         .map(|item| item.value().to_vec())
 }
 
-/// Numbers that look random and are the same each time (xorshift).
+/// Pseudo-random numbers, the same at each run (xorshift).
 fn numbers(mut state: u64) -> impl FnMut() -> u64 {
     move || {
         state ^= state << 13;
@@ -107,7 +107,7 @@ fn a_flush_takes_what_was_there_before_and_nothing_else() {
     store.flush(5_000, 0);
     set(&store, "b", b"2", 0, 4_999);
     assert!(get(&store, "a", 4_999).is_some());
-    // Stored after the time of the flush, which nobody has noticed yet.
+    // Stored after the time of the flush, which no operation has noticed yet.
     set(&store, "c", b"2", 0, 5_000);
     assert_eq!([get(&store, "a", 5_000), get(&store, "b", 5_000)], [None, None]);
     assert!(get(&store, "c", 9_000).is_some());
@@ -218,7 +218,7 @@ fn a_value_that_is_too_large_is_refused_and_changes_nothing() {
     assert_eq!(entry.item().map(|item| item.value()), Some(&b"old"[..]));
 }
 
-/// Those that are read again and again stay, although between two reads more comes by than fits.
+/// Items that are read again and again stay, although more items than fit come between two reads.
 #[test]
 fn a_scan_does_not_wash_out_what_is_read() {
     const ONE_IN: usize = 40;
@@ -296,7 +296,7 @@ impl Lru {
     }
 }
 
-/// A cas loop in four threads: every increment counts. And what one thread has set every other reads.
+/// A cas loop in four threads: every increment counts, and each thread reads what the others have set.
 #[test]
 fn threads_see_each_other_and_lose_no_update() {
     const ROUNDS: u64 = 20_000;
@@ -347,7 +347,7 @@ fn threads_see_each_other_and_lose_no_update() {
     }
 }
 
-/// Reads, lets go, and writes only if nobody did in between.
+/// Reads, unlocks, and writes only if no other thread has written meanwhile.
 fn increment(store: &Store) {
     loop {
         let (cas, number) = {
@@ -391,7 +391,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A store with room for all behaves as a map with expiry times does, whatever it foresees.
+    /// A store with room for everything behaves as a map with expiry times does, whatever it prefetches.
     #[test]
     fn a_store_with_room_is_a_map(steps in vec(step(), 1..400)) {
         let store = store(16 * MIB);
@@ -488,7 +488,7 @@ fn a_walk_shows_what_is_there_throughout_while_the_table_grows_and_shrinks() {
     (0..40_000).map(|number| format!("other{number}")).for_each(put);
     finish(walk, &mut seen);
     assert!(before > 0 && count(&seen) == (fixed.len(), fixed.len()));
-    // Many go, and the next that comes finds the tables too large.
+    // Many items go, and the next insertion finds the tables too large.
     let mut seen = Vec::new();
     let walk = steps(37, &mut seen);
     for number in 0..40_000 {

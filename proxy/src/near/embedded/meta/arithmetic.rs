@@ -1,4 +1,4 @@
-//! ma: the value as a number, made if it is not there.
+//! ma: the value as a number, created if it is missing.
 
 use proxima_wire::{
     memcache::{KEY, error},
@@ -54,7 +54,8 @@ pub(in crate::near::embedded) fn arithmetic(call: &Call<'_>, out: &mut Vec<u8>) 
     }
 }
 
-/// Makes the item with the initial value, if that is wanted; false if it is not or the store takes none.
+/// Creates the item with the initial value if the flags ask for that. Returns false if they do not, or if the
+/// store takes no item.
 fn vivify(call: &Call<'_>, entry: &mut Entry<'_, '_>, flags: &Flags) -> bool {
     let mut digits = itoa::Buffer::new();
     let marks = Marks::BINARY_KEY.when(call.request.base64_key);
@@ -75,7 +76,8 @@ fn push_missed(call: &Call<'_>, key: &[u8], code: &[u8], outcome: Outcome, out: 
     say(out, b"\r\n", outcome)
 }
 
-/// Appends the reply with the new number, answering the flags in their order: `T` and `N` take effect where they stand.
+/// Appends the reply with the new number. Flags are answered in their order: `T` and `N` take effect where
+/// they stand.
 fn push_found(
     call: &Call<'_>,
     entry: &mut Entry<'_, '_>,

@@ -1,4 +1,4 @@
-//! me: what the server knows about an item.
+//! me: the metadata of an item.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub(in crate::near::embedded) fn debug(call: &Call<'_>, out: &mut Vec<u8>) -> Ou
     };
     out.extend_from_slice(b"ME ");
     push_encoded(out, item.key(), item.marks().has(Marks::BINARY_KEY));
-    // The time that has passed since the expiry: negative while the item lives, as memcached shows it.
+    // The time since the expiry. It is negative while the item lives, as memcached shows it.
     let exp = call
         .clock
         .ttl(item.expires())
@@ -32,7 +32,7 @@ pub(in crate::near::embedded) fn debug(call: &Call<'_>, out: &mut Vec<u8>) -> Ou
     } else {
         "no"
     };
-    // There is one class of items. Writing to a Vec cannot fail.
+    // All items belong to one class. Writing to a Vec cannot fail.
     let _ = write!(
         out,
         " exp={exp} la={idle} cas={} fetch={fetched} cls=1 size={}\r\n",

@@ -1,4 +1,5 @@
-//! The flags of a meta command. The codec has made sure that none stands twice, and that those carry numbers which must.
+//! The flags of a meta command. The codec has ensured that no flag stands twice, and that every number is
+//! one.
 
 use proxima_wire::memcache::{error, number, time};
 
@@ -7,7 +8,7 @@ use crate::near::embedded::call::Call;
 /// The longest opaque, its `O` included.
 const OPAQUE: usize = 32;
 
-/// What the flags of a request say. Those that only ask for something in the reply are not here: they are answered in
+/// The flags of a request. Flags that only ask for something in the reply are not here: they are answered in
 /// the order in which they stand.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flags {
@@ -19,9 +20,9 @@ pub(super) struct Flags {
     pub(super) invalidate: bool,
     /// `N`: make the item, with this expiry time, if it is not there.
     pub(super) vivify: Option<i32>,
-    /// `R`: who reads with less time left than this is to recache the item.
+    /// `R`: a reader with less time left than this is to recache the item.
     pub(super) recache: Option<i32>,
-    /// `T`: another expiry time.
+    /// `T`: the new expiry time.
     pub(super) ttl: Option<i32>,
     /// `F`: the client's flags.
     pub(super) flags: u32,
@@ -33,19 +34,19 @@ pub(super) struct Flags {
     pub(super) mode: Option<u8>,
     /// `J`: the number that a new item begins with.
     pub(super) initial: u64,
-    /// `D`: by how much a number changes; none = 1.
+    /// `D`: the difference. `None`: 1.
     pub(super) delta: Option<u64>,
     /// `x`: the item stays, without its value.
     pub(super) empties: bool,
-    /// `O`: it is longer than it may be.
+    /// `O`: the opaque is longer than it may be.
     is_opaque_long: bool,
 }
 
 impl Flags {
-    /// Reads the flags of `request`, `skip` words after its key.
+    /// Reads the flags of `request` that stand `skip` words after its key.
     ///
     /// # Errors
-    /// The line to answer.
+    /// The reply to an invalid flag.
     pub(super) fn read(call: &Call<'_>, skip: usize) -> Result<Self, &'static [u8]> {
         let mut flags = Self::default();
         for word in call.words().skip(skip) {
@@ -72,10 +73,10 @@ impl Flags {
         Ok(flags)
     }
 
-    /// The last that is looked at: is the opaque too long?
+    /// Checks the length of the opaque, which memcached checks last.
     ///
     /// # Errors
-    /// The line to answer.
+    /// The reply to an opaque that is too long.
     pub(super) fn check_opaque(&self) -> Result<(), &'static [u8]> {
         if self.is_opaque_long {
             Err(OPAQUE_TOO_LONG)

@@ -1,4 +1,4 @@
-//! mg: read, touch, vivify, and hand out the right to recache.
+//! mg: read, touch, create, and hand out the right to recache.
 
 use proxima_wire::{memcache::KEY, message::Outcome};
 
@@ -47,7 +47,7 @@ pub(in crate::near::embedded) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
         }
     }
     if let Some(item) = entry.item() {
-        // Whoever names the version that is there has its value.
+        // A client that names the current version has its value already.
         flags.value &= flags.compare != Some(item.cas());
     }
     let mut wins = !is_hit;
@@ -67,7 +67,8 @@ pub(in crate::near::embedded) fn get(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
     Outcome::Found
 }
 
-/// Appends the first line's code and answers its flags in their order: `T`, `N` and `R` take effect where they stand.
+/// Appends the code of the first line and answers the flags in their order: `T`, `N` and `R` take effect
+/// where they stand.
 fn push_flags(call: &Call<'_>, entry: &mut Entry<'_, '_>, flags: &Flags, wins: &mut bool, out: &mut Vec<u8>) {
     let Some(item) = entry.item() else { return };
     if flags.value {
@@ -102,7 +103,7 @@ fn push_flags(call: &Call<'_>, entry: &mut Entry<'_, '_>, flags: &Flags, wins: &
     }
 }
 
-/// Appends who is to recache the item: Z someone else, X it is stale, W whoever reads this.
+/// Appends who is to recache the item. Z: another client; X: the item is stale; W: this reader.
 fn push_state(entry: &mut Entry<'_, '_>, mut wins: bool, out: &mut Vec<u8>) {
     let Some(marks) = entry.item().map(|item| item.marks()) else {
         return;
@@ -121,7 +122,7 @@ fn push_state(entry: &mut Entry<'_, '_>, mut wins: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends ` t<seconds left>`, -1 for an item that never expires.
+/// Appends ` t<seconds left>`; -1 for an item that never expires.
 pub(super) fn push_ttl(out: &mut Vec<u8>, clock: Clock, expires: u64) {
     match clock.ttl(expires) {
         Some(seconds) => push_number(out, b't', seconds.into()),

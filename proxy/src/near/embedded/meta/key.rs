@@ -3,7 +3,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use proxima_wire::memcache::KEY;
 
-/// Appends ` k<key>`, in base64 and with ` b` behind it if the key came so.
+/// Appends ` k<key>`. A key that came in base64 goes out in base64, with ` b` after it.
 pub(super) fn push_key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     out.extend_from_slice(b" k");
     push_encoded(out, key, is_binary);
@@ -22,7 +22,7 @@ pub(super) fn push_encoded(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     }
 }
 
-/// Appends the opaque or the key, if `word` asks for one of them; false if it does not.
+/// Appends the opaque or the key if `word` asks for one of them. Returns false if it does not.
 pub(super) fn push_echo(out: &mut Vec<u8>, word: &[u8], key: &[u8], is_binary: bool) -> bool {
     match word.first() {
         Some(b'O') => {

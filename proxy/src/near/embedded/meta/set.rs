@@ -1,4 +1,4 @@
-//! ms: store, in any of the classic ways, and over a stale item.
+//! ms: store in any of the classic modes, and over a stale item.
 
 use proxima_wire::{
     memcache::{KEY, error},
@@ -45,7 +45,7 @@ pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
     let Some(value) = call.value() else {
         return refuse(out, error::BAD_CHUNK);
     };
-    // With `N`, what is to be lengthened is made where it is not there.
+    // With `N`, the item that is to be extended is created where it is missing.
     let vivify = flags
         .vivify
         .filter(|_| matches!(mode, Mode::Append | Mode::Prepend) && entry.item().is_none());
@@ -67,7 +67,7 @@ pub(in crate::near::embedded) fn set(call: &Call<'_>, out: &mut Vec<u8>) -> Outc
         Outcome::NotFound => b"NF",
         _ => b"NS",
     });
-    // What it has become by append and prepend.
+    // The size after append or prepend.
     let size = match (outcome, entry.item()) {
         (Outcome::Stored, Some(item)) => item.value().len(),
         _ => value.len(),
