@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn say(answer: &Answer) -> ExitCode {
-    // A reader that has gone (`proxima man | head`) is no failure.
+    // A closed pipe (`proxima man | head`) is no failure.
     let _ = std::io::stdout().write_all(answer.out.as_bytes());
     let _ = std::io::stderr().write_all(answer.err.as_bytes());
     ExitCode::from(answer.code)
@@ -98,7 +98,7 @@ fn end(result: Result<(), control::StartError>, format: LogFormat) -> ExitCode {
         Err(error) => {
             match format {
                 LogFormat::Json => tracing::error!("{error}"),
-                // For whoever has started it, wherever the log goes.
+                // The person who has started the program sees this, wherever the log goes.
                 LogFormat::Text => eprintln!("proxima: {error}"),
             }
             ExitCode::from(2)
@@ -122,7 +122,8 @@ fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
-    // The resolver complains of every bad answer; we tell when answers begin to be bad, and when they end.
+    // The resolver logs every bad answer. The control thread logs when answers begin to be bad, and when that
+    // ends.
     let names = if level < Level::DEBUG {
         "off"
     } else {
@@ -134,7 +135,7 @@ fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false);
-    // Fields of text lines: a value with blanks in it is quoted, so that a line can be taken apart.
+    // Fields of text lines: a value with blanks is quoted, so that a line can be parsed.
     let fields = debug_fn(|writer, field, value| match field.name() {
         "message" => write!(writer, "{value:?}"),
         name => write!(writer, "{name}={}", quoted(format!("{value:?}"))),
@@ -176,7 +177,8 @@ fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
     }));
 }
 
-/// A value of a field: quoted where it is not one plain word. Texts that were given as such are quoted already.
+/// The value of a field, quoted unless it is one plain word. Texts that were given as such are quoted
+/// already.
 fn quoted(value: String) -> String {
     let is_quoted = value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
     let is_plain = |c: char| !(c.is_whitespace() || c.is_control() || matches!(c, '"' | '='));

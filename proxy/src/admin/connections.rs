@@ -1,5 +1,6 @@
-//! Connections of operators, bounded: they take descriptors of the same process as clients do. One that asks nothing, or does
-//! not take its answer, gives way to a new one, so that nobody keeps the others out. Some descriptors are kept for them.
+//! Connections of operators. Their number is bounded, as they take descriptors of the same process as clients
+//! do. One that asks nothing, or does not take its answer, gives way to a new one, so that none keeps the
+//! others out. Some descriptors are kept for them.
 
 use std::{
     fs::File,
@@ -28,17 +29,17 @@ use tokio::{
 
 use crate::reactor::is_shortage;
 
-/// At a time: every tool of an operator needs one, for as long as an answer takes.
+/// Connections at a time: every tool of an operator needs one, for as long as an answer takes.
 const MOST: usize = 64;
-/// A request's head must be there after this long.
+/// Time for a request's head.
 const HEAD: Duration = Duration::from_secs(10);
-/// Its answer must have been taken after this long; a reload may wait for names.
+/// Time for an answer to be taken; a reload may wait for names.
 const ALL: Duration = Duration::from_secs(60);
-/// What one connection takes: itself, and a file that its answer reads.
+/// Descriptors of one connection: itself, and a file that its answer reads.
 const EACH: usize = 2;
-/// Descriptors that are kept: for two connections at a time.
+/// Descriptors that are kept, enough for two connections at a time.
 const RESERVE: usize = 2 * EACH;
-/// Until it is tried again to accept.
+/// Time until the next attempt to accept.
 const AGAIN: Duration = Duration::from_millis(50);
 
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -52,7 +53,7 @@ pub(super) async fn answer(listener: TcpListener, router: Router) {
         tokio::select! {
             Some(_) = crowd.tasks.join_next() => {
                 crowd.seats.retain(|seat| !seat.task.is_finished());
-                // At once, or somebody else takes what the connection has left.
+                // The descriptors are taken back at once, before another part of the process takes them.
                 reserve.fill();
             }
             accepted = listener.accept() => match accepted {
@@ -69,7 +70,8 @@ pub(super) async fn answer(listener: TcpListener, router: Router) {
     }
 }
 
-/// Descriptors that are given back to the system when it has none left for an operator, and taken again after him.
+/// Descriptors that are given back to the system when it has none left for an operator, and taken again
+/// afterwards.
 #[derive(Default)]
 struct Reserve(Vec<File>);
 
@@ -82,7 +84,7 @@ impl Reserve {
         }
     }
 
-    /// Gives back what a connection takes; false: there is nothing left to give.
+    /// Gives back what a connection takes. Returns false if nothing is left to give.
     fn spend(&mut self) -> bool {
         let some = !self.0.is_empty();
         self.0.truncate(self.0.len().saturating_sub(EACH));
@@ -90,37 +92,38 @@ impl Reserve {
     }
 }
 
-/// The connections there are.
+/// The open connections.
 #[derive(Default)]
 struct Crowd {
     tasks: JoinSet<()>,
-    /// In the order in which they came.
+    /// The order in which they came.
     seats: Vec<Seat>,
 }
 
 struct Seat {
     task: AbortHandle,
-    /// Its request has come and is being answered.
+    /// The request has come and is being answered.
     works: Arc<AtomicBool>,
 }
 
 impl Crowd {
     fn seat(&mut self, stream: TcpStream, router: &Router) {
         if self.seats.len() >= MOST && !self.make_room() {
-            // Best effort: what matters is that it is closed.
+            // Best effort: the connection is closed in any case.
             let _ = stream.try_write(BUSY);
             return;
         }
         let works = Arc::new(AtomicBool::new(false));
         let (router, flag) = (router.clone(), Arc::clone(&works));
         let task = self.tasks.spawn(async move {
-            // A connection that broke is nobody's loss but its own.
+            // A broken connection is the operator's own loss.
             let _ = timeout(ALL, one(stream, router, flag)).await;
         });
         self.seats.push(Seat { task, works });
     }
 
-    /// Closes the oldest connection that has asked nothing yet, or has its answer; false: all are being answered.
+    /// Closes the oldest connection that has asked nothing yet, or has its answer. Returns false if all are
+    /// being answered.
     fn make_room(&mut self) -> bool {
         let waits = |seat: &Seat| !seat.works.load(Relaxed) && !seat.task.is_finished();
         let Some(oldest) = self.seats.iter().position(waits) else {

@@ -1,4 +1,4 @@
-//! `/explain?key=K`: where a request would go, and why.
+//! `/explain?key=K`: the route of a request, with the reasons.
 
 use axum::{
     extract::{RawQuery, State},

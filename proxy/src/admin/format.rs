@@ -1,16 +1,16 @@
-//! Which format of metrics a scraper takes, by its `Accept` header.
+//! The format of metrics that a scraper takes, by its `Accept` header.
 
 /// A format in which metrics are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     OpenMetrics,
-    /// Prometheus's text format, 0.0.4: what there was before, and what many still read alone.
+    /// Prometheus's text format 0.0.4, the older one, which is all that many scrapers read.
     Classic,
 }
 
 impl Format {
-    /// The format that `accept` prefers: OpenMetrics where it has no preference or says nothing, the classic one where it
-    /// takes neither.
+    /// The format that `accept` prefers. It is OpenMetrics where the header has no preference or is missing,
+    /// and the classic one where it accepts neither.
     pub(super) fn preferred(accept: Option<&str>) -> Self {
         let Some(accept) = accept else {
             return Self::OpenMetrics;
@@ -31,8 +31,8 @@ impl Format {
     }
 }
 
-/// How much a client wants this type: the weight of the entry that names it most exactly, the greatest where several do (they
-/// differ in versions). 0: not at all.
+/// The weight of this type in the header, from the entry that names it most exactly. The greatest weight
+/// counts where several entries do, which differ in versions. 0: the type is not accepted.
 fn quality(accept: &str, [kind, subtype]: [&str; 2]) -> f64 {
     let mut best = (0, 0.0);
     for entry in accept.split(',') {
@@ -72,7 +72,7 @@ mod tests {
             ),
             // VictoriaMetrics.
             ("text/plain;version=0.0.4;q=1,*/*;q=0.1", Classic),
-            // Older Prometheus, which knew protobuf.
+            // Older Prometheus, which reads protobuf.
             (
                 "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,\
                  text/plain;version=0.0.4;q=0.3",
@@ -87,9 +87,9 @@ mod tests {
                 "text/plain;q=0.5, application/openmetrics-text; q=0.5",
                 OpenMetrics,
             ),
-            // curl, and who says nothing.
+            // curl, and clients without the header.
             ("*/*", OpenMetrics),
-            // None of both: the one that people can read in a browser.
+            // Neither format: people can read the classic one in a browser.
             ("application/json", Classic),
             ("text/html;q=x,,;/, q=0.1", Classic),
             ("", Classic),

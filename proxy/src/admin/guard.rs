@@ -1,6 +1,7 @@
-//! Whom the admin port answers. It has no password, but a browser of somebody who may reach it must not be made to ask it by a
-//! page from elsewhere: neither by a name that was bound to our address (DNS rebinding) nor by a form or script (cross-site
-//! requests). Browsers say in `Host` and `Origin` which site they believe to ask, and whose page does.
+//! Which requests the admin port answers. It has no password, but a page from elsewhere must not use the
+//! browser of a person who can reach it: neither by a name that was bound to our address (DNS rebinding), nor
+//! by a form or script (cross-site requests). Browsers say in `Host` which site they believe to ask, and in
+//! `Origin` whose page does.
 
 use std::net::IpAddr;
 
@@ -13,12 +14,12 @@ use axum::{
 
 use super::Shared;
 
-/// A request that changes something must have this header: a form cannot send it, and a script of another site must first ask
-/// whether it may, which nobody here allows.
+/// The header of requests that change something. A form cannot send it, and a script of another site has to
+/// ask first whether it may, which is never allowed here.
 pub(super) const HEADER: &str = "x-proxima";
 
-/// Domains that public DNS does not serve, so that nobody can bind a name in them to our address: those of clusters, of machines
-/// and of private networks.
+/// Domains that public DNS does not serve, so that a stranger cannot bind a name in them to our address:
+/// those of clusters, machines and private networks.
 const PRIVATE: [&str; 6] = ["localhost", "local", "svc", "internal", "home.arpa", "test"];
 
 pub(super) async fn guard(State(proxy): Shared, request: Request, next: Next) -> Response {
@@ -30,7 +31,7 @@ pub(super) async fn guard(State(proxy): Shared, request: Request, next: Next) ->
     }
 }
 
-/// Why a request is not answered, as it may come from a web page. Whoever asks has to ask otherwise, or the
+/// Why a request, which may come from a web page, is not answered. The client has to ask otherwise, or the
 /// operator has to name the host.
 #[derive(Debug, thiserror::Error)]
 enum Forbidden {
@@ -46,7 +47,8 @@ enum Forbidden {
     Header(Method),
 }
 
-/// May this be answered? `authority` stands in the request line if anything does; `own` knows this machine's names.
+/// Checks a request. `authority` is the host of the request line, if it has one. `own` knows this machine's
+/// names.
 fn check(
     method: &Method,
     authority: Option<&str>,
@@ -82,7 +84,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Is this an address, or a name that nobody on the internet can have bound to ours?
+/// Whether this is an address, or a name that a stranger cannot have bound to ours.
 fn is_private(name: &str) -> bool {
     let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if bare.unwrap_or(name).parse::<IpAddr>().is_ok() {
@@ -93,7 +95,8 @@ fn is_private(name: &str) -> bool {
         let rest = name.strip_suffix(domain);
         rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    // Of a single label nobody owns the domain: a service in the same namespace, a container, a machine of this network.
+    // A name of a single label belongs to no public domain: it is a service in the same namespace, a
+    // container, or a machine of this network.
     !name.contains('.') || PRIVATE.iter().any(|domain| below(domain))
 }
 

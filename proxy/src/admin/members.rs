@@ -1,4 +1,4 @@
-//! `/members`: every server, its state and distance.
+//! `/members`: every server with its state and distance.
 
 use std::{net::IpAddr, sync::Arc, time::Instant};
 
@@ -22,11 +22,11 @@ pub(super) struct Row {
     pool: String,
     name: String,
     address: String,
-    /// Where the name in its address is now.
+    /// The address that the name in `address` stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     resolves_to: Option<String>,
     state: HealthState,
-    /// Of one that is ejected: since so many seconds (of one that was never asked nobody knows), and why.
+    /// For an ejected member: seconds since the ejection (missing if it was never asked), and the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,9 +45,9 @@ pub(super) struct Row {
     /// Connections to it, and requests on them that it has not answered.
     lanes: u64,
     waiting: u64,
-    /// It is asked however much it is suspected, as too many of its pool are ejected.
+    /// The member is asked although it is suspected, as too many of its pool are ejected.
     fail_open: bool,
-    /// Of a copy in a replicated pool: what it may be used for.
+    /// For a copy in a replicated pool: its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     copy: Option<Copy>,
 }
@@ -55,18 +55,18 @@ pub(super) struct Row {
 #[derive(Debug, Serialize)]
 struct Copy {
     state: CopyState,
-    /// Seconds since when, and why; `None`: it is simply current.
+    /// Seconds in this state, and the reason; missing if the copy is current.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     missed: Missed,
-    /// The configuration names it no more, and it is waited for. Left out of the answer if it is named.
+    /// The copy has left the list of servers and may return. Missing if it has not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     departed: bool,
 }
 
-/// How many keys a copy missed, or a word for none and for all.
+/// The number of keys that a copy missed, or a word for none and for all.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Missed {
@@ -110,7 +110,7 @@ pub(super) async fn members(State(proxy): Shared, RawQuery(query): RawQuery) -> 
         Ok(from) => from,
         Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     };
-    // The workers are asked for their figures: not on this thread.
+    // The workers are asked for their metrics, which would block this thread.
     let rows = tokio::task::spawn_blocking(move || rows(&proxy, from)).await;
     Json(rows.unwrap_or_default()).into_response()
 }

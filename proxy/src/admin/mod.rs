@@ -1,4 +1,4 @@
-//! The admin port: what operators and their tools look at. HTTP, on the control thread.
+//! The admin port: HTTP for operators and their tools, on the control thread.
 
 mod connections;
 mod explain;
@@ -38,10 +38,10 @@ proxima
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
-/// Serves `address`; returns the one that was bound.
+/// Serves `address`. Returns the bound address.
 ///
 /// # Errors
-/// It cannot be bound.
+/// The address cannot be bound.
 pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?.to_string();

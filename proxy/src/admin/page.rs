@@ -1,11 +1,11 @@
-//! A page of metrics, in the format that the scraper has asked for.
+//! A page of metrics in the scraper's format.
 
 use std::fmt::{Display, Write};
 
 use super::format::Format;
 use crate::figures::{BUCKETS, Latency};
 
-/// Families with their rows. Names are without `proxima_`, which every family of ours begins with, and rows of counters end
+/// Metric families with their rows. Names are given without the prefix `proxima_`, and rows of counters end
 /// with `_total`.
 pub(super) struct Page {
     text: String,
@@ -20,19 +20,19 @@ impl Page {
         }
     }
 
-    /// Begins a family of ours. Its rows follow before the next begins.
+    /// Begins a family of ours. Its rows follow before the next family begins.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.foreign_family(&format!("proxima_{name}"), kind, help);
     }
 
-    /// A row of the family that was begun last.
+    /// Adds a row to the family that was begun last.
     pub(super) fn row(&mut self, name: &str, labels: &str, value: impl Display) {
         self.foreign_row(&format!("proxima_{name}"), labels, value);
     }
 
-    /// A family under its whole name, as `process_open_fds`, which means the same for every program.
+    /// Begins a family under its whole name, as `process_open_fds`, which means the same for every program.
     pub(super) fn foreign_family(&mut self, name: &str, kind: &str, help: &str) {
-        // The classic format knows a family by the name of its rows, and no kind that is only a hint for people.
+        // The classic format knows a counter by the name of its rows, and has no type `info`.
         let (ending, kind) = match (self.format, kind) {
             (Format::Classic, "counter") => ("_total", kind),
             (Format::Classic, "info") => ("_info", "gauge"),
@@ -79,7 +79,7 @@ impl Page {
         self.summary(name, labels, latency.count(), latency.sum);
     }
 
-    /// How many there were and how long they took together.
+    /// Adds a count and a sum of durations in seconds.
     pub(super) fn summary(&mut self, name: &str, labels: &str, count: u64, micros: u64) {
         self.row(&format!("{name}_count"), labels, count);
         self.row(&format!("{name}_sum"), labels, micros as f64 / 1e6);
@@ -94,7 +94,7 @@ impl Page {
     }
 }
 
-/// A label's value.
+/// A label's value, escaped.
 pub(super) fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

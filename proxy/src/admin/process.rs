@@ -1,10 +1,10 @@
-//! `process_*`: what every program under Prometheus tells about itself, under the names that its dashboards know.
+//! `process_*`: metrics of any program, under the names that Prometheus's dashboards know.
 
 use std::fs;
 
 use super::page::Page;
 
-/// What `/proc` says about this process. A row that it does not say is left out.
+/// Rows from `/proc`. A row is left out where `/proc` does not have it.
 pub(super) fn process(page: &mut Page) {
     if let Some(stat) = fs::read_to_string("/proc/self/stat")
         .ok()
@@ -39,7 +39,7 @@ pub(super) fn process(page: &mut Page) {
         gauge(page, "process_threads", "Threads.", stat.threads);
     }
     if let Ok(folder) = fs::read_dir("/proc/self/fd") {
-        // Without the one that the look itself opens.
+        // The descriptor of this directory does not count.
         let open = folder.count().saturating_sub(1);
         gauge(page, "process_open_fds", "Open files and sockets.", open);
     }
@@ -72,7 +72,8 @@ struct Stat {
 
 impl Stat {
     fn parse(text: &str) -> Option<Self> {
-        // The program's name, in parentheses, may hold blanks and parentheses; field 3 is the first behind it.
+        // The program's name, in parentheses, may hold blanks and parentheses. Field 3 is the first behind
+        // it.
         let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse().ok();
         Some(Self {

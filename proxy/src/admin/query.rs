@@ -1,4 +1,4 @@
-//! What stands behind the `?` of an address: pairs that are known, or an answer that says which are.
+//! Queries: known pairs, or an error that lists them.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::route::ExplainError;
 
-/// Why a question is not answered. Whoever asks has to ask otherwise.
+/// Why a query is refused. The client has to ask otherwise.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadQuery {
     #[error("there is no `{name}` here; known are {known}")]
@@ -23,14 +23,14 @@ pub(super) enum BadQuery {
     Explain(#[from] ExplainError),
 }
 
-/// Pairs of a query, each name one of those that are known and there at most once.
+/// The pairs of a query. Each name is known and stands there at most once.
 pub(super) struct Query<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Query<'a> {
-    /// Takes a query apart.
+    /// Parses a query.
     ///
     /// # Errors
-    /// It has a name that is not known, or one twice.
+    /// It has an unknown name, or one twice.
     pub(super) fn parse(query: Option<&'a str>, known: &[&str]) -> Result<Self, BadQuery> {
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for pair in query
@@ -81,7 +81,7 @@ impl<'a> Query<'a> {
     /// A number.
     ///
     /// # Errors
-    /// It is none.
+    /// The value is no number.
     pub(super) fn number(&self, name: &str) -> Result<Option<usize>, BadQuery> {
         let number = |text: String| {
             text.parse().map_err(|_| BadQuery::NoNumber {

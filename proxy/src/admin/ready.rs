@@ -1,4 +1,5 @@
-//! `/ready`: may clients be sent here? Not while draining, and not while a pool has nobody left to ask.
+//! `/ready`: whether clients may be sent here. It is not ready while it drains, or while a pool has no member
+//! that may be asked.
 
 use axum::{
     extract::{RawQuery, State},
@@ -15,7 +16,7 @@ pub(super) async fn ready(State(proxy): Shared, RawQuery(query): RawQuery) -> (S
     answer(&proxy, query.as_deref()).unwrap_or_else(|error| (StatusCode::BAD_REQUEST, format!("{error}\n")))
 }
 
-/// `pool`: only this pool counts. `up`: at least so many members up, by default 1.
+/// `pool`: only this pool counts. `up`: the least number of usable members, by default 1.
 fn answer(proxy: &Proxy, query: Option<&str>) -> Result<(StatusCode, String), BadQuery> {
     let query = Query::parse(query, &["pool", "up"])?;
     let (only, up) = (query.text("pool"), query.number("up")?);

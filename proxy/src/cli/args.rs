@@ -79,10 +79,10 @@ pub struct Run {
     /// The configuration file; docs/options.md says what may stand in it
     #[arg(long, short, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// How to talk to the kernel; `auto` takes io_uring where it is allowed
+    /// The I/O back end; `auto` takes io_uring where it is allowed
     #[arg(long, value_name = "auto|io_uring|epoll", default_value = "auto")]
     pub io: Io,
-    /// Worker threads, in place of the configuration's; without either one for each processor
+    /// Worker threads, in place of the configuration's; by default one for each processor
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
     /// Where clients connect, in place of the address of the configuration's only listener
@@ -103,7 +103,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// What stands in the place of what the configuration says.
+    /// Options that replace values of the configuration.
     pub fn overrides(&self) -> Overrides {
         Overrides {
             listen: self.listen.clone(),
@@ -113,7 +113,7 @@ impl Run {
     }
 }
 
-/// Where this process is, so that one configuration serves every node.
+/// The place of this process, so that one configuration serves every node.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Here {
     /// An address of this node, where those of its interfaces do not tell (in a container); may be repeated
@@ -131,7 +131,7 @@ impl Here {
     }
 }
 
-/// An empty one is none: a manifest may set the variable from what is not there.
+/// An empty value counts as none: a manifest may set the variable from something that does not exist.
 fn node_address(text: &str) -> Result<Option<IpAddr>, BadArgument> {
     match text.trim() {
         "" => Ok(None),
@@ -139,12 +139,12 @@ fn node_address(text: &str) -> Result<Option<IpAddr>, BadArgument> {
     }
 }
 
-/// How to write the log.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// One line each, for people.
+    /// One line for each event, for people.
     Text,
-    /// One JSON object each, for machines.
+    /// One JSON object for each event, for machines.
     Json,
 }
 
@@ -219,7 +219,7 @@ pub(super) enum Config {
     Routes,
 }
 
-/// Why the value of an option is refused. Whoever wrote it has to mend it.
+/// Why the value of an option is refused. The operator has to correct it.
 #[derive(Debug, thiserror::Error)]
 enum BadArgument {
     #[error("expected an IP address")]

@@ -1,4 +1,4 @@
-//! The command line: what is asked, and the answers that need no data plane.
+//! The command line: its commands, and the answers that need no data plane.
 
 mod args;
 
@@ -15,20 +15,20 @@ use crate::{
     frontdoor::mcrouter::{self, Start},
 };
 
-/// What is asked of the program.
+/// A command of the program.
 #[derive(Debug)]
 pub enum Task {
-    /// Serve.
+    /// Serves.
     Run(Run),
-    /// Serve, as mcrouter.
+    /// Serves as mcrouter does.
     Mcrouter(Box<mcrouter::Run>),
-    /// Say where a key goes.
+    /// Explains the route of a key.
     Explain(Explain),
-    /// Say this and end.
+    /// Prints this and ends.
     Say(Answer),
 }
 
-/// What the program says before it ends.
+/// The program's output before it ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// For standard output.
@@ -60,7 +60,7 @@ impl Answer {
     }
 }
 
-/// Understands the arguments, the program's name first. Called as `mcrouter` it is mcrouter.
+/// Parses the arguments, the program's name first. A program that is called `mcrouter` behaves as mcrouter.
 pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let name = arguments.first().map(Path::new).and_then(Path::file_name);
@@ -81,7 +81,7 @@ pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
     }
 }
 
-/// Do these arguments ask for a log in JSON, good or bad as they are otherwise?
+/// Whether these arguments ask for a log in JSON, even if others of them are bad.
 pub fn logs_json(arguments: impl IntoIterator<Item = OsString>) -> bool {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let separate = arguments
@@ -116,7 +116,7 @@ fn as_mcrouter(arguments: impl IntoIterator<Item = String>) -> Task {
     }
 }
 
-/// Whether the configuration in `file` is good; warnings do not make it bad.
+/// Checks the configuration in `file`. Warnings do not make it bad.
 fn check(file: &Path) -> Answer {
     match config::load(file) {
         Ok(loaded) => {

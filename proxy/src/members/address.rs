@@ -1,4 +1,4 @@
-//! What the address of a server says: where it is, or a name that stands for it.
+//! A server's address: an endpoint, or a name that stands for one.
 
 use std::net::SocketAddr;
 
@@ -9,12 +9,12 @@ pub enum Address<'a> {
     Path(&'a str),
     /// `IP:port`.
     Ip(SocketAddr),
-    /// `name:port`: DNS or the hosts file knows where.
+    /// `name:port`. The address of the name is asked for by DNS and in the hosts file.
     Host(&'a str, u16),
 }
 
 impl<'a> Address<'a> {
-    /// None: it is no address.
+    /// Parses an address. `None`: the text is none.
     pub fn parse(text: &'a str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(Self::Path(path));

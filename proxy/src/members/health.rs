@@ -1,4 +1,4 @@
-//! Is a member fit to be asked? Counted for the process, not for a worker: every worker's failures add to the same count.
+//! Whether a member may be asked. Failures are counted for the process: those of all workers add up.
 
 use std::{
     sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed},
@@ -10,36 +10,37 @@ use serde::Serialize;
 /// Why a request to a member failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No answer in time: it may be slow, frozen or far.
+    /// There was no answer in time: the member may be slow, frozen or far.
     Timeout,
     /// The connection broke, or could not be made in time.
     Connection,
-    /// The connection was refused: nobody is there. That is certain; all else is suspicion.
+    /// The connection was refused: no process listens there. This is certain, while the other failures are
+    /// only grounds for suspicion.
     Refused,
-    /// It answered what is no answer.
+    /// Malformed reply.
     Garbage,
 }
 
-/// What a member may be asked.
+/// What a member may be asked. It is shown to operators; [`Health::is_up`] decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum HealthState {
-    /// Everything.
+    /// Any request.
     Up = 0,
-    /// Everything; but it failed lately.
+    /// Any request, although it failed lately.
     Suspect = 1,
-    /// Nothing but probes.
+    /// Only probes.
     Ejected = 2,
 }
 
-/// Beyond [`HealthState::Ejected`], and the same to people: nobody is there.
+/// A state beyond [`HealthState::Ejected`], which operators see as the same: no process listens there.
 const GONE: u8 = 3;
 
 /// When a member is ejected and how it is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Eject {
-    /// Failures in a row; 0 = never on suspicion.
+    /// Failures in a row after which a member is ejected on suspicion; 0: never.
     pub failures: u32,
     /// Time from the ejection to the first probe.
     pub probe_initial: Duration,
@@ -47,10 +48,10 @@ pub struct Eject {
     pub probe_max: Duration,
 }
 
-/// One member's health, shared by all workers and by every pool that names the member.
+/// The health of one server, shared by all workers and by every pool that names the server.
 #[derive(Debug)]
 pub struct Health {
-    /// A [`HealthState`], or [`GONE`]. A failure can only make it worse.
+    /// A [`HealthState`], or [`GONE`]. A failure only ever makes it worse.
     state: AtomicU8,
     /// Failures since the last success.
     failures: AtomicU32,
@@ -59,7 +60,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Of one that is taken to be up until it fails.
+    /// The health of a server that counts as up until it fails.
     pub fn new(eject: Eject) -> Self {
         Self {
             state: AtomicU8::new(HealthState::Up as u8),
@@ -69,25 +70,25 @@ impl Health {
         }
     }
 
-    /// Of one that was never asked, as nobody knows where it is.
+    /// The health of a server without a known address.
     pub fn nowhere(eject: Eject) -> Self {
         let health = Self::new(eject);
         health.state.store(GONE, Relaxed);
         health
     }
 
-    /// May it be asked?
+    /// Whether it may be asked.
     #[inline]
     pub fn is_up(&self) -> bool {
         self.state.load(Relaxed) < HealthState::Ejected as u8
     }
 
-    /// Is it certain that asking it is of no use?
+    /// Whether it is certain that a request would fail.
     pub fn is_gone(&self) -> bool {
         self.state.load(Relaxed) == GONE
     }
 
-    /// As it stands now, for people; to choose by it there is [`Self::is_up`].
+    /// The state for operators. [`Self::is_up`] decides who is asked.
     pub fn state(&self) -> HealthState {
         match self.state.load(Relaxed) {
             0 => HealthState::Up,
@@ -101,7 +102,7 @@ impl Health {
         self.failures.load(Relaxed)
     }
 
-    /// How often it was ejected.
+    /// The number of ejections.
     pub fn ejections(&self) -> u64 {
         self.ejections.load(Relaxed)
     }
@@ -111,7 +112,7 @@ impl Health {
         &self.eject
     }
 
-    /// A good reply. Costs one load while nothing was wrong.
+    /// Records a good reply. It costs one load while nothing was wrong.
     #[inline]
     pub fn succeeded(&self) {
         if self.failures.load(Relaxed) != 0 {
@@ -126,7 +127,8 @@ impl Health {
         }
     }
 
-    /// A failure; true when this very one ejects the member (so that one thread reports it and starts the probes).
+    /// Records a failure. Returns whether this one ejects the member, so that one thread reports it and
+    /// starts the probes.
     pub fn failed(&self, failure: Failure) -> bool {
         let failures = self.failures.fetch_add(1, Relaxed).saturating_add(1);
         let state = match failure {
@@ -145,7 +147,7 @@ impl Health {
         first
     }
 
-    /// A probe was answered; true when that brings the member back.
+    /// Records a good answer to a probe. Returns whether it brings the member back.
     pub fn revived(&self) -> bool {
         self.failures.store(0, Relaxed);
         self.state.swap(HealthState::Up as u8, Relaxed) >= HealthState::Ejected as u8

@@ -11,7 +11,8 @@ use socket2::SockAddr;
 use super::{Distance, DistanceSource, Health, Pool, ServerIdentity};
 use crate::dialect::{Copied, Dialect, End};
 
-/// A member's number, the same in every snapshot as long as the member lives: workers find its lanes by it.
+/// A member's number, the same in every snapshot for as long as the member lives. Workers find its lanes by
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId(pub u32);
 
@@ -19,19 +20,20 @@ pub struct MemberId(pub u32);
 pub struct Member {
     /// Its number.
     pub id: MemberId,
-    /// What every process calls it.
+    /// Its identity, which every process knows it by.
     pub identity: ServerIdentity,
-    /// The pool it was named in.
+    /// The pool that names it.
     pub pool: Arc<Pool>,
-    /// What consistent hashing and people know it by.
+    /// Its name in consistent hashing and for operators.
     pub name: String,
-    /// As written in the configuration.
+    /// The address as configured.
     pub address: String,
-    /// None: its name has no address yet. It is not asked, and will be another member when it has one.
+    /// The endpoint. `None`: its name has no address yet. It is not asked, and another member takes its place
+    /// when there is one.
     pub socket: Option<SockAddr>,
     /// Share of the keys relative to the others; above 0.
     pub weight: f64,
-    /// Failure domain; `None`: not known.
+    /// The failure domain. `None`: not known.
     pub zone: Option<String>,
     /// How far it is from this process, where no node agent tells more.
     pub distance: Distance,
@@ -43,14 +45,15 @@ pub struct Member {
     pub timeout: Duration,
     /// Time for a connection.
     pub connect_timeout: Duration,
-    /// It holds a copy of what all of its pool hold, in this way; `None`: it holds what no other does.
+    /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
+    /// share of the keys.
     pub copied: Option<&'static dyn Copied>,
-    /// Shared with every pool that names the same server.
+    /// The health, shared with every pool that names the same server.
     pub health: Arc<Health>,
 }
 
 impl Member {
-    /// As the end of a connection to it.
+    /// This member as the far end of a connection.
     pub fn end(&self) -> End<'_> {
         End::Server {
             pool: &self.pool.name,
@@ -58,19 +61,19 @@ impl Member {
         }
     }
 
-    /// Does it hold a copy of what all of its pool hold?
+    /// Whether it holds a copy of everything in its pool.
     #[inline]
     pub fn is_copy(&self) -> bool {
         self.copied.is_some()
     }
 
-    /// May it be asked?
+    /// Whether it may be asked.
     #[inline]
     pub fn is_up(&self) -> bool {
         self.health.is_up() || self.fails_open()
     }
 
-    /// Is suspicion of it disregarded? That nobody is there never is.
+    /// Whether suspicion of it is disregarded. A refused connection never is.
     pub fn fails_open(&self) -> bool {
         self.pool.fail_open.load(Ordering::Relaxed) && !self.health.is_gone()
     }
@@ -83,7 +86,8 @@ impl Member {
         }
     }
 
-    /// Where it is. Two that are the same server have the same; one whose name has moved has another.
+    /// The address of the endpoint. Two members on the same server have the same; a server whose name has
+    /// moved has another.
     pub fn endpoint(&self) -> &str {
         &self.identity.address
     }

@@ -1,4 +1,4 @@
-//! Who the servers are, how far away, and in what state.
+//! Members: the servers, their distance and their state.
 
 mod address;
 mod distance;

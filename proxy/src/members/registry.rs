@@ -1,5 +1,6 @@
-//! Every member that any snapshot names. What makes it that member is where it is and what it is called: when its settings
-//! change, it keeps its number, its lanes, and what a copy missed; when its name stands for another address, it is another one.
+//! Every member that any snapshot names. A member's identity is its endpoint and its name. When only its
+//! settings change it keeps its number, its lanes and its missed writes. When its host name stands for
+//! another address it is another member.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -19,17 +20,17 @@ use crate::{
     dialect::Dialect,
 };
 
-/// The members of this process. Kept by the control thread.
+/// The members of this process. The control thread keeps them.
 #[derive(Debug)]
 pub struct Registry {
     here: Here,
-    /// What the names of hosts stand for now; one that is not there has no address yet.
+    /// The addresses of host names. A name that is missing has no address yet.
     hosts: BTreeMap<String, IpAddr>,
     /// By key and settings.
     members: HashMap<(Key, String), Arc<Member>>,
     known: HashMap<Key, MemberId>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
-    /// Every pool that there ever was, by name and protocol: what is counted by its number, and what its protocol keeps of it, goes on
+    /// Every pool that there ever was, by name and protocol. Its counters and what its protocol keeps of it go on
     /// when it is configured again.
     pools: HashMap<(String, &'static str), Arc<Pool>>,
     free: Vec<u32>,
@@ -44,7 +45,7 @@ struct Key {
     name: Option<String>,
     protocol: &'static str,
     is_copy: bool,
-    /// What its address means.
+    /// The endpoint of its address. `None`: it has none yet.
     socket: Option<SockAddr>,
 }
 
@@ -54,13 +55,13 @@ struct Key {
 pub struct AddressError {
     /// The pool that names it.
     pub pool: String,
-    /// As written.
+    /// The address as configured.
     pub address: String,
     /// Why it cannot be used.
     pub reason: BadEndpoint,
 }
 
-/// Why an address is none. The operator has to correct it.
+/// Why an address cannot be used. The operator has to correct it.
 #[derive(Debug, thiserror::Error)]
 pub enum BadEndpoint {
     /// It is neither `host:port` nor a path.
@@ -72,7 +73,7 @@ pub enum BadEndpoint {
 }
 
 impl Registry {
-    /// Of nobody yet; `here` tells how far members are.
+    /// An empty registry. `here` gives the distance of members.
     pub fn new(here: Here) -> Self {
         Self {
             here,
@@ -86,15 +87,15 @@ impl Registry {
         }
     }
 
-    /// This is what names stand for from now on.
+    /// Sets the addresses of host names.
     pub fn set_hosts(&mut self, hosts: BTreeMap<String, IpAddr>) {
         self.hosts = hosts;
     }
 
-    /// The member that `server` of `pool` is.
+    /// The member for `server` of `pool`.
     ///
     /// # Errors
-    /// Its address is none.
+    /// The address is none.
     pub fn member(
         &mut self,
         pool: &str,
@@ -143,7 +144,7 @@ impl Registry {
                 let ip = socket.as_socket().map(|at| at.ip());
                 self.here.distance(ip, server.zone.as_deref())
             }
-            // Nobody knows, and it is not asked.
+            // Its distance is unknown, and it is not asked.
             None => (Distance::Elsewhere, DistanceSource::Nothing),
         };
         let name = ketama_name(&server.address, server.name.as_deref());
@@ -212,7 +213,7 @@ impl Registry {
         id
     }
 
-    /// Forgets the members that nobody holds any more; their numbers may be given again.
+    /// Forgets the members that nothing refers to any more. Their numbers may be given again.
     pub fn purge(&mut self) {
         self.members.retain(|_, member| Arc::strong_count(member) > 1);
         let held: HashSet<MemberId> = self.members.values().map(|member| member.id).collect();
@@ -263,10 +264,10 @@ mod tests {
             ]
         );
         assert_eq!(there.endpoint(), "192.0.2.1:11211");
-        // What one address did is not the other's fault.
+        // Failures at one address are not the other's.
         here.health.failed(Failure::Connection);
         assert!(!here.is_up() && there.is_up());
-        // When those that are suspected are asked again, who is known to be nowhere is not.
+        // Fail-open brings suspected members back, but never one that is known to be gone.
         here.pool.fail_open.store(true, Relaxed);
         assert!(here.is_up() && !nowhere.is_up());
         here.health.failed(Failure::Refused);

@@ -9,7 +9,7 @@ use std::{
 pub struct Buffer(pub(super) Memory);
 
 pub(super) enum Memory {
-    /// The back end's own scratch space; the first `usize` bytes are the data.
+    /// The back end's own scratch space. The first `usize` bytes are the data.
     Scratch(Box<[u8]>, usize),
     /// A piece of a provided-buffer ring.
     ///
@@ -24,7 +24,8 @@ pub(super) enum Memory {
 }
 
 impl Buffer {
-    /// A part of a ring's piece, to be recycled on its own. None: not of a ring, or beyond its end.
+    /// A part of a ring's piece, to be recycled on its own. `None`: the buffer is not from a ring, or the
+    /// range is beyond its end.
     pub(super) fn piece(&self, range: Range<usize>) -> Option<Self> {
         let len = self.get(range.clone())?.len();
         match self.0 {

@@ -1,4 +1,4 @@
-//! What a peer that sends no more has left to be read.
+//! The unread bytes of a peer that sends no more.
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

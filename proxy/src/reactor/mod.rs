@@ -36,13 +36,14 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// A handle; for reactors, and for what plays one around an engine.
+    /// A handle, for reactors and for tests that play one.
     pub const fn new(index: u32, generation: u32) -> Self {
         Self { index, generation }
     }
 }
 
-/// How much one receive may bring: requests are small and come from many, replies are large and come from few.
+/// The size of one receive. Requests are small and come from many clients; replies are large and come from
+/// few servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// Requests.
@@ -92,61 +93,68 @@ pub enum Event {
     },
 }
 
-/// What a back end does.
+/// A back end: what workers need of the kernel.
 pub trait Reactor: Sized {
     /// Starts accepting from a listening socket.
     fn listen(&mut self, tag: u64, socket: Socket) -> io::Result<Conn>;
     /// Takes over a connected socket and starts receiving.
     fn add(&mut self, tag: u64, socket: Socket, expect: Expect) -> io::Result<Conn>;
-    /// Starts connecting; `Connected` or `Failed` follows. May be sent to at once: the bytes wait.
+    /// Starts connecting; `Connected` or `Failed` follows. Bytes may be sent at once: they wait for the
+    /// connection.
     fn connect(&mut self, tag: u64, address: &SockAddr) -> io::Result<Conn>;
-    /// Sends all of `bytes`, which comes back empty (and with another allocation). Not while [`Reactor::backlog`] is not 0.
+    /// Sends all of `bytes`, which comes back empty, with another allocation. Must not be called while
+    /// [`Reactor::backlog`] is above 0.
     fn send(&mut self, conn: Conn, bytes: &mut Vec<u8>);
-    /// Sends a piece of a received buffer as it is; what the socket does not take at once is copied. The buffer may be
-    /// recycled right after. Not while [`Reactor::backlog`] is not 0; at most once a turn for each connection.
+    /// Sends a piece of a received buffer as it is. What the socket does not take at once is copied, so that
+    /// the buffer may be recycled right after. Must not be called while [`Reactor::backlog`] is above 0, nor
+    /// more than once a turn for a connection.
     fn pass(&mut self, conn: Conn, buffer: &Buffer, range: Range<usize>);
     /// Bytes given to `send` that the kernel has not taken yet; `Sent` tells when it becomes 0.
     fn backlog(&self, conn: Conn) -> usize;
-    /// Our end's address; none on a Unix socket.
+    /// The address of our end. `None`: it is a Unix socket.
     fn local(&self, conn: Conn) -> Option<SocketAddr>;
-    /// Of the backlog, what the socket was offered and did not take: without a piece that `pass` was given in this turn.
+    /// The bytes of the backlog that the socket was offered and did not take. A piece that was given to
+    /// `pass` in this turn does not count.
     fn refused(&self, conn: Conn) -> usize {
         self.backlog(conn)
     }
-    /// Bytes that the kernel has taken and the peer has not acknowledged. A system call.
+    /// Bytes that the kernel has taken and the peer has not acknowledged. This is a system call.
     fn unacknowledged(&self, conn: Conn) -> usize;
-    /// If the peer of a paused connection sends no more: the bytes that were not received yet. Two system calls.
+    /// The unread bytes of a paused connection whose peer sends no more. `None`: more may come. These are two
+    /// system calls.
     fn left_to_read(&self, conn: Conn) -> Option<u64>;
-    /// Stops receiving; of a listener: stops accepting. What is already on its way may still be delivered.
+    /// Stops receiving, or stops accepting if it is a listener. Bytes that are already on their way may still
+    /// be delivered.
     fn pause(&mut self, conn: Conn);
     /// Receives or accepts again.
     fn resume(&mut self, conn: Conn);
-    /// Closes; what was sent is still delivered by the kernel. A listener's accept queue is answered first, by `Accepted`.
+    /// Closes. The kernel still delivers the bytes that were sent. The clients in a listener's queue come
+    /// first, as `Accepted`.
     fn close(&mut self, conn: Conn);
     /// Closes with a reset, so that the peer does not mistake a cut-off message for a whole one.
     fn abort(&mut self, conn: Conn);
-    /// Submits what was asked for and waits for the next events; none = without a limit.
+    /// Submits operations and waits for the next events. `None`: it waits without a limit.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
     /// The next event of this turn.
     fn next(&mut self) -> Option<Event>;
-    /// Gives a buffer back.
+    /// Gives a buffer back to the reactor.
     fn recycle(&mut self, buffer: Buffer);
 }
 
-/// Which back end to use.
+/// The choice of a back end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// io_uring where the kernel and its seccomp filter allow all that we use of it, else epoll.
+    /// io_uring where the kernel and its seccomp filter allow all of it that is needed, else epoll.
     #[default]
     Auto,
-    /// io_uring or nothing.
+    /// io_uring only.
     Uring,
-    /// epoll: works everywhere.
+    /// epoll only, which works everywhere.
     Epoll,
 }
 
 impl Io {
-    /// Decides `Auto`; with the reason.
+    /// Decides `Auto`. Returns the back end and the reason for it.
     ///
     /// # Errors
     /// io_uring was demanded and does not work here.
@@ -161,13 +169,13 @@ impl Io {
     }
 }
 
-/// A word names no back end. Whoever wrote it has to mend it.
+/// A word names no back end. The operator has to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is none of auto, io_uring, epoll")]
 pub struct UnknownIo(String);
 
-/// io_uring was demanded, and the kernel or its seccomp filter does not allow it; no retry helps before that
-/// has changed.
+/// io_uring was demanded, and the kernel or its seccomp filter does not allow it. No retry helps before that
+/// changes.
 #[derive(Debug, thiserror::Error)]
 #[error("io_uring does not work here ({0}); use --io epoll or --io auto")]
 pub struct NoUring(io::Error);

@@ -1,8 +1,8 @@
-//! Memory on its way to the processor before anybody waits for it.
+//! Loads memory into the processor's caches before it is needed.
 #![allow(unsafe_code)]
 
-/// Begins to load the cache lines in which `place` lies. A plain read would do so too, but a processor that takes a lock, or
-/// has read far enough ahead, waits for it.
+/// Starts loading the cache lines of `place`. A plain read would do so too, but a processor that takes a
+/// lock, or has read far enough ahead, waits for it.
 #[inline]
 pub fn prefetch<T: ?Sized>(place: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -15,7 +15,7 @@ pub fn prefetch<T: ?Sized>(place: &T) {
             unsafe { _mm_prefetch::<_MM_HINT_T0>(start.add(at)) }
         }
     }
-    // Elsewhere Rust has no stable way to ask for it.
+    // On other processors Rust has no stable way to ask for it.
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
 }

@@ -1,10 +1,11 @@
-//! Sockets as both back ends need them.
+//! Functions on sockets for both back ends.
 
 use std::{io, os::fd::AsRawFd};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// Does this error say that the process, or the system, is out of descriptors or memory for sockets? No peer is to blame.
+/// Whether this error means that the process or the system is out of descriptors or of memory for sockets.
+/// The peer is not at fault.
 pub fn is_shortage(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -12,7 +13,7 @@ pub fn is_shortage(error: &io::Error) -> bool {
     )
 }
 
-/// A non-blocking socket fit for connecting to `address`, small messages sent at once.
+/// A non-blocking socket for connecting to `address`, which sends small messages at once.
 pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
     let protocol = (address.domain() != Domain::UNIX).then_some(Protocol::TCP);
     let socket = Socket::new(address.domain(), Type::STREAM.nonblocking().cloexec(), protocol)?;

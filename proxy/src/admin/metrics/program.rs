@@ -1,4 +1,4 @@
-//! The program, its configuration, and what DNS answers for it.
+//! The program, its configuration, and its DNS look-ups.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(super) fn dns(proxy: &Proxy, page: &mut Page) {
             u8::from(standing.answers > 0 && standing.failure.is_none()),
         );
     }
-    // One name is one server where servers are written with names, and there may be many of them.
+    // Where servers are written with names, each name is one server, and there may be many of them.
     let mut pools: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for (pool, _, standing) in &questions {
         let [answers, failures] = pools.entry(quoted(pool)).or_default();

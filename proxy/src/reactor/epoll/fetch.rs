@@ -1,20 +1,21 @@
-//! What is ready, fetched from the kernel and looked at one after the other.
+//! Fetches ready events from the kernel, and handles them one after the other.
 
 use std::{io, time::Duration};
 
 use super::{Epoll, conn, source::Stage};
 use crate::reactor::{Conn, Event};
 
-/// Clients accepted in one turn; the rest waits for the next, so that a storm of connections does not starve requests.
+/// Clients accepted in one turn. The rest waits for the next turn, so that a storm of connections does not
+/// starve requests.
 const ACCEPTS: usize = 256;
 
-/// Events fetched at a time. The kernel looks at every socket that it reports: read soon after, it is still in the processor's
-/// cache.
+/// Events fetched at a time. The kernel looks at every socket that it reports, and a socket that is read soon
+/// after is still in the processor's cache.
 pub(super) const FETCH: usize = 128;
-/// Fetches in one turn, so that a crowd is still one batch.
+/// Fetches in one turn, so that many ready clients are still one batch.
 pub(super) const FETCHES: usize = 16;
 
-/// A socket that this turn has still to look at.
+/// A socket that this turn has still to handle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
     pub(super) conn: Conn,
@@ -23,7 +24,7 @@ pub(super) struct Ready {
 }
 
 impl Epoll {
-    /// Adds what is ready to this turn's list.
+    /// Fetches ready events into this turn's list.
     pub(super) fn fetch(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.ready.clear();
         self.cursor = 0;
@@ -52,7 +53,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// The next event of what was fetched.
+    /// The next of the fetched events.
     pub(super) fn next_fetched(&mut self) -> Option<Event> {
         while let Some(ready) = self.ready.get_mut(self.cursor) {
             let conn = ready.conn;
@@ -75,13 +76,13 @@ impl Epoll {
                 }
                 if let Some(source) = self.source(conn) {
                     source.accepted = 0;
-                    // No further edge tells of the clients that wait already.
+                    // No further edge reports the clients that wait already.
                     source.readable |= source.paused;
                 }
                 self.cursor += 1;
                 continue;
             }
-            // The write side first: it turns a connecting socket into an open one.
+            // The write side comes first: it turns a connecting socket into an open one.
             if write && (source.state == Stage::Connecting || !source.backlog.is_empty()) {
                 if let Some(event) = self.write(conn) {
                     return Some(event);

@@ -26,8 +26,8 @@ use super::{
     unacknowledged::unacknowledged,
 };
 
-/// One receive brings at most this much: larger than any message that enters a shared lane, and most often all that a server
-/// has answered to a turn's requests.
+/// Bytes of one receive at most. This is larger than any message that enters a shared lane, and most often
+/// all that a server has answered to a turn's requests.
 const SCRATCH: usize = 256 * 1024;
 
 /// The epoll back end.
@@ -37,16 +37,16 @@ pub struct Epoll {
     events: mio::Events,
     sources: Slab<Source>,
     generation: u32,
-    /// What this turn has still to look at.
+    /// Events that this turn has still to handle.
     ready: Vec<Ready>,
     cursor: usize,
     /// Fetches that this turn may still make; 0 after one that was not full.
     fetches: usize,
-    /// Readable without a new edge.
+    /// Connections that can be read without a new edge.
     again: Vec<Conn>,
     /// Clients left in the queues of closed listeners.
     drained: Vec<Event>,
-    /// Buffers to receive into; as many as events are taken before they are handled.
+    /// Buffers to receive into: as many as events that are taken before they are handled.
     scratch: Vec<Box<[u8]>>,
 }
 
@@ -120,10 +120,11 @@ impl Epoll {
                         socket: fd.into(),
                     })
                 }
-                // A client that gave up before we came: not our failure.
+                // A client that gave up before it was accepted is no failure of ours.
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::AGAIN) => None,
-                // Most often out of descriptors: the clients stay in the queue until the listener is resumed.
+                // The process has most often run out of descriptors. The clients stay in the queue until the
+                // listener is resumed.
                 Err(error) => {
                     (source.paused, source.readable) = (true, true);
                     Some(Event::Failed {
@@ -154,7 +155,8 @@ impl Epoll {
             return None;
         };
         if source.paused && source.broken {
-            // Who is read no further for now may have asked for much, and all of it would be fetched for nobody.
+            // A paused connection may have asked for much, and all of it would be fetched for a client that
+            // is gone.
             let gone = || io::ErrorKind::ConnectionReset.into();
             let error = source.socket.take_error().ok().flatten().unwrap_or_else(gone);
             let tag = source.tag;
@@ -162,7 +164,7 @@ impl Epoll {
             return Some(Event::Failed { tag, error });
         }
         if source.paused || source.again {
-            // It is read when it is resumed, or in the next turn.
+            // The connection is read when it is resumed, or in the next turn.
             source.readable = source.paused;
             self.scratch.push(scratch);
             return None;
@@ -173,8 +175,8 @@ impl Epoll {
                 Ok(0) => {
                     let broken = source.broken;
                     self.scratch.push(scratch);
-                    // Behind the last bytes of a connection that was reset the kernel may tell of an end, once it has told of the
-                    // error: but nobody waits for replies.
+                    // Once the kernel has reported the error of a reset connection, it may report an end of
+                    // file behind its last bytes. That is a failure as well: the peer takes no replies.
                     Some(match broken {
                         true => Event::Failed {
                             tag,
@@ -205,7 +207,7 @@ impl Epoll {
         }
     }
 
-    /// The socket takes bytes again, or a connect has ended.
+    /// Handles a socket that takes bytes again, or whose connect has ended.
     fn write(&mut self, conn: Conn) -> Option<Event> {
         let source = self.source(conn)?;
         let tag = source.tag;
@@ -215,7 +217,7 @@ impl Epoll {
                 Ok(None) => return None,
                 Ok(Some(error)) | Err(error) => return Some(Event::Failed { tag, error }),
             }
-            // A failure to write now is reported by the read side.
+            // The read side reports a failure to write.
             let _ = source.drain();
             return Some(Event::Connected { tag });
         }
@@ -330,7 +332,7 @@ impl Reactor for Epoll {
             }
         }
         if self.source(conn).is_some() {
-            // Closing the last descriptor also takes it out of the epoll set.
+            // Closing the last descriptor also takes the socket out of the epoll set.
             self.sources.remove(conn.index as usize);
         }
     }

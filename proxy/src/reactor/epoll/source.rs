@@ -1,4 +1,4 @@
-//! One socket, and what waits to be written to it.
+//! One socket with the bytes that wait to be written to it.
 
 use std::io;
 
@@ -15,13 +15,13 @@ pub(super) struct Source {
     pub(super) socket: Socket,
     pub(super) state: Stage,
     pub(super) paused: bool,
-    /// An edge came while paused.
+    /// An edge came while the connection was paused.
     pub(super) readable: bool,
-    /// On the `again` list.
+    /// The connection is on the `again` list.
     pub(super) again: bool,
     /// The peer has closed its side: after the data there is an end of file and no further edge.
     pub(super) hangup: bool,
-    /// The connection is broken: nothing that is still to be written gets anywhere.
+    /// The connection is broken: no bytes get to the peer any more.
     pub(super) broken: bool,
     pub(super) backlog: Vec<u8>,
     pub(super) sent: usize,
@@ -37,7 +37,7 @@ pub(super) enum Stage {
 }
 
 impl Source {
-    /// Writes what the socket takes now; returns how much that was.
+    /// Writes as much as the socket takes now. Returns the number of bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let mut sent = 0;
         while self.state == Stage::Open && sent < bytes.len() {
@@ -45,7 +45,7 @@ impl Source {
                 Ok(n) => sent += n,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // The read side reports it; here its bytes are merely gone.
+                // The read side reports the error; here the bytes are dropped.
                 Err(_) => {
                     self.broken = true;
                     return bytes.len();
@@ -55,7 +55,7 @@ impl Source {
         sent
     }
 
-    /// Writes what it can of the backlog; true when none is left.
+    /// Writes as much of the backlog as the socket takes. Returns whether the backlog is empty.
     pub(super) fn drain(&mut self) -> io::Result<bool> {
         while self.sent < self.backlog.len() {
             match send(&self.socket, &self.backlog[self.sent..], SendFlags::NOSIGNAL) {

@@ -1,8 +1,9 @@
-//! A provided-buffer ring: memory that the kernel fills as data arrives, so that an idle connection holds none.
+//! A provided-buffer ring: memory that the kernel fills as data arrives, so that an idle connection holds
+//! none.
 //!
-//! Where the kernel can (6.12), buffers are filled *incrementally*: what arrives next is put right behind what arrived before,
-//! so that a thousand small requests touch a few dense pages and not a page each. A buffer then goes back when the kernel
-//! is through with it and every piece of it has been recycled.
+//! From Linux 6.12 on buffers are filled *incrementally*: new data is put right behind earlier data, so that
+//! a thousand small requests touch a few dense pages and not a page each. A buffer then goes back when the
+//! kernel is through with it and every piece of it has been recycled.
 
 use std::{
     alloc::{self, Layout},
@@ -14,13 +15,13 @@ use io_uring::{IoUring, types::BufRingEntry};
 
 use crate::reactor::{Buffer, buffer::Memory};
 
-/// Rings are shared with the kernel by page.
+/// The kernel shares rings by page.
 const PAGE: usize = 4096;
 
 /// `IOU_PBUF_RING_INC`: fill incrementally.
 const INCREMENTAL: u16 = 2;
 
-/// How many buffers of how many bytes.
+/// The number of buffers and their size in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RingSize {
     /// A power of two.
@@ -28,7 +29,7 @@ pub(super) struct RingSize {
     pub(super) size: usize,
 }
 
-/// Requests: small, from many; filled densely, or one for each.
+/// Sizes for requests, which are small and come from many clients: filled densely, or one for each receive.
 pub(super) const SMALL: [RingSize; 2] = [
     RingSize {
         count: 8,
@@ -39,7 +40,8 @@ pub(super) const SMALL: [RingSize; 2] = [
         size: 4 * 1024,
     },
 ];
-/// Replies: large, from few. What is on its way when a connection is paused is bounded by these.
+/// Sizes for replies, which are large and come from few servers. They bound the data that is on its way when
+/// a connection is paused.
 pub(super) const LARGE: [RingSize; 2] = [
     RingSize {
         count: 4,
@@ -51,7 +53,7 @@ pub(super) const LARGE: [RingSize; 2] = [
     },
 ];
 
-/// How far a buffer is used.
+/// The use of a buffer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     filled: usize,
@@ -61,7 +63,7 @@ struct Use {
     full: bool,
 }
 
-/// One group of equal buffers.
+/// A group of equal buffers.
 #[derive(Debug)]
 pub(super) struct BufferRing {
     group: u16,
@@ -75,8 +77,8 @@ pub(super) struct BufferRing {
 }
 
 impl BufferRing {
-    /// Registers buffers of shape `dense`, to be filled incrementally, as `group`; where the kernel cannot do that, of shape
-    /// `single`, one for each receive.
+    /// Registers buffers of size `dense`, to be filled incrementally, as `group`. Where the kernel cannot do
+    /// that, it registers buffers of size `single`, one for each receive.
     pub(super) fn new(ring: &IoUring, group: u16, dense: RingSize, single: RingSize) -> io::Result<Self> {
         Self::register(ring, group, dense, INCREMENTAL).or_else(|_| Self::register(ring, group, single, 0))
     }
@@ -89,7 +91,7 @@ impl BufferRing {
         if entries.is_null() || memory.is_null() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let mut ring_buffers = Self {
+        let mut buffers = Self {
             group,
             count,
             size,
@@ -104,13 +106,14 @@ impl BufferRing {
                 .register_buf_ring_with_flags(entries as u64, count, group, flags)?
         };
         for id in 0..count {
-            ring_buffers.give(id);
+            buffers.give(id);
         }
-        ring_buffers.publish();
-        Ok(ring_buffers)
+        buffers.publish();
+        Ok(buffers)
     }
 
-    /// The next `len` bytes that the kernel has put into buffer `id`; `more` will follow in the same buffer.
+    /// The next `len` bytes that the kernel has put into buffer `id`. `more`: further bytes will follow in
+    /// the same buffer.
     pub(super) fn take(&mut self, id: u16, len: usize, more: bool) -> Buffer {
         let used = &mut self.uses[usize::from(id)];
         let at = used.filled;
@@ -128,12 +131,12 @@ impl BufferRing {
         })
     }
 
-    /// Keeps buffer `id` from going back for one more `recycle`.
+    /// Keeps buffer `id` for one more `recycle`.
     pub(super) fn hold(&mut self, id: u16) {
         self.uses[usize::from(id)].lent += 1;
     }
 
-    /// Takes a piece of buffer `id` back; the kernel gets the buffer again when it was the last piece.
+    /// Takes a piece of buffer `id` back. The kernel gets the buffer again with its last piece.
     pub(super) fn recycle(&mut self, id: u16) {
         let used = &mut self.uses[usize::from(id)];
         used.lent -= 1;

@@ -1,4 +1,4 @@
-//! From completions to events.
+//! Turns completions into events.
 
 use std::{
     io, mem,
@@ -15,13 +15,13 @@ use super::{
 use crate::reactor::{Conn, Event, Expect, Reactor};
 
 impl Uring {
-    /// Frees a closed link when nothing of it is with the kernel any more.
+    /// Frees a closed link once the kernel has no operation of it any more.
     pub(super) fn finish(&mut self, conn: Conn) {
         let Some(link) = self.link(conn).filter(|link| link.closed) else {
             return;
         };
         if link.operations > 0 {
-            // Ends a pending receive and send, which then complete; what was sent before is still delivered.
+            // A pending receive and send then complete. Bytes that were sent before are still delivered.
             let _ = link.socket.shutdown(std::net::Shutdown::Both);
             return;
         }
@@ -82,8 +82,8 @@ impl Uring {
         }
     }
 
-    /// A send has failed: its bytes are merely gone. The receive side reports it; if it has ended, as that of a paused connection,
-    /// nobody else would.
+    /// Handles a failed send, whose bytes are dropped. The receive side reports the failure. Where it has
+    /// ended, as that of a paused connection, this reports it.
     pub(super) fn break_off(&mut self, conn: Conn, errno: i32) {
         let Some(link) = self.open(conn) else { return };
         let (tag, receiving) = (link.tag, link.receiving);
@@ -106,10 +106,11 @@ impl Uring {
         } else if [0, libc::ECANCELED, libc::EINTR, libc::EAGAIN, libc::ECONNABORTED]
             .contains(&-result.min(0))
         {
-            // Paused, it accepts again when it is resumed.
+            // A paused listener accepts again when it is resumed.
             self.receive(conn);
         } else {
-            // Most often out of descriptors: the clients stay in the queue until the listener is resumed.
+            // The process has most often run out of descriptors. The clients stay in the queue until the
+            // listener is resumed.
             link.paused = true;
             return Some(Event::Failed {
                 tag,
@@ -122,7 +123,7 @@ impl Uring {
         })
     }
 
-    /// A closed listener's queue is answered before it is gone.
+    /// Accepts the clients in a closed listener's queue before it is gone.
     pub(super) fn drain(&mut self, conn: Conn) {
         let Some(link) = self.links.get(conn.index as usize) else {
             return;
@@ -170,12 +171,13 @@ impl Uring {
                 }
                 buffer.map(|buffer| Event::Data { tag, buffer })
             }
-            // It was paused, and has broken meanwhile.
+            // The connection was paused, and has broken meanwhile.
             _ if broken && paused => Some(Event::Failed {
                 tag,
                 error: io::ErrorKind::ConnectionReset.into(),
             }),
-            // All buffers are in use, or we asked for it: nothing is lost, receive again (when not paused).
+            // All buffers are in use, or we cancelled the receive: nothing is lost, and the next receive goes
+            // on.
             _ if [libc::ENOBUFS, libc::ECANCELED, libc::EINTR, libc::EAGAIN].contains(&-result) => {
                 self.receive(conn);
                 None

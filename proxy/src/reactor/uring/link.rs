@@ -1,4 +1,4 @@
-//! One socket of the ring, and how its operations are told apart.
+//! One socket of the ring, and the tags of its operations.
 
 use std::os::fd::RawFd;
 
@@ -17,10 +17,10 @@ pub(super) struct Link {
     pub(super) paused: bool,
     pub(super) receiving: bool,
     pub(super) closed: bool,
-    /// The connection is broken: nothing that is still to be sent gets anywhere.
+    /// The connection is broken: no bytes get to the peer any more.
     pub(super) broken: bool,
     pub(super) connecting: bool,
-    /// Operations whose completion is still to come.
+    /// Operations whose completion has not come.
     pub(super) operations: u8,
     pub(super) sending: Vec<u8>,
     pub(super) sent: usize,
@@ -40,7 +40,7 @@ impl Link {
     }
 }
 
-/// A piece of a ring_buffers's buffer on its way out; the piece holds its buffer.
+/// A piece of a ring's buffer on its way out. The piece holds its buffer.
 #[derive(Debug)]
 pub(super) struct Passed {
     pub(super) conn: Conn,
@@ -64,7 +64,7 @@ pub(super) enum Op {
     Cancel = 6,
 }
 
-/// A send that must not block, and posts no completion when it sent everything.
+/// A send that must not block, and posts no completion if it sent everything.
 pub(super) fn quick(fd: RawFd, pointer: *const u8, len: usize, conn: Conn) -> squeue::Entry {
     opcode::Send::new(types::Fd(fd), pointer, len as u32)
         .flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL)

@@ -8,7 +8,7 @@
 //!
 //! A passed piece of a received buffer is sent quickly too, from where it lies; the buffer is held until that submission.
 //!
-//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a ring_buffers) is neither moved nor
+//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a ring) is neither moved nor
 //! freed before the operation that uses it has ended; a link's slot is reused only when `operations` is 0.
 #![allow(unsafe_code)]
 
@@ -34,13 +34,13 @@ use super::{
 };
 
 const ENTRIES: u32 = 1024;
-/// Room for a completion from every connection of a crowded turn; more than this overflows into kernel memory and is
-/// fetched by a second call.
+/// Room for a completion from every connection of a crowded turn. Further ones overflow into kernel memory
+/// and are fetched by a second call.
 const COMPLETIONS: u32 = 16 * 1024;
 
 /// The io_uring back end.
 pub struct Uring {
-    // Dropped first: closing the ring ends every operation before the memory below is freed.
+    // This is dropped first: closing the ring ends every operation before the memory below is freed.
     ring: IoUring,
     rings: [BufferRing; 2],
     links: Slab<Link>,
@@ -54,12 +54,12 @@ pub struct Uring {
     /// Links to be closed once this turn's submission is made.
     closing: Vec<Conn>,
     spare: Vec<Vec<u8>>,
-    /// The room in all of them.
+    /// The capacity of these buffers in bytes.
     spare_bytes: usize,
 }
 
 impl Uring {
-    /// A new back end; to be made by the thread that will use it.
+    /// A new back end. It must be made by the thread that will use it.
     pub fn new() -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder
@@ -68,7 +68,7 @@ impl Uring {
             .setup_taskrun_flag()
             .setup_submit_all()
             .setup_cqsize(COMPLETIONS);
-        // One indirection less, where the kernel (6.6) knows it.
+        // This saves an indirection from Linux 6.6 on.
         let ring = builder
             .clone()
             .setup_no_sqarray()
@@ -93,11 +93,11 @@ impl Uring {
         })
     }
 
-    /// Does everything work that this back end needs? Container runtimes often forbid io_uring as a whole; old kernels
-    /// lack single parts.
+    /// Checks that everything works that this back end needs. Container runtimes often forbid io_uring as a
+    /// whole, and old kernels lack parts of it.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The error of the kernel.
     pub fn probe() -> io::Result<()> {
         let uring = Self::new()?;
         let mut probe = io_uring::Probe::new();
@@ -249,7 +249,7 @@ impl Reactor for Uring {
         self.links
             .get(conn.index as usize)
             .filter(|link| link.generation == conn.generation)
-            // Until its receive has ended, bytes may be on their way from the kernel to us.
+            // Until the receive has ended, bytes may be on their way from the kernel.
             .filter(|link| !link.receiving)
             .and_then(|link| left_to_read(&link.socket))
     }
@@ -334,9 +334,9 @@ impl Reactor for Uring {
 
     fn recycle(&mut self, buffer: Buffer) {
         if let Memory::Ring { group, id, .. } = buffer.0
-            && let Some(ring_buffers) = self.rings.get_mut(usize::from(group))
+            && let Some(ring) = self.rings.get_mut(usize::from(group))
         {
-            ring_buffers.recycle(id);
+            ring.recycle(id);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! After a submission: what has been sent, what has come.
+//! After a submission: finds out what was sent and what has arrived.
 
 use std::mem;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::reactor::{Conn, Reactor};
 
-/// Calls that fetch what one wake-up left behind: enough for two thousand clients that are ready at once.
+/// Calls to fetch the completions of one wake-up: enough for two thousand clients that are ready at once.
 const GATHERS: usize = 100;
 
 impl Uring {
-    /// Lets the kernel finish what has arrived meanwhile. After a wake-up it completes one operation, and then some twenty
-    /// a call (`IO_LOCAL_TW_DEFAULT_MAX`); served in such portions, one batch of clients would reach the servers in many
-    /// small writes.
+    /// Lets the kernel finish operations that have arrived meanwhile. After a wake-up it completes one
+    /// operation, and then some twenty for each call (`IO_LOCAL_TW_DEFAULT_MAX`). Served in such portions,
+    /// one batch of clients would reach the servers in many small writes.
     pub(super) fn gather(&mut self) {
         for _ in 0..GATHERS {
             // An error here shows again in the next wait, which reports it.
@@ -26,7 +26,7 @@ impl Uring {
         }
     }
 
-    /// After a submission: quick sends without a completion are done.
+    /// Handles a submission: quick sends without a completion are done.
     pub(super) fn settle(&mut self) {
         loop {
             let mut queue = self.ring.completion();
@@ -36,7 +36,7 @@ impl Uring {
             if !self.ring.submission().cq_overflow() {
                 break;
             }
-            // The kernel keeps what did not fit; this call makes it hand over.
+            // The kernel keeps completions that did not fit; this call hands them over.
             let _ = self
                 .ring
                 .submitter()

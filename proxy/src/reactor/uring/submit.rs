@@ -1,4 +1,4 @@
-//! From wishes to submissions.
+//! Turns the worker's actions into submissions.
 
 use std::{os::fd::AsRawFd, ptr};
 
@@ -10,24 +10,24 @@ use super::{
 };
 use crate::reactor::{Conn, Expect};
 
-/// A slow send takes this much at a time, so that progress can be seen.
+/// Bytes of one slow send at most, so that progress can be seen.
 const SLOW: usize = 256 * 1024;
-/// Empty send buffers kept, the largest that is worth keeping, and the room that all of them may have.
+/// Limits on kept empty send buffers: their number, the size of the largest, and the size of all.
 const SPARE: (usize, usize, usize) = (1024, 256 * 1024, 4 << 20);
 
 impl Uring {
     pub(super) fn push(&mut self, entry: &squeue::Entry) {
         loop {
-            // SAFETY: every buffer an entry points at obeys the invariant at the head of this module.
+            // SAFETY: every buffer that an entry points at obeys the invariant at the head of this module.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return;
             }
-            // Full: hand over what is there. An error here shows again in `wait`, which reports it.
+            // The queue is full and is handed over. An error here shows again in `wait`, which reports it.
             let _ = self.ring.submit();
         }
     }
 
-    /// Asks for what the peer sends, or for the next client.
+    /// Submits a receive, or an accept for a listener.
     pub(super) fn receive(&mut self, conn: Conn) {
         let Some(link) = self.open(conn) else { return };
         if link.receiving || link.paused || link.connecting {
@@ -51,7 +51,7 @@ impl Uring {
         self.push(&entry);
     }
 
-    /// Sends what the quick send has left, a piece at a time.
+    /// Sends the rest of a quick send, a piece at a time.
     pub(super) fn send_slowly(&mut self, conn: Conn) {
         let Some(link) = self.open(conn) else { return };
         link.slow = true;
@@ -76,7 +76,7 @@ impl Uring {
         }
     }
 
-    /// A buffer that was kept, or none.
+    /// A kept send buffer, or an empty one.
     pub(super) fn lend(&mut self) -> Vec<u8> {
         let bytes = self.spare.pop().unwrap_or_default();
         self.spare_bytes -= bytes.capacity();
