@@ -1,13 +1,13 @@
-//! The distribution that an algorithm's name means.
+//! The distribution of keys for an algorithm.
 
 use proxima_wire::hash::{Distribution, DistributionError, KeyHash, Node};
 
 use super::schema::Algorithm;
 
-/// How `algorithm` shares keys out among `nodes`; none for the one that does not look at keys.
+/// The distribution of keys among `nodes` by `algorithm`. `None`: the algorithm does not look at keys.
 ///
 /// # Errors
-/// The nodes' number, names or weights are not such that it can.
+/// The number, names or weights of the nodes do not fit the algorithm.
 pub fn distribution(
     algorithm: Algorithm,
     nodes: &[Node<'_>],

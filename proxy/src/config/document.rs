@@ -1,8 +1,8 @@
-//! The tree that a text describes, whatever its format; every part knows where it stands.
+//! The tree that a text describes, in any format. Every part knows its place.
 
 use std::fmt;
 
-/// A place in a text, both counted from 1.
+/// A place in a text. Line and column count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Line.
@@ -17,7 +17,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Nesting allowed in any format. Readers recurse, so this bounds their stack.
+/// The deepest nesting in any format. Readers recurse, so this bounds their stack.
 pub(crate) const DEPTH_LIMIT: usize = 250;
 
 /// A value and where it begins.
@@ -27,14 +27,14 @@ pub(crate) struct Node {
     pub(crate) value: Value,
 }
 
-/// What may stand in a text.
+/// A value of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// A word, a number or a text; unquoted ones may mean something (`null`, `true`, `5`).
+    /// A word, a number or a text. An unquoted one may have a meaning (`null`, `true`, `5`).
     Scalar { text: String, quoted: bool },
     /// Values in order.
     List(Vec<Node>),
-    /// Values by name, in the order of the text; no name twice.
+    /// Values by name, in the order of the text. No name stands twice.
     Map(Vec<(Name, Node)>),
 }
 
@@ -54,12 +54,12 @@ impl Node {
         }
     }
 
-    /// Nothing was written: an empty value, or the null of the format.
+    /// Whether nothing was written: an empty value, or the null of the format.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, quoted: false } if matches!(text.as_str(), "" | "~" | "null"))
     }
 
-    /// For messages: what stands here.
+    /// Describes the value, for messages.
     pub(crate) fn describe(&self) -> String {
         match &self.value {
             _ if self.is_null() => "nothing".to_owned(),
@@ -70,7 +70,7 @@ impl Node {
     }
 }
 
-/// Foreign text for messages: one line, bounded.
+/// Makes text of the user fit for messages: one line of bounded length.
 pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out: String = text

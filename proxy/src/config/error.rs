@@ -1,24 +1,24 @@
-//! Why a configuration was refused: file, line, column, the offending key and what would be right.
+//! Diagnostics of a configuration: file, line, column, key, problem and remedy.
 
 use std::{fmt, path::PathBuf};
 
 use super::Place;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
-    /// Where; none when the file as a whole is meant.
+    /// The place. `None`: the file as a whole.
     pub at: Option<Place>,
-    /// The keys that lead there, as `pools.cache.timeout`; empty when none do.
+    /// The keys that lead there, as `pools.cache.timeout`. Empty if there are none.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What would be right.
+    /// The remedy, if there is one.
     pub remedy: Option<String>,
 }
 
 impl Diagnostic {
-    /// About the file as a whole.
+    /// A diagnostic about the file as a whole.
     pub(crate) fn whole(problem: impl Into<String>) -> Self {
         Self {
             at: None,
@@ -28,7 +28,7 @@ impl Diagnostic {
         }
     }
 
-    /// About a place to which no keys lead.
+    /// A diagnostic about a place to which no keys lead.
     pub(crate) fn at(at: Place, problem: impl Into<String>) -> Self {
         Self {
             at: Some(at),
@@ -38,7 +38,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same, saying what would be right.
+    /// Adds a remedy.
     pub(crate) fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self {
             remedy: Some(remedy.into()),
@@ -63,15 +63,15 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A configuration was refused as a whole: the operator has to mend the places that are named. Displayed as
-/// one line for each diagnostic, `file:line:column: key: …`.
+/// A configuration was refused as a whole: the operator has to correct the places that are named. It is
+/// displayed as one line for each diagnostic, `file:line:column: key: …`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigError {
-    /// The file, or what stands for it in messages.
+    /// The file, or a word for it in messages.
     pub file: PathBuf,
-    /// What is wrong; at least one.
+    /// The problems; at least one.
     pub diagnostics: Vec<Diagnostic>,
-    /// What is wrong with other files that it names.
+    /// Problems in other files that the configuration names.
     pub others: Vec<ConfigError>,
 }
 

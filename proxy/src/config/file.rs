@@ -4,10 +4,10 @@ use std::{fs::File, io::Read as _, path::Path};
 
 use super::Diagnostic;
 
-/// Bytes that one may have.
+/// Bytes of a file at most.
 const LIMIT: u64 = 16 << 20;
 
-/// Reads one as text, without the mark that some editors put before it.
+/// Reads a file as text. A byte order mark is skipped.
 pub(crate) fn read(path: &Path) -> Result<String, Diagnostic> {
     let cannot = |why: String| Diagnostic::whole(format!("cannot be read: {why}"));
     let file = File::open(path).map_err(|e| cannot(e.to_string()))?;

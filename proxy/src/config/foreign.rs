@@ -1,8 +1,8 @@
-//! Configurations of other programs, to be told from bad ones of ours.
+//! Recognizes configurations of other programs.
 
 use super::Diagnostic;
 
-/// Whose configuration this is, and what to do with it; none: it may be meant as ours.
+/// Names the program whose configuration this is, with a remedy. `None`: it may be meant as ours.
 pub(super) fn recognized(text: &str) -> Option<Diagnostic> {
     let lines = || text.lines().filter(|line| !is_comment(line));
     if lines().any(|line| line.starts_with("listeners:")) {
@@ -17,7 +17,7 @@ pub(super) fn recognized(text: &str) -> Option<Diagnostic> {
             "mcrouter's options and files are served by `proxima mcrouter --config-file=FILE --port=PORT` (docs/migrating-from-mcrouter.md)",
         ));
     }
-    // A pool is a name, and below it are its keys.
+    // A pool in twemproxy's format is a name with keys below it.
     let is_below = |line: &str, key: &str| {
         let trimmed = line.trim_start();
         trimmed.len() < line.len()

@@ -1,4 +1,4 @@
-//! Our configuration file, from the path to what runs.
+//! Loads our configuration file.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +11,19 @@ use super::{
     yaml,
 };
 
-/// What stands for a path where there is no file.
+/// The name of the built-in configuration in messages.
 pub const BUILT_IN: &str = "(built in)";
 
-/// A configuration that was found good.
+/// A configuration without mistakes.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What it says. Paths in it are as the process can open them.
+    /// The configuration. Its paths are such that the process can open them.
     pub config: Config,
-    /// What is worth saying about it, one line each with file, line and column.
+    /// Warnings, one line each with file, line and column.
     pub warnings: Vec<String>,
-    /// Files on which it depends: itself and the files of servers.
+    /// The files on which it depends: itself and the files of servers.
     pub files_watched: Vec<PathBuf>,
-    /// The text itself.
+    /// The text of the file.
     pub text: String,
     /// 16 hexadecimal digits that are the same on every proxy that has the same text.
     pub version_hash: String,
@@ -32,7 +32,7 @@ pub struct Loaded {
 /// Reads and checks our YAML file at `path`, and the files of servers that it names.
 ///
 /// # Errors
-/// The file or one that it names cannot be read or is refused; the error names all the places that are known to be wrong.
+/// The file, or one that it names, cannot be read or is refused. The error names all places with mistakes.
 pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let text = file::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
     let mut cx = Reading::default();
@@ -54,7 +54,7 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     }
 }
 
-/// What is wrong with the files of servers that a configuration names.
+/// The problems of the files of servers that a configuration names.
 fn unusable_files(config: &Config) -> Vec<ConfigError> {
     let mut refused: Vec<ConfigError> = Vec::new();
     for pool in config.pools.values() {
@@ -73,7 +73,7 @@ fn unusable_files(config: &Config) -> Vec<ConfigError> {
     refused
 }
 
-/// What runs when nothing is configured: the store inside this process.
+/// The configuration of a start without one: the store inside this process.
 ///
 /// # Errors
 /// None; it is checked as any other.
@@ -85,7 +85,7 @@ pub fn built_in() -> Result<Loaded, ConfigError> {
     Ok(loaded)
 }
 
-/// Checks a configuration in our YAML that was read from `path`; files of servers are not looked at.
+/// Checks a configuration in our YAML that was read from `path`. Files of servers are not read.
 ///
 /// # Errors
 /// The configuration is refused.
@@ -97,14 +97,14 @@ pub fn parse(text: &str, path: &Path) -> Result<Loaded, ConfigError> {
     }
 }
 
-/// A text that has mistakes.
+/// A text with mistakes.
 struct Refused {
     error: ConfigError,
-    /// What it says beside them; none: that cannot be told.
+    /// The rest of it. `None`: too much is unknown.
     good: Option<Config>,
 }
 
-/// Reads a text and checks what it means, as far as it could be read.
+/// Reads a text and checks as much of it as could be read.
 fn read(text: &str, path: &Path, cx: &mut Reading) -> Result<Config, Box<Refused>> {
     let read = yaml::parse(text, cx);
     let mut mistakes = std::mem::take(&mut cx.mistakes);
@@ -116,7 +116,7 @@ fn read(text: &str, path: &Path, cx: &mut Reading) -> Result<Config, Box<Refused
         return Err(Box::new(Refused { error, good: None }));
     }
     mistakes.sort_by_key(|diagnostic| diagnostic.at);
-    // What is missing at a place follows most often from the mistake there.
+    // A missing part follows most often from the mistake at the same place.
     mistakes.dedup_by(|next, one| next.at.is_some() && next.at == one.at);
     mistakes.extend(config.iter().flat_map(|config| check::check(config, &cx.index)));
     mistakes.sort_by_key(|diagnostic| diagnostic.at);
@@ -130,7 +130,7 @@ fn read(text: &str, path: &Path, cx: &mut Reading) -> Result<Config, Box<Refused
     }
 }
 
-/// With the paths in it relative to the file in which they stand, wherever the process was started.
+/// Makes the paths relative to the file in which they stand, wherever the process was started.
 fn seen_from(path: &Path, mut config: Config) -> Config {
     let folder = path.parent().unwrap_or(Path::new(""));
     if let Some(state) = &mut config.state {
@@ -147,7 +147,7 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     config
 }
 
-/// What was found good, with what is worth saying about it.
+/// Completes a configuration without mistakes by its warnings and files.
 fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);
@@ -168,7 +168,7 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     }
 }
 
-/// The version of what these texts say together.
+/// The version of several texts together.
 pub(crate) fn version_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = Xxh3Default::new();
     for text in texts {
@@ -178,7 +178,7 @@ pub(crate) fn version_hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> Stri
     format!("{:016x}", hasher.digest())
 }
 
-/// A name that nothing mentions is more likely misspelt somewhere than meant.
+/// Warns of names that nothing mentions: they are more likely misspelt somewhere than meant.
 fn warn_of_unused(config: &Config, cx: &mut Reading) {
     let mentioned = |name: &str, cx: &Reading| {
         cx.index.mentions.iter().any(|mention| match mention.kind {

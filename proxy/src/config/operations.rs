@@ -1,10 +1,10 @@
-//! The words that `by_operation` chooses by: commands of memcached's text protocol, and groups of them.
+//! The words by which `by_operation` chooses: commands of memcached's text protocol, and groups of them.
 
 use std::collections::BTreeMap;
 
 use proxima_wire::{memcache::Command, message::Class};
 
-/// Groups, with what they mean. A command's own entry wins over its group's.
+/// Groups with their meanings. A command's own entry wins over its group's.
 const GROUPS: [(&str, &str); 5] = [
     ("read", "get, gets, mg"),
     ("write", "set, add, replace, append, prepend, cas, ms"),
@@ -13,7 +13,7 @@ const GROUPS: [(&str, &str); 5] = [
     ("touch", "touch, gat, gats"),
 ];
 
-/// All words, with what they mean: the groups, then the commands that are about a key and no group's name as well.
+/// All words with their meanings: the groups, then the commands that have a key and are no group's name.
 pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     let about_keys = |command: &Command| !matches!(command.class(), Class::Admin | Class::Session);
     let is_group = |name: &str| GROUPS.iter().any(|(group, _)| *group == name);
@@ -28,7 +28,7 @@ pub(crate) fn words() -> impl Iterator<Item = (&'static str, &'static str)> + Cl
     )
 }
 
-/// Commands that change what a server holds. An `mg` may as well, by its flags, and is meant to read.
+/// Commands that change what a server holds. An `mg` may do so as well, by its flags, but counts as a read.
 pub(crate) fn changes() -> impl Iterator<Item = Command> {
     let classes = [Class::Write, Class::Delete, Class::Arithmetic, Class::Touch];
     let of_class = |class| {
@@ -40,7 +40,7 @@ pub(crate) fn changes() -> impl Iterator<Item = Command> {
     classes.into_iter().flat_map(of_class)
 }
 
-/// What these entries have for a command.
+/// The entry for a command.
 pub(crate) fn entry<T>(entries: &BTreeMap<String, T>, command: Command) -> Option<&T> {
     let of_group = || {
         GROUPS

@@ -1,10 +1,10 @@
-//! What a command line puts in the place of what a configuration says.
+//! Options of the command line that replace values of a configuration.
 
 use std::path::Path;
 
 use super::{ConfigError, Diagnostic, Loaded};
 
-/// Values of options; `None`: what the configuration says holds.
+/// Values of options. `None`: the configuration's value holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// The address of the only listener.
@@ -16,10 +16,10 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// The configuration with these values in it; its text says that they were put there.
+    /// The configuration with these values in it. Its text says so.
     ///
     /// # Errors
-    /// `listen` for a configuration that has several listeners; the error names `path` as the file.
+    /// `listen` was given for a configuration with several listeners. The error names `path` as the file.
     pub fn applied(&self, mut loaded: Loaded, path: &Path) -> Result<Loaded, ConfigError> {
         let config = &mut loaded.config;
         if let Some(address) = &self.listen {

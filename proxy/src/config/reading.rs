@@ -1,4 +1,4 @@
-//! What a reader carries along: the keys that lead to where it is, and what the checks after it will ask.
+//! The state of a reader: the keys that lead to the current place, mistakes, and an index for the checks.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,22 @@ pub(crate) struct Reading {
     path: Vec<String>,
     pub(crate) index: Index,
     pub(crate) warnings: Vec<Diagnostic>,
-    /// Mistakes beside the one with which the reading ends, if it does: whoever reads several things reads
-    /// them all.
+    /// Mistakes other than the one with which the reading ends. A reader of several things reads them all.
     pub(crate) mistakes: Vec<Diagnostic>,
 }
 
-/// Where the text says what the checks need to know.
+/// Places in the text for the checks.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Where each named route is defined, be it good or not.
+    /// The place of each named route, be it good or not.
     pub(crate) routes: BTreeMap<String, Site>,
-    /// Where each pool is defined, be it good or not.
+    /// The place of each pool, be it good or not.
     pub(crate) pools: BTreeMap<String, Site>,
-    /// Where the listeners stand, in the configuration's order and without those that have a mistake.
+    /// The places of the listeners, in the configuration's order. Listeners with a mistake are missing.
     pub(crate) listeners: Vec<Site>,
-    /// Where the admin port's address stands.
+    /// The place of the admin port's address.
     pub(crate) admin: Option<Site>,
-    /// `pools` and `routes` have every name that there is: there was no mistake in where they stand.
+    /// Whether `pools` and `routes` have all names: no mistake stands where a name may be.
     pub(crate) has_all_names: bool,
     /// Names that must exist.
     pub(crate) mentions: Vec<Mention>,
@@ -37,7 +36,7 @@ pub(crate) struct Index {
     pub(crate) lengths: Vec<Length>,
 }
 
-/// A place and the keys that lead there.
+/// A place with the keys that lead there.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) at: Place,
@@ -64,7 +63,7 @@ pub(crate) struct Mention {
     pub(crate) kind: Kind,
 }
 
-/// What a name must be the name of.
+/// The kind of thing that a name must name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Pool,
@@ -107,12 +106,12 @@ impl Reading {
         self.site(at).refuse(problem)
     }
 
-    /// A diagnostic that `node` is not what was expected.
+    /// A diagnostic that `node` is not what is expected.
     pub(crate) fn expected(&self, node: &Node, what: &str) -> Diagnostic {
         self.refuse(node.at, format!("expected {what}, found {}", node.describe()))
     }
 
-    /// All of several things, or the first mistake among them; the others are kept, to be told with it.
+    /// Returns all results, or the first mistake among them. The other mistakes are recorded.
     pub(crate) fn all<T>(&mut self, read: Vec<Result<T, Diagnostic>>) -> Result<Vec<T>, Diagnostic> {
         let mut values = Vec::with_capacity(read.len());
         let mut mistakes = Vec::new();
@@ -132,7 +131,7 @@ impl Reading {
         }
     }
 
-    /// Something worth saying that is no reason to refuse.
+    /// Records a warning, which is no reason to refuse.
     pub(crate) fn warn(&mut self, at: Place, problem: impl Into<String>) {
         let warning = self.refuse(at, problem);
         self.warnings.push(warning);

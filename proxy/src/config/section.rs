@@ -1,4 +1,4 @@
-//! Maps whose keys are known beforehand: a table of keys from which reader, schema and reference follow.
+//! Maps with known keys. The reader, the JSON Schema and the reference follow from one table of keys.
 
 use super::{
     Diagnostic,
@@ -8,7 +8,7 @@ use super::{
     suggest,
 };
 
-/// The key whose form is `F`.
+/// Describes the key whose form is `F`.
 pub(super) fn key<F: Form>(name: &'static str, about: &'static str, absent: Option<F::Value>) -> Key {
     Key {
         name,
@@ -19,12 +19,12 @@ pub(super) fn key<F: Form>(name: &'static str, about: &'static str, absent: Opti
     }
 }
 
-/// Keys that a section has beside its own, read together to one value. Each of them may be absent.
+/// Keys that a section has besides its own, which are read together to one value. Each of them may be absent.
 pub(super) trait Table {
-    /// What is read.
+    /// The type of the value.
     type Value;
 
-    /// For the schema and the reference.
+    /// The keys, for the schema and the reference.
     fn keys() -> Vec<Key>;
 
     /// The names of the keys.
@@ -33,23 +33,23 @@ pub(super) trait Table {
     /// Reads all of the keys.
     fn take(fields: &Fields<'_>, cx: &mut Reading) -> Result<Self::Value, Diagnostic>;
 
-    /// What it means that the whole section is absent; `None`: it must be there.
+    /// The value where the whole section is absent. `None`: the section must be there.
     fn absent() -> Option<Self::Value> {
         None
     }
 }
 
-/// The entries of a map, of which only known ones are there.
+/// The entries of a map, all of them known.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     at: Place,
     entries: &'a [(Name, Node)],
-    /// The short form: this value stands for this key.
+    /// The short form: this value is that of this key.
     short: Option<(&'static str, &'a Node)>,
 }
 
 impl<'a> Fields<'a> {
-    /// Opens a map, or a short form where there is one; unknown keys are noted as mistakes.
+    /// Opens a map, or a short form where there is one. Unknown keys are recorded as mistakes.
     pub(super) fn open(
         node: &'a Node,
         known: &[&'static str],
@@ -86,12 +86,12 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Where the map stands.
+    /// The place of the map.
     pub(super) fn at(&self) -> Place {
         self.at
     }
 
-    /// What stands at this key.
+    /// The value of this key.
     pub(super) fn node(&self, key: &str) -> Option<&'a Node> {
         match self.short {
             Some((short, node)) if short == key => Some(node),
@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reads one key; `absent` holds without it.
+    /// Reads the value of a key. `absent` is the value where the key is missing.
     pub(super) fn take<F: Form>(
         &self,
         key: &'static str,

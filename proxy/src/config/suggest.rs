@@ -1,14 +1,14 @@
-//! "Did you mean …?"
+//! Suggestions for misspelt words.
 
-/// The known word nearest to `word`, if one is near enough to be meant.
+/// The known word nearest to `word`, if one is near enough.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A hostile word is not worth comparing.
+    // A very long word is hostile and not worth comparing.
     if word.len() > 64 {
         return None;
     }
     let word = word.to_lowercase();
     let known: Vec<&str> = known.into_iter().collect();
-    // Cut short, as `near` for `nearest`, if it is only one word that it can be.
+    // An abbreviation, as `near` for `nearest`, counts if it can be only one word.
     if let [whole] = known
         .iter()
         .filter(|known| word.len() >= 3 && known.starts_with(&word))
@@ -29,7 +29,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// A remedy: the nearest word, or else all of them when they are few enough to be listed.
+/// A remedy: the nearest word, or else all words if they are few enough for a list.
 pub(crate) fn remedy<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
     const LISTED: usize = 30;
     if let Some(meant) = nearest(word, known.clone()) {

@@ -1,4 +1,5 @@
-//! Ways by which a change comes to some copies of a replicated pool and not to all, or is answered before they have it.
+//! Bypass writes: changes that reach some copies of a replicated pool and not all, or are answered before all
+//! copies have them.
 
 use std::collections::HashSet;
 
@@ -9,29 +10,30 @@ use crate::config::{
     schema::{Children, Config, Route},
 };
 
-/// One such way.
+/// A route by which a change bypasses copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BypassWrite<'a> {
-    /// Where the route stands that has it.
+    /// The route in which the handle stands.
     pub(crate) entry: Entry<'a>,
     pub(crate) handle: &'static str,
-    /// What the handle stands over: the pool, or one server of it.
+    /// The children of the handle: the pool, or one server of it.
     pub(crate) over: &'a str,
     pub(crate) pool: &'a str,
-    /// A change that takes it.
+    /// A command that takes this route.
     pub(crate) command: Command,
 }
 
 /// A route that is not part of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Entry<'a> {
-    /// That of listener number so many.
+    /// The route of the listener with this number.
     Listener(usize),
-    /// The one with this name.
+    /// The route with this name.
     Named(&'a str),
 }
 
-/// All of them. Each change is followed from the listeners on, so that routes for reads alone are none.
+/// All bypass writes. Each change is followed from the listeners on, so that routes for reads alone do not
+/// count.
 pub(crate) fn bypass_writes(config: &Config) -> Vec<BypassWrite<'_>> {
     let mut found = Vec::new();
     let mut known = HashSet::new();
@@ -76,7 +78,8 @@ pub(crate) fn bypass_writes(config: &Config) -> Vec<BypassWrite<'_>> {
     found
 }
 
-/// The handle, and what it asks one by one that may be copies. `all_sync` over a pool of copies is the pool itself.
+/// The handle, and the child that may be a pool of copies. `all_sync` over a pool of copies is the pool
+/// itself.
 fn bypasses(route: &Route) -> Option<(&'static str, &str)> {
     let (handle, children) = match route {
         Route::Member(member) => return member.contains('/').then_some(("member", member.as_str())),

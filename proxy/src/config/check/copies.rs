@@ -1,4 +1,4 @@
-//! Pools of copies whose rule cannot be kept, or surprises.
+//! Checks of pools of copies: rules that no write can meet, bypass writes, and surprising sizes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::config::{
     schema::{Config, Replicated},
 };
 
-/// A rule that no write can fulfil, and routes that bring a change to some copies only.
+/// Refuses rules that no write can meet, and routes that bring a change to some copies only.
 pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (name, pool) in &config.pools {
@@ -32,8 +32,8 @@ pub(in crate::config) fn unkept(config: &Config, index: &Index) -> Vec<Diagnosti
     diagnostics
 }
 
-/// Changes that would leave copies behind, which are read. Each is said where the route's handle stands, or where the route
-/// begins that has it several times.
+/// Changes that would leave stale copies which are read. Each is reported at the place of the handle. If the
+/// route has the handle several times, it is reported where the route begins.
 fn half_written(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mentions: BTreeMap<(&str, &str), &Site> = index
         .mentions
@@ -73,7 +73,7 @@ fn half_written(config: &Config, index: &Index) -> Vec<Diagnostic> {
     bypass_writes(config).into_iter().filter_map(complain).collect()
 }
 
-/// Two copies of which a majority is asked: the loss of one stops the writes, which few expect.
+/// Warns of two copies whose majority is two: the loss of one stops the writes, which few expect.
 pub(in crate::config) fn warn_of_two(config: &Config, cx: &mut Reading) {
     for (name, pool) in &config.pools {
         if let (Some(Replicated { min_acks: None, .. }), Some(servers)) =

@@ -1,4 +1,4 @@
-//! Hashes that cannot share keys out among what they are given.
+//! Checks of hashes: they can share keys out among what they are given.
 
 use proxima_wire::hash::{DistributionError, Node};
 
@@ -8,7 +8,7 @@ use crate::config::{
     schema::{Children, Config, Hash, Route, Server},
 };
 
-/// Lists that are not as long as there are children.
+/// Refuses lists that are not as long as there are children.
 pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let wrong = index.lengths.iter().filter_map(|length| {
         let children = match &length.children {
@@ -28,7 +28,7 @@ pub(super) fn lengths(config: &Config, index: &Index) -> Vec<Diagnostic> {
     wrong.collect()
 }
 
-/// Pools and hash routes whose weights or names their algorithm cannot use.
+/// Refuses pools and hash routes whose weights or names their algorithm cannot use.
 pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let complain = |site: Option<&Site>, path: String, problem: String| match site {
         Some(site) => site.refuse(problem),
@@ -62,13 +62,13 @@ pub(super) fn unusable(config: &Config, index: &Index) -> Vec<Diagnostic> {
     pools.chain(routes).collect()
 }
 
-/// A hash and the number, names or weights of what it chooses from do not fit each other. Whoever wrote them
-/// has to mend one.
+/// A hash does not fit the number, names or weights of what it chooses from. The operator has to correct one
+/// of them.
 #[derive(Debug, thiserror::Error)]
 #[error("this hash cannot be used: {0}")]
 pub(in crate::config) struct UnusableHash(#[from] DistributionError);
 
-/// Whether `hash` can share keys out among `servers`; if not, why.
+/// Checks that `hash` can share keys out among `servers`.
 pub(in crate::config) fn shared_out(hash: &Hash, servers: &[Server]) -> Result<(), UnusableHash> {
     let names = servers
         .iter()
@@ -110,7 +110,7 @@ fn nodes_shared_out<'a>(hash: &'a Hash, mut nodes: Vec<Node<'a>>) -> Result<(), 
     Ok(())
 }
 
-/// The hashes that stand anywhere in a route.
+/// The hashes anywhere in a route.
 fn hashes(route: &Route) -> Vec<(&Children, &Hash)> {
     let mut found = Vec::new();
     let mut rest = vec![route];

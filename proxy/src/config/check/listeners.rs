@@ -1,4 +1,4 @@
-//! Addresses that cannot both be listened on.
+//! Checks of addresses: no two of them can be bound at once.
 
 use crate::config::{
     Diagnostic, listen_socket,

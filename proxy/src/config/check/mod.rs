@@ -1,4 +1,4 @@
-//! What only the whole configuration can tell, for every front door.
+//! Checks of the configuration as a whole, for every front door.
 
 mod bypass_writes;
 mod copies;
@@ -15,8 +15,8 @@ pub(super) use names::warn_of_both;
 
 use super::{Diagnostic, reading::Index, schema::Config};
 
-/// All diagnostics about `config`, in the order of the text. `index` says where things stand. What has a
-/// mistake of its own may be missing in `config`: nothing is said that would not hold with it there.
+/// All diagnostics about `config`, in the order of the text. `index` gives the places. Parts with a mistake
+/// of their own may be missing in `config`; no diagnostic follows only from that.
 pub(crate) fn check(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     diagnostics.extend(names::unknown(config, index));
@@ -26,7 +26,7 @@ pub(crate) fn check(config: &Config, index: &Index) -> Vec<Diagnostic> {
     diagnostics.extend(hashes::unusable(config, index));
     diagnostics.extend(protocols::joined(config, index));
     let circles = nesting::circles(config, index);
-    // Measuring the depth follows names, and would never end in a circle.
+    // The measure of depth follows names, and would never end in a circle.
     if circles.is_empty() {
         diagnostics.extend(nesting::too_deep(config, index));
     }

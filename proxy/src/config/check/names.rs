@@ -1,4 +1,4 @@
-//! Names that are nothing's name.
+//! Checks of names: each is the name of something.
 
 use crate::config::{
     Diagnostic,
@@ -8,7 +8,7 @@ use crate::config::{
     suggest,
 };
 
-/// All mentions of what does not exist. What has a name and a mistake does.
+/// All mentions of names that do not exist. A part with a mistake exists.
 pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Diagnostic> {
     if !index.has_all_names {
         return Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn unknown(config: &Config, index: &Index) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// A route and a pool of one name: which one is meant depends on the place, which few expect.
+/// Warns of a route and a pool with one name. The place decides which of them is meant, which few expect.
 pub(in crate::config) fn warn_of_both(config: &Config, cx: &mut Reading) {
     let both = cx
         .index
@@ -81,7 +81,7 @@ fn nothing(config: &Config, index: &Index, mention: &Mention) -> Option<Diagnost
             }
             let source = &config.pools.get(pool)?.source;
             if source.may_be_empty() {
-                // The server could go at any moment, and the tree with it.
+                // The server could disappear at any moment, and the tree with it.
                 return refuse(
                     format!("the servers of `{}` come and go with DNS", shortened(pool)),
                     Some("name the pool, or the server's own address".to_owned()),

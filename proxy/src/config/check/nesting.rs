@@ -1,4 +1,4 @@
-//! How routes lead to each other: never back, and never too far.
+//! Checks of nesting: no route leads back to itself, and none is too deep.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ pub(super) fn circles(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut finished = BTreeSet::new();
     let mut diagnostics = Vec::new();
     for start in named.keys().copied() {
-        // The way from `start`, each with the names that are still to be followed.
+        // The path from `start`, each route with the names that are still to be followed.
         let mut way = vec![(start, names_of(&named, start))];
         while let Some((at, next)) = way.last_mut() {
             let (at, next) = (*at, next.pop());
@@ -48,7 +48,7 @@ fn names_of<'a>(named: &BTreeMap<&'a str, BTreeSet<&'a str>>, name: &str) -> Vec
     named.get(name).into_iter().flatten().copied().collect()
 }
 
-/// The names that stand anywhere in a route.
+/// The names anywhere in a route.
 fn names(route: &Route) -> BTreeSet<&str> {
     let mut out = BTreeSet::new();
     let mut rest = vec![route];
@@ -61,7 +61,7 @@ fn names(route: &Route) -> BTreeSet<&str> {
     out
 }
 
-/// Routes that are nested deeper, along names, than a tree may be.
+/// Routes that are nested deeper, names followed, than a tree may be.
 pub(super) fn too_deep(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut depths = HashMap::new();
     let named = config
@@ -86,7 +86,8 @@ pub(super) fn too_deep(config: &Config, index: &Index) -> Vec<Diagnostic> {
     deep.take(1).collect()
 }
 
-/// Names are followed; there is no circle. The depths of named routes are kept: many may lead to one.
+/// The depth of a route, names followed. There must be no circle. The depths of named routes are kept, as
+/// many may lead to one.
 fn depth<'a>(config: &'a Config, route: &'a Route, known: &mut HashMap<&'a str, usize>) -> usize {
     if let Route::Named(name) = route {
         if let Some(depth) = known.get(name.as_str()) {

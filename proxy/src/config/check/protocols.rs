@@ -1,4 +1,4 @@
-//! Routes that would join two protocols.
+//! Checks of protocols: no route joins two of them.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub(super) fn joined(config: &Config, index: &Index) -> Vec<Diagnostic> {
 mod tests {
     use crate::config::{reading::Reading, schema::Protocol, yaml};
 
-    /// The mistakes of a file whose pool `b` speaks another protocol.
+    /// The mistakes in a file whose pool `b` has another protocol.
     fn joined(routes: &str, first: &str) -> Vec<String> {
         let text = format!(
             "pools: {{a: [\"10.0.0.1:1\"], b: [{{address: \"10.0.0.2:1\", name: x}}]}}\nroutes: {{{routes}}}\n\

@@ -7,7 +7,7 @@ use crate::config::{
     yaml::{HANDLES, TopKeys},
 };
 
-/// The schema, for editors that check while one types.
+/// The schema, for editors that check while the user types.
 pub fn json_schema() -> Value {
     let Value::Object(mut schema) = of(&TopKeys::shape()) else {
         return Value::Null;
@@ -24,7 +24,7 @@ pub fn json_schema() -> Value {
     Value::Object(schema)
 }
 
-/// The schema as it stands in a file.
+/// The schema as the text of a file.
 pub fn json_schema_text() -> String {
     format!("{:#}\n", json_schema())
 }

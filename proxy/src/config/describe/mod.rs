@@ -1,4 +1,5 @@
-//! What the configuration format is, for editors and for people: both from the forms that the reader uses.
+//! Descriptions of the configuration format, for editors and for people. Both follow from the forms that the
+//! reader uses.
 
 mod json_schema;
 mod reference;

@@ -59,7 +59,7 @@ pub fn routes() -> String {
     page
 }
 
-/// A section's table, and those of the sections below it under titles that say how to get there.
+/// The table of a section, and those of the sections below it under titles with their paths.
 fn section(page: &mut String, path: &str, keys: &Section) {
     if !path.is_empty() {
         let _ = write!(page, "\n## `{path}`\n\n{}\n", one_line(keys.about));
@@ -104,7 +104,7 @@ fn table(page: &mut String, keys: &Section) {
     }
 }
 
-/// What a key's words mean.
+/// The meanings of a key's words.
 fn nested(page: &mut String, name: &str, shape: &Shape) {
     match shape {
         Shape::Words(words) | Shape::ByWord { words, .. } => {

@@ -1,15 +1,15 @@
-//! Where a server or a listener is.
+//! Addresses of servers and listeners.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::{Form, Shape};
 use crate::config::{Diagnostic, document::Node, reading::Reading};
 
-/// `host:port`, `[v6]:port` or `unix:/path`; the port is not 0.
+/// A server's address: `host:port`, `[v6]:port` or `unix:/path`. The port is not 0.
 #[derive(Debug)]
 pub(in crate::config) struct ServerAddress;
 
-/// The same for listening: port 0 = any free one.
+/// A listener's address. Port 0 means any free port.
 #[derive(Debug)]
 pub(in crate::config) struct ListenAddress;
 
@@ -42,7 +42,7 @@ impl Form for ListenAddress {
     }
 }
 
-/// The name of a host, without a port.
+/// A host name without a port.
 #[derive(Debug)]
 pub(in crate::config) struct HostName;
 
@@ -68,7 +68,7 @@ impl Form for HostName {
     }
 }
 
-/// Why a text is no address. Whoever wrote it has to mend it; the same text is never one later.
+/// Why a text is no address. The operator has to correct it; the same text never becomes one.
 #[allow(missing_docs, reason = "the messages say it")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAddress {
@@ -98,7 +98,7 @@ pub enum BadAddress {
     Elsewhere,
 }
 
-/// A text is no address to listen on; says what would be one.
+/// A text is no address to listen on. The message says what would be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; {REMEDY}")]
 pub struct BadListenAddress(BadAddress);
@@ -106,7 +106,7 @@ pub struct BadListenAddress(BadAddress);
 /// Checks an address to listen on, for the command line.
 ///
 /// # Errors
-/// Why it is no address.
+/// The text is no such address; the error says why.
 pub fn listen_address(text: &str) -> Result<String, BadListenAddress> {
     check(text, true)
         .and_then(|()| listens(text))
@@ -114,8 +114,8 @@ pub fn listen_address(text: &str) -> Result<String, BadListenAddress> {
         .map_err(BadListenAddress)
 }
 
-/// Where to listen: an IP address and its port. `localhost` is 127.0.0.1. None: a Unix socket, or a name, which may lead
-/// anywhere.
+/// The IP address and port to listen on; `localhost` is 127.0.0.1. `None`: the text is a Unix socket, or a
+/// name, which may lead anywhere.
 pub fn listen_socket(text: &str) -> Option<SocketAddr> {
     match text.rsplit_once(':') {
         Some((host, port)) if host.eq_ignore_ascii_case("localhost") => {
@@ -148,7 +148,7 @@ fn read(
 
 const REMEDY: &str = "write `host:port`, `[v6]:port` or `unix:/path`";
 
-/// Whether `text` is an address; if not, why.
+/// Checks that `text` is an address, of a listener if `listens`.
 pub(crate) fn check(text: &str, listens: bool) -> Result<(), BadAddress> {
     if let Some(path) = text.strip_prefix("unix:") {
         // The kernel takes 107 bytes and a terminating zero.

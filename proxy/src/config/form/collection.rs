@@ -1,4 +1,4 @@
-//! Several of something, or perhaps nothing.
+//! Lists, maps, and optional values.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use crate::config::{
     reading::Reading,
 };
 
-/// Several, in order.
+/// Several values, in order.
 #[derive(Debug)]
 pub(in crate::config) struct List<F>(PhantomData<F>);
 
@@ -30,7 +30,7 @@ impl<F: Form> Form for List<F> {
     }
 }
 
-/// Something, or nothing when the key is absent.
+/// A value that may be absent.
 #[derive(Debug)]
 pub(in crate::config) struct Optional<F>(PhantomData<F>);
 
@@ -50,8 +50,8 @@ impl<F: Form> Form for Optional<F> {
     }
 }
 
-/// Something that is read apart from what stands beside it: a mistake in it leaves `None`, and the rest is
-/// read as well.
+/// A value that is read apart from its neighbours: a mistake in it leaves `None`, and the others are read as
+/// well.
 #[derive(Debug)]
 pub(in crate::config) struct Apart<F>(PhantomData<F>);
 
@@ -82,13 +82,13 @@ impl<F: Form> Form for Apart<F> {
     }
 }
 
-/// Several, by names of the user's choice, in the order of the text.
+/// Values by names of the user's choice, in the order of the text.
 #[derive(Debug)]
 pub(in crate::config) struct ByName<F, W>(PhantomData<(F, W)>);
 
-/// What is named, for messages and the reference.
+/// Kinds of things that have names, for messages and the reference.
 pub(in crate::config) trait Named {
-    /// The word for it, as in "name of the …".
+    /// The word for them, as in "name of the …".
     const WHAT: &'static str;
 }
 

@@ -1,4 +1,5 @@
-//! What may stand in one place of a configuration: how it is read, what it is when absent, how it is described.
+//! The values that may stand in a configuration: how they are read, what their absence means, how they are
+//! described.
 //!
 //! A form is a type without values: `timeout: PositiveTime = POOL_TIMEOUT` in a section's table is all there is to say
 //! about a key; the reader, the JSON Schema and the reference page follow from it.
@@ -28,24 +29,25 @@ pub use address::{BadAddress, BadListenAddress, listen_address, listen_socket};
 
 use super::{Diagnostic, document::Node, reading::Reading};
 
-/// What may stand in one place.
+/// A kind of value.
 pub(super) trait Form {
-    /// What is read there.
+    /// The type of the value.
     type Value;
 
-    /// For the schema and the reference.
+    /// Its shape, for the schema and the reference.
     fn shape() -> Shape;
 
-    /// Reads what stands there.
+    /// Reads a value.
     fn read(node: &Node, cx: &mut Reading) -> Result<Self::Value, Diagnostic>;
 
-    /// What it means that nothing stands there; none = something must.
+    /// The value where nothing is written. `None`: something must be written.
     fn absent() -> Option<Self::Value> {
         None
     }
 
-    /// What becomes of a mistake here. It is one of the whole that this is a part of, unless the rest of that
-    /// can be read well without it: then it is noted, and something that claims nothing stands here.
+    /// Handles a mistake in this value. By default the mistake is also one of the whole of which this value
+    /// is a part. A form whose neighbours can be read without it records the mistake and returns a value that
+    /// claims nothing.
     fn mistaken(mistake: Diagnostic, _cx: &mut Reading) -> Result<Self::Value, Diagnostic> {
         Err(mistake)
     }

@@ -34,7 +34,8 @@ impl<const MIN: u32, const MAX: u32> Form for Count<MIN, MAX> {
     }
 }
 
-/// An expiry time as memcached counts it: seconds, or a duration of whole seconds; 0 = never, negative = at once.
+/// An expiry time as memcached counts it: seconds, or a duration of whole seconds; 0: never, negative: at
+/// once.
 #[derive(Debug)]
 pub(in crate::config) struct Seconds;
 

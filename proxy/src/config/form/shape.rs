@@ -1,6 +1,6 @@
-//! What a form looks like, for the JSON Schema and the reference.
+//! Shapes of values, for the JSON Schema and the reference.
 
-/// A form described.
+/// The shape of a value.
 #[derive(Clone, Debug)]
 pub(in crate::config) enum Shape {
     /// `true` or `false`.
@@ -14,51 +14,51 @@ pub(in crate::config) enum Shape {
         what: &'static str,
         pattern: Option<&'static str>,
     },
-    /// The same, or a whole number alone.
+    /// A text of this kind, or a whole number.
     TextOrCount {
         what: &'static str,
         pattern: &'static str,
     },
-    /// One of these words, each with what it means.
+    /// One of these words, each with its meaning.
     Words(Vec<(&'static str, &'static str)>),
-    /// Several.
+    /// A list.
     List(Box<Shape>),
-    /// Values by names of the user's choice; `what` is named.
+    /// Values by names of the user's choice. `what` says what has the names.
     ByName { what: &'static str, of: Box<Shape> },
     /// Values by these names.
     ByWord {
         words: Vec<(&'static str, &'static str)>,
         of: Box<Shape>,
     },
-    /// One of these.
+    /// One of these shapes.
     AnyOf(Vec<Shape>),
-    /// Keys that are known beforehand.
+    /// A map with known keys.
     Section(Section),
     /// A route.
     Route,
-    /// Where a route may go on.
+    /// A pool's name, or a list of routes.
     Children,
 }
 
-/// A section described.
+/// A map with known keys.
 #[derive(Clone, Debug)]
 pub(in crate::config) struct Section {
-    /// What it is about.
+    /// Its description.
     pub(in crate::config) about: &'static str,
-    /// The key that may stand alone: `hash: ketama` for `hash: {algorithm: ketama}`.
+    /// The key whose value may stand for the whole map: `hash: ketama` for `hash: {algorithm: ketama}`.
     pub(in crate::config) short: Option<&'static str>,
     /// Its keys, in the order of the reference.
     pub(in crate::config) keys: Vec<Key>,
 }
 
-/// A key described.
+/// A key of a section.
 #[derive(Clone, Debug)]
 pub(in crate::config) struct Key {
     pub(in crate::config) name: &'static str,
     pub(in crate::config) about: &'static str,
     pub(in crate::config) shape: Shape,
-    /// Something must stand there.
+    /// Whether the key must be there.
     pub(in crate::config) required: bool,
-    /// What holds without it, as one would write it.
+    /// The default value, as one would write it.
     pub(in crate::config) default: Option<String>,
 }

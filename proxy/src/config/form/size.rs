@@ -1,9 +1,9 @@
-//! Sizes in bytes: a number and perhaps a unit.
+//! Sizes in bytes: a number, and a unit or none.
 
 use super::{Form, Shape};
 use crate::config::{Diagnostic, document::Node, reading::Reading};
 
-/// Units by their names in lower case. Without an `i` they count in thousands, as everywhere but in memory shops.
+/// Units by their names in lower case. Units without an `i` are powers of 1,000.
 const UNITS: [(&str, u64); 10] = [
     ("gib", 1 << 30),
     ("mib", 1 << 20),
@@ -56,7 +56,7 @@ fn parse(text: &str) -> Option<usize> {
     let scale = match UNITS.iter().find(|(name, _)| *name == unit) {
         Some((_, scale)) => *scale,
         None if unit.is_empty() => 1,
-        // `Ki`, `Mi`, `Gi`, as Kubernetes writes them.
+        // Units as Kubernetes writes them: `Ki`, `Mi`, `Gi`.
         None => {
             UNITS
                 .iter()

@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(1_000 * 86_400);
 const PATTERN: &str = r"^[0-9]+(\.[0-9]+)?(us|ms|s|m|h|d)$";
 const REMEDY: &str = "write a number and a unit: `250ms`, `1s`, `5m`, `1h`, at most `1000d`";
 
-/// A duration; 0 means something to its key.
+/// A duration. The key says what 0 means.
 #[derive(Debug)]
 pub(in crate::config) struct Time;
 
@@ -72,7 +72,7 @@ impl Form for PositiveTime {
     }
 }
 
-/// A number, with a fraction or without, and a unit.
+/// Parses a number, with a fraction or without, and a unit.
 pub(super) fn parse(text: &str) -> Option<Duration> {
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(split);

@@ -1,4 +1,4 @@
-//! Words of which one must stand there.
+//! Values that are one of several words.
 
 use std::marker::PhantomData;
 
@@ -7,12 +7,12 @@ use crate::config::{Diagnostic, document::Node, reading::Reading, suggest};
 
 /// A type whose values have names.
 pub(in crate::config) trait Choice: Copy + PartialEq + 'static {
-    /// For messages: what is chosen.
+    /// The word for a value of this type, for messages.
     const WHAT: &'static str;
-    /// Name, value, meaning.
+    /// The name, the value and the meaning of each.
     const WORDS: &'static [(&'static str, Self, &'static str)];
 
-    /// The value of that name.
+    /// The value with this name.
     fn by_name(name: &str) -> Option<Self> {
         Self::WORDS
             .iter()
@@ -21,7 +21,7 @@ pub(in crate::config) trait Choice: Copy + PartialEq + 'static {
     }
 }
 
-/// The name of one value of a type.
+/// The name of a value of the type.
 #[derive(Debug)]
 pub(in crate::config) struct Word<T>(PhantomData<T>);
 

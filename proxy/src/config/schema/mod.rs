@@ -1,4 +1,4 @@
-//! What a configuration says, whichever front door it came through: our YAML and mcrouter's JSON both end in these types.
+//! The configuration as types. Every front door ends in them: our YAML and mcrouter's JSON.
 
 mod hash;
 mod pool;
@@ -19,29 +19,31 @@ pub use self::{
 /// A whole configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Worker threads; none = one for each processor this process may use.
+    /// Worker threads. `None`: one for each processor that this process may use.
     pub workers: Option<usize>,
     /// Where clients connect.
     pub listeners: Vec<Listener>,
-    /// Where operators look; none = no admin port.
+    /// The address of the admin port. `None`: there is none.
     pub admin: Option<String>,
-    /// Names by which operators ask it, beside those that are safe anyway.
+    /// Further names by which operators reach the admin port.
     pub admin_hosts: Vec<String>,
     /// Named sets of servers.
     pub pools: BTreeMap<String, Pool>,
     /// Named routes; a listener names the one it enters.
     pub routes: BTreeMap<String, Route>,
-    /// Bounds on what clients may take.
+    /// Limits on clients.
     pub limits: Limits,
     /// The in-process store that every `embedded` route of this configuration shares.
     pub embedded: Embedded,
-    /// State file; `None`: what copies missed is forgotten with the process.
+    /// The state file, which records which copies have missed writes. `None`: this is forgotten with the
+    /// process.
     pub state: Option<PathBuf>,
-    /// Who tells on which NUMA node clients and servers of this host are; `None`: nobody, and all of them are equally near.
+    /// The source of the NUMA nodes of clients and servers. `None`: all servers on this host are equally
+    /// near.
     pub nodes: Option<Nodes>,
 }
 
-/// Who tells on which NUMA node clients and servers of this host are.
+/// The source of the NUMA nodes of clients and servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nodes {
     /// The node agent's Unix socket.
@@ -57,38 +59,38 @@ impl Nodes {
     pub const GRACE: Duration = Duration::from_secs(60);
 }
 
-/// A protocol, by its name.
+/// A protocol by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol(pub &'static str);
 
 impl Protocol {
-    /// memcached's, text and meta commands: that of whoever names none.
+    /// memcached's text and meta commands; the default.
     pub const MEMCACHED: Self = Self("memcached");
 }
 
-/// An address that speaks one protocol and enters one route.
+/// A listener: an address with its protocol and its route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listener {
-    /// What its clients speak.
+    /// The protocol of its clients.
     pub protocol: Protocol,
     /// `host:port`, `[v6]:port` or `unix:/path`.
     pub address: String,
-    /// Where its requests enter.
+    /// The route of its requests.
     pub route: Route,
-    /// Of a Unix socket.
+    /// Permissions of the file, if the listener is a Unix socket.
     pub permissions: Permissions,
 }
 
-/// Who may connect to a Unix socket.
+/// Permissions of a Unix socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// As `chmod` takes it; none = what the umask leaves.
+    /// The mode as `chmod` takes it. `None`: what the umask leaves.
     pub mode: Option<u32>,
-    /// None = the process' own.
+    /// The owner. `None`: the process' own.
     pub owner: Option<Ownership>,
 }
 
-/// Whose a file is.
+/// The owner of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ownership {
     /// Its user; `None`: the process'.
@@ -100,37 +102,37 @@ pub struct Ownership {
 /// A user or a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Id {
-    /// As the kernel knows it.
+    /// A number as the kernel knows it.
     Number(u32),
-    /// Looked up in `/etc/passwd` or `/etc/group`.
+    /// A name in `/etc/passwd` or `/etc/group`.
     Name(String),
 }
 
-/// Bounds on what clients may take.
+/// Limits on clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Connections of clients, all workers together.
     pub clients: usize,
-    /// Requests of one client that may wait for replies; reading stops there.
+    /// Requests of one client that may wait for replies. At this limit the client is not read.
     pub requests_in_flight: usize,
-    /// Bytes buffered for one connection before reading stops.
+    /// Bytes buffered for one connection. At this limit it is not read.
     pub connection_bytes: usize,
-    /// Bytes buffered in all before new requests are refused.
+    /// Bytes of all buffers. At this limit requests wait for room.
     pub total_bytes: usize,
     /// The largest value.
     pub value_bytes: usize,
-    /// A client that neither sends nor is answered for this long is closed; 0 = never.
+    /// Time after which a client that neither sends nor waits for a reply is closed; 0: never.
     pub idle: Duration,
-    /// A client that takes nothing of what it is due for this long is closed.
+    /// Time after which a client that takes no bytes that wait for it is closed.
     pub write_timeout: Duration,
-    /// A client that has begun a request and not sent the rest after this long is closed.
+    /// Time from the first byte of a request to its last, after which the client is closed.
     pub request_timeout: Duration,
-    /// Bytes a second: a client in the middle of a large value that moves less loses its place to others who want it.
+    /// Bytes a second that a client in the middle of a large value must move while others wait for its place.
     pub minimum_rate: usize,
 }
 
 impl Limits {
-    /// What an operator would choose for a machine of today.
+    /// Limits that suit a machine of today.
     pub const DEFAULT: Self = Self {
         clients: 10_000,
         requests_in_flight: 10_000,
@@ -152,12 +154,13 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// As much as memcached takes unless told otherwise.
+    /// The memory that memcached takes by default.
     pub const DEFAULT: Self = Self { memory: 64 << 20 };
 }
 
 impl Default for Config {
-    /// What runs when nothing is configured: the embedded store on memcached's port, for this machine only.
+    /// The configuration of a start without one: the embedded store on memcached's port, for this machine
+    /// only.
     fn default() -> Self {
         Self {
             workers: None,

@@ -1,4 +1,4 @@
-//! Pools: which servers there are, and how they are treated.
+//! Pools: sets of servers, and how they are treated.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use super::{Algorithm, Hash, Protocol, Server, Source};
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
-    /// What its servers speak.
+    /// The protocol of its servers.
     pub protocol: Protocol,
-    /// Where the list of servers comes from.
+    /// The source of its list of servers.
     pub source: Source,
     /// How a key chooses a server where a route does not say otherwise.
     pub hash: Hash,
@@ -17,16 +17,17 @@ pub struct Pool {
     pub timeout: Duration,
     /// Time for a connection to be made.
     pub connect_timeout: Duration,
-    /// When a server is left out.
+    /// The rules of ejection.
     pub eject: Eject,
-    /// mcrouter: `/region/cluster/` is sent to the server with the key.
+    /// Whether `/region/cluster/` is sent to the server with the key, as mcrouter can.
     pub keep_routing_prefix: bool,
-    /// Every server holds a copy of everything; none: each holds a share of the keys.
+    /// The rules for copies, if every server holds a copy of everything. `None`: each holds its share of the
+    /// keys.
     pub replicated: Option<Replicated>,
 }
 
 impl Pool {
-    /// These servers and the defaults.
+    /// A pool of these servers, with defaults.
     pub fn of(servers: Vec<Server>) -> Self {
         Self {
             protocol: Protocol::MEMCACHED,
@@ -46,21 +47,23 @@ impl Pool {
     pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 }
 
-/// How a pool of copies is kept in agreement.
+/// Rules for a pool of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replicated {
-    /// Copies that must have taken a write; none = a majority of the pool.
+    /// Copies that must have taken a write. `None`: a majority of the pool.
     pub min_acks: Option<u32>,
-    /// What becomes of a copy that missed writes.
+    /// The treatment of a copy that missed writes.
     pub rejoin: Rejoin,
-    /// A copy that is named no more and returns within this time is the same copy; zero = it is a new one.
+    /// Time within which a copy that has left the list of servers may return as the same copy; zero: it is
+    /// always a new one.
     pub grace: Duration,
-    /// Values that a command computes (add, cas, incr, append, touch, …) are decided at one copy and passed on to the others.
+    /// Whether commands that compute a value (add, cas, incr, append, touch, …) are decided at one copy, and
+    /// the result is passed on to the others.
     pub decide_at_home: bool,
 }
 
 impl Replicated {
-    /// A majority, repair, a minute, one place that decides.
+    /// The defaults: a majority, repair, a minute, decisions at one copy.
     pub const DEFAULT: Self = Self {
         min_acks: None,
         rejoin: Rejoin::Repair,
@@ -68,44 +71,46 @@ impl Replicated {
         decide_at_home: true,
     };
 
-    /// What a pool has whose majority is all of it, in words that go on with how to ask for less.
+    /// Describes a pool whose majority is all of it. The sentence goes on with how to ask for less.
     pub const TWO: &str = "two copies, and a majority of two is two: while one is down, writes are refused, and after the \
                            first refused one reads fail, too, until it is back, and the copy that stayed is emptied";
 
-    /// Copies of `pool` that must have taken a write.
+    /// Copies that must have taken a write in a pool of `pool` copies.
     pub fn acks_of(&self, pool: usize) -> usize {
         self.min_acks.map_or(pool / 2 + 1, |acks| acks as usize).max(1)
     }
 }
 
-/// What becomes of a copy that missed writes, before it is read again.
+/// The treatment of a copy that missed writes, before it is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejoin {
-    /// The keys that it missed are deleted there; all of it is flushed when they are not all known.
+    /// The keys that it missed are deleted there. If they are not all known, it is flushed.
     Repair,
     /// It is flushed.
     Flush,
-    /// Nothing: it is trusted to hold what it should.
+    /// It is trusted to hold what it should.
     Trust,
     /// It is not read before it has been restarted.
     Wait,
 }
 
-/// When a server is left out, and when it is asked again.
+/// The rules by which a server is ejected and asked again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eject {
-    /// Failures in a row, counted for the process; 0 = never. A refused connection ejects at once, whatever this says.
+    /// Failures in a row, counted for the process; 0: never. A refused connection ejects at once, whatever
+    /// this says.
     pub failures: u32,
-    /// First probe after the ejection; doubled after each failed one.
+    /// Time from the ejection to the first probe. It is doubled after each failed one.
     pub probe_initial: Duration,
     /// Longest time between probes.
     pub probe_max: Duration,
-    /// When more than this share of the pool is ejected, those that are only suspected are asked again (fail-open); 1 = never.
+    /// Fail-open: if more than this share of the pool is ejected, members that are only suspected are asked
+    /// again; 1: never.
     pub fail_open_above: f64,
 }
 
 impl Eject {
-    /// Three failures, probes from 1 s to 30 s apart, no fail-open.
+    /// The defaults: three failures, probes from 1 s to 30 s apart, no fail-open.
     pub const DEFAULT: Self = Self {
         failures: 3,
         probe_initial: Duration::from_secs(1),

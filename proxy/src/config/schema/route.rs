@@ -1,10 +1,10 @@
-//! Routes: where requests go.
+//! Routes, which form the tree of a configuration.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use super::Hash;
 
-/// Where a route's requests may go on.
+/// The children of a route.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Children {
     /// Every member of this pool, in the pool's order.
@@ -15,9 +15,9 @@ pub enum Children {
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // the handles' own files say what they do
+#[allow(missing_docs)] // the handles' own files describe them
 pub enum Route {
-    /// The route of that name, or else the pool of that name (as `Pool`).
+    /// The route of that name, or else the pool of that name, as `Pool`.
     Named(String),
     /// One member of the pool by its hash.
     Pool(String),
@@ -39,7 +39,7 @@ pub enum Route {
         prefixes: BTreeMap<String, Route>,
         default: Option<Box<Route>>,
     },
-    /// First match wins; patterns are globs (`*`, `?`).
+    /// The first pattern that matches wins. Patterns are globs (`*`, `?`).
     ByKeyPattern {
         patterns: Vec<(String, Route)>,
         default: Option<Box<Route>>,
@@ -87,7 +87,7 @@ pub enum Route {
         child: Box<Route>,
         fault: Fault,
     },
-    /// mcrouter's prefixes: `/region/cluster/` → route, with the default one for keys without.
+    /// mcrouter's prefixes: `/region/cluster/` → route. The default one serves keys without a prefix.
     ByRoutingPrefix {
         routes: BTreeMap<String, Route>,
         default: String,
@@ -95,8 +95,8 @@ pub enum Route {
 }
 
 impl Route {
-    /// The pool that it names by itself: as what it is, as that of its server, or as its children. Of a named route only the
-    /// configuration can tell whether it is one.
+    /// The pool that the route names by itself, as such, as the pool of its server, or as its children. Only
+    /// the configuration can tell whether the name of a named route is a pool's.
     pub fn pool(&self) -> Option<&str> {
         match self {
             Self::Named(name) | Self::Pool(name) => Some(name),
@@ -108,7 +108,7 @@ impl Route {
         }
     }
 
-    /// What it chooses from, or gathers, if it does.
+    /// The children from which the route chooses, or which it gathers. `None`: it does neither.
     fn choice(&self) -> Option<&Children> {
         match self {
             Self::Hash { children, .. }
@@ -143,10 +143,10 @@ impl Route {
         }
     }
 
-    /// Deeper trees, names followed, are refused: the state of a walk stays small.
+    /// The depth of the deepest tree, names followed. It bounds the state of a walk.
     pub const DEPTH: usize = 64;
 
-    /// The routes that stand directly in this one; a pool's members and named routes are not followed.
+    /// The routes that stand directly in this one. The members of a pool and named routes are not followed.
     pub fn children(&self) -> Vec<&Route> {
         let own: Vec<&Route> = match self {
             Self::ByOperation {
@@ -176,7 +176,7 @@ impl Route {
     }
 }
 
-/// Which errors of a reply make a failover go on; by group, none = the defaults (`Outcome::is_failover`).
+/// The errors after which a failover goes on, by group. `None`: the defaults (`Outcome::is_failover`).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct FailoverErrors {
@@ -185,7 +185,7 @@ pub struct FailoverErrors {
     pub deletes: Option<Vec<proxima_wire::message::Outcome>>,
 }
 
-/// mcrouter's failover_limit: each request earns `rate` tokens, each failover costs one.
+/// mcrouter's `failover_limit`: each request earns `rate` tokens, each failover costs one.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct FailoverLimit {
@@ -193,20 +193,20 @@ pub struct FailoverLimit {
     pub burst: f64,
 }
 
-/// What modify_ttl does with the expiry.
+/// How `modify_ttl` changes the expiry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TtlAction {
-    /// Always this one.
+    /// It becomes the given one.
     Set,
-    /// The smaller one; 0 (never) counts as the largest.
+    /// It becomes the smaller one; 0 (never) counts as the largest.
     Min,
 }
 
-/// What a fault route does to requests, for tests of clients.
+/// Faults of requests, for tests of clients.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fault {
-    /// Hold the request this long before it goes on.
+    /// Delay of each request.
     pub delay: Duration,
-    /// Share of requests that are answered with an error, 0..1.
+    /// Share of the requests that are answered with an error, 0 to 1.
     pub error_rate: f64,
 }

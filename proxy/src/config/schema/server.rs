@@ -3,12 +3,12 @@
 /// One server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// `host:port`, `[v6]:port` or `unix:/path`. What a host's name stands for may change.
+    /// `host:port`, `[v6]:port` or `unix:/path`. The address of a host name may change.
     pub address: String,
-    /// What consistent hashing knows it by; default: its address as written (without port 11211 for ketama's sake).
+    /// The name in consistent hashing. `None`: the address as written, without port 11211, as ketama does.
     pub name: Option<String>,
     /// Share of the keys relative to the others.
     pub weight: f64,
-    /// Failure domain, compared with `--zone`.
+    /// The failure domain, compared with `--zone`.
     pub zone: Option<String>,
 }

@@ -1,16 +1,16 @@
-//! Sources: where the list of a pool's servers comes from. What kinds there are stands in `config/source/`.
+//! Sources of servers. `config/source/` has the kinds of them.
 
 use std::{any::Any, fmt::Debug, net::SocketAddr, ops::Deref, path::Path, sync::Arc, time::Duration};
 
 use super::Server;
 use crate::config::ConfigError;
 
-/// What the program has to know of a source of servers.
+/// The questions of the program to a source of servers.
 pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
-    /// The servers as they are now; none where they are asked for over the network.
+    /// The servers as they are now. The list is empty where DNS is asked.
     ///
     /// # Errors
-    /// The source is refused. It is never empty for want of an answer.
+    /// The source is refused. It never turns a failure into an empty list.
     fn read(&self) -> Result<Vec<Server>, ConfigError>;
 
     /// The servers that the configuration itself names, which stay as they are. `None`: they come and go.

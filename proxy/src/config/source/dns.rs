@@ -33,7 +33,7 @@ section! {
     }
 }
 
-/// More questions than this would be a load to their server, and nobody's use.
+/// The shortest interval: more questions would burden their server and serve no purpose.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Choice for Kind {
     ];
 }
 
-/// A name, and perhaps a port.
+/// A name, with a port or without.
 #[derive(Debug)]
 pub(super) struct NameAndPort;
 
@@ -86,7 +86,7 @@ impl Form for NameAndPort {
     }
 }
 
-/// Why a text is no name that can be asked for. Whoever wrote it has to mend it.
+/// Why a text is no name for DNS. The operator has to correct it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum BadName {
     #[error(transparent)]
@@ -99,7 +99,7 @@ enum BadName {
     Label,
 }
 
-/// The port, if name and port are such.
+/// Checks the name, and returns its port.
 fn check(name: &str, port: Option<&str>) -> Result<Option<u16>, BadName> {
     check_address(&format!("{name}:{}", port.unwrap_or("1")), false)?;
     let port = port.map(str::parse).transpose().map_err(|_| BadName::BadPort)?;
@@ -111,7 +111,7 @@ fn check(name: &str, port: Option<&str>) -> Result<Option<u16>, BadName> {
     }
 }
 
-/// Where a DNS server listens.
+/// The address of a DNS server.
 #[derive(Debug)]
 pub(super) struct DnsServer;
 
@@ -162,7 +162,7 @@ impl ServerSource for Dns {
     }
 }
 
-/// A question as the configuration has it.
+/// A question as it stands in a configuration.
 #[derive(Debug)]
 pub(super) struct DnsForm;
 

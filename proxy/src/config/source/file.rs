@@ -1,4 +1,4 @@
-//! Servers by a file: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
+//! Servers in a file: one server a line, `address [weight] [name] [zone=Z]`; `#` begins a comment.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::config::{
     schema::{Server, ServerSource, Source},
 };
 
-/// Servers by the file at this path.
+/// Servers in the file at this path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFile(pub PathBuf);
 
@@ -43,14 +43,14 @@ impl ServerSource for ServerFile {
     }
 }
 
-/// Servers that one file may name.
+/// Servers in one file at most.
 const LIMIT: usize = 100_000;
 
 /// Reads the file at `path`.
 ///
 /// # Errors
-/// The file cannot be read, a line is no server, two servers have the same name, or there is no server at all (an empty
-/// file is more likely half written than meant).
+/// The file cannot be read, a line is no server, or two servers have the same name. A file without any server
+/// is refused as well: it is more likely half written than meant.
 pub fn load(path: &Path) -> Result<Vec<Server>, ConfigError> {
     file::read(path)
         .map_err(|diagnostic| vec![diagnostic])
@@ -58,10 +58,10 @@ pub fn load(path: &Path) -> Result<Vec<Server>, ConfigError> {
         .map_err(|diagnostics| ConfigError::all(path, diagnostics))
 }
 
-/// Reads a file's text.
+/// Parses the text of a file.
 ///
 /// # Errors
-/// As for [`load`].
+/// Those of [`load`].
 pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Diagnostic>> {
     let (mut servers, mut mistakes) = (Vec::new(), Vec::new());
     for (i, line) in text.lines().enumerate() {
@@ -101,7 +101,7 @@ pub fn parse(text: &str) -> Result<Vec<Server>, Vec<Diagnostic>> {
 
 const LINE_REMEDY: &str = "a line is `address [weight] [name] [zone=Z]`";
 
-/// Why a line is no server. Whoever writes the file has to mend it; it is read again as soon as it changes.
+/// Why a line is no server. The operator has to correct it; the file is read again as soon as it changes.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum BadLine {
     #[error("`{0}` is no address ({1})")]

@@ -29,7 +29,7 @@ section! {
     }
 }
 
-/// A server and its place.
+/// A server with its place in the text.
 #[derive(Debug)]
 pub(super) struct ServerForm;
 
@@ -64,7 +64,7 @@ impl Form for ServerForm {
     }
 }
 
-/// Servers that the configuration itself names.
+/// The servers in the configuration.
 #[derive(Debug)]
 pub(super) struct Listed;
 
@@ -90,13 +90,13 @@ impl SourceKey for Listed {
 
 const NAME_REMEDY: &str = "a name has no blanks, no `/`, no `#` and at most 255 characters";
 
-/// Whether a server may have this name: it stands in `pool/name`, in files and in metrics.
+/// Whether a server may have this name, which stands in `pool/name`, in files and in metrics.
 pub(super) fn is_name(name: &str) -> bool {
     let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '#');
     !name.is_empty() && name.len() <= 255 && !name.contains(bad)
 }
 
-/// The first server that has an earlier one's name.
+/// The first server whose name an earlier one has.
 pub(super) fn repeated(servers: &[(Place, Server)]) -> Option<(Place, String)> {
     let mut seen: HashMap<&str, Place> = HashMap::new();
     for (at, server) in servers {

@@ -42,10 +42,10 @@ trait SourceKey {
     /// What may stand at the key.
     type Form: Form;
 
-    /// The source that the key names. The pool stands at `pool`.
+    /// The source that the value at the key stands for. The pool stands at `pool`.
     ///
     /// # Errors
-    /// What is read is no source; the diagnostic says where and why.
+    /// The value is no source; the diagnostic says where and why.
     fn source(read: <Self::Form as Form>::Value, pool: Place, cx: &Reading) -> Result<Source, Diagnostic>;
 }
 
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-/// The keys of a pool that name its source, of which one stands there.
+/// The keys of a pool that name its source. Exactly one of them must be there.
 #[derive(Debug)]
 pub(super) struct SourceKeys;
 
@@ -109,7 +109,7 @@ impl Table for SourceKeys {
     }
 }
 
-/// `a`, `b` or `c`.
+/// Joins names: `a`, `b` or `c`.
 fn one_of(names: impl Iterator<Item = &'static str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     match names.split_last() {
@@ -121,7 +121,7 @@ fn one_of(names: impl Iterator<Item = &'static str>) -> String {
 /// The servers of each pool.
 pub type Lists = BTreeMap<String, Vec<Server>>;
 
-/// The servers of all pools, as far as they can be read at once.
+/// The servers of all pools. Those of DNS are missing.
 ///
 /// # Errors
 /// A file of servers is missing or refused.

@@ -1,4 +1,5 @@
-//! YAML text → tree. Strict: one document, names that are texts, no name twice, bounded depth and size.
+//! Parses YAML to a tree. The reader is strict: one document, names that are texts, no name twice, bounded
+//! depth and size.
 
 use std::collections::HashMap;
 
@@ -9,10 +10,11 @@ use crate::config::{
     document::{DEPTH_LIMIT, Name, Node, Value, shortened},
 };
 
-/// Nodes that one text may describe, copies for anchors and aliases counted: it bounds what a few nested ones grow to.
+/// Nodes in one text at most. Copies for anchors and aliases count, which bounds what a few nested ones grow
+/// to.
 const NODE_LIMIT: usize = 200_000;
 
-/// Reads the only document of `text`.
+/// Reads the only document in `text`.
 pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
@@ -39,7 +41,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Diagnostic> {
 
 struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
-    /// What `&name` stood before, by the parser's number of the name, with its count of nodes.
+    /// Anchored nodes by the parser's number of the anchor, each with its count of nodes.
     anchors: HashMap<usize, (Node, usize)>,
     nodes: usize,
 }
@@ -119,7 +121,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A copy of what was anchored. Its parts keep their own places, where a mistake in them would have to be mended.
+    /// A copy of the anchored node. Its parts keep their own places, where a mistake in them has to be
+    /// corrected.
     fn alias(&mut self, anchor: usize, at: Place, depth: usize) -> Result<Node, Diagnostic> {
         let Some((node, nodes)) = self.anchors.get(&anchor) else {
             return Err(Diagnostic::at(at, "an alias stands inside of what it stands for"));

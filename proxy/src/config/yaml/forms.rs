@@ -1,4 +1,4 @@
-//! Forms that only handles have.
+//! Forms of handles' parameters.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Choice for Outcome {
     ];
 }
 
-/// Prefixes of keys, for messages.
+/// Prefixes of keys.
 #[derive(Debug)]
 pub(super) struct Prefix;
 
@@ -63,7 +63,7 @@ impl Named for Prefix {
     const WHAT: &'static str = "prefix";
 }
 
-/// Patterns of keys, for messages.
+/// Patterns of keys.
 #[derive(Debug)]
 pub(super) struct Pattern;
 
@@ -144,7 +144,7 @@ impl Form for ErrorText {
     }
 }
 
-/// The hash handle; the lists of its hash are as long as its children.
+/// The hash handle. The lists in its hash are as long as its children.
 #[derive(Debug)]
 pub(super) struct HashRouteForm;
 
@@ -178,7 +178,7 @@ impl Form for HashRouteForm {
     }
 }
 
-/// Routes have no weights and names of their own: a hash that needs them must say them.
+/// Refuses a hash without the weights or names that it needs: routes have none of their own.
 fn weights_given(hash: &Hash, children: &Children) -> Result<(), &'static str> {
     match (children, hash.algorithm) {
         (Children::Pool(_), _) => Ok(()),
@@ -192,7 +192,7 @@ fn weights_given(hash: &Hash, children: &Children) -> Result<(), &'static str> {
     }
 }
 
-/// Routes by command or group of commands, and the one for the rest.
+/// Routes by command or group of commands, and the default route.
 #[derive(Debug)]
 pub(super) struct OperationsForm;
 
@@ -232,7 +232,7 @@ impl Form for OperationsForm {
     }
 }
 
-/// Errors for all groups as a list, or by group.
+/// Errors as a list for all groups, or by group.
 #[derive(Debug)]
 pub(super) struct ErrorsForm;
 

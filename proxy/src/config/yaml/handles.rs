@@ -1,4 +1,4 @@
-//! The handles: name, meaning, parameters, and the route that they make.
+//! The handles: name, meaning, parameters, and the resulting route.
 
 use super::{
     forms::*,
@@ -18,7 +18,7 @@ use crate::config::{
 pub(in crate::config) struct Handle {
     pub(in crate::config) name: &'static str,
     pub(in crate::config) about: &'static str,
-    /// It has no parameters: its name alone is the route.
+    /// The handle has no parameters: its name alone is the route.
     pub(in crate::config) is_word: bool,
     pub(in crate::config) shape: fn() -> Shape,
     pub(super) read: fn(&Node, &mut Reading) -> Result<Route, Diagnostic>,
@@ -55,13 +55,14 @@ macro_rules! handles {
 }
 
 handles! {
-    /// One server of the pool, chosen by the pool's `hash`. Where a route is expected, the pool's name alone means this.
+    /// One server of the pool, chosen by the pool's `hash`. Where a route is expected, the pool's name alone
+    /// means this.
     pool: PoolRef => Route::Pool;
     /// One server: `host:port`, or `pool/name` for one of a pool.
     member: MemberRef => Route::Member;
     /// The store in this process.
     embedded => Route::Embedded;
-    /// Answers at once as a cache would that holds nothing and stores nothing.
+    /// Answers at once as an empty cache would, and stores nothing.
     null => Route::Null;
     /// Answers `SERVER_ERROR` with this text.
     error: ErrorText => Route::Error;
@@ -70,11 +71,11 @@ handles! {
     /// The nearest child that is up: same process, same NUMA node and socket as the client (where `nodes` names who tells), same
     /// host, same zone, elsewhere.
     nearest: ChildrenForm => Route::Nearest;
-    /// A child for each command or group of commands. A command's own entry wins over its group's; what has neither
-    /// goes to `default`, and without one is answered as by `null`. An `mg` belongs to the group of what it does: with `N`
-    /// it may store and is a write, with `T` it is a touch, otherwise a read.
+    /// A child for each command or group of commands. A command's own entry wins over its group's. A command
+    /// without either goes to `default`, and without that is answered as by `null`. An `mg` with `N` may
+    /// store and is a write, one with `T` is a touch, any other is a read.
     by_operation: OperationsForm => |(operations, default)| Route::ByOperation { operations, default };
-    /// The child whose prefix the key begins with; of several the longest prefix.
+    /// The child whose prefix the key begins with. If there are several, the longest prefix wins.
     by_prefix: ByPrefixKeys => |keys: ByPrefixKeys| Route::ByPrefix {
         prefixes: keys.prefixes.into_iter().map(|(name, route)| (name.text, route)).collect(),
         default: keys.default.map(Box::new),
@@ -90,30 +91,30 @@ handles! {
     round_robin: ChildrenForm => Route::RoundRobin;
     /// One child, the same for every request of this host.
     host_id: HostIdKeys => |keys: HostIdKeys| Route::HostId { children: keys.children, salt: keys.salt };
-    /// To all; answers when all have, with the worst reply.
+    /// Sends to all children. It answers when all have, with the worst reply.
     all_sync: ChildrenForm => Route::AllSync;
-    /// To all; answers with the reply that more than half agree on.
+    /// Sends to all children. It answers with the reply on which more than half agree.
     all_majority: ChildrenForm => Route::AllMajority;
-    /// To all; answers with the first reply that is no error.
+    /// Sends to all children. It answers with the first reply that is no error.
     all_fastest: ChildrenForm => Route::AllFastest;
-    /// To all; answers with the first child's reply.
+    /// Sends to all children. It answers with the first child's reply.
     all_initial: ChildrenForm => Route::AllInitial;
-    /// To all; answers at once as by `null`.
+    /// Sends to all children. It answers at once as `null` does.
     all_async: ChildrenForm => Route::AllAsync;
-    /// The first child; while the reply is an error that another may not have, the next one.
+    /// The first child. While the reply is an error that another child may not have, the next one is asked.
     failover: FailoverKeys => |keys: FailoverKeys| Route::Failover {
         children: keys.children,
         errors: keys.errors,
         limit: keys.limit.map(|limit| FailoverLimit { rate: limit.rate, burst: limit.burst }),
     };
-    /// Reads (`gat` is one, `touch` is not) and deletes: the children in turn until one has the key. Everything else: the
-    /// first child.
+    /// Reads (`gat`, but not `touch`) and deletes ask the children in turn until one has the key. All other
+    /// commands go to the first child.
     miss_failover: MissFailoverKeys => |keys: MissFailoverKeys| Route::MissFailover {
         children: keys.children,
         best_on_error: keys.best_on_error,
     };
-    /// `failover` in which nothing is stored for long in the children that stand in: they get each expiry time as by
-    /// `modify_ttl` with `min`, also those of `touch`, `gat` and the meta commands' flags.
+    /// `failover` whose later children store nothing for long: expiry times on their way there are limited as
+    /// by `modify_ttl` with `min`, also those of `touch`, `gat` and the meta commands' flags.
     failover_with_ttl: FailoverWithTtlKeys => |keys: FailoverWithTtlKeys| Route::FailoverWithTtl {
         normal: Box::new(keys.normal),
         failover: keys.failover,
@@ -136,7 +137,7 @@ handles! {
     };
     /// Logs each request and its reply.
     log: RouteForm => |child| Route::Log(Box::new(child));
-    /// Holds or fails requests, to try out what clients make of it.
+    /// Delays or fails requests, to test clients.
     fault: FaultKeys => |keys: FaultKeys| Route::Fault {
         child: Box::new(keys.child),
         fault: Fault { delay: keys.delay, error_rate: keys.error_rate },

@@ -17,11 +17,11 @@ section! {
     pub(super) struct HashKeys {
         /// The algorithm.
         algorithm: Word<Algorithm>,
-        /// For `ketama_twemproxy` and `modula`: how the key becomes a number; without it `fnv1a_64`.
+        /// How `ketama_twemproxy` and `modula` turn the key into a number. The default is `fnv1a_64`.
         key_hash: Optional<Word<KeyHash>>,
         /// Appended to the key before hashing.
         salt: Text = String::new(),
-        /// Two characters, as `"{}"`; only what stands between them in the key is hashed, if anything does.
+        /// Two characters, as `"{}"`. If the key has text between them, only that is hashed.
         tag: Optional<Tag>,
         /// The key ends for hashing before the first `|#|`.
         stop: Flag = true,
@@ -84,7 +84,7 @@ impl Choice for Algorithm {
 }
 
 impl fmt::Display for Algorithm {
-    /// The word for it.
+    /// Writes its name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = Self::WORDS
             .iter()
@@ -111,7 +111,7 @@ impl Choice for KeyHash {
     ];
 }
 
-/// A hash as the configuration has it.
+/// A hash as it stands in a configuration.
 #[derive(Debug)]
 pub(super) struct HashForm;
 

@@ -19,8 +19,8 @@ pub(super) use top::TopKeys;
 
 use super::{Diagnostic, form::Form, reading::Reading, schema::Config};
 
-/// Reads a configuration: all of it, or what is good of it where the reading has noted mistakes. What only
-/// the whole can tell is checked elsewhere.
+/// Reads a configuration. If mistakes were recorded, it returns the rest. Checks of the configuration as a
+/// whole follow elsewhere.
 pub(super) fn parse(text: &str, cx: &mut Reading) -> Result<Config, Diagnostic> {
     let root = events::parse(text)?;
     let keys = TopKeys::read(&root, cx)?;

@@ -1,4 +1,4 @@
-//! What the handles need, section by section.
+//! The parameters of handles.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ section! {
     pub(super) struct HashRouteKeys {
         /// A pool's name for all its servers, or a list of routes.
         children: ChildrenForm,
-        /// How the key chooses; without it as the pool says, or `ch3` for a list.
+        /// How the key chooses. The default is the pool's hash, or `ch3` for a list.
         hash: Optional<HashForm>,
     }
 }
@@ -31,7 +31,7 @@ section! {
     pub(super) struct ByPrefixKeys {
         /// Prefix: route.
         prefixes: ByName<RouteForm, Prefix>,
-        /// For keys with no such prefix; without it they are answered with an error.
+        /// The route for keys with no such prefix. Without it they are answered with an error.
         default: Optional<RouteForm>,
     }
 }
@@ -41,18 +41,18 @@ section! {
     pub(super) struct ByKeyPatternKeys {
         /// Pattern: route, tried in the order of the text. `*` stands for any characters, `?` for one.
         patterns: ByName<RouteForm, Pattern>,
-        /// For keys that match none; without it they are answered with an error.
+        /// The route for keys that match no pattern. Without it they are answered with an error.
         default: Optional<RouteForm>,
     }
 }
 
 section! {
-    /// Children, of which each host has its own. The children alone are enough.
+    /// Children, of which each host uses one. The children alone are enough.
     #[short(children)]
     pub(super) struct HostIdKeys {
         /// A pool's name for all its servers, or a list of routes.
         children: ChildrenForm,
-        /// Mixed into the choice, so that two such routes do not choose alike.
+        /// Text mixed into the choice, so that two such routes do not choose alike.
         salt: Text = String::new(),
     }
 }
@@ -63,25 +63,25 @@ section! {
     pub(super) struct FailoverKeys {
         /// A pool's name for all its servers, or a list of routes.
         children: ChildrenForm,
-        /// The errors that make it go on.
+        /// The errors after which the next child is asked.
         errors: ErrorsForm,
-        /// How many failovers there may be.
+        /// Limit on the number of failovers.
         limit: Optional<LimitKeys>,
     }
 }
 
 section! {
-    /// How many failovers there may be: each request earns, each failover costs one.
+    /// Limit on failovers: each request earns tokens, each failover costs one.
     pub(super) struct LimitKeys {
-        /// What a request earns.
+        /// Tokens that a request earns.
         rate: Share,
-        /// The most that can be saved up.
+        /// Tokens that can be saved up at most.
         burst: Amount = 1000.0,
     }
 }
 
 section! {
-    /// The errors that make a failover go on, by group; a group left out has all of them.
+    /// The errors after which the next child is asked, by group. A group that is left out has all of them.
     pub(super) struct ErrorsKeys {
         /// For reads.
         gets: Optional<List<Word<Outcome>>>,
@@ -98,47 +98,47 @@ section! {
     pub(super) struct MissFailoverKeys {
         /// A pool's name for all its servers, or a list of routes.
         children: ChildrenForm,
-        /// When none has the key: the least bad reply instead of the last one.
+        /// If no child has the key, the least bad reply is returned instead of the last one.
         best_on_error: Flag = false,
     }
 }
 
 section! {
-    /// A route and those that stand in for it.
+    /// A route, and the routes that replace it on errors.
     pub(super) struct FailoverWithTtlKeys {
         /// The route that is asked first.
         normal: RouteForm,
-        /// Those that stand in: a pool's name for all its servers, or a list of routes.
+        /// The routes that replace it: a pool's name for all its servers, or a list of routes.
         failover: ChildrenForm,
-        /// Seconds that values in them live at most from when they are stored or touched.
+        /// Seconds that values in them live at most after they are stored or touched.
         ttl: Count<1, { i32::MAX as u32 }> = 60,
-        /// The errors that make it go on.
+        /// The errors after which the next child is asked.
         errors: ErrorsForm,
     }
 }
 
 section! {
-    /// What is done to the key.
+    /// A change of the key.
     pub(super) struct ModifyKeyKeys {
-        /// Where requests go on.
+        /// The route for the changed requests.
         child: RouteForm,
-        /// Put before keys that do not begin with it.
+        /// Prefix that is put before keys that do not begin with it.
         ensure_prefix: Text = String::new(),
         /// Keys that begin with this have it replaced by `ensure_prefix`.
         replace_prefix: Optional<Text>,
         /// `ensure_prefix` is written over the key's first bytes instead of before them.
         in_place: Flag = false,
-        /// Put behind every key.
+        /// Suffix that is put behind every key.
         suffix: Text = String::new(),
     }
 }
 
 section! {
-    /// What is done to the expiry time.
+    /// A change of the expiry time.
     pub(super) struct ModifyTtlKeys {
-        /// Where requests go on.
+        /// The route for the changed requests.
         child: RouteForm,
-        /// Seconds, or a duration; 0 = never.
+        /// Seconds, or a duration; 0: never.
         ttl: Seconds,
         /// Which expiry time holds.
         action: Word<TtlAction> = TtlAction::Set,
@@ -146,13 +146,14 @@ section! {
 }
 
 section! {
-    /// What is done to requests.
+    /// Faults of requests.
     pub(super) struct FaultKeys {
-        /// Where requests go on.
+        /// The route for the requests.
         child: RouteForm,
-        /// Hold each request this long, but not values of more than 64 KiB, which pass through as they come.
+        /// Delay of each request. Values of more than 64 KiB are not delayed, as they pass through while they
+        /// come.
         delay: Time = Duration::ZERO,
-        /// Answer this share of them with an error, after the delay.
+        /// Share of the requests that are answered with an error, after the delay.
         error_rate: Share = 0.0,
     }
 }

@@ -1,4 +1,4 @@
-//! Pools: how their servers are treated.
+//! Pools and their options.
 
 use super::hash::HashForm;
 use crate::config::{
@@ -26,25 +26,25 @@ section! {
         connect_timeout: PositiveTime = Pool::CONNECT_TIMEOUT,
         /// When a server is left out, and when it is asked again.
         eject: EjectForm,
-        /// Every server holds a copy of everything: the pool's name as a route then reads from the nearest copy and writes to
-        /// all. `true` is enough.
+        /// Whether every server holds a copy of everything. The pool's name as a route then reads from the
+        /// nearest copy and writes to all. `true` is enough.
         replicated: ReplicatedForm,
     }
 }
 
 section! {
-    /// How copies are kept in agreement.
+    /// Rules for a pool of copies.
     #[short(enabled)]
     pub(super) struct ReplicatedKeys {
-        /// Is this a pool of copies?
+        /// Whether this is a pool of copies.
         enabled: Flag = true,
-        /// Copies that must have taken a write before it is acknowledged; fewer, and it is refused. Without it a majority
-        /// of the pool (of two that is two).
+        /// Copies that must have taken a write before it is acknowledged; with fewer it is refused. The
+        /// default is a majority of the pool (of two that is two).
         min_acks: Optional<Count<1>>,
-        /// What becomes of a copy that missed writes, before it is read again.
+        /// The treatment of a copy that missed writes, before it is read again.
         rejoin: Word<Rejoin> = Rejoin::Repair,
-        /// A copy that leaves the list of servers and returns within this time is repaired of what it missed meanwhile, and
-        /// keeps the rest; later it is a new one, of which nothing is known. `0s`: always a new one.
+        /// A copy that leaves the list of servers and returns within this time is repaired, and keeps what it
+        /// did not miss. Later it is a new copy, whose contents are unknown. `0s`: it is always a new one.
         grace: Time = Replicated::DEFAULT.grace,
     }
 }
@@ -67,7 +67,7 @@ impl Choice for Rejoin {
     ];
 }
 
-/// Is a pool one of copies, and how are they kept?
+/// The rules for a pool of copies, if it is one.
 #[derive(Debug)]
 pub(super) struct ReplicatedForm;
 
@@ -101,18 +101,20 @@ impl Form for ReplicatedForm {
 section! {
     /// When a server is left out, and when it is asked again.
     pub(super) struct EjectKeys {
-        /// Failures in a row, counted for the process; 0 = never. A refused connection ejects at once, whatever this says.
+        /// Failures in a row, counted for the process; 0: never. A refused connection ejects at once,
+        /// whatever this says.
         failures: Count = Eject::DEFAULT.failures,
         /// First probe after the ejection; the time is doubled after each failed one.
         probe_initial: PositiveTime = Eject::DEFAULT.probe_initial,
         /// Longest time between probes.
         probe_max: PositiveTime = Eject::DEFAULT.probe_max,
-        /// When more than this share of the pool is ejected, those that are only suspected are asked again; 1 = never.
+        /// If more than this share of the pool is ejected, members that are only suspected are asked again;
+        /// 1: never.
         fail_open_above: Share = Eject::DEFAULT.fail_open_above,
     }
 }
 
-/// When a server is left out, as the configuration has it.
+/// The rules of ejection as they stand in a configuration.
 #[derive(Debug)]
 pub(super) struct EjectForm;
 
@@ -148,7 +150,7 @@ impl Form for EjectForm {
     }
 }
 
-/// A pool as the configuration has it.
+/// A pool as it stands in a configuration.
 #[derive(Debug)]
 pub(super) struct PoolForm;
 

@@ -1,4 +1,4 @@
-//! Where a route is expected, and where several are.
+//! Routes, and lists of them.
 
 use super::handles::HANDLES;
 use crate::config::{
@@ -10,7 +10,7 @@ use crate::config::{
     suggest,
 };
 
-/// A route: a name, or one handle with what it needs.
+/// A route: a name, or one handle with its parameters.
 #[derive(Debug)]
 pub(in crate::config) struct RouteForm;
 
@@ -25,7 +25,8 @@ impl Form for RouteForm {
         route(node, cx).or_else(|mistake| Self::mistaken(mistake, cx))
     }
 
-    /// A route that leads nowhere stands for one with a mistake, so that those around it can be checked.
+    /// A route that leads nowhere takes the place of one with a mistake, so that those around it can be
+    /// checked.
     fn mistaken(mistake: Diagnostic, cx: &mut Reading) -> Result<Route, Diagnostic> {
         cx.mistakes.push(mistake);
         Ok(Route::Null)
@@ -34,7 +35,7 @@ impl Form for RouteForm {
 
 fn route(node: &Node, cx: &mut Reading) -> Result<Route, Diagnostic> {
     match &node.value {
-        // Unquoted, `null` is YAML's nothing and means the route of that name; only an empty place means
+        // An unquoted `null` is YAML's null, and means the route of that name here. Only an empty place means
         // nothing.
         Value::Scalar { text, .. } if !text.is_empty() && text != "~" => {
             match HANDLES

@@ -1,4 +1,4 @@
-//! The keys of the file itself, and those sections that need no file of their own.
+//! The keys at the top of the file, and small sections.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -20,44 +20,47 @@ section! {
     pub(in crate::config) struct TopKeys {
         /// Where clients connect, and which route their requests enter.
         listeners: Apart<List<Apart<ListenerForm>>>,
-        /// Where operators look: `/live`, `/ready`, `/metrics`, `/config`, `/explain`. Without it there is no admin port.
+        /// The address of the admin port: `/live`, `/ready`, `/metrics`, `/config`, `/explain`. Without it
+        /// there is no admin port.
         admin: Apart<Optional<AdminAddress>>,
-        /// Names by which operators ask the admin port, beside IP addresses, names without a dot, this machine's own name and those below
-        /// `localhost`, `local`, `svc`, `internal`, `home.arpa` and `test`. Requests for other names are refused: a web page from
-        /// elsewhere could be behind them.
+        /// Further names by which operators reach the admin port. IP addresses, names without a dot, this
+        /// machine's own name and names below `localhost`, `local`, `svc`, `internal`, `home.arpa` and `test`
+        /// need no entry. Requests for other names are refused: a web page from elsewhere could be behind
+        /// them.
         admin_hosts: Apart<List<HostName>> = Some(Vec::new()),
         /// Sets of servers, by name.
         pools: Apart<ByName<Apart<PoolForm>, PoolName>>,
         /// Routes, by name.
         routes: Apart<ByName<RouteForm, RouteName>>,
-        /// Bounds on what clients may take.
+        /// Limits on clients.
         limits: Apart<LimitsKeys>,
         /// The store in this process that `embedded` routes share.
         embedded: Apart<EmbeddedKeys>,
-        /// Worker threads. Without it one for each processor that this process may use.
+        /// Worker threads. The default is one for each processor that this process may use.
         workers: Apart<Optional<Count<1, 1024>>>,
-        /// A file that says which copies of replicated pools missed writes, so that a restart does not forget it; relative to
-        /// this file. Without it a start takes every copy that answers as good.
+        /// The state file, relative to this file. It records which copies of replicated pools have missed
+        /// writes, so that a restart does not forget it. Without it a start takes every copy that answers as
+        /// good.
         state: Apart<Optional<PathText>>,
-        /// Who tells on which NUMA node of this host clients and servers are, for `nearest`: `agent` is enough. Without it all on this
-        /// host are equally near.
+        /// The source of the NUMA nodes of clients and servers, for `nearest`; `agent` is enough. Without it
+        /// all servers on this host are equally near.
         nodes: Apart<Optional<NodesForm>>,
     }
 }
 
 section! {
-    /// Who tells on which NUMA node of this host clients and servers are.
+    /// The source of the NUMA nodes of clients and servers.
     #[short(from)]
     pub(super) struct NodesKeys {
-        /// `agent`: the node agent, at the socket that it has unless told otherwise; or the path of its socket, relative to this file.
+        /// `agent`: the node agent at its default socket; or the path of its socket, relative to this file.
         from: AgentSocket,
-        /// What the agent said last holds for so long after it is gone, as while it is updated; then all on this host are equally
-        /// near until it is back.
+        /// Time for which the agent's last snapshot holds after the agent is gone, as during an update. After
+        /// that all servers on this host are equally near until it is back.
         grace: Time = Nodes::GRACE,
     }
 }
 
-/// Who tells of NUMA nodes, as the configuration has it.
+/// The source of NUMA nodes as it stands in a configuration.
 #[derive(Debug)]
 pub(super) struct NodesForm;
 
@@ -105,15 +108,18 @@ impl Form for AgentSocket {
 section! {
     /// An address where clients connect.
     pub(super) struct ListenerKeys {
-        /// `IP:port`, `[v6]:port`, `localhost:port` (127.0.0.1) or `unix:/path`; port 0 = any free one, told at start.
+        /// `IP:port`, `[v6]:port`, `localhost:port` (127.0.0.1) or `unix:/path`. Port 0 means any free port,
+        /// which is logged at the start.
         address: ListenAddress,
-        /// What its clients speak. Its route leads to pools that speak the same.
+        /// The protocol of its clients. Its route leads to pools with the same protocol.
         protocol: Word<Protocol> = Protocol::MEMCACHED,
         /// Where its requests enter.
         route: RouteForm,
-        /// Who may connect to a Unix socket, as `chmod` takes it: three octal digits. Without it the umask of the process decides.
+        /// The mode of a Unix socket, as `chmod` takes it: three octal digits. The default is what the umask
+        /// of the process leaves.
         mode: Optional<Mode>,
-        /// Whose a Unix socket is, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or numbers. Without it the process'.
+        /// The owner of a Unix socket, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or
+        /// numbers. The default is the process' own.
         owner: Optional<Owner>,
     }
 }
@@ -125,27 +131,29 @@ impl Choice for Protocol {
 }
 
 section! {
-    /// Bounds on what clients may take.
+    /// Limits on clients.
     pub(super) struct LimitsKeys {
-        /// Connections of clients, all workers together; one more is closed at once.
+        /// Connections of clients, all workers together. Further ones are closed at once.
         clients: Count<1> = Limits::DEFAULT.clients as u32,
-        /// Requests of one client that may wait for replies; reading from it stops there.
+        /// Requests of one client that may wait for replies. At this limit the client is not read.
         requests_in_flight: Count<1> = Limits::DEFAULT.requests_in_flight as u32,
-        /// Bytes buffered for one connection before reading from it stops.
+        /// Bytes buffered for one connection. At this limit it is not read.
         connection_bytes: Size = Limits::DEFAULT.connection_bytes,
-        /// Bytes of all buffers. When they are used up, requests wait for room, and clients that hold the most are closed.
+        /// Bytes of all buffers. At this limit requests wait for room, and clients that hold the most are
+        /// closed.
         total_bytes: Size = Limits::DEFAULT.total_bytes,
-        /// The largest value; a larger one is refused as memcached does.
+        /// The largest value. A larger one is refused as memcached does.
         value_size: Size = Limits::DEFAULT.value_bytes,
-        /// A client that neither sends nor is answered for this long is closed; 0s = never.
+        /// Time after which a client that neither sends nor waits for a reply is closed; 0s: never.
         idle: Time = Limits::DEFAULT.idle,
-        /// A client that takes nothing of what it is due for this long is closed.
+        /// Time after which a client that takes no bytes that wait for it is closed.
         write_timeout: PositiveTime = Limits::DEFAULT.write_timeout,
-        /// A client that has begun a request and not sent the rest after this long is closed. A value above 64 KiB that is
-        /// passed on to servers as it comes may take longer.
+        /// Time from the first byte of a request to its last, after which the client is closed. A value above
+        /// 64 KiB that is passed on to servers as it comes may take longer.
         request_timeout: PositiveTime = Limits::DEFAULT.request_timeout,
-        /// Bytes a second that a client in the middle of a value of more than 64 KiB must move while others want its place; one
-        /// that moves less is closed. A server takes or gives three such values at once for each worker.
+        /// Bytes a second that a client in the middle of a value of more than 64 KiB must move while others
+        /// wait for its place. A slower one is closed. A server takes or gives three such values at once for
+        /// each worker.
         minimum_rate: Size = Limits::DEFAULT.minimum_rate,
     }
 }
@@ -153,12 +161,12 @@ section! {
 section! {
     /// The store in this process that `embedded` routes share.
     pub(super) struct EmbeddedKeys {
-        /// For keys, values and their overhead; beyond it the least recently used are dropped.
+        /// Bytes for keys, values and their overhead. At this limit the least recently used are dropped.
         memory: Size = Embedded::DEFAULT.memory,
     }
 }
 
-/// Pools, for messages.
+/// Names of pools.
 #[derive(Debug)]
 pub(in crate::config) struct PoolName;
 
@@ -166,7 +174,7 @@ impl Named for PoolName {
     const WHAT: &'static str = "pool";
 }
 
-/// Routes, for messages.
+/// Names of routes.
 #[derive(Debug)]
 pub(in crate::config) struct RouteName;
 
@@ -174,7 +182,7 @@ impl Named for RouteName {
     const WHAT: &'static str = "route";
 }
 
-/// A listener, its address' place noted for the checks.
+/// A listener. Its place is recorded for the checks.
 #[derive(Debug)]
 pub(super) struct ListenerForm;
 
@@ -207,7 +215,7 @@ impl Form for ListenerForm {
     }
 }
 
-/// The admin port's address, its place noted for the checks.
+/// The address of the admin port. Its place is recorded for the checks.
 #[derive(Debug)]
 pub(super) struct AdminAddress;
 
@@ -230,7 +238,7 @@ impl Form for AdminAddress {
     }
 }
 
-/// Whether the file has keys that are unknown, of which one may be a misspelt `pools` or `routes`.
+/// Whether the file has unknown keys. One of them may be a misspelt `pools` or `routes`.
 fn has_unknown_keys(root: &Node) -> bool {
     let (Value::Map(entries), Shape::Section(section)) = (&root.value, TopKeys::shape()) else {
         return false;
@@ -239,7 +247,7 @@ fn has_unknown_keys(root: &Node) -> bool {
     !entries.iter().all(|(name, _)| is_known(name))
 }
 
-/// The configuration that the keys describe, without those parts of it that have mistakes.
+/// The configuration without those parts that have mistakes.
 pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
     if keys.listeners.as_ref().is_some_and(Vec::is_empty) {
         let empty = cx
@@ -299,7 +307,7 @@ fn limits(keys: LimitsKeys) -> Limits {
 
 type Sites = BTreeMap<String, crate::config::reading::Site>;
 
-/// Refuses names that mean something else; notes where each is defined, be what it names good or not.
+/// Refuses names that mean something else, and records the place of each, whether its value is good or not.
 fn named<T>(
     key: &'static str,
     entries: Vec<(Name, Option<T>)>,
