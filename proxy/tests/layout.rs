@@ -129,7 +129,6 @@ const CIRCLES: &[(&str, &str)] = &[
     // Routes contain routes, in a configuration as in a tree.
     ("proxy/src/config/yaml", "forms handles parameters route"),
     ("proxy/src/frontdoor/mcrouter", "builder handles"),
-    ("proxy/src/route", "handle tree"),
 ];
 
 /// Folders whose modules may still use each other in circles. A folder without a circle has to go from this list.
