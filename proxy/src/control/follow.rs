@@ -87,7 +87,7 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
     }
 }
 
-/// Returns when the grace of an departed copy has ended.
+/// Returns when the grace of a departed copy has ended.
 async fn grace_ends(proxy: &Proxy) {
     let until = proxy.state().departed.until();
     match until {

@@ -36,7 +36,7 @@ use crate::config::{
 pub(super) enum Cause {
     /// The configuration is to be read again.
     Text,
-    /// DNS answers otherwise, or an departed copy's grace has ended.
+    /// DNS answers otherwise, or a departed copy's grace has ended.
     Servers,
 }
 

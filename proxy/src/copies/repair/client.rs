@@ -15,7 +15,7 @@ use std::{
 use proxima_wire::message::{Outcome, Parsed};
 use tokio::time::{Instant, sleep};
 
-use super::{super::MissedWrites, RepairError, RepairPlan, Repaired, orphans::UNPROVEN};
+use super::{super::MissedWrites, RepairError, RepairPlan, Repaired, UNPROVEN};
 use crate::{
     config::schema::Rejoin,
     dialect::{Copied, Dialect, Incarnation, Introduction, Question},

@@ -10,9 +10,15 @@ mod error;
 mod orphans;
 mod plan;
 
+use std::time::Duration;
+
 pub use self::{
     client::{Connections, Exchange, RepairClient},
     error::RepairError,
     orphans::{Orphans, Predecessor},
     plan::{Remedy, RepairPlan, Repaired},
 };
+
+/// Where addresses prove nothing: this long after a server answers again, it has executed what its other
+/// connections held, or never will.
+const UNPROVEN: Duration = Duration::from_secs(10);

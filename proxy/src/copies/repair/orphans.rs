@@ -8,12 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Connections;
+use super::{Connections, UNPROVEN};
 use crate::members::ServerIdentity;
-
-/// Where addresses prove nothing: this long after a server answers again, it has executed what its other
-/// connections held, or never will.
-pub(super) const UNPROVEN: Duration = Duration::from_secs(10);
 
 /// A kernel pauses no longer than this between two attempts to send what a dead process has left. So long
 /// after the server has answered, it has sent all or given up
