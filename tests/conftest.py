@@ -15,7 +15,7 @@ BACK_ENDS = ["epoll", "io_uring"]
 
 @pytest.fixture(scope="session", params=BACK_ENDS)
 def io(request):
-    """Every test that starts a proxy runs on both back ends of the reactor, unless it is marked `either_io`."""
+    """The back end. A test that starts a proxy runs on both of them, unless it is marked `either_io`."""
     if request.param == "io_uring":
         reason = _io_uring_forbidden()
         if reason:
@@ -24,7 +24,9 @@ def io(request):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--every-back-end", action="store_true", help="run tests marked either_io on both back ends, too")
+    parser.addoption(
+        "--every-back-end", action="store_true", help="run tests marked either_io on both back ends, too"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
@@ -51,7 +53,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _io_uring_forbidden():
-    """The reason why the kernel does not allow io_uring, or None. It says nothing about the proxy's own faults."""
+    """The reason why the kernel does not allow io_uring, or None. It says nothing about the proxy's own
+    faults."""
     import ctypes
     import os
 
@@ -74,8 +77,8 @@ def cleanup():
 
 @pytest.fixture
 def memcached(cleanup):
-    """Starts one real memcached. `memcached.several(n)` starts a list of them, `memcached.on(hosts)` one on each host, all on
-    one port."""
+    """Starts one real memcached. `memcached.several(n)` starts a list of them, `memcached.on(hosts)` one on
+    each host, all on one port."""
 
     def start(**options):
         server = Memcached(**options)
@@ -140,6 +143,8 @@ def command():
     """Runs the program to its end."""
 
     def run(*arguments, name=BINARY):
-        return subprocess.run([name, *arguments], capture_output=True, text=True, timeout=60, env=environment())
+        return subprocess.run(
+            [name, *arguments], capture_output=True, text=True, timeout=60, env=environment()
+        )
 
     return run

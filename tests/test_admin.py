@@ -1,4 +1,4 @@
-"""What operators and their tools see on the admin port."""
+"""The admin port, as operators and their tools see it."""
 
 import json
 import os
@@ -58,7 +58,9 @@ def test_metrics_are_openmetrics_and_count_requests_and_replies(proxy):
             client.get("k")
         client.get("absent")
         client.ask(b"bogus\r\n")
-        families = {family.name: family for family in text_string_to_metric_families(proxy.http("/metrics")[1])}
+        families = {
+            family.name: family for family in text_string_to_metric_families(proxy.http("/metrics")[1])
+        }
         assert families["proxima_request_duration_seconds"].type == "histogram"
         assert proxy.metric("clients") == 1
     assert proxy.metric("requests_total", command="set") == 5
@@ -83,9 +85,11 @@ PROMETHEUS = (
 
 
 def scrape(proxy, accept=None):
-    """Content type and text of the metrics, as a scraper gets them that accepts this."""
+    """Content type and text of the metrics, for a scraper that accepts this."""
     headers = {"Accept": accept} if accept else {}
-    with urllib.request.urlopen(urllib.request.Request(f"http://{proxy.admin}/metrics", headers=headers)) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(f"http://{proxy.admin}/metrics", headers=headers)
+    ) as answer:
         return answer.headers["Content-Type"], answer.read().decode()
 
 
@@ -110,7 +114,9 @@ def test_scrapers_get_the_format_that_they_accept(proxy, accept, kind):
 
 def test_both_metrics_formats_have_the_same_samples(memcached, proxima):
     servers = memcached.several(2)
-    proxy = proxima(config("cache", {"cache": {"servers": [each.address for each in servers], "replicated": True}}))
+    proxy = proxima(
+        config("cache", {"cache": {"servers": [each.address for each in servers], "replicated": True}})
+    )
     with proxy.raw() as client:
         client.set("k", "v")
         client.get("k")
@@ -124,7 +130,7 @@ def test_both_metrics_formats_have_the_same_samples(memcached, proxima):
     assert "# TYPE proxima_requests_total counter" in kinds
     assert "# TYPE proxima_build_info gauge" in kinds
     assert "# TYPE proxima_pool_request_duration_seconds histogram" in kinds
-    # Each family begins once, and nothing is without one.
+    # Each family begins once, and each sample belongs to one.
     assert len(kinds) == len(set(kinds))
     assert {line.split()[-1] for line in kinds} == {"counter", "gauge", "histogram", "summary"}
 
@@ -132,7 +138,13 @@ def test_both_metrics_formats_have_the_same_samples(memcached, proxima):
 def test_metrics_count_hits_and_misses_by_command(proxy):
     with proxy.raw() as client:
         client.set("k", "1")
-        for request in (b"get k a b\r\n", b"gets k\r\n", b"gat 9 k a\r\n", b"touch k 9\r\n", b"touch a 9\r\n"):
+        for request in (
+            b"get k a b\r\n",
+            b"gets k\r\n",
+            b"gat 9 k a\r\n",
+            b"touch k 9\r\n",
+            b"touch a 9\r\n",
+        ):
             client.ask(request)
         for request in (b"incr k 1\r\n", b"incr a 1\r\n", b"mg k v\r\n", b"mg a v\r\n", b"mg a v q\r\n"):
             client.ask(request)
@@ -141,7 +153,10 @@ def test_metrics_count_hits_and_misses_by_command(proxy):
         large = b"x" * 200_000
         client.set("large", large)
         assert client.get("large") == large
-    seen = {(labels["command"], labels["result"]): value for labels, value in proxy.metrics()["proxima_lookups_total"]}
+    seen = {
+        (labels["command"], labels["result"]): value
+        for labels, value in proxy.metrics()["proxima_lookups_total"]
+    }
     assert seen == {
         ("get", "hit"): 2,
         ("get", "miss"): 2,
@@ -164,7 +179,12 @@ def test_metrics_count_hits_and_misses_by_command(proxy):
 
 def test_metrics_count_the_bytes_of_clients_and_servers(server, proxy):
     large = b"x" * 300_000
-    asked = [b"set k 0 0 1\r\nv\r\n", b"get k\r\n" * 50, b"set l 0 0 300000\r\n" + large + b"\r\n", b"get l\r\n"]
+    asked = [
+        b"set k 0 0 1\r\nv\r\n",
+        b"get k\r\n" * 50,
+        b"set l 0 0 300000\r\n" + large + b"\r\n",
+        b"get l\r\n",
+    ]
     told = [b"STORED\r\n", b"VALUE k 0 1\r\nv\r\nEND\r\n" * 50, b"STORED\r\n"]
     told.append(b"VALUE l 0 300000\r\n" + large + b"\r\nEND\r\n")
     with proxy.raw() as client:
@@ -176,14 +196,14 @@ def test_metrics_count_the_bytes_of_clients_and_servers(server, proxy):
         for request, answer in zip(asked, told):
             client.send(request)
             assert client.exactly(len(answer)) == answer
-        # Refused here: no server sees it.
+        # The proxy refuses this line, and no server sees it.
         client.send(b"bogus\r\n")
         assert client.line() == b"ERROR\r\n"
     sizes = sum(map(len, asked)), sum(map(len, told))
     counted = {name: proxy.metric(f"{name}_bytes_total") - before[name] for name in traffic}
     assert counted["client_received"] == sizes[0] + len(b"bogus\r\n")
     assert counted["client_sent"] == sizes[1] + len(b"ERROR\r\n")
-    # The large value takes a connection of its own, where the server is asked for its version, too.
+    # The large value takes a connection of its own, on which the server is asked for its version, too.
     logins = [0, len(b"version\r\n")], [0, len(b"VERSION 1.6.18\r\n")]
     assert counted["server_sent"] - sizes[0] in logins[0]
     assert counted["server_received"] - sizes[1] in logins[1]
@@ -201,10 +221,12 @@ def test_metrics_of_the_process_agree_with_proc(proxy):
         "process_threads",
         "process_virtual_memory_bytes",
     }
-    # The connection of the scraper is one of them.
+    # The scraper's connection is one of the open files.
     assert abs(samples["process_open_fds"] - len(list((folder / "fd").iterdir()))) <= 2
     assert 0.5 < samples["process_resident_memory_bytes"] / proxy.memory() < 2
-    [limit] = [line.split()[3] for line in (folder / "limits").read_text().splitlines() if "open files" in line]
+    [limit] = [
+        line.split()[3] for line in (folder / "limits").read_text().splitlines() if "open files" in line
+    ]
     assert samples["process_max_fds"] == int(limit)
     assert abs(samples["process_start_time_seconds"] - os.stat(folder).st_ctime) < 600
     assert 0 <= samples["process_cpu_seconds_total"] < 600
@@ -246,7 +268,7 @@ def test_a_member_has_at_most_twelve_metric_series(memcached, proxima):
             if member := labels.get("member"):
                 series[member] = series.get(member, 0) + 1
     assert len(series) == 5 and max(series.values()) <= 11, series
-    # The twelfth is that of a server's name.
+    # The twelfth series is that of a server's name.
     assert len(proxy.metrics()["proxima_dns_up"]) == 1
     assert proxy.metric("pool_request_duration_seconds_count", pool="copies") > 0
     assert proxy.metric("pool_request_duration_seconds_count", pool="named") > 0
@@ -285,7 +307,9 @@ def test_members_page_counts_connections_and_waiting_requests(server, proxy):
         assert (row["lanes"], row["waiting"]) == (1, 0)
         server.freeze()
         client.send(b"get k\r\n" * 3)
-        until(lambda: proxy.member(server.address)["waiting"] == 3, "three requests wait for the frozen server")
+        until(
+            lambda: proxy.member(server.address)["waiting"] == 3, "three requests wait for the frozen server"
+        )
         server.thaw()
         until(lambda: proxy.member(server.address)["waiting"] == 0, "none waits any more")
 
@@ -295,7 +319,9 @@ def test_metrics_show_a_suspected_member(server, proxima):
     proxy = proxima(config("cache", {"cache": pool}))
 
     def state():
-        return proxy.metric("member_up", member=server.address), proxy.metric("member_suspect", member=server.address)
+        return proxy.metric("member_up", member=server.address), proxy.metric(
+            "member_suspect", member=server.address
+        )
 
     assert state() == (1, 0)
     server.freeze()
@@ -319,7 +345,9 @@ def test_members_page_says_since_when_and_why_a_server_is_ejected(server, proxy)
     assert not {"since", "why"} & proxy.member(server.address).keys()
 
 
-@pytest.mark.parametrize("rejoin, repaired", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")])
+@pytest.mark.parametrize(
+    "rejoin, repaired", [("repair", "copy_repairs_total"), ("flush", "copy_flushes_total")]
+)
 def test_metrics_count_missed_writes_and_repairs_of_a_copy(memcached, proxima, rejoin, repaired):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, {"rejoin": rejoin}))
@@ -338,7 +366,11 @@ def test_metrics_count_missed_writes_and_repairs_of_a_copy(memcached, proxima, r
         skipped = proxy.metric("skipped_writes_total", **third)
         for _ in range(5):
             client.set("k", "v")
-        assert proxy.metric("skipped_writes_total", **third) == skipped + 5 == proxy.metric("skipped_writes_total")
+        assert (
+            proxy.metric("skipped_writes_total", **third)
+            == skipped + 5
+            == proxy.metric("skipped_writes_total")
+        )
         assert proxy.member(servers[2].address)["copy"]["missed"] == 1
         servers[2].thaw()
         until_current(proxy, servers[2])
@@ -350,17 +382,37 @@ def test_metrics_count_missed_writes_and_repairs_of_a_copy(memcached, proxima, r
 
 def test_members_page_shows_state_distance_and_zone(server, proxy):
     member = proxy.member(server.address)
-    expected = {"pool": "cache", "name": 'a"b\\c', "zone": "z", "distance": "host", "state": "up", "weight": 1.0}
+    expected = {
+        "pool": "cache",
+        "name": 'a"b\\c',
+        "zone": "z",
+        "distance": "host",
+        "state": "up",
+        "weight": 1.0,
+    }
     assert expected.items() <= member.items()
 
 
 def test_explain_walks_the_tree_to_the_server(proxy, server):
     text = proxy.explain("k", "set")
     assert text.startswith("set k ") and server.address in text and "up" in text
-    no_keys = ["key=", "key=a%20b", "key=a%0d%0aget%20b", "key=" + "k" * 251, ""]
-    for bad in (*no_keys, "key=k&listener=9", "key=k&command=bogus"):
-        status, text = proxy.http(f"/explain?{bad}")
-        assert status == 400, (bad, text)
+
+
+BAD_QUERIES = {
+    "no key": "",
+    "an empty key": "key=",
+    "a key with a blank": "key=a%20b",
+    "a key with a line end": "key=a%0d%0aget%20b",
+    "a key of 251 bytes": "key=" + "k" * 251,
+    "an unknown listener": "key=k&listener=9",
+    "an unknown command": "key=k&command=bogus",
+}
+
+
+@pytest.mark.parametrize("query", BAD_QUERIES.values(), ids=BAD_QUERIES.keys())
+def test_explain_refuses_a_bad_query(proxy, query):
+    status, text = proxy.http(f"/explain?{query}")
+    assert status == 400, text
 
 
 def test_explain_hashes_keys_of_any_bytes_as_requests_do(memcached, proxima):
@@ -424,13 +476,13 @@ def test_silent_admin_connections_are_limited_and_closed(server, proxy):
         try:
             connection.send(b"GET /live HTTP/1.1\r\n")
         except OSError:
-            # One too many, and already closed.
+            # This connection was one too many and is already closed.
             pass
     folder = pathlib.Path(f"/proc/{proxy.process.pid}/fd")
     until(lambda: len(list(folder.iterdir())) < 150, "one too many is closed at once")
     with proxy.raw() as client:
         client.set("k", "v")
-    # Nobody of them leaves.
+    # None of these connections leaves by itself.
     until(lambda: proxy.http("/live") == (200, "live\n"), "operators are served again")
     for connection in half:
         connection.close()
@@ -454,7 +506,9 @@ def test_the_admin_port_refuses_foreign_host_names(proxy, host):
         assert status == 403 and "admin_hosts" in text
 
 
-@pytest.mark.parametrize("host", ["10.0.0.7:9150", "[fd00::7]:9150", "localhost:9150", "proxima:9150", "a.b.svc.cluster.local"])
+@pytest.mark.parametrize(
+    "host", ["10.0.0.7:9150", "[fd00::7]:9150", "localhost:9150", "proxima:9150", "a.b.svc.cluster.local"]
+)
 def test_the_admin_port_answers_probes_scrapers_and_services(proxy, host):
     assert proxy.http("/live", headers={"Host": host}) == (200, "live\n")
 

@@ -1,4 +1,4 @@
-"""Client libraries and tools work through the proxy as on memcached itself."""
+"""Client libraries and tools work through the proxy as they do on memcached itself."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.either_io
 
 @pytest.fixture(params=["pool of four", "embedded store"])
 def address(request, memcached, proxima, embedded):
-    """Where the proxy serves."""
+    """The address at which the proxy serves."""
     if request.param == "embedded store":
         return embedded().address
     return proxima(config("cache", {"cache": [server.address for server in memcached.several(4)]})).address
@@ -28,7 +28,7 @@ def split(address):
 
 
 def pymemcache_session(address):
-    """What a program does with pymemcache, and all that it gets to see."""
+    """Uses pymemcache as a program does, and returns every answer."""
     client = Client(split(address), timeout=60, default_noreply=False)
     keys = {f"k{number}": f"value {number}".encode() for number in range(50)}
     seen = [
@@ -94,7 +94,7 @@ def test_pymemcaches_pooled_and_hashing_clients_work(address):
 
 
 def python_memcached_session(address):
-    """The same with python-memcached, which stores types."""
+    """Does the same with python-memcached, which stores types."""
     client = memcache.Client([address], socket_timeout=60, cache_cas=True)
     seen = [
         client.set("k", "v", time=100),
@@ -140,7 +140,8 @@ def tool(name, *arguments, folder=None):
 
 
 def memccapable(address):
-    """The names of memccapable's ASCII tests that passed; it prints them on stdout, failures on stderr."""
+    """The names of memccapable's ASCII tests that passed. The tool prints them on stdout, and failures on
+    stderr."""
     host, port = split(address)
     _, text = tool("memccapable", "-h", host, "-p", str(port), "-a")
     return re.findall(r"(ascii \w+(?: \w+)?) +\[pass\]", text.decode())
@@ -153,7 +154,12 @@ def test_memccapable_passes_the_tests_that_it_passes_on_memcached(memcached, add
 
 
 def test_memccp_and_memccat_carry_files_unchanged(memcached, address, tmp_path):
-    contents = {"empty": b"", "text": b"line\r\nEND\r\n", "binary": bytes(range(256)) * 100, "big": b"b" * 900_000}
+    contents = {
+        "empty": b"",
+        "text": b"line\r\nEND\r\n",
+        "binary": bytes(range(256)) * 100,
+        "big": b"b" * 900_000,
+    }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
 

@@ -1,4 +1,4 @@
-"""Replicated pools: writes go on without a lost copy, and no read brings what was replaced before."""
+"""Replicated pools: writes go on without a lost copy, and no read returns a value that was replaced."""
 
 import contextlib
 
@@ -34,7 +34,7 @@ def test_a_lost_copy_stops_no_write(memcached, proxima, cleanup, loss):
     with proxy.raw() as client:
         client.set("k", "0")
         {"killed": servers[0].kill, "frozen": servers[0].freeze, "refusing": relay.refuse}[loss]()
-        # Were each of them to wait for a time-out, this would take longer than a test may.
+        # If each of them waited for a time-out, the loop would take longer than a test may.
         for number in range(1, 101):
             client.set("k", str(number))
             assert client.get("k") == b"%d" % number
@@ -60,7 +60,8 @@ def test_a_write_that_too_few_copies_took_is_refused_and_undone(servers, proxima
 
 
 def test_a_refused_write_empties_no_copy_that_was_out_of_reach(servers, proxima):
-    """Others may write there meanwhile: whoever is cut off for a moment must not empty their caches when it comes back."""
+    """Other proxies may write there meanwhile. A proxy that is cut off for a moment must not empty their
+    caches."""
     proxy = proxima(replicated(servers))
     with proxy.raw() as client:
         client.set("k", "old")
@@ -88,7 +89,9 @@ def test_with_min_acks_1_the_last_copy_serves_alone(servers, proxima):
             assert client.get("k") == b"%d" % number
 
 
-@pytest.mark.parametrize("rejoin, repaired, other", [("repair", None, b"v"), ("flush", None, None), ("trust", b"new", b"v")])
+@pytest.mark.parametrize(
+    "rejoin, repaired, other", [("repair", None, b"v"), ("flush", None, None), ("trust", b"new", b"v")]
+)
 def test_a_returned_copy_holds_nothing_old_unless_it_is_trusted(servers, proxima, rejoin, repaired, other):
     proxy = proxima(replicated(servers, {"rejoin": rejoin}))
     with proxy.raw() as client:
@@ -100,7 +103,7 @@ def test_a_returned_copy_holds_nothing_old_unless_it_is_trusted(servers, proxima
         assert copies_of(servers[1:], "k") == [b"new"] * 2
         servers[0].thaw()
         until_current(proxy, servers[0])
-        # The write that it was sent while it was frozen it has executed.
+        # The copy has executed the write that it was sent while it was frozen.
         assert copies_of(servers[:1], "k") == [repaired]
         assert copies_of(servers[:1], "other") == [other]
         assert client.get("k") == repaired
@@ -137,7 +140,10 @@ def test_with_rejoin_wait_a_copy_stays_out_until_it_is_restarted(servers, proxim
         servers[0].freeze()
         client.set("k", "new")
         servers[0].thaw()
-        until(lambda: "rejoin: wait" in proxy.member(servers[0].address)["copy"]["why"], "it says what it waits for")
+        until(
+            lambda: "rejoin: wait" in proxy.member(servers[0].address)["copy"]["why"],
+            "it says what it waits for",
+        )
         assert client.get("k") == b"new"
         servers[0].kill()
         servers[0].start()
@@ -153,7 +159,7 @@ def test_a_copy_that_restarted_empty_is_not_flushed(memcached, proxima, rejoin):
         client.set("k", "old")
         servers[0].kill()
         client.set("k", "new")
-        # A server tells its age in seconds.
+        # A server reports its age in whole seconds.
         missed = servers[1].stat("time")
         until(lambda: servers[1].stat("time") > missed + 4, "its life begins clearly after what it missed")
         servers[0].start()
@@ -165,16 +171,21 @@ def test_a_copy_that_restarted_empty_is_not_flushed(memcached, proxima, rejoin):
 @pytest.mark.parametrize("writes", [100, 1])
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_thawed_copy_is_not_read_before_repair(memcached, proxima, cleanup, threads, writes):
-    """What was sent to it while it was frozen it executes when it goes on, after newer writes have gone elsewhere.
+    """A thawed copy executes the writes that it was sent, after newer writes have gone elsewhere.
 
-    A copy that fails often is looked at more and more rarely, so each try has a first copy of its own.
+    The proxy tries to repair a copy that fails often less and less frequently, so each try has a first copy
+    of its own.
     """
     others = memcached.several(2, threads=threads)
     for _ in range(TRIES // 20):
         firsts = memcached.several(20, threads=threads)
         names = [f"pool{number}" for number in range(20)]
         pools = {
-            name: {"servers": [each.address for each in (first, *others)], "timeout": "100ms", "replicated": True}
+            name: {
+                "servers": [each.address for each in (first, *others)],
+                "timeout": "100ms",
+                "replicated": True,
+            }
             for name, first in zip(names, firsts)
         }
         proxy = proxima(config(*names[:1], pools, *names[1:]))
@@ -202,7 +213,7 @@ def test_a_thawed_copy_is_not_read_before_repair(memcached, proxima, cleanup, th
 
 
 def test_writes_queued_in_a_frozen_copys_kernel_are_never_read(servers, proxima):
-    """Its kernel takes connections and bytes while it stands still."""
+    """The kernel of a frozen copy takes connections and bytes."""
     proxy = proxima(replicated(servers, workers=4))
     keys = [f"k{number}" for number in range(16)]
     for server in servers:
@@ -234,7 +245,8 @@ def test_reads_under_load_are_never_stale_while_copies_come_and_go(servers, prox
             come()
             until_current(proxy, *servers)
             load.after(300)
-    # Reads that the frozen copy had been asked ended with a time-out. Two of three go on: no write is refused.
+    # Reads that went to the frozen copy ended with a time-out. Two of three copies go on, so no write is
+    # refused.
     assert load.refused == 0
 
 
@@ -252,7 +264,7 @@ def test_a_copy_that_refuses_its_flush_stays_out_and_the_reason_is_shown(memcach
 
 
 def test_a_new_copy_is_flushed_before_it_is_read(memcached, proxima, tmp_path):
-    """The one that comes is the nearest, and holds old values."""
+    """The new copy is the nearest, and holds old values."""
     hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     nearest, *servers = [memcached(host=host) for host in ("127.0.0.4", *hosts)]
     file = tmp_path / "servers"
@@ -279,7 +291,7 @@ def test_a_new_copy_is_flushed_before_it_is_read(memcached, proxima, tmp_path):
             client.set("k", "last")
             assert client.get("k") == b"last"
             assert nearest.stat("cmd_get") > reads
-            # Gone, and added again in the next round: what it holds is old by then.
+            # The copy leaves and is added again in the next round, when its values are old.
             list_servers(*servers)
             until(lambda: all(row["member"] != nearest.address for row in rows(proxy)), "it is let go")
             load.after(200)
@@ -325,7 +337,9 @@ def test_streamed_values_reach_every_copy_like_small_ones(memcached, proxima):
         swap = b"cas set 0 0 %d %b\r\n%b\r\n" % (BIG, version, old)
         assert client.ask(swap) == b"STORED\r\n" and client.ask(swap) == b"EXISTS\r\n"
         touched = client.ask(b"gats 100 set\r\n")
-        assert old in touched and bystander.ask(b"mg set c\r\n") == b"HD c%b\r\n" % touched.split(maxsplit=5)[4]
+        assert (
+            old in touched and bystander.ask(b"mg set c\r\n") == b"HD c%b\r\n" % touched.split(maxsplit=5)[4]
+        )
         servers[0].freeze()
         client.set("set", more)
         assert bystander.get("set") == more
@@ -366,7 +380,7 @@ def test_a_flush_that_a_copy_misses_is_repaired(servers, proxima, loss, request_
         client.send(request_ + b"\r\n")
         if request_ == b"flush_all":
             assert client.line() == b"OK\r\n"
-        # Once more, now that the copy is out.
+        # A second flush meets a copy that is out.
         until_out(proxy, lost)
         assert client.ask(b"flush_all\r\n") == b"OK\r\n"
         assert client.get("k") is None

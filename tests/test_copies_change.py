@@ -1,4 +1,5 @@
-"""Replicated pools whose configuration changes, or whose proxy is started again: what a copy missed is not forgotten."""
+"""Replicated pools whose configuration changes, or whose proxy restarts: writes that a copy missed are not
+forgotten."""
 
 import copy
 import json
@@ -20,7 +21,7 @@ def servers(memcached):
 
 
 def change(proxy, **keys):
-    """Other settings for the pool."""
+    """Reloads the proxy with other settings for the pool."""
     made = copy.deepcopy(proxy.config)
     made["pools"]["cache"].update(keys)
     proxy.write(made)
@@ -43,7 +44,7 @@ def test_other_settings_forget_no_missed_write(servers, proxima, keys):
         while copy_state(proxy, servers[0]) != "current":
             assert client.get("k") in (b"new", None)
         assert client.get("k") is None
-    # It is the same copy: what it did not miss it still has.
+    # The copy is still the same one, and has kept the values that it did not miss.
     assert servers[0].get("other") == b"v"
 
 
@@ -117,7 +118,7 @@ def test_a_write_is_answered_when_the_copy_it_waits_for_is_removed(servers, prox
 
 @pytest.mark.parametrize("grace", ["1m", "0s"])
 def test_a_copy_that_left_the_list_frozen_is_repaired_before_it_is_read(servers, proxima, named, grace):
-    """What was on its way to it when it left is still there when it comes back."""
+    """Writes that were on their way to the copy when it left are still in its sockets when it comes back."""
     proxy = proxima(named.config(servers, {"grace": grace}))
     with proxy.raw() as client:
         client.set("k", "v0")
@@ -203,8 +204,10 @@ def test_with_rejoin_wait_a_copy_silent_at_the_start_rejoins_after_its_restart(s
     proxy = proxima(replicated(servers, {"rejoin": "wait"}))
     until_out(proxy, servers[0])
     servers[0].thaw()
-    until(lambda: "rejoin: wait" in proxy.member(servers[0].address)["copy"]["why"], "it says what it waits for")
-    # A server tells its age in seconds.
+    until(
+        lambda: "rejoin: wait" in proxy.member(servers[0].address)["copy"]["why"], "it says what it waits for"
+    )
+    # A server reports its age in whole seconds.
     met = time.monotonic() + 2
     until(lambda: time.monotonic() > met, "a life that begins now is another one")
     servers[0].kill()
@@ -253,7 +256,7 @@ def test_a_copy_that_joins_in_mid_upload_keeps_no_older_value(memcached, proxima
             until_out(proxy, late)
             late.start()
         else:
-            # In front: it is the nearest.
+            # The new copy is listed first, and so is the nearest.
             change(proxy, servers=[server.address for server in servers])
         until_current(proxy, *servers)
         other.set("k", "between")

@@ -1,4 +1,4 @@
-"""Replicated pools: a proxy that ended with writes under way leaves them to its kernel, which goes on sending them."""
+"""Replicated pools: the kernel of a proxy that ended with writes under way goes on sending them."""
 
 import json
 import pathlib
@@ -29,7 +29,7 @@ def wire(wires, cleanup):
 
 @pytest.fixture
 def folder():
-    """One that servers of another user may use."""
+    """A folder that servers of another user may use."""
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder).chmod(0o777)
         yield pathlib.Path(folder)
@@ -40,14 +40,14 @@ def why(proxy, server):
 
 
 def ends(server):
-    """The other ends of the connections that a server has, but for the one that asks; its own socket is listed, too."""
+    """The peers of a server's connections, without the connection that asks and the server's own socket."""
     with server.raw() as direct:
         own = {"tcp:{}:{}".format(*direct.sock.getsockname()), f"tcp:{server.address}"}
         return {value for name, value in direct.stats("conns").items() if name.endswith(":addr")} - own
 
 
 def end(proxy, how):
-    """As a crash does, or at once with writes unanswered."""
+    """Ends the proxy as a crash does, or at once with writes unanswered."""
     if how == signal.SIGKILL:
         return proxy.kill()
     proxy.signal(how)
@@ -55,12 +55,14 @@ def end(proxy, how):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_writes_a_dead_proxys_kernel_still_sends_overwrite_nothing(wire, memcached, cleanup, proxima, tmp_path, how):
+def test_writes_a_dead_proxys_kernel_still_sends_overwrite_nothing(
+    wire, memcached, cleanup, proxima, tmp_path, how
+):
     far = wire.memcached()
     cleanup.callback(far.stop)
     servers = [far, *memcached.several(2)]
     made = replicated(servers, timeout="30s", state=str(tmp_path / "state.json"))
-    # The far one is read.
+    # The proxy reads the far server.
     near = ("--node-address", wire.there)
     proxy = proxima(made, *near)
     until_current(proxy, *servers)
@@ -70,13 +72,15 @@ def test_writes_a_dead_proxys_kernel_still_sends_overwrite_nothing(wire, memcach
     wire.cut()
     client.send(b"set k 0 0 1\r\n1\r\n")
     until(lambda: copies_of(servers[1:], "k") == [b"1"] * 2, "the others have it")
-    # The next attempt is twice as far away: meanwhile the next process starts.
+    # The kernel's next attempt comes after twice that time, and the next process starts before it.
     until(lambda: wire.pause() > 3, "the kernel tries again after a while only")
     end(proxy, how)
     wire.mend()
     proxy = proxima(made, *near)
     until_current(proxy, *servers[1:])
-    until(lambda: copy_state(proxy, far) == "out" and "may still come by" in why(proxy, far), "it is waited for")
+    until(
+        lambda: copy_state(proxy, far) == "out" and "may still come by" in why(proxy, far), "it is waited for"
+    )
     with proxy.raw() as client:
         client.set("k", "2")
         until(lambda: not before & ends(far), "the old connections are gone")
@@ -115,7 +119,7 @@ def test_after_a_clean_end_every_copy_is_read_at_once(servers, proxima, tmp_path
     assert proxy.wait() == 0
     text = json.loads(state.read_text())
     assert text["clean"] is True and {copy["missed"] for copy in text["copies"]} == {"nothing"}
-    # A connection that somebody else has there is nothing to wait for.
+    # After a clean end the proxy does not wait for another client's connection.
     with servers[0].raw():
         proxy = proxima(made)
         with proxy.raw() as client:
@@ -125,7 +129,7 @@ def test_after_a_clean_end_every_copy_is_read_at_once(servers, proxima, tmp_path
 
 
 def test_after_a_crash_a_copy_waits_until_old_connections_are_gone(servers, proxima, tmp_path):
-    """Whose they are nobody can tell: here they are another client's."""
+    """The proxy cannot tell whose connections these are. Here they belong to another client."""
     made = replicated(servers, state=str(tmp_path / "state.json"))
     proxy = proxima(made)
     until_current(proxy, *servers)
@@ -183,7 +187,9 @@ def test_after_a_reboot_orphaned_connections_are_not_waited_for(memcached, proxi
     until_current(proxy, *servers)
     with proxy.raw() as client:
         client.set("k", "v")
-    until(lambda: '"from": "127' in state.read_text() and "everything" not in state.read_text(), "it is written")
+    until(
+        lambda: '"from": "127' in state.read_text() and "everything" not in state.read_text(), "it is written"
+    )
     proxy.kill()
     rebooted(state)
     with servers[0].raw():
@@ -192,9 +198,11 @@ def test_after_a_reboot_orphaned_connections_are_not_waited_for(memcached, proxi
         until_current(proxy, *servers)
 
 
-@pytest.mark.parametrize("reboot", [True, pytest.param(False, marks=pytest.mark.skipif(not SOAK, reason="two minutes"))])
+@pytest.mark.parametrize(
+    "reboot", [True, pytest.param(False, marks=pytest.mark.skipif(not SOAK, reason="two minutes"))]
+)
 def test_copies_on_unix_sockets_wait_a_fixed_time_after_a_crash(memcached, proxima, folder, reboot):
-    """No server lists them by an address."""
+    """A server does not list connections by Unix sockets with an address."""
     paths = [folder / f"{number}.sock" for number in range(3)]
     for path in paths:
         memcached(socket=str(path))
@@ -205,7 +213,7 @@ def test_copies_on_unix_sockets_wait_a_fixed_time_after_a_crash(memcached, proxi
     def copy_states(proxy):
         return {proxy.member(server)["copy"]["state"] for server in servers}
 
-    # So that the first start has nothing to wait for.
+    # With this file the first start has nothing to wait for.
     state.write_text(json.dumps({"clean": True, "copies": [row_of_old(server) for server in servers]}))
     proxy = proxima(made)
     assert copy_states(proxy) == {"current"}
@@ -226,7 +234,10 @@ def test_copies_on_unix_sockets_wait_a_fixed_time_after_a_crash(memcached, proxi
 
 def test_a_state_file_in_the_old_format_is_read(memcached, proxima, tmp_path):
     servers = memcached.several(3)
-    rows = [row_of_old(server.address, owes, uptime_seconds=0) for server, owes in zip(servers, ["timeout", None, None])]
+    rows = [
+        row_of_old(server.address, owes, uptime_seconds=0)
+        for server, owes in zip(servers, ["timeout", None, None])
+    ]
     state = tmp_path / "state.json"
     state.write_text(json.dumps({"copies": rows}))
     for server in servers:

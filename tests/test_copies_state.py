@@ -1,4 +1,4 @@
-"""Replicated pools: what the proxy knows of its copies outlives the proxy."""
+"""Replicated pools: the proxy's knowledge of its copies outlives the proxy."""
 
 import json
 import os
@@ -42,11 +42,13 @@ def test_missed_writes_outlive_a_killed_proxy(servers, proxima, tmp_path):
 
 
 def test_writes_pending_at_a_kill_are_never_read(memcached, proxima, tmp_path):
-    """The next process does not know which connections the last one had."""
+    """The next process does not know which connections the previous one had."""
     others = memcached.several(2, threads=4)
     for round_ in range(TRIES // 10):
         first = memcached(threads=4)
-        made = replicated([first, *others], timeout="1s", workers=4, state=str(tmp_path / f"state{round_}.json"))
+        made = replicated(
+            [first, *others], timeout="1s", workers=4, state=str(tmp_path / f"state{round_}.json")
+        )
         keys = [f"k{round_}-{number}" for number in range(16)]
         proxy = proxima(made)
         until_current(proxy, first, *others)
@@ -94,7 +96,7 @@ def test_without_its_state_file_every_copy_is_flushed(servers, proxima, tmp_path
 
 
 def test_a_missed_write_is_not_forgotten_when_the_disk_is_full(memcached, proxima, tmp_path):
-    """As on a full disk: nothing new can be written beside the state file."""
+    """An obstacle beside the state file has the effect of a full disk."""
     servers = memcached.several(3)
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
@@ -121,7 +123,8 @@ def test_a_missed_write_is_not_forgotten_when_the_disk_is_full(memcached, proxim
 
 
 def test_writes_are_refused_while_an_old_state_file_cannot_be_replaced(memcached, proxima, tmp_path):
-    """A folder in its place can be neither replaced nor removed, as a file on a disk that has become read-only."""
+    """A folder in the file's place can be neither replaced nor removed, like a file on a disk that became
+    read-only."""
     servers = memcached.several(3)
     state, aside = tmp_path / "state.json", tmp_path / "aside"
     made = replicated(servers, state=str(state))
@@ -142,11 +145,15 @@ def test_writes_are_refused_while_an_old_state_file_cannot_be_replaced(memcached
         until(lambda: copy_state(proxy, servers[0]) == "out", "it works at last")
         client.set("k", "newer")
         assert client.get("k") == b"newer"
-        # One word each, wherever it is said.
+        # `/members` and the state file use the same words.
         missed = [proxy.member(server.address)["copy"]["missed"] for server in servers[1:]]
     assert missed == ["nothing"] * 2
     missed = {copy["address"]: copy["missed"] for copy in json.loads(state.read_text())["copies"]}
-    assert missed == {servers[0].address: "everything", servers[1].address: "nothing", servers[2].address: "nothing"}
+    assert missed == {
+        servers[0].address: "everything",
+        servers[1].address: "nothing",
+        servers[2].address: "nothing",
+    }
     proxy.kill()
     servers[0].thaw()
     proxy = proxima(made)
@@ -177,11 +184,15 @@ def test_members_page_says_everything_or_nothing_for_missed_writes(memcached, pr
         servers[0].freeze()
         assert client.ask(b"flush_all\r\n") == b"OK\r\n"
         until_out(proxy, servers[0])
-    assert [proxy.member(server.address)["copy"]["missed"] for server in servers] == ["everything", "nothing", "nothing"]
+    assert [proxy.member(server.address)["copy"]["missed"] for server in servers] == [
+        "everything",
+        "nothing",
+        "nothing",
+    ]
 
 
 def test_a_state_file_is_used_by_one_process_at_a_time(memcached, proxima, command, tmp_path):
-    """Two would overwrite what the other knows of missed writes."""
+    """Two processes would overwrite each other's records of missed writes."""
     servers = memcached.several(3)
     state = tmp_path / "state.json"
     made = replicated(servers, state=str(state))
@@ -193,7 +204,10 @@ def test_a_state_file_is_used_by_one_process_at_a_time(memcached, proxima, comma
     file.write_text(yaml.safe_dump(replicated(servers, state=str(state))))
     refused = command("run", "--config", str(file))
     assert refused.returncode == 2
-    told = f"{state} is used by another process (pid {proxy.process.pid}); stop that one, or give this one a `state` of its own"
+    told = (
+        f"{state} is used by another process (pid {proxy.process.pid}); "
+        "stop that one, or give this one a `state` of its own"
+    )
     assert told in refused.stderr
     assert state.read_text() == before
     proxy.kill()
@@ -211,7 +225,7 @@ def test_a_state_file_that_cannot_be_locked_refuses_the_start(memcached, command
 
 
 def hang(state):
-    """Whoever opens a pipe to write waits for a reader, as for a disk that hangs."""
+    """Replaces the new file by a pipe. Opening it for writing waits for a reader, as on a disk that hangs."""
     pipe = state.with_name(state.name + ".new")
     os.mkfifo(pipe)
     return pipe

@@ -1,4 +1,5 @@
-"""The limit on open files: raised where it may be, kept to where not, and nobody else's fault."""
+"""The limit on open files: the proxy raises it where it may, keeps to it where not, and blames no server for
+it."""
 
 import contextlib
 import pathlib
@@ -21,11 +22,11 @@ def allowed(proxy):
 
 
 NONE = 3
-"""A limit below which nothing is free: standard input, output and error."""
+"""A limit that leaves no descriptor free: only standard input, output and error fit."""
 
 
 def allow(proxy, files):
-    """Sets its soft limit; what is open stays open."""
+    """Sets the process's soft limit. Open files stay open."""
     _, hard = resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE, (files, hard))
 
@@ -67,7 +68,7 @@ def test_at_the_descriptor_limit_servers_and_operators_keep_their_connections(me
         late.send(b"get k\r\n")
         for other in crowd:
             other.close()
-        # It has waited in the queue.
+        # This client has waited in the kernel's queue.
         assert late.until(b"END\r\n") == b"VALUE k 0 1\r\nv\r\nEND\r\n"
     assert proxy.log().count("descriptors run out") == 1
 
@@ -80,7 +81,7 @@ def test_a_half_closed_client_with_a_long_line_makes_way_for_waiting_clients(mem
     with contextlib.ExitStack() as stack:
         reader = stack.enter_context(proxy.raw())
         reader.set("k", "v")
-        # From now on a line of keys takes as long as one likes.
+        # From now on a line of keys does not end.
         server.freeze()
         reader.send(line)
         for client in idle(stack, proxy, 80):
@@ -90,7 +91,7 @@ def test_a_half_closed_client_with_a_long_line_makes_way_for_waiting_clients(mem
         assert newcomer.ask(b"version\r\n").startswith(b"VERSION ")
         assert proxy.metric("clients_closed_total", reason="half_closed") > 0
         server.thaw()
-        # Who has not closed its side is served to the end.
+        # A client that has not closed its side is served to the end.
         assert reader.until(b"END\r\n") == b"VALUE k 0 1\r\nv\r\n" * 10_000 + b"END\r\n"
         assert newcomer.get("k") == b"v"
 
@@ -126,7 +127,9 @@ def test_a_shortage_of_descriptors_ejects_no_server(memcached, proxima, route):
         allow(proxy, NONE)
         for key in (b"a", b"b", b"c", b"d"):
             answer = client.ask(b"set %b 0 0 1\r\nv\r\n" % key)
-            assert re.fullmatch(rb"SERVER_ERROR \S+: cannot connect: Too many open files in this proxy\r\n", answer)
+            assert re.fullmatch(
+                rb"SERVER_ERROR \S+: cannot connect: Too many open files in this proxy\r\n", answer
+            )
         allow(proxy, 512)
         client.set("k", "v")
         assert client.get("k") == b"v"
@@ -154,7 +157,8 @@ def test_a_change_that_could_not_be_sent_to_one_copy_is_removed_from_all(memcach
             lost.set("k", "1")
             allow(proxy, NONE)
             answer = client.ask(request_)
-            assert answer == f"SERVER_ERROR {lost.address}: cannot connect: Too many open files in this proxy\r\n".encode()
+            words = f"SERVER_ERROR {lost.address}: cannot connect: Too many open files in this proxy\r\n"
+            assert answer == words.encode()
             assert set(copies_of(servers, "k")) <= {b"1", None}
             allow(proxy, 512)
             assert client.get("k") in (b"1", None)

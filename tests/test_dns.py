@@ -1,4 +1,4 @@
-"""Members by DNS: whoever a name stands for is served, as soon as an answer says so, and no bad answer changes anything."""
+"""Members by DNS: a new server serves as soon as an answer names it, and no bad answer changes anything."""
 
 import json
 import time
@@ -33,7 +33,8 @@ def nodes(memcached):
 
 
 def pool(names, port, interval="100ms", **keys):
-    """Asked more often than by default, so that tests wait less; the default has a test of its own."""
+    """A pool by DNS, asked more often than by default, so that tests wait less. The default has a test of its
+    own."""
     name = f"{NAME}:{port}" if port else NAME
     return {"dns": {"name": name, "interval": interval, "server": names.address, **keys}}
 
@@ -51,7 +52,7 @@ def addresses(nodes):
 
 
 def answered(proxy, more=3):
-    """Waits until DNS has answered so many more times."""
+    """Waits until DNS has answered this many more times."""
     goal = proxy.metric("dns_answers_total") + more
     until(lambda: proxy.metric("dns_answers_total") >= goal, "DNS answers")
 
@@ -63,14 +64,14 @@ def failed(proxy, more=2):
 
 def test_dns_adds_and_removes_servers_with_one_answer(names, nodes, proxima):
     names.set(NAME, *HOSTS[:3])
-    # As it is written by default: asked every second.
+    # This uses the default: DNS is asked every second.
     dns = {"name": f"{NAME}:{port_of(nodes[0])}", "server": names.address}
     proxy = proxima(config(COPIES, {"cache": {"dns": dns}}))
     assert members(proxy) == addresses(nodes[:3])
     shown = []
 
     def once(request, reply, transport):
-        """The first answer with the fourth is the last one."""
+        """Lets one answer with the fourth server through, and is silent afterwards."""
         if shown:
             return None
         shown.append(time.monotonic())
@@ -133,7 +134,8 @@ def test_a_dns_name_without_records_keeps_its_last_servers(names, nodes, proxima
 
 
 def test_1000_servers_of_one_dns_name_come_by_tcp(names, memcached, proxima):
-    """One memcached on every address of this host stands for all of them: no key is missed wherever it goes."""
+    """One memcached on every address of this host stands for all servers, so no key is missed wherever it
+    goes."""
     server = memcached(host="0.0.0.0", options=("-c", "8192"))
     many = [f"127.1.{number // 250}.{number % 250 + 1}" for number in range(1000)]
     names.set(NAME, HOSTS[0])
@@ -166,7 +168,7 @@ def test_srv_records_give_ports_weights_and_priorities(names, memcached, proxima
     assert [(row["address"], row["weight"]) for row in rows] == expected
     version = proxy.version()
 
-    # A target that cannot be asked for is not one that is gone.
+    # A target whose look-up fails is not gone.
     def trouble(request, reply, transport):
         return rcode(RCODE.SERVFAIL)(request, reply, transport) if "b.node" in str(request.q.qname) else reply
 
@@ -174,11 +176,11 @@ def test_srv_records_give_ports_weights_and_priorities(names, memcached, proxima
     failed(proxy)
     assert proxy.version() == version
     names.trouble = None
-    # Kubernetes' weights change with the number of pods: the same for all is the same as before.
+    # Kubernetes' weights change with the number of pods. Equal weights mean the same as before.
     names.set_services(NAME, (0, 100, port_of(first), "a.node"))
     until(lambda: members(proxy) == [first.address], "one is left")
     assert proxy.member(first.address)["weight"] == 1.0
-    # All others were down, as it were: the next priority is the best.
+    # Without the other servers, the next priority is the best.
     names.set_services(NAME, (20, 25, port_of(spare), "a.node"))
     until(lambda: members(proxy) == [spare.address], "the spare one serves")
 
@@ -187,7 +189,9 @@ def test_addresses_beside_srv_records_may_be_truncated(names, proxima):
     names.set("single.node", "127.0.0.1")
     names.set("several.node", "127.0.0.2", "127.0.0.3", "127.0.0.4", "::1")
     names.set("six.node", "::1")
-    names.set_services(NAME, *((1, 1, port, f"{node}.node") for port, node in enumerate(("single", "several", "six"), 1)))
+    names.set_services(
+        NAME, *((1, 1, port, f"{node}.node") for port, node in enumerate(("single", "several", "six"), 1))
+    )
     proxy = proxima(config({"all_sync": "cache"}, {"cache": pool(names, None, record="srv")}))
     expected = ["127.0.0.1:1", "127.0.0.2:2", "127.0.0.3:2", "127.0.0.4:2", "[::1]:3"]
     for along in range(6):
@@ -195,7 +199,7 @@ def test_addresses_beside_srv_records_may_be_truncated(names, proxima):
         answered(proxy)
         assert members(proxy) == expected, along
     assert proxy.metric("config_reloads_total") == 0
-    # A target whose only address came along is not asked for.
+    # A target whose only address came with the SRV records is not looked up.
     asked = len(names.asked)
     answered(proxy)
     assert "single.node" not in {name for name, *_ in names.asked[asked:]}
@@ -218,7 +222,13 @@ def test_aaaa_records_give_ipv6_servers(names, memcached, proxima):
 @pytest.mark.parametrize("trouble", ["NXDOMAIN", "silence"])
 def test_a_dns_name_without_an_answer_does_not_hold_up_the_start(names, nodes, proxima, trouble):
     names.trouble = TROUBLES[trouble]
-    routes = ["cache", {"nearest": "cache"}, {"all_sync": "cache"}, {"all_async": "cache"}, {"random": "cache"}]
+    routes = [
+        "cache",
+        {"nearest": "cache"},
+        {"all_sync": "cache"},
+        {"all_async": "cache"},
+        {"random": "cache"},
+    ]
     also = {"failover": ["cache", "embedded"]}
     proxy = proxima(config(routes[0], {"cache": pool(names, port_of(nodes[0]))}, *routes[1:], also))
     status, text = proxy.http("/ready")
@@ -230,7 +240,10 @@ def test_a_dns_name_without_an_answer_does_not_hold_up_the_start(names, nodes, p
             if "all_async" not in route:
                 for request in (b"get k\r\n", b"set k 0 0 1\r\nv\r\n", b"delete k\r\n"):
                     answer = client.ask(request)
-                    assert answer.startswith(b"SERVER_ERROR ") and b"DNS has not named any" in answer, (route, answer)
+                    assert answer.startswith(b"SERVER_ERROR ") and b"DNS has not named any" in answer, (
+                        route,
+                        answer,
+                    )
     with proxy.raw(len(routes)) as client:
         client.set("k", "v")
         assert client.get("k") == b"v"
@@ -243,7 +256,7 @@ def test_a_dns_name_without_an_answer_does_not_hold_up_the_start(names, nodes, p
 
 
 def test_a_copy_missing_from_dns_for_a_moment_loses_only_missed_keys(names, nodes, proxima):
-    """As a pod that is not ready for a while."""
+    """This happens to a pod that is not ready for a while."""
     names.set(NAME, *HOSTS)
     proxy = proxima(config("cache", {"cache": {**pool(names, port_of(nodes[0])), "replicated": True}}))
     with proxy.raw() as client:
@@ -274,7 +287,7 @@ def test_a_reload_to_a_name_without_an_answer_is_refused_until_dns_answers(names
         until(lambda: members(proxy) == addresses(nodes), "it takes effect with the first answer")
         load.after(50)
         assert proxy.reload()[0] == 200
-        # Back: nobody asks any more.
+        # The old configuration is back, and DNS is not asked any more.
         proxy.write(made)
         assert proxy.reload()[0] == 200
         asked = len(names.asked)
@@ -323,7 +336,7 @@ def test_explain_resolves_names_without_a_running_proxy(names, command, tmp_path
 
 @pytest.mark.skipif(not may_mount(), reason="only root has a resolv.conf of its own, and port 53")
 def test_name_servers_come_from_resolv_conf_and_names_from_hosts(cleanup, nodes, proxima, tmp_path):
-    """As in a pod; and a name of its own in /etc/hosts."""
+    """The files are those of a pod, with one more name in /etc/hosts."""
     system = System(tmp_path)
     cleanup.callback(system.stop)
     names, resolv, hosts = system.names, system.resolv, system.hosts
@@ -343,7 +356,7 @@ def test_name_servers_come_from_resolv_conf_and_names_from_hosts(cleanup, nodes,
     assert proxy.version() == version
     resolv.write_text(f"nameserver {names.host}\n")
     until(lambda: proxy.metric("dns_up", pool="cache") == 1, "it is asked again")
-    # A dead name server before it does not matter, not even where the answer must be had by TCP.
+    # A dead name server in front does not matter, not even where the answer needs TCP.
     resolv.write_text(f"nameserver 127.53.53.54\nnameserver {names.host}\n")
     names.set(NAME, *(f"127.2.0.{number}" for number in range(1, 201)))
     until(lambda: len(members(proxy)) == 201, "the second name server is asked")

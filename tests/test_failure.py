@@ -1,4 +1,4 @@
-"""Servers die, freeze, refuse and talk nonsense: that costs the requests meant for them, and nothing else."""
+"""Servers die, freeze, refuse and talk nonsense. Only the requests meant for them fail."""
 
 import threading
 
@@ -17,7 +17,7 @@ def pool(servers, **keys):
 
 
 def key_of(proxy, server):
-    """A key whose server this is."""
+    """A key that the pool's hash sends to this server."""
     keys = (f"key{number}" for number in range(10_000))
     return next(key for key in keys if server.address in proxy.explain(key))
 
@@ -90,7 +90,9 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE.keys())
-def test_a_server_that_answers_nonsense_is_disconnected_and_its_requests_fail(memcached, scripted, proxima, answer):
+def test_a_server_that_answers_nonsense_is_disconnected_and_its_requests_fail(
+    memcached, scripted, proxima, answer
+):
     mad, sane = scripted(answering(answer)), memcached()
     proxy = proxima(config("cache", pool([mad, sane], timeout="500ms"), workers=1))
     theirs, ours = key_of(proxy, mad), key_of(proxy, sane)
@@ -99,7 +101,7 @@ def test_a_server_that_answers_nonsense_is_disconnected_and_its_requests_fail(me
         for _ in range(5):
             reply = client.ask(b"get %b\r\n" % theirs.encode())
             if answer is NONSENSE["too many replies"] and reply == b"END\r\n":
-                # The first was a reply like any other.
+                # The first reply is good like any other.
                 continue
             assert reply.startswith(f"SERVER_ERROR {mad.address}: ".encode()), reply
             assert bystander.get(ours) == b"v"
@@ -132,7 +134,7 @@ def test_a_server_that_closes_in_mid_value_closes_only_its_reader(scripted, memc
     key, ours = key_of(proxy, half), key_of(proxy, sane)
     with proxy.raw() as client, proxy.raw() as bystander:
         client.send(b"get %b\r\n" % key.encode())
-        # Half of it has left: nothing but the end of the connection can tell.
+        # Half of the value has left, so only the end of the connection can show the failure.
         assert len(client.rest()) < 1_000_000
         bystander.set(ours, "v")
         assert bystander.get(ours) == b"v"
@@ -159,14 +161,14 @@ def test_a_refused_connection_ejects_and_a_probe_readmits(memcached, proxima):
 
 
 def test_failures_count_across_all_workers(memcached, proxima):
-    """What one worker has learnt by waiting, no other has to learn."""
+    """A failure that one worker has waited for counts for all workers."""
     [server] = memcached.several(1)
     proxy = proxima(config("cache", pool([server], timeout="100ms"), workers=4))
     server.freeze()
     clients = [proxy.raw() for _ in range(12)]
     for client in clients[:3]:
         client.ask(b"get k\r\n")
-    # Whichever workers those three were with.
+    # It does not matter which workers served those three clients.
     for client in clients:
         assert client.ask(b"get k\r\n").endswith(b": ejected\r\n")
         client.close()
@@ -194,7 +196,10 @@ def test_a_pool_fails_open_when_too_many_servers_are_ejected(memcached, proxima)
             server.freeze()
         for key in keys:
             assert client.ask(b"get %b\r\n" % key.encode()).startswith(b"SERVER_ERROR ")
-        until(lambda: all(proxy.member(server.address)["fail_open"] for server in servers), "the pool fails open")
+        until(
+            lambda: all(proxy.member(server.address)["fail_open"] for server in servers),
+            "the pool fails open",
+        )
         for server in servers:
             server.thaw()
         for key in keys:
@@ -202,7 +207,7 @@ def test_a_pool_fails_open_when_too_many_servers_are_ejected(memcached, proxima)
 
 
 def test_fail_open_does_not_ask_servers_that_refuse_connections(memcached, proxima):
-    """Fail-open disregards suspicion. That nobody is there is none."""
+    """Fail-open disregards suspicion. A refused connection is no suspicion."""
     slow, sane, *dead = memcached.several(4)
     eject = {"failures": 1, "probe_initial": "1h", "probe_max": "1h", "fail_open_above": 0.3}
     proxy = proxima(config("cache", pool([slow, sane, *dead], timeout="200ms", eject=eject), workers=1))
@@ -247,7 +252,7 @@ def test_with_failures_0_only_a_refused_connection_ejects(memcached, proxima):
 
 
 def test_a_late_reply_never_reaches_another_client(memcached, proxima):
-    """Clients come and go, in the places of those who left, while the server is frozen."""
+    """While the server is frozen, clients leave and others take their places."""
     [server] = memcached.several(1)
     proxy = proxima(config("cache", pool([server], timeout="50s"), workers=1))
     with proxy.raw() as client:

@@ -1,4 +1,4 @@
-"""Replicated pools: what becomes of a value that depends on the value is decided at one copy, the key's home."""
+"""Replicated pools: commands whose result depends on the value are decided at one copy, the key's home."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ CLIENTS = 6
 
 
 def together(proxy, work):
-    """`work(client, number)` for several clients at the same time; what each returns."""
+    """Runs `work(client, number)` for several clients at the same time, and returns the results."""
     barrier = threading.Barrier(CLIENTS)
 
     def run(number):
@@ -92,7 +92,8 @@ def version(client, key):
 
 
 def test_a_version_from_a_lost_home_matches_nothing_at_the_next(servers, proxima):
-    """Copies count the same changes, and so much alike that the number of one is soon that of another change elsewhere."""
+    """Copies count the same changes so much alike that a version of one is soon that of another change
+    elsewhere."""
     home, *others = servers
     proxy = proxima(replicated(servers))
 
@@ -104,7 +105,7 @@ def test_a_version_from_a_lost_home_matches_nothing_at_the_next(servers, proxima
 
     with proxy.raw() as client:
         key = next(key for key in (b"k%d" % number for number in range(100)) if is_home(client, key))
-        # The home is ahead; what the next one counts comes to that number later.
+        # The home's count is ahead. The next home reaches that number later.
         for _ in range(20):
             home.set("other", "x")
         home.set(key, "read")
@@ -154,7 +155,8 @@ def test_version_0_means_no_version_as_in_memcached(servers, proxima):
 
 
 def test_chained_swaps_through_several_workers_leave_equal_copies(servers, proxima):
-    """A swap through one worker of what was swapped through another does not overtake it on the way to any copy."""
+    """A swap does not overtake, on the way to any copy, the swap through another worker whose value it has
+    read."""
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=4))
     keys = [b"k%d" % number for number in range(150)]
     with proxy.raw() as client:
@@ -189,7 +191,7 @@ def test_racing_writers_leave_equal_copies(servers, proxima):
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_racing_replace_and_set_leave_equal_copies(servers, proxima, workers):
-    """A `set` may not reach the other copies before a `replace` that was before it at the home."""
+    """A `set` must not reach the other copies before a `replace` that was before it at the home."""
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=workers))
     keys = range(100)
     with proxy.raw() as client:
@@ -211,7 +213,8 @@ def test_racing_replace_and_set_leave_equal_copies(servers, proxima, workers):
 
 @pytest.mark.parametrize("workers", [1, 4])
 def test_streamed_values_racing_with_small_ones_leave_equal_copies(servers, proxima, workers):
-    """A streamed value has lanes of its own, which keep no order with those of small ones, not even in one worker."""
+    """A streamed value has connections of its own, which keep no order with those of small ones, even in one
+    worker."""
     proxy = proxima(replicated(servers, timeout=PATIENT, workers=workers))
 
     def write(client, number):
@@ -256,7 +259,7 @@ def test_the_next_copy_decides_when_a_home_is_lost(servers, proxima):
 
 
 def test_at_most_one_add_succeeds_while_homes_are_lost(memcached, proxima):
-    """What a lost home had taken is known to the next; what it had not passed on was never acknowledged."""
+    """The next home has all that a lost home passed on. Nothing else was ever acknowledged."""
     servers = memcached.several(3, threads=4)
     proxy = proxima(replicated(servers, workers=4))
     for lost, server in enumerate(servers):
@@ -286,7 +289,8 @@ def test_a_pipeline_sees_its_own_changes_of_copies(servers, proxima):
             answer = client.ask(b"append %b 0 0 1\r\n0\r\nget %b\r\n" % (key, key))
             stored = b"STORED\r\nVALUE %b 0 3\r\n150\r\nEND\r\n" % key
             assert answer in (stored, b"STORED\r\nEND\r\n"), answer
-            # Where it was not known what it had become, it was deleted before; there is one answer all the same.
+            # Where the result of the append was not known, the key was removed elsewhere. The answer is the
+            # same.
             answer = client.ask(b"delete %b\r\nadd %b 0 0 1\r\n7\r\nget %b\r\n" % (key, key, key))
             assert answer == b"DELETED\r\nSTORED\r\nVALUE %b 0 1\r\n7\r\nEND\r\n" % key
 
@@ -317,7 +321,9 @@ META = [
 ]
 
 
-@pytest.mark.parametrize("request_, answer, value", META, ids=[request[:14].decode().strip() for request, _, _ in META])
+@pytest.mark.parametrize(
+    "request_, answer, value", META, ids=[request[:14].decode().strip() for request, _, _ in META]
+)
 def test_each_form_of_a_change_leaves_no_differing_copies(memcached, proxima, request_, answer, value):
     servers = memcached.several(3)
     proxy = proxima(replicated(servers, timeout=PATIENT))
@@ -335,7 +341,7 @@ COUNTS = [
     (b"incr n 5\r\n", b"15\r\n", b"15"),
     (b"incr n 5 noreply\r\n", b"", b"15"),
     (b"incr n 990\r\n", b"1000\r\n", b"1000"),
-    # memcached keeps the length and fills up with blanks.
+    # memcached keeps the length and pads the number with blanks.
     (b"decr n 5\r\n", b"5\r\n", b"5 "),
     (b"ma n D5\r\n", b"HD\r\n", b"15"),
     (b"ma n MD D5 v\r\n", b"VA 1\r\n5\r\n", b"5 "),
@@ -346,7 +352,8 @@ COUNTS = [
 @pytest.mark.parametrize("request_, answer, value", COUNTS, ids=[each[0].decode().strip() for each in COUNTS])
 @pytest.mark.parametrize("nearest", [0, 1, 2])
 def test_a_changed_counter_is_found_at_the_nearest_copy(memcached, proxima, request_, answer, value, nearest):
-    """Client libraries count and then read, and take a miss for a lost key. Whichever copy is the key's home."""
+    """Client libraries count and then read, and take a miss for a lost key. This holds whichever copy is the
+    home."""
     hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     servers = [memcached(host=host) for host in hosts]
     proxy = proxima(replicated(servers), "--node-address", hosts[nearest])
@@ -363,7 +370,7 @@ def test_a_changed_counter_is_found_at_the_nearest_copy(memcached, proxima, requ
 
 
 def test_a_changed_counter_keeps_its_expiry_at_every_copy(memcached, proxima):
-    """Never, and later than thirty days, which memcached writes in another way."""
+    """The cases are no expiry, and one later than thirty days, which memcached writes in another way."""
     servers = memcached.several(3)
     month, now = 30 * 86400, int(time.time())
     with proxima(replicated(servers)).raw() as client:
@@ -386,7 +393,7 @@ def test_a_counter_created_by_ma_is_at_every_copy(memcached, proxima):
 
 
 def test_the_right_to_refill_a_stale_counter_stays_with_clients(memcached, proxima):
-    """To read what it has become wins the right to refill it, which the proxy gives back."""
+    """Reading the new number wins the right to refill it, and the proxy gives that right back."""
     servers = memcached.several(3)
     with proxima(replicated(servers)).raw() as client:
         client.set("n", "10")
@@ -448,9 +455,11 @@ CHANGES_OF_NOREPLY = [
 ]
 
 
-@pytest.mark.parametrize("request_, answer, values", CHANGES_OF_NOREPLY, ids=[c[0][:22].decode() for c in CHANGES_OF_NOREPLY])
+@pytest.mark.parametrize(
+    "request_, answer, values", CHANGES_OF_NOREPLY, ids=[c[0][:22].decode() for c in CHANGES_OF_NOREPLY]
+)
 def test_changes_of_a_key_named_noreply_reach_every_copy(memcached, proxima, request_, answer, values):
-    """Newer servers take the last word of our own `delete noreply` for a wish, and never answer."""
+    """Newer servers take the last word of the proxy's `delete noreply` for an option, and do not answer."""
     servers = memcached.several(3)
     proxy = proxima(replicated(servers))
     with proxy.raw() as client:
@@ -462,7 +471,7 @@ def test_changes_of_a_key_named_noreply_reach_every_copy(memcached, proxima, req
 
 @pytest.mark.parametrize("key", ["noreply", "0", "b", "q", "k\x01", "a2V5", "k" * 250])
 def test_a_missed_write_of_any_key_is_repaired(memcached, proxima, key):
-    """By the removal of that key alone."""
+    """The repair removes that key alone."""
     servers = memcached.several(3)
     proxy = proxima(replicated(servers))
     with proxy.raw() as client:

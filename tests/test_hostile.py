@@ -1,7 +1,7 @@
 """Hostile clients of every kind, and twenty well-behaved ones that must not notice them.
 
-All attacks at once for a short time; with PROXIMA_SOAK for longer, and before that each alone. Every reply to a
-well-behaved client is checked and timed: see `proxima-bench hostile --help`.
+All attacks run at once for a short time. With PROXIMA_SOAK they run for longer, and each alone before that.
+Every reply to a well-behaved client is checked and timed: see `proxima-bench hostile --help`.
 """
 
 import pytest
@@ -22,28 +22,34 @@ TOTAL = 64
 EMBEDDED = 64
 """MiB: `embedded.memory`."""
 ROOM = 64
-"""MiB that the process may take beyond what the configuration limits."""
+"""MiB that the process may take beyond the limits of the configuration."""
 DESCRIPTORS = 500
-"""Fewer than the attackers have connections."""
+"""Open files that the process may have: fewer than the attackers' connections."""
 ADMIN = 5.0
 """Seconds within which the admin port answers, whatever clients do."""
 LANES = WORKERS * 5
-"""Connections that the proxy says it makes to each server at most."""
+"""Connections that the proxy promises not to exceed to each server."""
 OTHERS = 4
-"""Connections of probes, of repair, and of the control client."""
+"""Further connections to a server: those of probes, of repair, and of the control client."""
 
 
 class Cell:
-    """A proxy, with what stands behind it."""
+    """A proxy with the servers behind it."""
 
     def __init__(self, shape, memcached, proxima, **options):
-        # Room for everything, so that nothing is evicted.
+        # The servers have room for everything, so that nothing is evicted.
         self.servers = [] if shape == "embedded" else memcached.several(3, threads=4, memory=1024, **options)
         self.copies = shape == "copies"
         self.limit = TOTAL + ROOM + (0 if self.servers else EMBEDDED)
-        pool = {"servers": [server.address for server in self.servers], "timeout": f"{TIMEOUT}s", "replicated": self.copies}
+        pool = {
+            "servers": [server.address for server in self.servers],
+            "timeout": f"{TIMEOUT}s",
+            "replicated": self.copies,
+        }
         pools = {"cache": pool} if self.servers else None
-        made = config("cache" if pools else "embedded", pools, workers=WORKERS, limits={"total_bytes": f"{TOTAL}MiB"})
+        made = config(
+            "cache" if pools else "embedded", pools, workers=WORKERS, limits={"total_bytes": f"{TOTAL}MiB"}
+        )
         self.proxy = proxima(made, before=("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}"))
         if self.copies:
             until(self.are_current, "all copies are read")
@@ -52,8 +58,17 @@ class Cell:
         return all(copy_state(self.proxy, server) == "current" for server in self.servers)
 
     def attack(self, folder, *more, seconds):
-        """Attacks it; fails when a well-behaved client has noticed, or the proxy has blamed a server. Returns the report."""
-        more = ["--timeout", f"{TIMEOUT}s", "--pid", str(self.proxy.process.pid), "--rss-limit", str(self.limit), *more]
+        """Attacks the proxy and returns the report. Fails if a well-behaved client noticed, or the proxy
+        blamed a server."""
+        more = [
+            "--timeout",
+            f"{TIMEOUT}s",
+            "--pid",
+            str(self.proxy.process.pid),
+            "--rss-limit",
+            str(self.limit),
+            *more,
+        ]
         if self.servers:
             more += ["--control", self.servers[0].address, "--no-misses"]
         live = Live(self.proxy)
@@ -63,7 +78,7 @@ class Cell:
             live.stop()
         assert report.code == 0, f"{report.data['failures']}\n{report.words}\n{self.proxy.log()[-5_000:]}"
         assert not live.failures and live.longest < ADMIN, (live.longest, live.failures[:5])
-        # Where a server was late by itself, it is right to say so.
+        # If a server was late by itself, the proxy is right to blame it.
         if self.servers and report.control() < TIMEOUT / 2:
             assert self.proxy.metric("member_ejections_total") == 0, self.proxy.log()[-5_000:]
             assert self.proxy.metric("member_failures_total") == 0, self.proxy.log()[-5_000:]
@@ -83,12 +98,17 @@ def test_well_behaved_clients_notice_no_attack(memcached, proxima, cleanup, tmp_
         cleanup.callback(connections.stop)
     if EACH:
         report = cell.attack(tmp_path, "--in-turn", seconds=EACH)
-        [garbage] = [done for round in report.data["rounds"] for done in round["attacks"] if done["attack"] == "garbage"]
+        [garbage] = [
+            done
+            for round in report.data["rounds"]
+            for done in round["attacks"]
+            if done["attack"] == "garbage"
+        ]
         assert garbage["unanswered"] == 0, "greetings of other protocols without an answer or an end"
     cell.attack(tmp_path, seconds=ONCE)
     for connections in watched:
         assert connections.most <= LANES + OTHERS
-    # Nothing is left of them.
+    # Nothing is left of the attackers.
     until(lambda: cell.proxy.metric("clients") == 0, "all clients have left")
     until(lambda: cell.proxy.metric("requests_in_flight") == 0, "nothing is under way")
 

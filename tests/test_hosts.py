@@ -1,5 +1,5 @@
-"""Servers that are written with the names of hosts: whatever DNS says of them, the proxy starts, serves the others, and goes
-to where a name leads now."""
+"""Servers written with host names: whatever DNS answers, the proxy starts, serves the others, and follows
+each name."""
 
 import json
 
@@ -30,7 +30,7 @@ def system(cleanup, tmp_path):
 
 @pytest.fixture
 def nodes(memcached):
-    """A memcached on each address, all on one port: one more than there are names."""
+    """A memcached on each address, all on one port. There is one more than there are names."""
     return memcached.on(IPS)
 
 
@@ -40,7 +40,7 @@ def servers(nodes, names=NAMES):
 
 
 def where(proxy, listed=None):
-    """Where the names lead: of these servers, or of all by their addresses."""
+    """The addresses to which the names lead, of these servers or of all."""
     found = {row["address"]: row.get("resolves_to") for row in json.loads(proxy.http("/members")[1])}
     return [found[server] for server in listed or sorted(found)]
 
@@ -65,7 +65,9 @@ def test_a_server_whose_name_has_no_address_is_ejected_and_others_serve(system, 
     )
     listed = servers(nodes)
     routes = [COPIES, "cache", {"failover": [{"member": f"cache/{listed[2]}"}, "embedded"]}]
-    proxy = proxima(config(routes[0], {"cache": listed}, *routes[1:]), "--node-address", "192.0.2.1", before=system.before)
+    proxy = proxima(
+        config(routes[0], {"cache": listed}, *routes[1:]), "--node-address", "192.0.2.1", before=system.before
+    )
     lost = proxy.member(listed[2])
     assert lost["state"] == "ejected" and lost["why"].startswith("its name does not resolve: "), lost
     assert where(proxy) == [nodes[0].address, nodes[1].address, None]
@@ -78,7 +80,7 @@ def test_a_server_whose_name_has_no_address_is_ejected_and_others_serve(system, 
         assert client.get("k") == b"v", "the others have it"
         assert "1 passed by, as their names do not resolve" in proxy.explain("k")
     with proxy.raw(1) as client:
-        # By its hash one of three; nobody else takes what is the lost one's.
+        # The hash chooses one of three servers, and no other takes the lost one's keys.
         answers = {client.ask(f"set {key} 0 0 1\r\nv\r\n".encode())[:12] for key in range(100)}
         assert answers == {b"STORED\r\n", b"SERVER_ERROR"}
     with proxy.raw(2) as client:
@@ -105,7 +107,7 @@ def test_servers_without_addresses_at_the_start_serve_once_dns_answers(system, n
 
 
 def test_a_host_name_that_appears_or_moves_is_followed(system, nodes, proxima):
-    """Under load: no request fails but those that go to the server whose name has no address."""
+    """Under load, only requests to the server whose name has no address fail."""
     resolve(system, IPS[0])
     made = config("cache", {"cache": servers(nodes)[:2]})
     proxy = proxima(made, before=system.before)
@@ -117,7 +119,7 @@ def test_a_host_name_that_appears_or_moves_is_followed(system, nodes, proxima):
     placed = [[key for key in range(100) if node.get(str(key))] for node in nodes]
     assert placed[0] and placed[1] and not placed[2]
     version = proxy.version()
-    # The values are with the old one: a miss, and written to the new one.
+    # The old server has the values. Reads miss, and writes go to the new one.
     with Load(proxy.address, rate=300, tolerant=True) as load:
         resolve(system, IPS[2], IPS[1])
         until(lambda: where(proxy) == [nodes[2].address, nodes[1].address], "the first has moved")
@@ -155,25 +157,28 @@ def test_a_host_name_keeps_its_address_in_use_while_dns_lists_it(system, nodes, 
 
 
 def test_host_names_are_resolved_by_hosts_file_and_search_domains(system, memcached, proxima):
-    """By /etc/hosts, search domains, IPv6 alone; `localhost` without a file or a DNS server."""
+    """The names come from /etc/hosts, search domains, or IPv6 alone. `localhost` needs neither a file nor
+    DNS."""
     port = ports.free_on(["127.0.0.1", "127.0.0.2", "::1"])
     nodes = [memcached(host=host, port=port) for host in ("127.0.0.1", "127.0.0.2", "::1")]
     system.names.set("mc-0.mc.svc.cluster.local", "127.0.0.2")
     system.names.set("six.svc.cluster.local", "::1")
     system.hosts.write_text("127.0.0.2 own\n")
-    listed = [f"{name}:{port}" for name in ("localhost", "own", "mc-0.mc", "six", "mc-0.mc.svc.cluster.local.")]
+    listed = [
+        f"{name}:{port}" for name in ("localhost", "own", "mc-0.mc", "six", "mc-0.mc.svc.cluster.local.")
+    ]
     proxy = proxima(config({"all_sync": "cache"}, {"cache": listed}), before=system.before)
     assert where(proxy, listed) == [nodes[index].address for index in (0, 1, 1, 2, 1)]
     asked = {name for name, *_ in system.names.asked}
     assert "localhost" not in asked and "own" not in asked
-    # What was found by a search domain is asked for by its whole name from then on.
+    # A name that was found by a search domain is looked up by its whole name from then on.
     before = len(system.names.asked)
     until(lambda: len(system.names.asked) >= before + 10, "they are asked again")
     again = {name for name, *_ in system.names.asked[before:]}
     assert again == {"mc-0.mc.svc.cluster.local", "six.svc.cluster.local"}
     system.hosts.write_text("127.0.0.1 own\n")
     until(lambda: where(proxy, listed)[1] == nodes[0].address, "a changed /etc/hosts counts")
-    # Without any DNS server.
+    # This proxy has no DNS server.
     system.resolv.write_text("")
     alone = proxima(config({"all_sync": "cache"}, {"cache": listed[:3]}), before=system.before)
     assert where(alone, listed[:3]) == [nodes[0].address, nodes[0].address, None]
@@ -184,7 +189,7 @@ def test_ip_addresses_are_not_looked_up(system, nodes, proxima):
     proxy = proxima(config(COPIES, {"cache": [node.address for node in nodes]}), before=system.before)
     system.names.set("late", IPS[0])
     assert proxy.metric("dns_up") == 0 and not system.names.asked
-    # A reload brings names, and takes them away.
+    # One reload adds names, and another removes them.
     made = {**proxy.config, "pools": {"cache": [f"late:{nodes[0].address.rsplit(':', 1)[1]}", "never:1"]}}
     proxy.write(made)
     assert proxy.reload()[0] == 200
@@ -237,7 +242,7 @@ def test_a_copy_without_an_address_is_out_and_flushed_when_it_comes(system, node
 
 
 def test_a_copy_whose_name_moves_is_not_read_before_repair(system, nodes, proxima):
-    """As the pod of a StatefulSet that starts again elsewhere: no read of what the new server held."""
+    """A pod of a StatefulSet starts again elsewhere. What the new server held is never read."""
     resolve(system, *IPS[:3])
     nodes[3].set("k", "older")
     proxy = proxima(replicated(nodes), before=system.before)
@@ -245,7 +250,7 @@ def test_a_copy_whose_name_moves_is_not_read_before_repair(system, nodes, proxim
         client.set("k", "v")
         resolve(system, IPS[3], IPS[1], IPS[2])
         while where(proxy)[0] != nodes[3].address or copy_states(proxy) != ["current"] * 3:
-            # Never what the new server held.
+            # The value that the new server held is never read.
             assert client.get("k") in (b"v", None)
         load.after(100)
         assert not load.errors
@@ -273,7 +278,7 @@ def test_a_named_copy_that_returns_to_the_list_loses_only_missed_keys(system, no
 
 
 def test_copies_that_all_come_late_from_dns_are_not_flushed(system, nodes, proxima):
-    """DNS was down when the proxy started: no reason to flush the whole pool."""
+    """DNS was down when the proxy started, which is no reason to flush the whole pool."""
     system.names.trouble = TROUBLES["silence"]
     resolve(system, *IPS[:3])
     for node in nodes[:3]:
@@ -297,7 +302,14 @@ def test_mcrouters_front_door_follows_host_names(system, nodes, cleanup, io, tmp
     }
     made = {"pools": {"A": {"servers": servers(nodes)}}, "route": route}
     port, admin = ports.free(), ports.address()
-    command = [*system.before, BINARY, "mcrouter", "--listen-addresses=127.0.0.1", f"--port={port}", f"--io={io}"]
+    command = [
+        *system.before,
+        BINARY,
+        "mcrouter",
+        "--listen-addresses=127.0.0.1",
+        f"--port={port}",
+        f"--io={io}",
+    ]
     command += [f"--config-str={json.dumps(made)}", f"--admin={admin}"]
     router = Program(command, tmp_path, [f"127.0.0.1:{port}"], admin).wait_ready()
     cleanup.callback(router.stop)
@@ -313,9 +325,15 @@ def test_mcrouters_front_door_follows_host_names(system, nodes, cleanup, io, tmp
 def test_check_and_explain_resolve_host_names(system, command, tmp_path):
     resolve(system, IPS[0])
     file = tmp_path / "proxima.yaml"
-    file.write_text(json.dumps(config({"nearest": "cache"}, {"cache": ["mc-0.mc.cache.svc.cluster.local:1", "mc-1.mc:1"]})))
+    file.write_text(
+        json.dumps(
+            config({"nearest": "cache"}, {"cache": ["mc-0.mc.cache.svc.cluster.local:1", "mc-1.mc:1"]})
+        )
+    )
     checked = command(*system.before[1:], BINARY, "check", str(file), name=system.before[0])
     assert checked.returncode == 0 and checked.stderr.count("\n") == 1
     assert "pool cache: `mc-1.mc` does not resolve here (there is no such name)" in checked.stderr
-    explained = command(*system.before[1:], BINARY, "explain", "k", "--config", str(file), name=system.before[0])
+    explained = command(
+        *system.before[1:], BINARY, "explain", "k", "--config", str(file), name=system.before[0]
+    )
     assert "1 passed by, as their names do not resolve" in explained.stdout

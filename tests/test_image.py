@@ -1,4 +1,4 @@
-"""The container image: what is in it, and that it serves, under both of its names."""
+"""The container image: its contents, and that it serves under both of its names."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def archive(tmp_path_factory):
 
 @pytest.fixture
 def unpacked(archive, tmp_path):
-    # The container's user is not the one whose folders these are.
+    # The container's user does not own these folders.
     for folder in (tmp_path, *tmp_path.parents[:2]):
         folder.chmod(0o755)
     return image.Image(archive, tmp_path)
@@ -29,7 +29,7 @@ def unpacked(archive, tmp_path):
 
 @pytest.fixture
 def container(unpacked, cleanup, tmp_path):
-    """Starts the image's program with its address, as `command` and `args` of a container."""
+    """Starts the image's program at this address, with `command` and `args` of a container."""
 
     def start(address, admin=None, **arguments):
         program = Program(unpacked.command(**arguments), tmp_path, [address], admin)
@@ -47,15 +47,22 @@ def serves(program):
 
 def test_the_image_serves_oci_and_docker_readers(unpacked):
     [layer] = unpacked.manifest["layers"]
-    names = [described["digest"].replace("sha256:", "blobs/sha256/") for described in (unpacked.manifest["config"], layer)]
+    names = [
+        described["digest"].replace("sha256:", "blobs/sha256/")
+        for described in (unpacked.manifest["config"], layer)
+    ]
     assert [unpacked.docker["Config"], *unpacked.docker["Layers"]] == names
     plain = subprocess.run(["gunzip"], input=unpacked.blob(layer), capture_output=True, check=True).stdout
-    digest = subprocess.run(["sha256sum"], input=plain, capture_output=True, check=True).stdout.split()[0].decode()
+    digest = (
+        subprocess.run(["sha256sum"], input=plain, capture_output=True, check=True).stdout.split()[0].decode()
+    )
     assert unpacked.rootfs["diff_ids"] == [f"sha256:{digest}"]
 
 
 def test_the_image_holds_nothing_but_the_program(unpacked):
-    files = {path.relative_to(unpacked.root).as_posix() for path in unpacked.root.rglob("*") if not path.is_dir()}
+    files = {
+        path.relative_to(unpacked.root).as_posix() for path in unpacked.root.rglob("*") if not path.is_dir()
+    }
     assert files == {
         "etc/group",
         "etc/nsswitch.conf",
@@ -76,7 +83,7 @@ def test_the_image_without_arguments_is_a_cache(unpacked, container):
     address, admin = ports.address(), ports.address()
     own = {"0.0.0.0:11211": address, "0.0.0.0:9150": admin}
     assert own.keys() <= set(unpacked.config["Cmd"])
-    # As it stands but for the ports, which somebody else may use on this machine.
+    # Only the ports differ from the image's own, as another program on this machine may use those.
     program = container(address, admin, args=[own.get(word, word) for word in unpacked.config["Cmd"]])
     assert serves(program)
     if os.geteuid() == 0:
@@ -88,7 +95,7 @@ def test_the_image_without_arguments_is_a_cache(unpacked, container):
 def test_the_image_stands_in_for_an_image_of_mcrouter(unpacked, container, memcached, command, args):
     server = memcached()
     port = server.address.rsplit(":", 1)[1]
-    # Names are looked up as in any container: the runtime writes these.
+    # Names are looked up as in any container, where the runtime writes this file.
     (unpacked.root / "etc/hosts").write_text("127.0.0.1 cache.example\n")
     configuration = {"pools": {"A": {"servers": [f"cache.example:{port}"]}}, "route": "PoolRoute|A"}
     (unpacked.root / "etc/proxima/mcrouter.json").write_text(json.dumps(configuration))
@@ -107,7 +114,9 @@ def test_the_image_serves_a_mounted_configuration(unpacked, container, memcached
         "pools": {"cache": [server.address]},
     }
     (unpacked.root / "etc/proxima/proxima.yaml").write_text(json.dumps(configuration))
-    checked = subprocess.run(unpacked.command(args=["check", "/etc/proxima/proxima.yaml"]), capture_output=True, text=True)
+    checked = subprocess.run(
+        unpacked.command(args=["check", "/etc/proxima/proxima.yaml"]), capture_output=True, text=True
+    )
     assert checked.returncode == 0, checked.stderr
     assert serves(container(address, admin, args=["run", "--config", "/etc/proxima/proxima.yaml"]))
     assert server.get("k") == b"v"

@@ -1,4 +1,4 @@
-"""The manifests of examples/: Kubernetes would take them, and their parts fit each other."""
+"""The manifests of examples/: Kubernetes accepts them, and their parts fit each other."""
 
 import json
 import os
@@ -73,7 +73,11 @@ def test_the_mounted_configuration_fits_the_manifests(objects, configuration):
 
 
 def test_the_manifests_name_the_image_of_this_version(objects):
-    [version] = [line.split('"')[1] for line in (ROOT / "Cargo.toml").read_text().splitlines() if line.startswith("version")]
+    [version] = [
+        line.split('"')[1]
+        for line in (ROOT / "Cargo.toml").read_text().splitlines()
+        if line.startswith("version")
+    ]
     assert pod(objects, "proxima")["spec"]["containers"][0]["image"] == f"proxima:{version}"
 
 
@@ -136,7 +140,7 @@ def test_the_migrated_proxy_has_the_same_options_and_needs_no_shell():
     shell, dash_c, line = old["command"]
     assert (shell, dash_c) == ("/bin/bash", "-c")
     program, *options = shlex.split(line)
-    # A kubelet fills in $(HOST_IP), as a shell does $HOST_IP.
+    # A kubelet expands $(HOST_IP), and a shell expands $HOST_IP.
     said = {option.replace("$HOST_IP", "$(HOST_IP)") for option in options}
     assert new["command"] == [program] and said - set(new["args"]) == {"--stats-root=/mnt/config/"}
     assert set(new["args"]) - said == {"--admin=127.0.0.1:9150", "--keep-writing"}
@@ -152,7 +156,12 @@ def test_the_migrated_proxy_reads_the_list_that_the_scripts_write(command, tmp_p
     fake = tmp_path / "kubectl"
     fake.write_text("#!/bin/sh\nprintf '10.0.0.3\\n10.0.0.1\\n10.0.0.2\\n'\n")
     fake.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOST_IP": "10.0.0.2", "FOLDER": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "HOST_IP": "10.0.0.2",
+        "FOLDER": str(tmp_path),
+    }
     subprocess.run(["bash", "-c", script], env=environment, check=True)
     file = tmp_path / "config.json"
     servers = json.loads(file.read_text())["pools"]["A"]["servers"]
@@ -167,6 +176,8 @@ def test_the_migrated_proxy_reads_the_list_that_the_scripts_write(command, tmp_p
 
 def test_the_migration_page_shows_the_manifests_unchanged():
     page = (ROOT / "docs/migrating-from-mcrouter.md").read_text()
-    [before, after] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(- name: mcrouter\n.*?)```", page, re.S)]
+    [before, after] = [
+        yaml.safe_load(block) for block in re.findall(r"```yaml\n(- name: mcrouter\n.*?)```", page, re.S)
+    ]
     assert before == [{key: parts(migrated("mcrouter.yaml"))[1]["mcrouter"][key] for key in before[0]}]
     assert after == [{key: parts(migrated("proxima.yaml"))[1]["mcrouter"][key] for key in after[0]}]

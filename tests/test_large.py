@@ -1,4 +1,5 @@
-"""Values far larger than anything that is held whole, and clients that make trouble with them: nobody else notices."""
+"""Values far larger than what is held whole, and clients that make trouble with them: no other client
+notices."""
 
 import os
 import threading
@@ -18,7 +19,7 @@ LARGE = 64 * MIB
 
 @pytest.fixture(scope="module")
 def value():
-    """The largest value, which repeats nowhere: a piece that is lost, repeated or moved is seen."""
+    """The largest value. It repeats nowhere, so a piece that is lost, repeated or moved shows."""
     return os.urandom(LARGE)
 
 
@@ -29,7 +30,7 @@ def server(request, memcached):
 
 @pytest.fixture
 def proxy(server, proxima):
-    """One worker, so that everybody shares it with who makes trouble."""
+    """A proxy with one worker, which all clients share with those that make trouble."""
     pool = {"servers": [server.address], "timeout": "20s"}
     limits = {"total_bytes": "256MiB", "write_timeout": "30s"}
     return proxima(config("cache", {"cache": pool}, workers=1, limits=limits))
@@ -54,13 +55,13 @@ def test_the_largest_value_is_streamed_both_ways_in_bounded_memory(server, proxy
         put(client, b"large", value)
         assert server.get("large") == value
         assert client.get("large") == value
-        # And the connection goes on.
+        # The connection still works.
         assert client.get("small") == b"v"
         grows_at_most(proxy, before, 48 * MIB)
 
 
 def test_a_client_that_took_large_values_is_still_served(server, proxima):
-    """Whatever pieces they come in, and however small its share of memory is."""
+    """The size of the pieces and of the client's share of memory does not matter."""
     limits = {"connection_bytes": "64KiB"}
     proxy = proxima(config("cache", {"cache": [server.address]}, workers=1, limits=limits))
     values = {b"%d" % size: os.urandom(size) for size in (200_000, 700_000, 1_200_000, 2_500_000, 3_700_000)}
@@ -77,7 +78,9 @@ def test_a_client_that_took_large_values_is_still_served(server, proxima):
 def test_a_large_value_inside_a_pipeline_is_answered_in_order(proxy, value):
     piece = value[: 3 * MIB]
     with proxy.raw() as client:
-        client.send(b"set a 0 0 1\r\n1\r\nset large 0 0 %d\r\n%b\r\nset b 0 0 1\r\n2\r\n" % (len(piece), piece))
+        client.send(
+            b"set a 0 0 1\r\n1\r\nset large 0 0 %d\r\n%b\r\nset b 0 0 1\r\n2\r\n" % (len(piece), piece)
+        )
         client.send(b"get a large b\r\nget a\r\nget large\r\nget b\r\n")
         assert [client.line() for _ in range(3)] == [b"STORED\r\n"] * 3
         reply = b"VALUE large 0 %d\r\n%b\r\n" % (len(piece), piece)
@@ -108,7 +111,9 @@ def test_a_value_too_large_for_the_server_gets_the_servers_error(memcached, prox
 
 def test_a_large_value_reaches_every_server_of_all_sync(memcached, proxima, value):
     servers = memcached.several(3, item="128m", memory=256)
-    proxy = proxima(config({"all_sync": "cache"}, {"cache": [server.address for server in servers]}, workers=1))
+    proxy = proxima(
+        config({"all_sync": "cache"}, {"cache": [server.address for server in servers]}, workers=1)
+    )
     piece = value[: 8 * MIB]
     with proxy.raw() as client:
         put(client, b"large", piece)
@@ -126,14 +131,14 @@ def test_clients_that_read_no_reply_delay_no_other_client(proxy, value):
             idler.send(b"get large\r\n")
             load.after(200)
         load.after(500)
-        # Two of them wake up and get all of it; two are gone.
+        # Two clients wake up and get the whole value. Two have gone.
         for idler in idlers[:2]:
             head = b"VALUE large 0 %d\r\n" % LARGE
             assert idler.exactly(len(head) + LARGE + 7) == head + value + b"\r\nEND\r\n"
         for idler in idlers:
             idler.close()
         load.after(200)
-    # Three of 64 MiB would be 192.
+    # Three values of 64 MiB would take 192.
     grows_at_most(proxy, before, 160 * MIB)
 
 
@@ -152,7 +157,8 @@ def test_a_client_that_takes_nothing_for_write_timeout_is_closed(server, proxima
 
 
 def test_a_client_that_reads_slowly_but_steadily_is_not_closed(server, proxima, value):
-    """Its kernel takes what it reads at once; ours says so only when there is room for megabytes."""
+    """The client's kernel takes bytes at once, but the proxy's reports it only when there is room for
+    megabytes."""
     pool = {"servers": [server.address], "timeout": "20s"}
     proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"write_timeout": "2s"}))
     server.set("large", value)
@@ -221,12 +227,12 @@ def test_a_client_that_dies_in_mid_reply_delays_no_other_client(proxy, value):
 
 
 def test_more_uploads_than_places_are_all_stored(server, proxy, value):
-    """More uploads than there are bulk lanes."""
+    """There are more uploads than connections for large values."""
     piece = value[: 2 * MIB]
     before = proxy.memory()
     clients = [proxy.raw() for _ in range(12)]
     with Load(proxy.address) as load:
-        # All begin before any may end.
+        # All uploads begin before any may end.
         for number, client in enumerate(clients):
             client.send(b"set large%d 0 0 %d\r\n%b" % (number, len(piece), piece[:1000]))
         load.after(100)
@@ -243,7 +249,7 @@ def test_more_uploads_than_places_are_all_stored(server, proxy, value):
 
 
 def test_readers_of_large_values_never_stop_readers_of_small_ones(proxy, value):
-    """Lanes that were held back for one become anybody's."""
+    """A connection that was held back for one reader serves all others again."""
     piece = value[: 2 * MIB]
     with proxy.raw() as client:
         put(client, b"large", piece)
@@ -265,9 +271,12 @@ def test_readers_of_large_values_never_stop_readers_of_small_ones(proxy, value):
 
 
 def test_replies_that_wait_for_each_other_after_a_failover_end(memcached, proxima, value):
-    """After a failover the earlier of two requests stands behind the reply to the later one, which waits for its turn."""
+    """After a failover the earlier of two requests waits behind the reply to the later one, which waits for
+    its turn."""
     first, second = memcached(), memcached(item="8m", memory=128)
-    pools = {name: {"servers": [server.address], "timeout": "8s"} for name, server in (("p", first), ("q", second))}
+    pools = {
+        name: {"servers": [server.address], "timeout": "8s"} for name, server in (("p", first), ("q", second))
+    }
     route = {"by_prefix": {"prefixes": {"a": {"failover": ["p", "q"]}, "b": "q"}}}
     limits = {"total_bytes": "4MiB"}
     proxy = proxima(config(route, pools, workers=1, limits=limits))
@@ -290,7 +299,7 @@ def test_replies_that_wait_for_each_other_after_a_failover_end(memcached, proxim
 
 
 class Trickling:
-    """A client that asks for more than anybody keeps for it, and takes a little of it again and again."""
+    """A client that asks for more than is buffered for it, and takes a little again and again."""
 
     def __init__(self, address, request, each=2000, pause=0.3):
         self.client = Raw(address, receive=4096)
@@ -317,7 +326,9 @@ class Trickling:
 
 
 @pytest.mark.parametrize("replicated", [False, True], ids=["one server", "copies"])
-def test_a_trickling_reader_delays_no_other_client_beyond_the_time_out(memcached, proxima, cleanup, value, replicated):
+def test_a_trickling_reader_delays_no_other_client_beyond_the_time_out(
+    memcached, proxima, cleanup, value, replicated
+):
     servers = memcached.several(3 if replicated else 1, item="8m", memory=128)
     pool = {"servers": [server.address for server in servers], "timeout": "2s", "replicated": replicated}
     proxy = proxima(config("cache", {"cache": pool}, workers=1, limits={"total_bytes": "16MiB"}))
@@ -340,7 +351,7 @@ def test_a_trickling_reader_delays_no_other_client_beyond_the_time_out(memcached
 
 
 def dawdle(proxy, value):
-    """Clients that take all the places for values that come as they come, and do not go on."""
+    """Clients that occupy all places for values that arrive slowly, and send no more."""
     dawdlers = [proxy.raw() for _ in range(3)]
     for number, client in enumerate(dawdlers):
         client.send(b"set dawdler%d 0 0 1000000\r\n%b" % (number, value[:1000]))
@@ -355,7 +366,10 @@ def test_slow_uploads_lose_their_places_to_waiting_ones(server, proxima, value):
     with proxy.raw() as client:
         put(client, b"large", value[: 2 * MIB])
         assert client.get("large") == value[: 2 * MIB]
-    until(lambda: proxy.metric("clients_closed_total", reason="slow") == len(dawdlers), "the dawdlers are closed")
+    until(
+        lambda: proxy.metric("clients_closed_total", reason="slow") == len(dawdlers),
+        "the dawdlers are closed",
+    )
     assert proxy.metric("member_ejections_total") == 0
 
 
@@ -391,14 +405,15 @@ def test_slow_readers_take_no_more_server_connections_than_promised(server, prox
         with proxy.raw() as client:
             put(client, b"another", value[: 2 * MIB])
     with Raw(server.address) as asked:
-        # Those of the proxy: one for small requests, four for large ones; and a probe, this one, and that of its set.
+        # The proxy has one connection for small requests and four for large ones. A probe, this one, and that
+        # of `set` add to them.
         assert int(asked.stats()["curr_connections"]) <= 5 + 3
     for client in readers:
         client.close()
 
 
 def test_a_flood_over_a_slow_link_takes_no_copy_out_and_loses_no_write(memcached, proxima, cleanup, value):
-    """90 MB of sets by one client, and a copy that takes 4 MB a second."""
+    """One client sends 90 MB of sets, and one copy takes 4 MB a second."""
     servers = memcached.several(3, item="8m", memory=256)
     slow = Relay(servers[2].address)
     cleanup.callback(slow.stop)
@@ -411,7 +426,9 @@ def test_a_flood_over_a_slow_link_takes_no_copy_out_and_loses_no_write(memcached
         piece = value[:60_000]
         count = 400
         sender = threading.Thread(
-            target=lambda: [client.send(b"set k%d 0 0 %d\r\n%b\r\n" % (n % 100, len(piece), piece)) for n in range(count)],
+            target=lambda: [
+                client.send(b"set k%d 0 0 %d\r\n%b\r\n" % (n % 100, len(piece), piece)) for n in range(count)
+            ],
             daemon=True,
         )
         sender.start()

@@ -1,4 +1,4 @@
-"""What one client may take is bounded, and it is told so."""
+"""The limits on what one client may take, and the errors that it gets."""
 
 import threading
 
@@ -21,7 +21,7 @@ def test_a_client_over_the_limit_gets_an_error_and_is_closed(memcached, proxima,
     proxy = proxima(limited([memcached()], workers=workers, clients=8))
     clients = [proxy.raw() for _ in range(8)]
     for client in clients:
-        # All of them, whichever workers they came to.
+        # All of them are served, whichever workers they came to.
         client.set("k", "v")
     with proxy.raw() as ninth:
         assert ninth.rest() == b"SERVER_ERROR too many open connections\r\n"
@@ -87,13 +87,13 @@ def test_a_line_that_never_ends_cannot_grow_memory(memcached, proxima, begin):
             for _ in range(64):
                 endless.send(chunk)
         except TimeoutError:
-            # It is not read from any more.
+            # The proxy does not read from it any more.
             pass
         except OSError:
-            # It is closed.
+            # The proxy has closed it.
             pass
         load.after(100)
-        # Keys of a get are served as they come, as memcached does; this is what a reactor's own buffers take.
+        # Keys of a get are served as they come, as memcached does. The bound covers a reactor's own buffers.
         assert proxy.memory("VmHWM") - before < 16 * MIB
 
 
@@ -160,7 +160,7 @@ def test_at_the_memory_limit_the_largest_holders_are_closed_and_others_served(me
 
 
 def test_a_half_closed_client_gets_its_replies(memcached, proxima):
-    """printf 'get k\\r\\n' | nc: the client's side ends before its reply comes."""
+    """In `printf 'get k\\r\\n' | nc` the client's side ends before its reply comes."""
     server = memcached()
     proxy = proxima(limited([server]))
     server.set("k", "v")

@@ -1,6 +1,7 @@
-"""Everything that may go wrong with copies, times every route for copies, under 100 clients.
+"""Every fault of copies under every route for copies, with 100 clients.
 
-A sample of the cells; `make soak` sets PROXIMA_SOAK, and all of them run. The figures go to target/matrix.md.
+A sample of the cells runs. With PROXIMA_SOAK, which `make soak` sets, all of them run. The figures go to
+target/matrix.md.
 """
 
 import itertools
@@ -18,7 +19,7 @@ from harness.nodes import HOSTS, ROUTES, Nodes
 from harness.proxy import ROOT
 from harness.relay import Relay
 
-# Time-outs of a quarter of a second, which decide who is lost; and one file for the figures of all cells.
+# Time-outs of a quarter of a second decide which server is lost, and one file takes the figures of all cells.
 pytestmark = pytest.mark.alone
 
 SPAN = 3.0
@@ -26,7 +27,7 @@ SPAN = 3.0
 FROZEN = float(os.environ.get("PROXIMA_FROZEN", 60 if SOAK else SPAN))
 """Seconds that a server stands still."""
 BACK = 120.0
-"""Seconds after which what is made good ought to be well again. A hang guard."""
+"""Seconds within which all must be well after the end of a fault. It guards against hangs."""
 
 SAMPLE = [
     ("frozen", "replicated", 4),
@@ -77,7 +78,8 @@ def test_fault_under_route(memcached, proxima, cleanup, tmp_path, io, rows, faul
         load.after(200)
     report = judge.report()
 
-    # `Load` has failed the test by now if a reply was wrong or another client's, or old in the replicated pool.
+    # `Load` has failed the test by now if a reply was wrong, another client's, or stale in the replicated
+    # pool.
     assert report["wrong"] == 0, report["first_wrong"]
     failed = report["refused_writes"] + report["lost_writes"]
     rows.append(
@@ -100,13 +102,14 @@ def test_fault_under_route(memcached, proxima, cleanup, tmp_path, io, rows, faul
         if does.spares == 2:
             assert load.refused == 0 or fault == "proxy restarted", load.errors[:5]
     if does.spares == 2 and route != "failover":
-        # With failover a value is where it was stored first; else the servers that lived have all of them.
+        # With failover a value is where it was stored first. Otherwise the servers that lived have all
+        # values.
         for server in servers[1:]:
             _holds(server, load)
 
 
 def _until_normal(nodes, load, begun, ends):
-    """Seconds from `begun` until all are well and nothing fails any more; none: not while the fault lasts."""
+    """Seconds from `begun` until all are well and nothing fails any more. None: not while the fault lasts."""
     well = None
     end = begun + (BACK if ends else SPAN)
     while time.monotonic() < end:
@@ -123,10 +126,15 @@ def _until_normal(nodes, load, begun, ends):
 
 
 def _holds(server, load):
-    """Has this server every write that was acknowledged?"""
+    """Fails unless this server has every write that was acknowledged."""
     with server.raw() as direct:
         for key, (acknowledged, sent) in load.known.items():
             if acknowledged:
                 value = direct.get(key)
                 assert value, f"{server.address} has lost {key}, which was acknowledged"
-                assert acknowledged <= int(value.split(b"|")[1]) <= sent, (server.address, key, acknowledged, value)
+                assert acknowledged <= int(value.split(b"|")[1]) <= sent, (
+                    server.address,
+                    key,
+                    acknowledged,
+                    value,
+                )

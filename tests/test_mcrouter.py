@@ -1,4 +1,4 @@
-"""mcrouter's front door: the well-known node-local set-up runs unchanged and behaves as its users are used to."""
+"""mcrouter's front door: the well-known node-local set-up runs unchanged and behaves as its users expect."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ HOSTS = [f"127.0.0.{number}" for number in range(1, 9)]
 
 
 def node_local(servers):
-    """The file as it is written on a node, its own server first."""
+    """The configuration as it is written on a node, with the node's own server first."""
     listed = ",\n        ".join(f'"{server.address}"' for server in servers)
     return f"""{{
   // written by the node's agent
@@ -43,7 +43,7 @@ def node_local(servers):
 
 
 class Router(Program):
-    """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, by name or as a command."""
+    """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, or `proxima mcrouter`."""
 
     def __init__(self, text, folder, io, *arguments, program=(BINARY, "mcrouter")):
         self.file = pathlib.Path(folder) / f"mcrouter-{number()}.json"
@@ -55,7 +55,7 @@ class Router(Program):
         self.wait_ready()
 
     def write(self, text):
-        """In place, as the agent does: a reader may find half of it."""
+        """Writes the file in place, as the node's scripts do. A reader may find half of it."""
         self.file.write_text(text)
 
 
@@ -76,7 +76,7 @@ def servers(memcached):
 
 @pytest.fixture
 def symlink(tmp_path):
-    """The program called `mcrouter`."""
+    """A link to the program, called `mcrouter`."""
     link = tmp_path / "mcrouter"
     link.symlink_to(pathlib.Path(BINARY).resolve())
     return str(link)
@@ -116,8 +116,10 @@ def test_a_lost_node_fails_the_writes_and_no_read(servers, mcrouter, loss):
         for _ in range(5):
             answers.add(client.ask(b"set k 0 0 1\r\nw\r\n").partition(lost.address.encode())[0])
             assert client.get("k") == b"w"
-        # What users of mcrouter look for.
-        broken = b"SERVER_ERROR Reply timeout\r\n" if loss == "frozen" else b"SERVER_ERROR AsyncSocketException: "
+        # Users of mcrouter look for these beginnings.
+        broken = (
+            b"SERVER_ERROR Reply timeout\r\n" if loss == "frozen" else b"SERVER_ERROR AsyncSocketException: "
+        )
         assert answers == {broken, b"SERVER_ERROR Server unavailable. Reason: "}
         if loss == "frozen":
             lost.thaw()
@@ -135,7 +137,7 @@ def test_reads_fail_over_when_the_nodes_own_server_is_lost(servers, mcrouter, lo
         servers[0].freeze() if loss == "frozen" else servers[0].kill()
         for _ in range(50):
             assert client.get("k") == b"v"
-        # And back, without anything being flushed: mcrouter never does.
+        # Reads return to the own server without a flush, as mcrouter never flushes.
         if loss == "frozen":
             servers[0].thaw()
         else:
@@ -277,7 +279,7 @@ def test_keep_writing_goes_on_without_a_lost_node_and_repairs_it(servers, mcrout
     with router.raw() as client:
         assert client.ask(b"set k 0 0 3\r\nold\r\n") == b"STORED\r\n"
         own.freeze()
-        # It waits for the frozen one once, then nobody does; and nobody reads it.
+        # The first write waits for the frozen server. Later ones do not, and no read goes there.
         assert client.ask(b"set k 0 0 3\r\nnew\r\n") == b"STORED\r\n"
         assert client.ask(b"set other 0 0 1\r\nx\r\n") == b"STORED\r\n"
         client.send(b"get k\r\n")
@@ -320,7 +322,7 @@ def test_a_change_by_another_route_than_all_sync_is_repaired_too(memcached, mcro
 def test_a_restarted_mcrouter_knows_which_node_missed_a_write(servers, mcrouter, tmp_path):
     options = ("--keep-writing", f"--keep-writing-state={tmp_path}/state.json", "--server-timeout=200")
     first, own = mcrouter(node_local(servers), *options), servers[0]
-    # Without a file yet nothing is known of any copy.
+    # Without a file, nothing is known of any copy yet.
     until_current(first, *servers)
     with first.raw() as client:
         client.set("k", "old")
@@ -331,7 +333,7 @@ def test_a_restarted_mcrouter_knows_which_node_missed_a_write(servers, mcrouter,
     second = mcrouter(node_local(servers), *options)
     with second.raw() as client:
         for _ in range(50):
-            # Its own node, which held the old value, is repaired before it is read.
+            # The own node's server, which held the old value, is repaired before it is read.
             assert client.get("k") in (b"new", None)
 
 

@@ -1,4 +1,5 @@
-"""What the buffers of all clients together may take, and whose they are when there is no more."""
+"""The memory that the buffers of all clients together may take, and which clients lose theirs when it is
+short."""
 
 import threading
 import time
@@ -14,7 +15,7 @@ VALUE = b"v" * 1_000_000
 REPLY = b"VALUE b 0 %d\r\n%b\r\n" % (len(VALUE), VALUE)
 LIMITS = {"total_bytes": "64MiB"}
 BOUND = (64 + 64 + 64) * MIB
-"""`total_bytes`, the store, and what a process takes beside them."""
+"""Bytes: `total_bytes`, the store, and what a process takes besides."""
 
 
 def embedded(**limits):
@@ -27,7 +28,7 @@ def pool(servers, **limits):
 
 
 def unread(proxy, *requests):
-    """Clients that ask and do not read."""
+    """Starts clients that send these requests and do not read."""
     clients = []
     for request in requests:
         client = proxy.raw()
@@ -66,7 +67,7 @@ def test_unread_replies_take_no_more_memory_than_the_limit(proxy, asked, greedy)
         with Load(proxy.address) as load:
             load.after(100)
     else:
-        # Whoever shares a server's connection with them waits for it; that is another promise.
+        # Clients that share a server's connection with them wait for it. Other tests bound that wait.
         waited = time.monotonic() + 3
         until(lambda: time.monotonic() > waited, "they have had time to take it")
     assert proxy.memory("VmHWM") < BOUND
@@ -86,7 +87,7 @@ def test_a_get_of_10000_large_values_is_answered_as_it_is_read(proxy):
 
 
 def test_clients_with_half_requests_are_closed_before_memory_runs_out(memcached, proxima):
-    """A value for the store is held until it is whole."""
+    """The proxy holds a value for the store until it is whole."""
     proxy = proxima(embedded(request_timeout="60s"))
     with Load(proxy.address) as load:
         half = unread(proxy, *[b"set k 0 0 1000000\r\n"] * 100)
@@ -97,7 +98,9 @@ def test_clients_with_half_requests_are_closed_before_memory_runs_out(memcached,
                 except (BlockingIOError, ConnectionError):
                     pass
         load.after(300)
-        until(lambda: proxy.metric("clients_closed_total", reason="memory") > 0, "who holds the most is closed")
+        until(
+            lambda: proxy.metric("clients_closed_total", reason="memory") > 0, "who holds the most is closed"
+        )
         load.after(300)
         assert not load.errors and not load.wrong, (load.errors[:3], load.wrong[:3])
     assert proxy.memory("VmHWM") < BOUND

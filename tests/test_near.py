@@ -1,4 +1,5 @@
-"""Who is near, by the node agent: each client is served by the server on its own NUMA node, then socket, then host."""
+"""Distances by the node agent: the server on a client's own NUMA node serves it, then one on its socket, then
+its host."""
 
 import json
 import os
@@ -25,7 +26,8 @@ ROUTE = {"nearest": "cache"}
 
 
 def pods(*more):
-    """A server on each NUMA node, which has one CPU to give away and one to share, and a client beside each."""
+    """A server on each NUMA node, which has one CPU for a container and one to share, and a client beside
+    each."""
     servers = [pod(f"s{n}", SERVERS[n], cpus=1) for n in NUMBERS]
     return [*servers, *(pod(f"c{n}", CLIENTS[n], near=f"s{n}") for n in NUMBERS), *more]
 
@@ -55,7 +57,7 @@ def is_followed(proxy):
 
 
 def reads(proxy, servers, source, count=5):
-    """Which server's reads rise when a client from there reads; exactly one's do."""
+    """The number of the one server whose reads rise when a client from this address reads."""
     before = [server.stat("cmd_get") for server in servers]
     with proxy.raw(source=source) as client:
         for _ in range(count):
@@ -68,7 +70,9 @@ def reads(proxy, servers, source, count=5):
 def test_each_client_reads_from_the_server_on_its_own_numa_node(agent, servers, proxima):
     agent = agent()
     nodes, sockets = agent.nodes(), agent.sockets()
-    assert sorted(nodes[f"s{n}"] for n in NUMBERS) == [0, 1, 2, 3] == sorted(nodes[f"c{n}"] for n in NUMBERS), nodes
+    assert (
+        sorted(nodes[f"s{n}"] for n in NUMBERS) == [0, 1, 2, 3] == sorted(nodes[f"c{n}"] for n in NUMBERS)
+    ), nodes
     proxy = proxima(followed(agent, servers))
     is_followed(proxy)
     beside = {nodes[f"s{n}"]: n for n in NUMBERS}
@@ -85,7 +89,10 @@ def test_each_client_reads_from_the_server_on_its_own_numa_node(agent, servers, 
         text = proxy.explain("k", of=source)
         chosen = servers[beside[node]].address
         assert f"client: NUMA node {node}, by the node agent" in text
-        assert "nearest: distance numa_node" in text and f"({chosen}) of pool cache: distance numa_node by agent" in text
+        assert (
+            "nearest: distance numa_node" in text
+            and f"({chosen}) of pool cache: distance numa_node by agent" in text
+        )
     assert proxy.member(servers[1].address)["distance"] == "host"
     assert "client: anywhere on this host" in proxy.explain("k")
     assert proxy.metric("pool_distances", pool="cache", distance="host", source="agent") == 4
@@ -101,7 +108,9 @@ def test_each_client_reads_from_the_server_on_its_own_numa_node(agent, servers, 
 def test_without_an_agent_all_clients_read_from_the_same_server(servers, proxima):
     proxy = proxima(config(ROUTE, {"cache": [server.address for server in servers]}))
     assert {reads(proxy, servers, source) for source in [*CLIENTS, STRANGER]} == {0}
-    assert not [name for name in proxy.metrics() if name.startswith(("proxima_agent", "proxima_clients_located"))]
+    assert not [
+        name for name in proxy.metrics() if name.startswith(("proxima_agent", "proxima_clients_located"))
+    ]
     row = proxy.member(servers[0].address)
     assert (row["distance"], row["distance_source"]) == ("elsewhere", "nothing") and "numa_nodes" not in row
 
@@ -137,25 +146,28 @@ def test_an_agent_killed_and_restarted_fails_no_request(agent, servers, proxima)
         until(lambda: proxy.metric("agent_up") == 0, "its end is noticed")
         assert "the node agent is not followed" in proxy.log()
         assert "what it told last holds" in proxy.log()
-        # What it told last holds.
+        # The last snapshot stays in effect.
         assert [reads_beside(load, proxy, source) for source in CLIENTS] == ["numa_node"] * 4
         agent.start()
         is_followed(proxy)
-        # Two clients have changed places meanwhile, or while it runs: both are followed.
+        # Two clients change places. The proxy follows both.
         swapped = pods()
         for one, other in ((4, 5), (5, 4)):
             swapped[one]["status"]["podIP"] = CLIENTS[other - 4]
         agent.place(swapped)
         expected = [near[1], near[0], *near[2:]]
         chosen = [servers[n].address for n in expected]
-        until(lambda: all(f"({c})" in proxy.explain("k", of=s) for c, s in zip(chosen, CLIENTS)), "the change is followed")
+        until(
+            lambda: all(f"({c})" in proxy.explain("k", of=s) for c, s in zip(chosen, CLIENTS)),
+            "the change is followed",
+        )
     load.check()
     assert [reads(proxy, servers, source) for source in CLIENTS] == expected
     assert proxy.metric("agent_snapshots_total") >= 3 and proxy.metric("agent_failures_total") >= 1
 
 
 def reads_beside(load, proxy, source):
-    """How far the server is that a client from there is sent to."""
+    """The distance of the server to which a client from this address is sent."""
     text = proxy.explain("k", of=source)
     return text.partition("nearest: distance ")[2].split()[0]
 
@@ -193,7 +205,7 @@ def test_a_reload_begins_and_ends_following_the_agent(agent, servers, proxima):
         assert servers[0].stat("cmd_get") == before, "one who was connected before is known as well"
         near = [reads(proxy, servers, source) for source in CLIENTS]
         assert sorted(near) == [0, 1, 2, 3]
-        # Another pool, the same agent: new trees ask by what it has told.
+        # With another pool and the same agent, new trees use the agent's last snapshot.
         wanted["pools"]["cache"] = [server.address for server in reversed(servers)]
         proxy.write(wanted)
         assert proxy.reload()[0] == 200
@@ -277,7 +289,7 @@ GOOD = json.dumps(
 
 
 def lines(*said, then=None):
-    """For `Impostor`: says that, and then waits for the other side's end, or does `then`."""
+    """A `talk` for `Impostor` that sends these lines, then calls `then` or waits for the other side's end."""
 
     def talk(sock):
         for each in said:
@@ -291,7 +303,7 @@ def lines(*said, then=None):
 
 
 def floods(sock):
-    """A line without an end."""
+    """Sends a line without an end."""
     while True:
         sock.sendall(b"[" * 65536)
 
@@ -300,8 +312,14 @@ HOSTILE = {
     "garbage": (lines(b"\x00\xff GET / HTTP/1.1\r\n\r\n"), "it is no snapshot"),
     "nothing": (lines(then=lambda sock: None), "has closed the connection"),
     "half a line": (lines(b'{"version":1,', then=lambda sock: None), "has closed the connection"),
-    "another version": (lines('{"version":7,"nodes":{}}'), "version 7 of the protocol, and this program reads version 1"),
-    "a refusal": (lines('{"version":1,"refused":"user 5 may not\\nread"}'), r"refuses to tell: user 5 may not\nread"),
+    "another version": (
+        lines('{"version":7,"nodes":{}}'),
+        "version 7 of the protocol, and this program reads version 1",
+    ),
+    "a refusal": (
+        lines('{"version":1,"refused":"user 5 may not\\nread"}'),
+        r"refuses to tell: user 5 may not\nread",
+    ),
     "no machine": (lines('{"version":1,"nodes":[],"pods":[]}'), "0 NUMA nodes"),
     "no such node": (lines(GOOD.replace('"nodes": [3]', '"nodes": [9]')), "on NUMA node 9"),
     "without an end": (lines(then=floods), "longer than 4194304 bytes"),
@@ -323,7 +341,7 @@ def test_an_agent_that_tells_nonsense_changes_nothing(what, servers, proxima, tm
     assert proxy.metric("agent_up") == 0 and proxy.metric("agent_failures_total") >= 1
     if what not in ("slow", "silent"):
         until(lambda: impostor.connections >= 3, "it is tried again")
-    # Said once, however often it is tried.
+    # The failure is logged once, however often the proxy tries.
     assert proxy.log().count("the node agent is not followed") == 1
     assert proxy.memory("VmHWM") - before < 64 << 20
 
@@ -334,7 +352,7 @@ def test_the_last_good_snapshot_of_a_failing_agent_stays_in_effect(servers, prox
     proxy = proxima(followed(impostor, servers))
     until(lambda: "it is no snapshot" in proxy.log(), "the second line is refused")
     assert [reads(proxy, servers, source) for source in CLIENTS] == [0, 1, 2, 3]
-    # It is not taken more often for being good once in a while.
+    # A good snapshot now and then does not make the proxy try more often.
     until(lambda: impostor.connections >= 4, "it is tried again")
     assert [reads(proxy, servers, source) for source in CLIENTS] == [0, 1, 2, 3]
 
@@ -357,7 +375,7 @@ def test_a_flood_of_snapshots_delays_no_client(servers, proxima, tmp_path, clean
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_socket_of_another_user_is_not_taken_for_an_agent(servers, proxima, cleanup):
-    # Where anybody may make a file.
+    # Any user may make a file in this folder.
     folder = pathlib.Path(tempfile.mkdtemp(prefix="near-"))
     folder.chmod(0o777)
     cleanup.callback(shutil.rmtree, str(folder))

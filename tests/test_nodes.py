@@ -15,7 +15,8 @@ ROUTE = {"by_operation": {"read": {"nearest": "nodes"}, "default": {"all_sync": 
 
 @pytest.fixture
 def nodes(memcached, proxima):
-    """A memcached and a proxy for each of three nodes; all proxies have one configuration but for where they listen."""
+    """A memcached and a proxy for each of three nodes. The proxies' configurations differ only in their
+    addresses."""
     servers = [memcached(host=host) for host in HOSTS]
     pools = {"nodes": [server.address for server in servers]}
     proxies = [proxima(config(ROUTE, pools), "--node-address", host) for host in HOSTS]
@@ -65,7 +66,9 @@ def test_a_node_added_to_the_file_of_servers_is_followed_without_an_error(memcac
         new.rename(file)
 
     write(2)
-    proxies = [proxima(config(ROUTE, {"nodes": {"file": str(file)}}), "--node-address", host) for host in HOSTS[:2]]
+    proxies = [
+        proxima(config(ROUTE, {"nodes": {"file": str(file)}}), "--node-address", host) for host in HOSTS[:2]
+    ]
     version = proxies[0].version()
     with Load([proxy.address for proxy in proxies], rate=300) as load, proxies[0].raw() as client:
         client.set("before", "v")
@@ -118,7 +121,7 @@ def test_a_node_without_a_local_server_is_warned_of(memcached, proxima):
 
 
 def test_a_proxys_store_is_a_member_like_any_other(embedded, proxima):
-    """Two nodes whose copies are inside their proxies."""
+    """Two nodes keep their values inside their proxies."""
     stores = [embedded() for _ in range(2)]
     pools = {"nodes": [store.address for store in stores]}
     with proxima(config(ROUTE, pools)).raw() as client:

@@ -1,4 +1,4 @@
-"""The process: how it starts, listens, and ends."""
+"""The process: its start, its listeners, its log, and its end."""
 
 import itertools
 import json
@@ -110,7 +110,7 @@ def test_a_dead_unix_socket_is_replaced(proxima, tmp_path):
     listener = {"address": f"unix:{tmp_path}/socket", "route": "embedded"}
     first = proxima(config("embedded", listeners=[listener]))
     first.kill()
-    # The kernel lets go of a ring, and of the sockets in it, a moment after the process has ended.
+    # The kernel releases a ring, and the sockets in it, a moment after the process has ended.
     until(lambda: not first.connects(), "nobody listens any more")
     assert (tmp_path / "socket").exists()
     with proxima(config("embedded", listeners=[listener])).raw() as client:
@@ -132,7 +132,9 @@ def test_all_workers_share_a_port(memcached, proxima):
 def test_listener_admin_and_server_may_use_ipv6(memcached, proxima):
     server = memcached(host="::1")
     listener = {"address": ports.address("::1"), "route": "cache"}
-    proxy = proxima(config("cache", {"cache": [server.address]}, listeners=[listener], admin=ports.address("::1")))
+    proxy = proxima(
+        config("cache", {"cache": [server.address]}, listeners=[listener], admin=ports.address("::1"))
+    )
     with proxy.raw() as client:
         client.set("k", "v")
         assert client.get("k") == b"v"
@@ -140,7 +142,8 @@ def test_listener_admin_and_server_may_use_ipv6(memcached, proxima):
 
 
 def test_all_workers_share_the_embedded_store(proxima):
-    """Which worker a client came to, its `stats` tell on a listener with servers; here there are many clients."""
+    """The embedded store's `stats` do not name the worker, so many clients make sure that all workers are
+    used."""
     proxy = proxima(config("embedded", workers=4))
     clients = [proxy.raw() for _ in range(40)]
     for number, client in enumerate(clients):
@@ -193,7 +196,10 @@ def test_stats_conns_names_listeners_and_clients_as_memcached_does(proxima, tmp_
 def test_the_embedded_store_takes_values_as_large_as_memcached_does(embedded, memcached):
     for server in (embedded(), memcached()):
         with server.raw() as client:
-            for size, answer in ((1_000_000, b"STORED\r\n"), (1 << 20, b"SERVER_ERROR object too large for cache\r\n")):
+            for size, answer in (
+                (1_000_000, b"STORED\r\n"),
+                (1 << 20, b"SERVER_ERROR object too large for cache\r\n"),
+            ):
                 assert client.ask(b"set k 0 0 %d\r\n%b\r\n" % (size, b"v" * size)) == answer
                 assert client.get("k") == (b"v" * 1_000_000 if size == 1_000_000 else None)
 
@@ -276,9 +282,11 @@ def test_log_values_with_blanks_are_quoted(memcached, proxima):
     server.kill()
     with proxy.raw() as client:
         answer = client.ask(b"get k\r\n")
-    # The first error names the server as all that follow.
+    # The first error names the server, as all that follow do.
     assert answer == f"SERVER_ERROR {server.address}: Connection refused\r\n".encode()
-    line = until(lambda: [line for line in proxy.log().splitlines() if " ejected " in line], "it is ejected")[0]
+    line = until(lambda: [line for line in proxy.log().splitlines() if " ejected " in line], "it is ejected")[
+        0
+    ]
     assert 'reason="Connection refused"' in line and 'member="a=b"' in line and "pool=cache" in line
 
 

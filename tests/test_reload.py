@@ -1,4 +1,4 @@
-"""A configuration changes under a running proxy: whole or not at all, and no client notices."""
+"""A configuration changes under a running proxy, as a whole or not at all, and no client notices."""
 
 import copy
 import signal
@@ -23,11 +23,14 @@ def addresses(servers):
 def test_1000_reloads_under_load_fail_no_request(servers, proxima):
     first = config({"pool": "cache"}, {"cache": addresses(servers)})
     proxy = proxima(first)
-    # Another route, other time-outs, another pool, another listener, and the same servers for the same keys.
+    # The second configuration has another route, time-outs, pool and listener, and the same servers for the
+    # same keys.
     second = copy.deepcopy(first)
     second["pools"]["cache"] = {"servers": addresses(servers), "timeout": "7s", "connect_timeout": "3s"}
     second["pools"]["other"] = addresses(servers[:1])
-    second["listeners"][0]["route"] = {"by_prefix": {"prefixes": {"other:": "other"}, "default": {"hash": "cache"}}}
+    second["listeners"][0]["route"] = {
+        "by_prefix": {"prefixes": {"other:": "other"}, "default": {"hash": "cache"}}
+    }
     second["listeners"].append({"address": ports.address(), "route": "other"})
     with Load(proxy.address, clients=20, rate=600) as load:
         for number in range(1000):
@@ -36,7 +39,7 @@ def test_1000_reloads_under_load_fail_no_request(servers, proxima):
             assert status == 200, text
         load.after(100)
     assert proxy.metric("config_failures_total") == 0
-    # The file is followed as well: some of them were read before they were asked for.
+    # The file is followed as well, so some changes were read before the reload.
     assert proxy.metric("config_reloads_total") >= 900
     assert proxy.metric("lanes") <= 2 * 4 * 3, "connections to members of the past stay open"
 
@@ -77,9 +80,11 @@ def test_a_request_in_flight_finishes_in_the_old_configuration(servers, proxima)
         old.freeze()
         waiting.send(b"get k\r\n")
         until(lambda: proxy.metric("requests_in_flight") == 1, "it waits for the old server")
-        proxy.write({**made, "pools": {"new": [new.address]}, "listeners": [{**made["listeners"][0], "route": "new"}]})
+        proxy.write(
+            {**made, "pools": {"new": [new.address]}, "listeners": [{**made["listeners"][0], "route": "new"}]}
+        )
         assert proxy.reload()[0] == 200
-        # A request behind it is for the new one, and answered in its turn.
+        # A request behind it goes to the new server, and is answered in its turn.
         waiting.send(b"get k\r\n")
         with proxy.raw() as client:
             assert client.get("k") == b"new"
@@ -88,36 +93,46 @@ def test_a_request_in_flight_finishes_in_the_old_configuration(servers, proxima)
         assert waiting.until(b"END\r\n") == b"VALUE k 0 3\r\nnew\r\nEND\r\n"
 
 
-def test_a_bad_configuration_is_refused_with_its_place_and_the_running_one_stays(servers, proxima):
+BAD = {
+    "an unknown key": ("listeners:\n  - address: {listener}\n    rout: cache\n", (":3:5:", "rout", "route")),
+    "an unknown route": ("listeners:\n  - address: {listener}\n    route: nowhere\n", (":3:12:", "nowhere")),
+    "no YAML": ("listeners: [\n", (":2:1:",)),
+    "an empty file": ("", ("empty",)),
+}
+
+
+@pytest.mark.parametrize("text, parts", BAD.values(), ids=BAD.keys())
+def test_a_bad_configuration_is_refused_with_its_place_and_the_running_one_stays(
+    servers, proxima, text, parts
+):
     made = config("cache", {"cache": addresses(servers)})
     proxy = proxima(made)
     version = proxy.version()
-    listener = made["listeners"][0]["address"]
-    bad = {
-        f"listeners:\n  - address: {listener}\n    rout: cache\n": (":3:5:", "rout", "route"),
-        f"listeners:\n  - address: {listener}\n    route: nowhere\n": (":3:12:", "nowhere"),
-        "listeners: [\n": (":2:1:",),
-        "": ("empty",),
-    }
     with proxy.raw() as client:
         client.set("k", "v")
-        for number, (text, parts) in enumerate(bad.items(), 1):
-            proxy.write(text)
-            status, message = proxy.reload()
-            assert status == 422
-            for part in (str(proxy.file), *parts):
-                assert part in message, message
-            assert message.strip() in proxy.log()
-            assert proxy.metric("config_failures_total") >= number
-            assert proxy.version() == version
-            assert client.get("k") == b"v"
-        assert proxy.metric("config_last_reload_successful") == 0
-        assert "good again" not in proxy.log()
-        proxy.write(made)
-        assert proxy.reload()[0] == 200
-        assert proxy.metric("config_last_reload_successful") == 1
-        assert proxy.log().count("the configuration is good again") == 1
+        proxy.write(text.format(listener=made["listeners"][0]["address"]))
+        status, message = proxy.reload()
+        assert status == 422
+        assert [part for part in (str(proxy.file), *parts) if part not in message] == []
+        assert message.strip() in proxy.log()
+        assert proxy.metric("config_failures_total") >= 1
+        assert proxy.version() == version
+        assert client.get("k") == b"v"
     assert proxy.is_live()
+
+
+def test_a_configuration_that_is_good_again_is_logged_and_shown_in_metrics(servers, proxima):
+    made = config("cache", {"cache": addresses(servers)})
+    proxy = proxima(made)
+    for bad in ("listeners: [\n", ""):
+        proxy.write(bad)
+        assert proxy.reload()[0] == 422
+        assert proxy.metric("config_last_reload_successful") == 0
+    assert "good again" not in proxy.log()
+    proxy.write(made)
+    assert proxy.reload()[0] == 200
+    assert proxy.metric("config_last_reload_successful") == 1
+    assert proxy.log().count("the configuration is good again") == 1
 
 
 def test_a_reload_with_an_address_in_use_is_refused_as_a_whole(servers, memcached, proxima):
@@ -194,7 +209,7 @@ def test_a_new_listener_opens_and_a_removed_one_closes(servers, proxima):
             assert proxy.reload()[0] == 200
             until(lambda: not proxy.connects(1), "the removed listener closes")
             load.after(50)
-        # And opens once more: its address is free.
+        # The listener opens once more, as its address is free.
         proxy.write({**made, "listeners": [first, second]})
         assert proxy.reload()[0] == 200
         with proxy.raw(1) as other:
@@ -213,7 +228,8 @@ def test_queued_clients_are_served_before_their_listener_closes(servers, proxima
         for client in clients:
             client.send(b"version\r\n")
         for client in clients:
-            # Served by the tree in which it still had a route, or told that it has none: never cut off in silence.
+            # The client is served by a tree that still has a route for it, or gets an error. It is never cut
+            # off in silence.
             assert client.line().startswith((b"VERSION ", b"SERVER_ERROR "))
             client.close()
         proxy.write({**made, "listeners": [*made["listeners"], second]})

@@ -1,4 +1,4 @@
-"""Replies reach their clients whole, once and in order, in whatever pieces they come and however slowly they are taken."""
+"""Replies reach their clients whole, once and in order, in any pieces and however slowly they are read."""
 
 import random
 import signal
@@ -12,12 +12,13 @@ from harness import freeze, until
 from harness.proxy import config
 from harness.raw import Raw
 
-# No client is closed for taking nothing: what a test waits for must come by itself.
+# No client is closed for taking nothing, so what a test waits for must come by itself.
 PATIENT = {"write_timeout": "10m"}
 
 
 def value_of(key):
-    """What a server has for a key that ends with `-length`: nothing that another key has, nor another place of it."""
+    """The value of a key that ends with `-length`. No part of it occurs in another key's value or elsewhere
+    in it."""
     length = int(key.rsplit(b"-", 1)[1])
     return b"".join(b"%b@%d|" % (key, at) for at in range(0, length, 16))[:length]
 
@@ -28,7 +29,7 @@ def reply_of(key):
 
 
 def requests(sock):
-    """The keys that are asked for, as lists of what came together."""
+    """The requested keys, as lists of those that came together."""
     pending = b""
     while data := sock.recv(65536):
         pending += data
@@ -38,7 +39,7 @@ def requests(sock):
 
 
 def in_pieces(sizes):
-    """For `Scripted`: answers in pieces of these sizes, over and over."""
+    """A `talk` for `Scripted` that answers in pieces of these sizes, over and over."""
 
     def talk(sock):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -55,7 +56,7 @@ def in_pieces(sizes):
 
 
 def behind(server, listen=None, **limits):
-    """One worker before this server."""
+    """A configuration with one worker in front of this server."""
     pool = {"servers": [server.address], "timeout": "50s"}
     made = config("cache", {"cache": pool}, workers=1, limits={**PATIENT, **limits})
     if listen:
@@ -64,7 +65,7 @@ def behind(server, listen=None, **limits):
 
 
 def narrow(proxy):
-    """A client whose socket takes little at a time."""
+    """A client whose socket takes few bytes at a time."""
     host, port = proxy.address.rsplit(":", 1)
     client = Raw.__new__(Raw)
     client.sock, client.pending = socket.socket(), b""
@@ -79,7 +80,9 @@ SIZES = {
     "two": [2],
     "seven": [7],
     "odd": [1, 100, 3, 1500, 13, 5000, 2, 2, 65536],
-    "random": [random.Random(7).choice([1, 5, 50, 511, 512, 513, 1460, 4096, 30_000, 65_536]) for _ in range(997)],
+    "random": [
+        random.Random(7).choice([1, 5, 50, 511, 512, 513, 1460, 4096, 30_000, 65_536]) for _ in range(997)
+    ],
     "whole": [1 << 20],
 }
 
@@ -103,7 +106,7 @@ def test_replies_that_come_in_pieces_are_passed_on_whole(scripted, proxima, size
 
 
 def test_large_replies_reach_slow_clients_whole(scripted, proxima):
-    """Some of them ask no more before they have read anything."""
+    """Some clients close their side before they have read anything."""
     proxy = proxima(behind(scripted(in_pieces(SIZES["random"]))))
     dice = random.Random(11)
     due = {}
@@ -152,7 +155,7 @@ def test_replies_of_proxy_and_server_keep_their_order_in_pipelines(scripted, pro
 
 
 class Prompted:
-    """For `Scripted`: every request waits until the test lets its reply go."""
+    """A server for `Scripted` that holds every reply until the test sends it."""
 
     def __init__(self):
         self.asked = threading.Semaphore(0)
@@ -206,7 +209,7 @@ def test_a_half_closed_client_that_dies_with_bytes_due_is_closed(scripted, proxi
         client.exactly(1)
         client.finish()
         with proxy.raw() as other:
-            # A turn later: the end of its requests has been seen.
+            # One turn later the proxy has seen the end of the requests.
             assert other.ask(b"get b-10\r\n") == reply_of(b"b-10")
         client.abort()
         until(lambda: proxy.metric("clients") == 0, "it is closed")
@@ -221,19 +224,26 @@ def test_a_client_that_takes_its_replies_is_neither_slow_nor_idle(scripted, prox
             client.send(b"get %b\r\n" % key)
             prompted.wait(1)
             freeze(proxy.process)
-            # Clients are looked at once a second: now in the very turn in which the reply comes.
+            # The proxy checks clients once a second, here in the turn in which the reply comes.
             time.sleep(1.1)
             prompted.reply(key)
             proxy.signal(signal.SIGCONT)
             assert client.exactly(len(reply_of(key))) == reply_of(key)
     until(lambda: proxy.metric("clients") == 0, "it has left")
-    assert proxy.metric("clients_closed_total", reason="slow") == proxy.metric("clients_closed_total", reason="idle") == 0
+    assert (
+        proxy.metric("clients_closed_total", reason="slow")
+        == proxy.metric("clients_closed_total", reason="idle")
+        == 0
+    )
 
 
 def test_a_reply_that_comes_before_its_request_is_not_forgotten(scripted, proxima):
-    """In one turn: a reply, the client's next request, and the reply to that by a server that did not wait for it."""
+    """One turn brings a reply, the client's next request, and the reply to it by a server that did not wait
+    for it."""
     prompted = Prompted()
-    pools = {name: {"servers": [scripted(prompted.talk).address], "timeout": "50s"} for name in ("one", "two")}
+    pools = {
+        name: {"servers": [scripted(prompted.talk).address], "timeout": "50s"} for name in ("one", "two")
+    }
     route = {"by_prefix": {"prefixes": {"a": "one"}, "default": "two"}}
     proxy = proxima(config(route, pools, workers=1, limits=PATIENT))
     with proxy.raw() as client:
@@ -268,7 +278,7 @@ def test_a_client_that_ends_in_mid_value_while_waiting_for_a_place_is_closed(scr
     until(lambda: proxy.metric("requests_in_flight") == 3, "all that may upload at once do")
     with proxy.raw() as late:
         freeze(proxy.process)
-        # Larger than what is held until it is whole.
+        # The value is larger than one that is held until it is whole.
         late.send(b"set k 0 0 2000000\r\nhalf")
         late.finish()
         proxy.signal(signal.SIGCONT)
@@ -282,7 +292,9 @@ def test_a_client_that_ends_in_mid_value_while_waiting_for_a_place_is_closed(scr
 @pytest.mark.parametrize("size", [100_000, 1_000_000])
 def test_a_get_behind_a_failed_key_is_still_answered(memcached, proxima, size):
     server, lost = memcached(memory=64), memcached(memory=64)
-    route = {"by_prefix": {"prefixes": {"lost:": {"member": lost.address}}, "default": {"member": server.address}}}
+    route = {
+        "by_prefix": {"prefixes": {"lost:": {"member": lost.address}}, "default": {"member": server.address}}
+    }
     proxy = proxima(config(route, workers=1))
     server.set("large", bytes(size))
     server.set("next", "v")
@@ -304,7 +316,7 @@ def test_no_more_keys_are_fetched_for_a_client_that_is_gone(memcached, proxima):
         client.send(b"get" + keys * b" large" + b"\r\n")
         client.exactly(300_000)
         client.abort()
-    # Somebody else's requests are served meanwhile and afterwards.
+    # Another client's requests are served meanwhile and afterwards.
     with proxy.raw() as other:
         until(lambda: proxy.metric("clients") == 1, "the client that is gone is still counted")
         assert other.get("small") is None

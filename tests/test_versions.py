@@ -1,4 +1,4 @@
-"""Servers of other versions, and what all of them make of a line."""
+"""Servers of other versions, and how they read each line."""
 
 import pathlib
 import subprocess
@@ -23,7 +23,7 @@ OLD = b"VERSION 1.5.22\r\n"
 
 @pytest.fixture(scope="session")
 def newer():
-    """How to start the newest memcached."""
+    """The command that starts the newest memcached."""
     try:
         return newest.command()
     except (newest.Unavailable, subprocess.TimeoutExpired, OSError) as error:
@@ -31,7 +31,7 @@ def newer():
 
 
 def records():
-    """Lines, and what the older and the newer server were recorded to make of them."""
+    """Lines, each with the recorded answers of the older and the newer server."""
     for line in differ.CORPUS.read_text("ascii").splitlines():
         if not line.startswith("#"):
             line, older, newer = line.split("\t")
@@ -39,12 +39,12 @@ def records():
 
 
 def pool(address, **keys):
-    """One worker, so that all clients share one connection."""
+    """A configuration with one worker, so that all clients share one connection."""
     return config("p", {"p": {"servers": [address], "eject": {"failures": 0}, **keys}}, workers=1)
 
 
 def test_recorded_answers_are_those_of_the_installed_servers(newer):
-    """Every tenth line, live: a new version that reads one of them in another way is seen here."""
+    """Every tenth line is sent live. A new version that reads one of them in another way shows here."""
     wrong = []
     with differ.Server([MEMCACHED]) as first, differ.Server(newer) as second:
         for line, older, newest_said in list(records())[::10]:
@@ -56,8 +56,10 @@ def test_recorded_answers_are_those_of_the_installed_servers(newer):
 
 
 @pytest.mark.parametrize("kind", ["older", "newer", "embedded"])
-def test_no_recorded_line_shifts_the_replies_of_a_shared_connection(request, kind, cleanup, memcached, proxima):
-    """Every line with eight answers behind it through the proxy, while a bystander's own keys are read."""
+def test_no_recorded_line_shifts_the_replies_of_a_shared_connection(
+    request, kind, cleanup, memcached, proxima
+):
+    """Every line is sent to the proxy with eight requests behind it, while a bystander reads its own keys."""
     if kind == "embedded":
         proxy = proxima(config("embedded"))
     elif kind == "older":
@@ -78,7 +80,7 @@ def test_no_recorded_line_shifts_the_replies_of_a_shared_connection(request, kin
 
 
 def test_a_value_behind_an_odd_flag_is_not_executed_as_a_command(newer, proxima):
-    """The value was executed on the connection that all share, and its replies went to whoever came next."""
+    """Such a value was once executed on the shared connection, and its replies went to the next client."""
     with differ.Server(newer) as server:
         proxy = proxima(pool(f"unix:{server.path}"))
         with Raw(proxy.address) as owner, Raw(proxy.address) as attacker:
@@ -90,7 +92,8 @@ def test_a_value_behind_an_odd_flag_is_not_executed_as_a_command(newer, proxima)
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [(OLD, b"memcached 1.5.22"), (b"ERROR\r\n", b"it does not say its version (`ERROR`)")]
+    ("version", "words"),
+    [(OLD, b"memcached 1.5.22"), (b"ERROR\r\n", b"it does not say its version (`ERROR`)")],
 )
 def test_an_old_server_gets_text_commands_only(scripted, proxima, version, words):
     heard = []
@@ -105,8 +108,18 @@ def test_an_old_server_gets_text_commands_only(scripted, proxima, version, words
     with Raw(proxy.address) as client:
         for _ in range(2):
             client.send(b"ms k 9\r\nflush_all\r\nget k\r\nmg k v\r\nset k 0 0 1\r\nx\r\nmd k\r\nma k\r\n")
-            error = b"SERVER_ERROR %b: %b: meta commands need 1.6.10 or later\r\n" % (server.address.encode(), words)
-            assert [client.line() for _ in range(6)] == [error, b"END\r\n", error, b"STORED\r\n", error, error]
+            error = b"SERVER_ERROR %b: %b: meta commands need 1.6.10 or later\r\n" % (
+                server.address.encode(),
+                words,
+            )
+            assert [client.line() for _ in range(6)] == [
+                error,
+                b"END\r\n",
+                error,
+                b"STORED\r\n",
+                error,
+                error,
+            ]
     said = b"".join(heard)
     assert said.replace(b"get k\r\n", b"").replace(b"set k 0 0 1\r\nx\r\n", b"") == b"", said
 
@@ -118,7 +131,9 @@ def test_an_old_server_is_never_a_current_copy(memcached, scripted, proxima):
     def talk(sock):
         while data := sock.recv(65536):
             if data.startswith(b"stats"):
-                sock.sendall(b"STAT pid 1\r\nSTAT uptime 100\r\nSTAT total_items 0\r\nSTAT version 1.5.22\r\nEND\r\n")
+                sock.sendall(
+                    b"STAT pid 1\r\nSTAT uptime 100\r\nSTAT total_items 0\r\nSTAT version 1.5.22\r\nEND\r\n"
+                )
             elif data.startswith(b"version"):
                 sock.sendall(OLD)
             else:
@@ -142,7 +157,8 @@ def test_an_old_server_is_never_a_current_copy(memcached, scripted, proxima):
 
 
 @pytest.mark.parametrize(
-    "first", [b"\x80\x0a\0\0\0\0\0\0", b"\x16\x03\x01\x02\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nflush_all\r\n"]
+    "first",
+    [b"\x80\x0a\0\0\0\0\0\0", b"\x16\x03\x01\x02\0", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nflush_all\r\n"],
 )
 @pytest.mark.parametrize("kind", ["proxied", "embedded"])
 def test_a_client_of_another_protocol_is_closed_at_once(memcached, proxima, first, kind):

@@ -13,7 +13,8 @@ TRIES = 200 if SOAK else 20
 """How often a test repeats what depends on chance."""
 
 PATIENCE = 60.0
-"""Seconds after which an expected event counts as missing. It guards against hangs: no test normally comes near it."""
+"""Seconds after which an expected event counts as missing. It guards against hangs: no test normally comes
+near it."""
 
 _numbers = itertools.count(1)
 
@@ -24,7 +25,8 @@ def number():
 
 
 def until(condition, what):
-    """Polls `condition` until it returns something true, and returns that. If it never does, the test fails with `what`."""
+    """Polls `condition` until it returns something true, and returns that. If it never does, the test fails
+    with `what`."""
     end = time.monotonic() + PATIENCE * 0.9
     while True:
         result = condition()

@@ -1,4 +1,4 @@
-"""The node agent: the real program with pods that need not run, and impostors that answer as a test decides."""
+"""The node agent: the real program with pods that need not run, and impostors controlled by a test."""
 
 import functools
 import json
@@ -28,7 +28,10 @@ def program():
         pytest.skip("the node agent cannot be built: there is no Go")
     built = pathlib.Path(tempfile.mkdtemp(prefix="proxima-agent-")) / "proxima-agent"
     made = subprocess.run(
-        [go, "build", "-o", str(built), "./cmd/proxima-agent"], cwd=ROOT / "agent", capture_output=True, text=True
+        [go, "build", "-o", str(built), "./cmd/proxima-agent"],
+        cwd=ROOT / "agent",
+        capture_output=True,
+        text=True,
     )
     if made.returncode and "dial tcp" in made.stderr:
         pytest.skip("the node agent cannot be built: its modules cannot be fetched")
@@ -54,7 +57,8 @@ def pod(name, address, cpus=None, near=None, container=None):
 
 
 class Agent:
-    """Runs `proxima-agent simulate --serve`, which places these pods on a machine of this shape and informs proxies."""
+    """Runs `proxima-agent simulate --serve`, which places these pods on a machine of this shape and informs
+    proxies."""
 
     def __init__(self, folder, pods, shape="sockets=2,nodes=2,cores=2"):
         folder = pathlib.Path(folder)
@@ -167,7 +171,8 @@ def stranger(path, line):
 
 
 def joined(container):
-    """A cgroup named like a container's, for a process of the test. The test is skipped where none can be made."""
+    """A cgroup named like a container's, for a process of the test. The test is skipped where none can be
+    made."""
     for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/freezer"):
         folder = pathlib.Path(root) / "proxima-tests" / container
         try:

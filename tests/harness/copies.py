@@ -4,7 +4,8 @@ from . import until
 from .proxy import config
 
 PATIENT = "20s"
-"""A time-out for tests in which no server is lost: on a busy machine half a second may pass without an answer."""
+"""A time-out for tests in which no server is lost: on a busy machine half a second may pass without an
+answer."""
 
 
 def replicated(servers, keep=True, timeout="500ms", **keys):

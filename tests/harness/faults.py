@@ -62,11 +62,19 @@ FAULTS = {
         lambda nodes: nodes.servers[0].freeze(), lambda nodes: nodes.servers[0].thaw(), seconds=1.5 * TIMEOUT
     ),
     # Some answers come in time, some do not.
-    "slow": Fault(lambda nodes: nodes.members[0].slow(2 * TIMEOUT), lambda nodes: nodes.members[0].heal(), relayed=True),
-    "garbage": Fault(lambda nodes: nodes.members[0].garbage(), lambda nodes: nodes.members[0].heal(), relayed=True),
-    "refusing": Fault(lambda nodes: nodes.members[0].refuse(), lambda nodes: nodes.members[0].heal(), relayed=True),
+    "slow": Fault(
+        lambda nodes: nodes.members[0].slow(2 * TIMEOUT), lambda nodes: nodes.members[0].heal(), relayed=True
+    ),
+    "garbage": Fault(
+        lambda nodes: nodes.members[0].garbage(), lambda nodes: nodes.members[0].heal(), relayed=True
+    ),
+    "refusing": Fault(
+        lambda nodes: nodes.members[0].refuse(), lambda nodes: nodes.members[0].heal(), relayed=True
+    ),
     "restarted empty": Fault(_restart_empty, nothing, seconds=0),
-    "removed and added": Fault(lambda nodes: nodes.list(nodes.members[1:]), lambda nodes: nodes.list(nodes.members)),
+    "removed and added": Fault(
+        lambda nodes: nodes.list(nodes.members[1:]), lambda nodes: nodes.list(nodes.members)
+    ),
     "all but one gone": Fault(_freeze_two, _thaw_two, spares=1),
     "all gone": Fault(_kill_all, _start_all, spares=0),
     "proxy restarted": Fault(_restart_proxy, lambda nodes: nodes.servers[0].thaw()),

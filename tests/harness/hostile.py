@@ -30,7 +30,18 @@ class Report:
 def attack(address, folder, *more, seconds):
     """Runs the attack to its end."""
     file = pathlib.Path(folder) / f"hostile-{ports.free()}.json"
-    command = [BENCH, "hostile", "--quiet", "--address", address, "--duration", f"{seconds}s", "--json", str(file), *more]
+    command = [
+        BENCH,
+        "hostile",
+        "--quiet",
+        "--address",
+        address,
+        "--duration",
+        f"{seconds}s",
+        "--json",
+        str(file),
+        *more,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=environment())
     assert file.exists(), done.stderr
     return Report(done.returncode, json.loads(file.read_text()), done.stdout[-20_000:])
@@ -87,7 +98,8 @@ class Live:
 
 
 class Halting:
-    """Stops a server half of the time. It then looks like a server behind a link that is too slow for its requests."""
+    """Stops a server half of the time. It then looks like a server behind a link that is too slow for its
+    requests."""
 
     def __init__(self, server, seconds=0.2):
         self._server, self._seconds = server, seconds

@@ -1,4 +1,5 @@
-"""Builds, unpacks and runs the container image as a container runtime would, in a changed root and as its user."""
+"""Builds, unpacks and runs the container image as a container runtime would, in a changed root and as its
+user."""
 
 import hashlib
 import json
@@ -12,10 +13,17 @@ from .proxy import BINARY, ROOT
 def why_not():
     """The reason why an image cannot be built or run here, or None."""
     if not os.environ.get("PROXIMA_IMAGE"):
-        headers = subprocess.run(["readelf", "--program-headers", BINARY], capture_output=True, text=True).stdout
+        headers = subprocess.run(
+            ["readelf", "--program-headers", BINARY], capture_output=True, text=True
+        ).stdout
         if "INTERP" in headers:
-            return f"{BINARY} is not linked statically, as scripts/build.sh does where glibc's static library is there"
-    if os.geteuid() != 0 and subprocess.run(["unshare", "--map-root-user", "true"], capture_output=True).returncode:
+            return (
+                f"{BINARY} is not linked statically; scripts/build.sh does so where glibc's static library is"
+            )
+    if (
+        os.geteuid() != 0
+        and subprocess.run(["unshare", "--map-root-user", "true"], capture_output=True).returncode
+    ):
         return "changing the root needs root, or user namespaces"
     return None
 
@@ -51,12 +59,17 @@ class Image:
         return data
 
     def command(self, command=None, args=None):
-        """The command that a container of the image runs. `command` and `args` are those of Kubernetes, and replace the image's."""
+        """The command that a container of the image runs. `command` and `args` are those of Kubernetes, and
+        replace the image's."""
         arguments = command or self.config["Entrypoint"]
         arguments = arguments + (args or ([] if command else self.config["Cmd"]))
         clean = ["env", "--ignore-environment", *self.config["Env"]]
         if os.geteuid() == 0:
-            changed = [shutil.which("chroot", path="/usr/sbin:/sbin:/usr/bin"), f"--userspec={self.config['User']}", self.root]
+            changed = [
+                shutil.which("chroot", path="/usr/sbin:/sbin:/usr/bin"),
+                f"--userspec={self.config['User']}",
+                self.root,
+            ]
         else:
             changed = [shutil.which("unshare"), "--map-root-user", f"--root={self.root}"]
         return [*clean, *changed, *arguments]

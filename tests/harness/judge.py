@@ -17,10 +17,22 @@ class Judge:
 
     def __init__(self, address, folder, writers=20, readers=40):
         self._report = pathlib.Path(folder) / f"stale-{number()}.json"
-        command = [BENCH, "stale", "--quiet", "--write", address, "--json", str(self._report), "--duration", "1h"]
+        command = [
+            BENCH,
+            "stale",
+            "--quiet",
+            "--write",
+            address,
+            "--json",
+            str(self._report),
+            "--duration",
+            "1h",
+        ]
         command += ["--writers", str(writers), "--keys", str(writers), "--readers", str(readers)]
         command += ["--pause", "40ms", "--timeout", "5s"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment())
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment()
+        )
 
     def report(self):
         """Ends the run and returns its report, as in its JSON."""

@@ -15,14 +15,15 @@ class Wrong(Exception):
 
 
 class Load:
-    """Opens `clients` connections, each with keys of its own, which set and get at `rate` requests a second in all.
+    """Opens `clients` connections, each with keys of its own, which set and get at `rate` requests a second
+    in all.
 
-    A value is `key|sequence|padding`. It shows whether a reply belongs to another client, another key or an older
-    write. Each round is one pipeline: a set, a get of the same key, and a get of two other keys.
+    A value is `key|sequence|padding`. It shows whether a reply belongs to another client, another key or an
+    older write. Each round is one pipeline: a set, a get of the same key, and a get of two other keys.
 
-    A `tolerant` load counts errors and misses and does not fail for them, for tests in which a server dies. `refused`
-    counts the errors of writes. A `forgiving` load also counts values that were replaced before, as `stale`. Wrong
-    replies always fail the test.
+    A `tolerant` load counts errors and misses and does not fail for them, for tests in which a server dies.
+    `refused` counts the errors of writes. A `forgiving` load also counts values that were replaced before, as
+    `stale`. Wrong replies always fail the test.
     """
 
     def __init__(self, addresses, clients=10, rate=500, keys=4, padding=100, tolerant=False, forgiving=False):
@@ -62,7 +63,11 @@ class Load:
         goal = self.replies + replies
         end = time.monotonic() + PATIENCE * 0.9
         while self.replies < goal:
-            assert self._thread.is_alive() and time.monotonic() < end, (self.replies, self.errors[:5], self.wrong[:5])
+            assert self._thread.is_alive() and time.monotonic() < end, (
+                self.replies,
+                self.errors[:5],
+                self.wrong[:5],
+            )
             time.sleep(0.01)
 
     async def _run(self):
@@ -106,7 +111,8 @@ class Load:
         value = b"%b|%d|%b" % (keys[0], sequence, self._padding)
         known[own][1] = sequence
         writer.write(
-            b"set %b 0 0 %d\r\n%b\r\nget %b\r\nget %b %b\r\n" % (keys[0], len(value), value, keys[0], keys[1], keys[2])
+            b"set %b 0 0 %d\r\n%b\r\nget %b\r\nget %b %b\r\n"
+            % (keys[0], len(value), value, keys[0], keys[1], keys[2])
         )
         stored = await reader.readuntil(b"\r\n")
         if stored == b"STORED\r\n":
@@ -141,7 +147,13 @@ class Load:
             acknowledged, sent = wanted[words[1]]
             stale = int(found) < acknowledged
             self.stale += stale
-            if key != words[1] or padding != self._padding or int(found) > sent or stale and not self.forgiving:
+            if (
+                key != words[1]
+                or padding != self._padding
+                or int(found) > sent
+                or stale
+                and not self.forgiving
+            ):
                 raise Wrong(f"{words[1]!r}, written {acknowledged} to {sent}, is {body!r}")
         self._missed(left, wanted)
 

@@ -1,4 +1,5 @@
-"""A DNS server on loopback, by UDP and TCP, whose records a test changes while it runs, and a system that asks it."""
+"""A DNS server on loopback, by UDP and TCP, whose records a test changes while it runs, and a system that
+asks it."""
 
 import os
 import pathlib
@@ -19,10 +20,10 @@ TTL = 3600
 class Names:
     """Answers with `records`, shuffled. A name that has none does not exist.
 
-    An answer that is larger than the client takes by UDP is truncated. `trouble` may be a function of request, good
-    reply and transport (`udp`, `tcp`) that returns other bytes, or None for silence. `along` says how many addresses
-    of their targets come with SRV records. A TCP connection is answered from the records as they were when it was
-    made, as dnsmasq does.
+    An answer that is larger than the client takes by UDP is truncated. `trouble` may be a function of
+    request, good reply and transport (`udp`, `tcp`) that returns other bytes, or None for silence. `along`
+    says how many addresses of their targets come with SRV records. A TCP connection is answered from the
+    records as they were when it was made, as dnsmasq does.
     """
 
     def __init__(self, host="127.0.0.1", port=None):
@@ -42,7 +43,9 @@ class Names:
     def set(self, name, *addresses):
         """Gives `name` these addresses from now on. Without any, the name exists and has no records."""
         self.records[name] = [
-            RR(name, QTYPE.AAAA, ttl=TTL, rdata=AAAA(each)) if ":" in each else RR(name, QTYPE.A, ttl=TTL, rdata=A(each))
+            RR(name, QTYPE.AAAA, ttl=TTL, rdata=AAAA(each))
+            if ":" in each
+            else RR(name, QTYPE.A, ttl=TTL, rdata=A(each))
             for each in addresses
         ]
 
@@ -64,7 +67,9 @@ class Names:
         for record in random.sample(known or [], len(known or [])):
             if record.rtype == kind:
                 reply.add_answer(record)
-        targets = [str(record.rdata.target).rstrip(".") for record in known or [] if record.rtype == QTYPE.SRV]
+        targets = [
+            str(record.rdata.target).rstrip(".") for record in known or [] if record.rtype == QTYPE.SRV
+        ]
         addresses = [record for target in targets for record in records.get(target, [])]
         reply.add_ar(*addresses[: self.along])
         packed = reply.pack()
@@ -157,9 +162,11 @@ def may_mount():
 
 
 class System:
-    """Replaces /etc/resolv.conf and /etc/hosts by `resolv` and `hosts` for a program started behind the command `before`.
+    """Replaces /etc/resolv.conf and /etc/hosts by `resolv` and `hosts` for a program started behind the
+    command `before`.
 
-    The files name the DNS server `names`, as in a pod: a search list, ndots:5, the address of the cluster's DNS.
+    The files name the DNS server `names`, as in a pod: a search list, ndots:5, the address of the cluster's
+    DNS.
     """
 
     def __init__(self, folder):

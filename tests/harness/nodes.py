@@ -44,4 +44,6 @@ class Nodes:
         except (OSError, ValueError):
             # The proxy does not run, or does not know one of them.
             return False
-        return all(row["state"] == "up" and row.get("copy", {}).get("state", "current") == "current" for row in rows)
+        return all(
+            row["state"] == "up" and row.get("copy", {}).get("state", "current") == "current" for row in rows
+        )

@@ -5,7 +5,8 @@ import os
 import socket
 
 BLOCK = 400
-"""Ports of one process: more than any test takes, so that no port is reused soon after its last user has ended."""
+"""Ports of one process: more than any test takes, so that no port is reused soon after its last user has
+ended."""
 
 
 def _blocks():
@@ -21,7 +22,8 @@ def _blocks():
 def _claim():
     """A block, and the socket that reserves it.
 
-    The socket's name belongs to the network namespace, as ports do. The kernel releases it however a process ends.
+    The socket's name belongs to the network namespace, as ports do. The kernel releases it however a process
+    ends.
     """
     blocks = _blocks()
     start = os.getpid() % len(blocks)

@@ -66,7 +66,8 @@ class Program:
             return False
 
     def http(self, path, method="GET", headers=None):
-        """Status and text of a page of the admin port. A request that changes something has the header for that."""
+        """Status and text of a page of the admin port. A request that changes something has the header for
+        that."""
         if headers is None:
             headers = {} if method == "GET" else {"X-Proxima": "yes"}
         request = urllib.request.Request(f"http://{self.admin}{path}", method=method, headers=headers)
@@ -144,7 +145,8 @@ class Program:
 
 
 class Proxy(Program):
-    """`proxima run` with a configuration in YAML. The admin port is a free one unless the configuration names one.
+    """`proxima run` with a configuration in YAML. The admin port is a free one unless the configuration names
+    one.
 
     `before` is a command that runs the program.
     """

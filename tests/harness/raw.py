@@ -33,7 +33,8 @@ class Closed(Exception):
 
 
 class Raw:
-    """One connection. Received bytes are kept until a test takes them, so that the next step sees a byte too many."""
+    """One connection. Received bytes are kept until a test takes them, so that the next step sees a byte too
+    many."""
 
     def __init__(self, address, receive=None, source=None):
         self.sock = connect(address, receive, source)

@@ -15,8 +15,8 @@ MEMCACHED = os.environ.get("MEMCACHED", shutil.which("memcached") or "/usr/bin/m
 
 
 class Memcached:
-    """A memcached on a free port of `host`, or on the given port. `before` is a command that runs it. `socket` is the
-    path of a Unix socket to be used instead of a port."""
+    """A memcached on a free port of `host`, or on the given port. `before` is a command that runs it.
+    `socket` is the path of a Unix socket to be used instead of a port."""
 
     def __init__(
         self,
@@ -91,7 +91,8 @@ class Memcached:
 class Scripted:
     """A server in this process. `talk(sock)` is called for each connection, in a thread of its own.
 
-    The first question is for its version, which it answers with `version`. With None, `talk` sees that question, too.
+    The first question is for its version, which it answers with `version`. With None, `talk` sees that
+    question, too.
     """
 
     def __init__(self, talk, version=b"VERSION 1.6.18\r\n"):

@@ -1,4 +1,5 @@
-"""A wire to servers in a network of their own. The kernels at its ends retransmit lost packets, as on any network."""
+"""A wire to servers in a network of their own. The kernels at its ends retransmit lost packets, as on any
+network."""
 
 import ctypes
 import fcntl
@@ -49,7 +50,10 @@ class Wire:
             thread = threading.Thread(target=self._make_end, args=(name, before and space))
             thread.start()
             thread.join()
-            for command in (["ip", "address", "add", address, "peer", peer, "dev", name], ["ip", "link", "set", name, "up"]):
+            for command in (
+                ["ip", "address", "add", address, "peer", peer, "dev", name],
+                ["ip", "link", "set", name, "up"],
+            ):
                 subprocess.run([*before, *command], check=True)
         self._thread = threading.Thread(target=self._carry, daemon=True)
         self._thread.start()

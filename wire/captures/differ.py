@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Asks the oldest and the newest memcached that are served the same lines, and records what each makes of them.
+"""Sends the same lines to the oldest and the newest memcached that Proxima serves, and records their answers.
 
     ./differ.py [CORPUS]            # rewrites differ.tsv beside this file
 
-The lines are made by chance with a fixed seed, so that they are the same each time. Each goes to a fresh connection of
-each server, with the same few items there, and has [TAIL] behind it: eight commands of four bytes, answered one by one.
-How many of them are answered tells how many bytes the server took for the line's value.
+The lines are random with a fixed seed, so that they are the same each time. Each goes to a fresh connection of
+each server, which has the same few items, and is followed by [TAIL]: eight commands of four bytes, answered one by
+one. The number of answers tells how many bytes the server took for the line's value.
 
-A record is a line of the file: `request <tab> older <tab> newer`, where a verdict is
+A record is a line of the file: `request <tab> older <tab> newer`. A verdict is
 
     12 STORED\\r\\n                   it took 12 bytes behind the line, and answered this
     ? CLIENT_ERROR bad data …        it took bytes that are no whole number of commands
     closed                           it closed the connection
     waits                            it waits for more bytes of the value
 
-and `=` that the newer server's is the older one's. Bytes are written as in the captures beside it.
+and `=` says that the newer server's verdict is the older one's. Bytes are written as in the captures beside it.
 """
 
 import contextlib
@@ -35,16 +35,16 @@ CORPUS = pathlib.Path(__file__).with_name("differ.tsv")
 SEED = 12
 LINES = 3500
 
-#: What stands behind each line.
+#: The commands that follow each line.
 TAIL = b"mn\r\n" * 8
 NEXT, NEXT_REPLY = b"mg next-request k\r\n", b"EN knext-request\r\n"
 
-#: Keys that lines name; `n` holds a number, `a` a text, the others nothing, each time anew.
+#: Keys that lines name. At the start of each line `n` holds a number, `a` a text, and the others nothing.
 KEYS = [b"a", b"n", b"Zm9v", b"noreply", b"Zm9", b"z", b"Zm8=", b"\xff\x01", b"a\tb", b"k" * 250]
 LONG = b"k" * 251
 OTHER_KEYS = [LONG, b"k" * 300, b"k" * 506, b"", b"a\0b", b"a\rb", b"0", b"====", b"Zm9v!"]
 
-#: Lengths of values that end with a line end in TAIL, and what is none.
+#: Lengths of values that end with a line end in TAIL, and words that are no length.
 LENGTHS = [b"2", b"6", b"10", b"02", b"0000000002"]
 NO_LENGTHS = [
     b"0", b"1", b"-", b"-0", b"-1", b"+2", b"2x", b"2\t", b"\t2", b"x", b"00000000002", b"000000000002", b"2147483645", b"2147483646",
@@ -89,12 +89,12 @@ UNKNOWN = [
     b"PUT",
     b"OPTIONS",
 ]
-#: A set, an add and so on of several words; each as it must be, and wrong in one place or two.
+#: Storing commands of several words, each correct, or wrong in one place or two.
 ENDS = [b"\r\n"] * 6 + [b"\n", b" \r\n", b"  \r\n", b"\r\r\n"]
 
 
 class Maker:
-    """Lines by chance."""
+    """Random lines."""
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
@@ -118,13 +118,22 @@ class Maker:
             [14, 6, 5, 7, 8, 6, 6, 24, 20, 4, 6],
         )[0]
         more = self.chance.choices(
-            [[], [b"noreply"], [b"x"], [b"0"], [b"x", b"y"], [b"0", b"noreply"], [b"noreply", b"x"]], [10, 6, 1, 1, 1, 1, 1]
+            [[], [b"noreply"], [b"x"], [b"0"], [b"x", b"y"], [b"0", b"noreply"], [b"noreply", b"x"]],
+            [10, 6, 1, 1, 1, 1, 1],
         )[0]
         match kind:
             case "store":
                 name = self.chance.choice(STORES)
                 version = [self.number(0.3)] if name == b"cas" else []
-                return [name, self.key(), self.number(), self.number(), self.some(LENGTHS, NO_LENGTHS, 0.3), *version, *more]
+                return [
+                    name,
+                    self.key(),
+                    self.number(),
+                    self.number(),
+                    self.some(LENGTHS, NO_LENGTHS, 0.3),
+                    *version,
+                    *more,
+                ]
             case "get":
                 return [
                     self.chance.choice([b"get", b"gets"]),
@@ -160,12 +169,25 @@ class Maker:
                     *self.flags([15, 16, 17, 18, 19, 20, 21, 22, 25]),
                 ]
             case "meta":
-                return [self.chance.choice([b"mg", b"md", b"ma"]), self.key(), *self.flags([16, 17, 18, 19, 20, 21, 22, 25])]
+                return [
+                    self.chance.choice([b"mg", b"md", b"ma"]),
+                    self.key(),
+                    *self.flags([16, 17, 18, 19, 20, 21, 22, 25]),
+                ]
             case "me":
                 return [b"me", self.key(), *self.flags([])]
             case _:
                 tail = self.chance.choice(
-                    [[], [b"a"], [b"/"], [b"/", b"HTTP/1.1"], [b"noreply"], [b"a", b"noreply"], [b"HTTP/"], [b"HTTP/1.1", b"x"]]
+                    [
+                        [],
+                        [b"a"],
+                        [b"/"],
+                        [b"/", b"HTTP/1.1"],
+                        [b"noreply"],
+                        [b"a", b"noreply"],
+                        [b"HTTP/"],
+                        [b"HTTP/1.1", b"x"],
+                    ]
                 )
                 return [self.chance.choice(UNKNOWN + [b""]), *tail]
 
@@ -180,7 +202,7 @@ class Maker:
 
 
 def spoken(line):
-    """The line as a proxy sends it: one key, an answer wanted."""
+    """The line as a proxy sends it: with one key, and so that it is answered."""
     words = [word for word in line.rstrip(b"\r\n").split(b" ") if word]
     name = words[0] if words else b""
     if name in (b"get", b"gets"):
@@ -197,7 +219,7 @@ def spoken(line):
 
 
 def lines():
-    """All of them, each once."""
+    """All lines, each once."""
     made, maker = {}, Maker(SEED)
 
     def add(line):
@@ -206,7 +228,7 @@ def lines():
             for other in spoken(line):
                 add(other)
 
-    # One odd flag alone, in front of and behind others: the class that made servers disagree about the value.
+    # One odd flag stands alone, in front of and behind others. Servers disagreed about the value of such lines.
     for flag in ODD_FLAGS:
         for command in (b"ms z 10", b"mg a", b"md a", b"ma n", b"me a"):
             add(b" ".join([command, flag]) + b"\r\n")
@@ -214,7 +236,7 @@ def lines():
         add(b"ms z 10 " + flag + b" T0\r\n")
     while len(made) < LINES:
         line = maker.line()
-        # The server must take it for text.
+        # The server must read the connection as text.
         if line[0] not in (0x80, 0x16):
             add(line)
     return list(made)
@@ -229,7 +251,9 @@ class Server:
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "memcached")
-        self.process = subprocess.Popen([*self.words, "-u", "root", "-s", self.path, "-t", "1"], stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [*self.words, "-u", "root", "-s", self.path, "-t", "1"], stderr=subprocess.DEVNULL
+        )
         for _ in range(200):
             with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
                 self.control = self.connect()
@@ -249,7 +273,7 @@ class Server:
         self.folder.cleanup()
 
 
-#: What is there before each line.
+#: The items that exist before each line.
 FIRST = (
     b"flush_all\r\n"
     + b"".join(b"md %s\r\n" % key for key in [*KEYS, b"Zm9v b", b"foo", b"0", b"====", b"Zm9v!"])
@@ -257,13 +281,13 @@ FIRST = (
 )
 
 
-#: It waits for the rest of a value.
+#: The verdict of a server that waits for the rest of a value.
 WAITS = object()
 PATIENCE = 3
 
 
 def ask(client, request):
-    """The reply to `request`; none: the connection was closed without one."""
+    """The reply to `request`. None: the connection was closed without one."""
     reply = b""
     try:
         client.sendall(request + NEXT)
@@ -280,7 +304,7 @@ def ask(client, request):
 
 
 def verdict(reply):
-    """How many bytes of TAIL were taken for the line's value, and the reply to the line."""
+    """The number of bytes of TAIL that were taken for the line's value, and the reply to the line."""
     if reply is WAITS:
         return "waits"
     if reply is None:
@@ -288,23 +312,28 @@ def verdict(reply):
     count = 0
     while reply.endswith(b"MN\r\n") and count < len(TAIL) // 4:
         reply, count = reply[:-4], count + 1
-    # Versions and times are the servers' own.
+    # Versions and times differ between servers.
     reply = re.sub(rb"^VERSION .*?\r\n", b"VERSION 0\r\n", reply)
     reply = re.sub(rb"(?m)^(VALUE \S+ \d+ \d+) \d+\r\n", rb"\1 0\r\n", reply)
     reply = re.sub(rb"^(ME \S+) .*?\r\n", rb"\1 0\r\n", reply)
     if reply[:2] in (b"HD", b"VA"):
         head, end, rest = reply.partition(b"\r\n")
         reply = re.sub(rb" ([clth])-?\d+", rb" \g<1>0", head) + end + rest
-    # What is no whole number of commands has left half a one, which is answered with an error.
+    # After a value that is no whole number of commands, half a command remains, which is answered with an error.
     halves = (b"ERROR\r\n", b"CLIENT_ERROR bad command line format\r\n")
     taken = len(TAIL) - 4 * count
-    if taken > 0 and reply.startswith(b"CLIENT_ERROR bad data chunk") or reply.count(b"\r\n") > 1 and reply.endswith(halves):
+    if (
+        taken > 0
+        and reply.startswith(b"CLIENT_ERROR bad data chunk")
+        or reply.count(b"\r\n") > 1
+        and reply.endswith(halves)
+    ):
         return f"? {encode(reply)}"
     return f"{taken} {encode(reply)}".rstrip()
 
 
 def record(server, line):
-    """What this server makes of the line."""
+    """The verdict of this server on the line."""
     ask(server.control, FIRST)
     with server.connect() as client:
         return verdict(ask(client, line + TAIL))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Unpacks the memcached of Debian testing beside its own C library, and prints how to run it and which version it is.
+"""Unpacks the memcached of Debian testing beside its own C library, and prints its version and its command.
 
     ./newest.py                     # into target/memcached-newest; fetched once
 
-Nothing is installed: apt works on lists and packages of its own there, and the server is started by the loader of the
-C library that came with it.
+Nothing is installed. apt works on lists and packages of its own there, and the loader of the C library that
+came with the server starts it.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ SUITE = "testing"
 
 
 class Unavailable(Exception):
-    """There is no newest memcached here, and why."""
+    """The reason why the newest memcached is not available here."""
 
 
 def run(*command):
@@ -31,11 +31,14 @@ def run(*command):
 def mirror():
     """The Debian mirror of this machine."""
     lines = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages").split()
-    return next((line.rstrip("/") for line in lines if line.rstrip("/").endswith("/debian")), "http://deb.debian.org/debian")
+    return next(
+        (line.rstrip("/") for line in lines if line.rstrip("/").endswith("/debian")),
+        "http://deb.debian.org/debian",
+    )
 
 
 def apt():
-    """Options that keep apt's hands off this machine."""
+    """Options that keep apt from changing this machine."""
     for name in ["lists/partial", "cache/archives/partial", "packages"]:
         (FOLDER / name).mkdir(parents=True, exist_ok=True)
     sources = FOLDER / "sources.list"
@@ -55,7 +58,7 @@ def apt():
 
 
 def libraries(options):
-    """memcached and the libraries that it needs, and those need."""
+    """The names of memcached's package and of all packages that it depends on."""
     names, todo = set(), ["memcached"]
     while todo:
         name = todo.pop()
@@ -70,7 +73,7 @@ def libraries(options):
 
 
 def fetch():
-    """Packages, unpacked below root/."""
+    """Unpacks packages below root/."""
     if not pathlib.Path(KEYRING).exists() or not shutil.which("apt-get"):
         raise Unavailable("this is no Debian system")
     options = apt()
@@ -88,11 +91,13 @@ def fetch():
 
 
 def command():
-    """The words that start it."""
+    """The command that starts the server, as words."""
     root = FOLDER / "root"
     if not root.exists():
         fetch()
-    loader = next(root.glob("usr/lib*/ld-linux-*.so.*"), None) or next(root.glob("usr/lib/*/ld-linux-*.so.*"), None)
+    loader = next(root.glob("usr/lib*/ld-linux-*.so.*"), None) or next(
+        root.glob("usr/lib/*/ld-linux-*.so.*"), None
+    )
     if not loader:
         raise Unavailable(f"no loader below {root}")
     library = ":".join(str(path) for path in root.glob("usr/lib/*-linux-gnu"))
@@ -100,7 +105,7 @@ def command():
 
 
 def version(words):
-    """What a memcached that is started with these words calls itself: `1.6.45`."""
+    """The version that a memcached started with this command reports, such as `1.6.45`."""
     return run(*words, "-V").split()[1]
 
 

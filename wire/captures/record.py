@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what a real memcached answers: rewrites the `<` and `!` lines of the captures beside this file.
+"""Records the answers of a real memcached as the `<` and `!` lines of the captures beside this file.
 
     ./record.py [FILE.txt ...]      # default: all
 
@@ -10,9 +10,10 @@ A capture is a list of exchanges on one fresh server:
     < STORED\\r\\n                  what the server answers ("<" alone: nothing)
     ! closed                      the server closed the connection
 
-`\\r`, `\\n`, `\\\\` and `\\xNN` are bytes, `{k*251}` is 251 times k. Every exchange that ends with a line end is followed
-by another request, which is not written down: its reply tells where the recorded one ends, so a capture shows how many
-bytes the server took for one request. The server is the newest that `newest.py` finds; MEMCACHED names another binary.
+`\\r`, `\\n`, `\\\\` and `\\xNN` are bytes, `{k*251}` is 251 times k. Another request follows every exchange
+that ends with a line end. It is not written down: its reply tells where the recorded one ends, so a capture
+shows how many bytes the server took for one request. The server is the newest that `newest.py` finds;
+MEMCACHED names another binary.
 """
 
 import os
@@ -44,7 +45,9 @@ def decode(text):
 
 def encode(data):
     names = {13: "\\r", 10: "\\n", 92: "\\\\"}
-    text = "".join(names.get(b) or (chr(b) if 32 <= b < 127 and b not in b"{}" else f"\\x{b:02x}") for b in data)
+    text = "".join(
+        names.get(b) or (chr(b) if 32 <= b < 127 and b not in b"{}" else f"\\x{b:02x}") for b in data
+    )
     return re.sub(r"([^\\{}])\1{39,}", lambda m: f"{{{m[1]}*{len(m[0])}}}", text)
 
 
@@ -77,7 +80,7 @@ class Server:
 
 
 def exchange(client, request):
-    """The reply to `request`, and whether the server closed."""
+    """The reply to `request`, and whether the server closed the connection."""
     reply = b""
     try:
         client.sendall(request + NEXT * request.endswith(b"\n"))
