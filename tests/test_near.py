@@ -1,5 +1,4 @@
-"""Distances by the node agent: the server on a client's own NUMA node serves it, then one on its socket, then
-its host."""
+"""What is near, by the node agent: each client is served by the server on its own NUMA node, then socket, then host."""
 
 import json
 import os

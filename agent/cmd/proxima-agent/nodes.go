@@ -15,7 +15,7 @@ import (
 
 const defaultNodes = "/run/proxima-agent/nodes.sock"
 
-// nodesFlags say who is told where the pods are.
+// nodesFlags say which processes are told where the pods are.
 type nodesFlags struct {
 	socket, list string
 	readers      nodes.Readers

@@ -14,7 +14,7 @@
 //	repair.go       telling the runtime what it has not been told
 //	configure.go    new options, and standing back
 //	missing.go      containers that annotations name and a pod does not have
-//	where.go        where the pods are, for those who follow
+//	where.go        where the pods are, for proxies
 //	resize.go       a resize that the runtime has yet to take
 //	status.go       what there is to see
 package engine

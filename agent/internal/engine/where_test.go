@@ -21,7 +21,7 @@ func where(e *Engine) string {
 	return strings.Join(all, "; ")
 }
 
-func TestWhereThePodsAre(t *testing.T) {
+func TestPodsAreToldWithTheirAddressesAndNodes(t *testing.T) {
 	e, _ := start(t, "sockets=2,nodes=2,cores=4", Settings{})
 	changed := func(what string, step func()) {
 		t.Helper()

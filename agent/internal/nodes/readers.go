@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Readers says who may read, by user and group of the process that connects. Root and the agent's own user always may.
+// Readers are the users and groups whose processes may read. Root and the agent's own user always may.
 type Readers struct {
 	Users, Groups []uint32
 }
@@ -38,8 +38,8 @@ func ParseReaders(text string) (Readers, error) {
 	return r, nil
 }
 
-// permit gives the socket's file the owner and mode that let those who may read connect, and as few others as can be: of a mode there is
-// but one group. Without a setting the group is the agent's own.
+// permit gives the socket's file the group and mode that let readers connect, and as few others as possible: a file has one group.
+// Without a setting that is the agent's own.
 func (r *Readers) permit(path string) error {
 	if len(r.Users)+len(r.Groups) == 0 {
 		r.Groups = []uint32{uint32(os.Getegid())}
@@ -47,17 +47,17 @@ func (r *Readers) permit(path string) error {
 	if len(r.Users) > 0 || len(r.Groups) > 1 {
 		return os.Chmod(path, 0o666)
 	}
-	if os.Chown(path, -1, int(r.Groups[0])) != nil { // without the capability, as in a pod: then who connects is looked at alone
+	if os.Chown(path, -1, int(r.Groups[0])) != nil { // it lacks the capability, as in a pod: credentials alone decide
 		return os.Chmod(path, 0o666)
 	}
 	return os.Chmod(path, 0o660)
 }
 
-// refuse tells why who is on the other end may not read; nil: it may.
+// refuse tells why the process on the other end may not read; nil: it may.
 func (r *Readers) refuse(conn *net.UnixConn) error {
 	peer, err := peerOf(conn)
 	if err != nil {
-		return fmt.Errorf("it cannot be told who asks: %w", err)
+		return fmt.Errorf("the process that asks is not known: %w", err)
 	}
 	if peer.Uid == 0 || int(peer.Uid) == os.Geteuid() || slices.Contains(r.Users, peer.Uid) || slices.Contains(r.Groups, peer.Gid) {
 		return nil

@@ -18,13 +18,13 @@ import (
 const (
 	// most is how many may follow at a time; a node has one proxy or a few.
 	most = 32
-	// patience is how long who follows may take to receive a line.
+	// patience is how long a follower may take to receive a line.
 	patience = 10 * time.Second
 	// pace is the time between two snapshots: pods often come many at a time.
 	pace = 100 * time.Millisecond
 )
 
-// Server tells those who follow. Who is slow is closed, and costs one line of memory until then; while nobody follows, nothing is done.
+// Server tells its followers. A slow one is closed, and costs one line of memory until then. While nobody follows, nothing is done.
 type Server struct {
 	// Now returns what is to be told.
 	Now func() Snapshot
@@ -65,7 +65,7 @@ func (s *Server) Listen(path string) (*net.UnixListener, error) {
 	return l, s.Readers.permit(path)
 }
 
-// Serve tells all who connect until the context ends.
+// Serve tells all followers until the context ends.
 func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.all.Wait()
@@ -79,7 +79,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // no descriptor, or who connected has gone
+		case err != nil: // no descriptor, or the other end has gone
 			s.Log.Warn("nobody new can follow", "error", err)
 			select {
 			case <-ctx.Done():
@@ -93,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	}
 }
 
-// admit lets who has connected follow.
+// admit makes a connection a follower.
 func (s *Server) admit(ctx context.Context, conn *net.UnixConn) error {
 	if err := s.Readers.refuse(conn); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *Server) refuse(conn *net.UnixConn, why error) {
 	defer conn.Close()
 	if text := why.Error(); text != s.refused {
 		s.refused = text
-		s.Log.Warn("who has connected to the nodes' socket is not told anything", "because", text)
+		s.Log.Warn("a process at the nodes' socket is told nothing", "because", text)
 	}
 	line, err := json.Marshal(refusal{Version, why.Error()})
 	if err != nil || conn.SetWriteDeadline(time.Now().Add(time.Second)) != nil {
@@ -130,7 +130,7 @@ func (s *Server) refuse(conn *net.UnixConn, why error) {
 	_, _ = conn.Write(append(line, '\n')) // it may have gone
 }
 
-// left is called when one follows no more.
+// left is called when a follower has gone.
 func (s *Server) left() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Server) left() {
 	}
 }
 
-// tell sends one follower each snapshot, the newest first, until it goes.
+// tell sends one follower the newest snapshot, and each later one, until it goes.
 func (s *Server) tell(ctx context.Context, conn *net.UnixConn) {
 	defer s.left()
 	defer conn.Close()
@@ -162,7 +162,7 @@ func (s *Server) tell(ctx context.Context, conn *net.UnixConn) {
 			}
 			if _, err := conn.Write(line); err != nil {
 				if errors.Is(err, os.ErrDeadlineExceeded) {
-					s.Log.Warn("one who follows takes nothing; its connection is closed", "after", within)
+					s.Log.Warn("a follower takes nothing; its connection is closed", "after", within)
 				}
 				return
 			}
@@ -192,7 +192,7 @@ func (s *Server) publish(ctx context.Context) {
 		line, err := s.Now().line()
 		if err != nil && err.Error() != said {
 			said = err.Error()
-			s.Log.Error("what has changed is not told to those who follow", "error", err)
+			s.Log.Error("a change is not told to followers", "error", err)
 		}
 		s.mu.Lock()
 		if err == nil && ctx.Err() == nil && !bytes.Equal(line, s.line) {

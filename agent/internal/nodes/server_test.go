@@ -184,8 +184,8 @@ func TestFollowersLearnOfEveryChange(t *testing.T) {
 	}
 }
 
-// What looks changed and is not, is not told again; many changes at once are told as one.
-func TestOnlyWhatIsNewIsTold(t *testing.T) {
+// A change that leaves everything as it was is not told. Many changes at once are told as one.
+func TestOnlyChangesAreTold(t *testing.T) {
 	w := newWorld(t, Readers{})
 	f := w.follow(t)
 	f.snapshot()
@@ -207,7 +207,7 @@ func TestOnlyWhatIsNewIsTold(t *testing.T) {
 }
 
 // Nothing is done while nobody follows, and nothing is left of those who have gone.
-func TestNobodyFollowsNothingIsDone(t *testing.T) {
+func TestNothingIsDoneWhileNobodyFollows(t *testing.T) {
 	asked := make(chan context.Context, 2)
 	w := newWorld(t, Readers{}, func(s *Server) { s.Followed = func(ctx context.Context) { asked <- ctx } })
 	before := runtime.NumGoroutine()
@@ -232,8 +232,8 @@ func TestNobodyFollowsNothingIsDone(t *testing.T) {
 	again.until("9")
 }
 
-// One who reads nothing is closed when a line has waited too long; the others are told meanwhile.
-func TestASlowReaderHurtsNobody(t *testing.T) {
+// A follower that reads nothing is closed when a line has waited too long. The others are told meanwhile.
+func TestSlowFollowerIsClosedAndTheOthersAreTold(t *testing.T) {
 	w := newWorld(t, Readers{}, func(s *Server) { s.patience = 300 * time.Millisecond })
 	slow, quick := w.follow(t), w.follow(t)
 	quick.snapshot()
@@ -264,7 +264,7 @@ func TestASlowReaderHurtsNobody(t *testing.T) {
 	}
 }
 
-func TestWhoSaysSomethingIsClosed(t *testing.T) {
+func TestFollowerThatSendsSomethingIsClosed(t *testing.T) {
 	w := newWorld(t, Readers{})
 	f := w.follow(t)
 	f.snapshot()
@@ -276,7 +276,7 @@ func TestWhoSaysSomethingIsClosed(t *testing.T) {
 	}
 }
 
-func TestThereIsRoomForSoMany(t *testing.T) {
+func TestFollowerBeyondTheLimitIsRefusedWithTheReason(t *testing.T) {
 	w := newWorld(t, Readers{})
 	var all []*follower
 	for range most {
@@ -323,7 +323,7 @@ func as(t *testing.T, uid, gid int, step func()) {
 	}
 }
 
-func TestOnlyReadersAreTold(t *testing.T) {
+func TestOnlyThoseWhoMayReadAreTold(t *testing.T) {
 	const user, group, other = 61001, 62002, 63003
 	for _, c := range []struct {
 		readers  string
@@ -362,13 +362,13 @@ func TestOnlyReadersAreTold(t *testing.T) {
 		}
 		w.follow(t).snapshot() // root always may
 		w.end()
-		if refused := strings.Contains(line, "refused"); refused != strings.Contains(w.log.String(), "is not told anything") {
+		if refused := strings.Contains(line, "refused"); refused != strings.Contains(w.log.String(), "is told nothing") {
 			t.Errorf("readers %q: the log says %q", c.readers, w.log.String())
 		}
 	}
 }
 
-func TestReadersThatCannotBeRead(t *testing.T) {
+func TestListOfReadersThatCannotBeReadIsRefused(t *testing.T) {
 	for _, text := range []string{"1000", "uid:", "uid:-1", "uid:root", "group:5", "gid:4294967296", "uid:1 gid:2"} {
 		if r, err := ParseReaders(text); err == nil {
 			t.Errorf("%q is read as %+v", text, r)
@@ -377,7 +377,7 @@ func TestReadersThatCannotBeRead(t *testing.T) {
 }
 
 // A socket of an agent that lives is not taken away; one that a killed agent left is.
-func TestTheSocketIsReplacedWhenNobodyListens(t *testing.T) {
+func TestSocketIsReplacedOnlyWhereNobodyListens(t *testing.T) {
 	w := newWorld(t, Readers{})
 	if _, err := w.server.Listen(w.path); err == nil || !strings.Contains(err.Error(), "another agent listens there") {
 		t.Error(err)
@@ -397,7 +397,7 @@ func TestTheSocketIsReplacedWhenNobodyListens(t *testing.T) {
 }
 
 // More than followers read is not told, and said; the last that could be told stays.
-func TestASnapshotThatIsTooLongIsNotTold(t *testing.T) {
+func TestSnapshotThatIsTooLongIsNotTold(t *testing.T) {
 	w := newWorld(t, Readers{})
 	f := w.follow(t)
 	f.snapshot()
@@ -412,8 +412,8 @@ func TestASnapshotThatIsTooLongIsNotTold(t *testing.T) {
 	}
 }
 
-// A node without CPUs has no socket, and a machine whose firmware tells no distances has none.
-func TestOddMachines(t *testing.T) {
+// A node without CPUs has no socket. Where the firmware tells no distances, none are told.
+func TestNodesWithoutCPUsOrDistancesAreTold(t *testing.T) {
 	shape, err := topology.ParseShape("cores=2,memory-only=1")
 	if err != nil {
 		t.Fatal(err)

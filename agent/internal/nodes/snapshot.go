@@ -1,15 +1,15 @@
 // Package nodes tells other programs of this node where its pods are: on which NUMA nodes, and at which addresses. The proxy's routes
 // follow it (`nodes: agent`), so that a client is served by what is near it.
 //
-// The protocol, version 1: who connects to the Unix socket is sent one line of JSON at once, and another one whenever something in it
-// has changed. A line is a Snapshot, whole in itself. Who connects sends nothing. Who may not read is sent one line with the reason,
-// and the connection is closed. Later programs may add fields; whatever changes a meaning is another version.
+// The protocol, version 1: a follower connects to the Unix socket and is sent one line of JSON at once, and another one whenever
+// something in it has changed. A line is a Snapshot, whole in itself. A follower sends nothing. A process that may not read is sent one
+// line with the reason, and its connection is closed. Later programs may add fields; a change of a meaning is another version.
 //
 // # Layout
 //
 //	snapshot.go  what is told
-//	server.go    the socket and who follows it
-//	readers.go   who may
+//	server.go    the socket and its followers
+//	readers.go   which processes may follow
 package nodes
 
 import (
@@ -64,7 +64,7 @@ type Container struct {
 	Nodes []int `json:"nodes"`
 }
 
-// refusal is the line for who may not read.
+// refusal is the line for a process that may not read.
 type refusal struct {
 	Version int    `json:"version"`
 	Refused string `json:"refused"`

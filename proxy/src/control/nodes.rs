@@ -283,7 +283,7 @@ impl super::State {
     }
 }
 
-/// That time; never, if there is none.
+/// Waits until that time; forever, if there is none.
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,

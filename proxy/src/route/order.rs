@@ -83,7 +83,7 @@ impl Tree {
     /// The orders of its nodes by what the agent tells.
     pub fn orders(&self, localities: &Localities) -> Orders {
         let mut orders: BTreeMap<u32, Order> = BTreeMap::new();
-        // That of clients whose place is not known comes first.
+        // The first place is that of clients of which nothing is known: its order is the default.
         for client in localities.used() {
             let ranks = self.ranks(client, localities);
             let of = |id: &NodeId| ranks.get(id.0 as usize).copied().unwrap_or(LAST);

@@ -1,4 +1,4 @@
-//! Who is near by the node agent's word: each client is served by the server at its side.
+//! What is near by the node agent's word: each client is served by the server at its side.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn locality(world: &World, seat: usize) -> Locality {
     world.engine.clients.locality(id).unwrap()
 }
 
-/// Who is asked by this client.
+/// The server that is asked by this client.
 fn asks(world: &mut World, client: usize) -> &'static str {
     world.say(client, GET);
     let mut asked = Vec::new();

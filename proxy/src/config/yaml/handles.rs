@@ -68,7 +68,7 @@ handles! {
     error: ErrorText => Route::Error;
     /// One child, chosen by the key.
     hash: HashRouteForm => |route| route;
-    /// The nearest child that is up: same process, same NUMA node and socket as the client (where `nodes` names who tells), same
+    /// The nearest child that is up: same process, same NUMA node and socket as the client (where `nodes` is set), same
     /// host, same zone, elsewhere.
     nearest: ChildrenForm => Route::Nearest;
     /// A child for each command or group of commands. A command's own entry wins over its group's. A command

@@ -51,7 +51,7 @@ fn own_numa_node_is_nearer_than_own_socket_than_the_host() {
     };
     assert_eq!(rank(0), (Distance::NumaNode, 10));
     assert_eq!(rank(1), (Distance::Socket, 12));
-    // Of two that are on the other socket, the one behind fewer hops.
+    // Both are on the other socket; the first is behind fewer hops.
     assert_eq!(rank(2), (Distance::Host, 21));
     assert_eq!(rank(3), (Distance::Host, 30));
 }
