@@ -1,7 +1,7 @@
 //! A capture and its replay: what clients say and what servers answer, recorded once, fed to an engine again and again with
 //! nothing done around it. Four servers behind ketama, one worker, no sockets.
 
-use std::{collections::BTreeMap, fmt::Write, path::Path, rc::Rc, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write, net::IpAddr, path::Path, rc::Rc, sync::Arc};
 
 use proxima::{
     client::{ClientId, Register},
@@ -9,7 +9,7 @@ use proxima::{
     copies::KeyLocks,
     dialect::Dialects,
     engine::{Engine, Facts, Peer},
-    members::{Here, Registry},
+    members::{ClientSource, Here, Localities, Registry},
     micros::Micros,
     near::store::{self, Store},
     route::Compiler,
@@ -30,16 +30,19 @@ pub(crate) struct Scenario {
     keys: usize,
     /// Bytes of a value.
     value: usize,
+    /// Each client reads from the server on its own NUMA node, as the node agent tells.
+    near: bool,
 }
 
 /// Gets and sets, 10:1, keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 4] = [
+pub(crate) const SCENARIOS: [Scenario; 5] = [
     Scenario {
         name: "1-at-a-time",
         clients: 100,
         pipeline: 1,
         keys: 1,
         value: 400,
+        near: false,
     },
     Scenario {
         name: "pipelines-of-16",
@@ -47,6 +50,7 @@ pub(crate) const SCENARIOS: [Scenario; 4] = [
         pipeline: 16,
         keys: 1,
         value: 400,
+        near: false,
     },
     Scenario {
         name: "gets-of-8-keys",
@@ -54,6 +58,7 @@ pub(crate) const SCENARIOS: [Scenario; 4] = [
         pipeline: 1,
         keys: 8,
         value: 400,
+        near: false,
     },
     Scenario {
         name: "values-of-32-KiB",
@@ -61,6 +66,15 @@ pub(crate) const SCENARIOS: [Scenario; 4] = [
         pipeline: 1,
         keys: 1,
         value: 32 * 1024,
+        near: false,
+    },
+    Scenario {
+        name: "near",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        near: true,
     },
 ];
 
@@ -90,11 +104,21 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// Makes the traffic, and plays it twice so that every buffer has the size it needs.
     pub(crate) fn record(scenario: &'static Scenario) -> Self {
-        let mut engine = engine();
+        let mut engine = engine(if scenario.near { "{nearest: p}" } else { "p" });
+        if scenario.near {
+            let told = Localities::read(PODS.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+            let orders = engine.tree.orders(&told);
+            engine.locate(Some(Arc::new(told)), &orders, &|_| ClientSource::Unknown);
+        }
         let clients: Vec<ClientId> = (0..scenario.clients)
-            .filter_map(|_| match engine.open_client(0) {
-                Some(Peer::Client(client)) => Some(client),
-                _ => None,
+            .filter_map(|number| {
+                let peer = engine.open_client(0)?;
+                let address = IpAddr::from([10, 1, 0, number as u8 % 4]);
+                engine.set_source(peer, ClientSource::Address(address));
+                match peer {
+                    Peer::Client(client) => Some(client),
+                    Peer::Lane(_) => None,
+                }
             })
             .collect();
         let rounds = (0..ROUNDS).map(|round| scenario.round(round)).collect();
@@ -250,10 +274,17 @@ impl Scenario {
     }
 }
 
-fn engine() -> Engine {
-    let text = "pools: {p: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]}\n\
-                listeners: [{address: 127.0.0.1:11211, route: p}]\n";
-    let config = config::parse(text, Path::new("replay"))
+/// Two NUMA nodes with two servers and two clients each.
+const PODS: &str = r#"{"version":1,"nodes":[{"id":0},{"id":1}],"pods":[
+    {"ips":["10.0.0.1","10.0.0.2","10.1.0.0","10.1.0.1"],"containers":[{"nodes":[0]}]},
+    {"ips":["10.0.0.3","10.0.0.4","10.1.0.2","10.1.0.3"],"containers":[{"nodes":[1]}]}]}"#;
+
+fn engine(route: &str) -> Engine {
+    let text = format!(
+        "pools: {{p: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]}}\n\
+         listeners: [{{address: 127.0.0.1:11211, route: {route}}}]\n"
+    );
+    let config = config::parse(&text, Path::new("replay"))
         .unwrap_or_else(|error| panic!("{error}"))
         .config;
     let servers = config.pools["p"].source.fixed().unwrap_or_default();
