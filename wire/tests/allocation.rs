@@ -1,4 +1,4 @@
-//! The hot path does not allocate.
+//! The codec's hot path does not allocate.
 
 use proxima_wire::memcache::{
     Command, Limits, Rewrite, default_reply, key, keys, reply, request, rewrite, rewrite_reply_key, silenced,
@@ -12,9 +12,9 @@ use std::hint::black_box;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-// The only test of this file: another thread's allocations would count here.
+// This is the only test of this file, because another thread's allocations would count here.
 #[test]
-fn no_message_allocates() {
+fn reading_and_rewriting_messages_allocates_nothing() {
     let limits = Limits::default();
     let requests: [&[u8]; 10] = [
         b"get 0123456789\r\n",
@@ -35,7 +35,7 @@ fn no_message_allocates() {
         (Command::Set, b"SERVER_ERROR 307 busy\r\n"),
         (Command::Set, b"nonsense\r\n"),
     ];
-    // Room enough: how a caller's buffer grows is the caller's business.
+    // The buffer has room for everything: its growth is the caller's concern.
     let mut out = Vec::with_capacity(1 << 20);
     let region = Region::new(ALLOCATOR);
     for bytes in requests {

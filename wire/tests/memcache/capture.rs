@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-/// One request on its own and what a real memcached made of it.
+/// A single request, and the reply of a real memcached.
+#[derive(Debug)]
 pub(crate) struct Exchange {
-    /// File and line, for messages.
+    /// File and line, for messages of failed tests.
     pub(crate) place: String,
     pub(crate) request: Vec<u8>,
     pub(crate) reply: Vec<u8>,

@@ -1,12 +1,13 @@
-//! What a real memcached said, against what the codec says.
+//! The codec's readings and answers, checked against the recorded answers of a real memcached.
 
 use crate::capture::{self, Exchange};
+use crate::rows::each_row;
 use proxima_wire::memcache::{
     Command, Limits, default_reply, is_reply_whole, is_value_end, reply, request, silenced,
 };
 use proxima_wire::message::{Bad, Parsed, Request};
 
-/// memcached's own default limit, so that it refuses what we refuse.
+/// memcached's own default limit, so that it refuses the same values as the codec.
 const LIMITS: Limits = Limits { value: 1 << 20 };
 
 fn good(exchange: &Exchange) -> (Request, Command) {
@@ -17,13 +18,11 @@ fn good(exchange: &Exchange) -> (Request, Command) {
 }
 
 #[test]
-fn every_accepted_request_is_one_message_with_one_reply() {
-    for exchange in ["text.txt", "meta.txt", "miss.txt"]
-        .into_iter()
-        .flat_map(capture::read)
-    {
+fn captured_requests_are_each_one_message_with_one_reply() {
+    let files = ["text.txt", "meta.txt", "miss.txt"];
+    each_row(files.into_iter().flat_map(capture::read), |exchange| {
         let place = &exchange.place;
-        let (request, command) = good(&exchange);
+        let (request, command) = good(exchange);
         assert_eq!(request.len(), exchange.request.len() as u64, "{place}");
         assert!(
             request.body == 0 || is_value_end(&exchange.request[exchange.request.len() - 2..]),
@@ -31,7 +30,7 @@ fn every_accepted_request_is_one_message_with_one_reply() {
         );
         if exchange.reply.is_empty() {
             assert!(request.is_quiet || command == Command::Quit, "{place}");
-            continue;
+            return;
         }
         let Parsed::Head(reply) = reply(command, &exchange.reply) else {
             panic!("{place}")
@@ -42,12 +41,12 @@ fn every_accepted_request_is_one_message_with_one_reply() {
             !request.is_quiet || !silenced(command, reply.outcome),
             "{place}: not silent"
         );
-    }
+    });
 }
 
 #[test]
-fn every_refusal_is_memcacheds() {
-    for exchange in capture::read("refused.txt") {
+fn captured_refusals_are_answered_as_by_memcached() {
+    each_row(capture::read("refused.txt"), |exchange| {
         let place = &exchange.place;
         let Parsed::Bad(Bad {
             reply,
@@ -59,7 +58,7 @@ fn every_refusal_is_memcacheds() {
         else {
             panic!("{place}: {:?}", request(&exchange.request, &LIMITS))
         };
-        // A key that is too long is answered with an empty line more by `get`, which nobody can want.
+        // memcached answers a `get` of a key that is too long with one more empty line, which no client needs.
         let theirs = exchange.reply.escape_ascii().to_string();
         let theirs = theirs
             .strip_suffix(r"\r\n\r\n")
@@ -73,21 +72,21 @@ fn every_refusal_is_memcacheds() {
                 "{place}"
             );
         }
-    }
+    });
 }
 
 #[test]
-fn what_memcached_misreads_is_refused() {
-    for exchange in capture::read("stricter.txt") {
+fn lines_that_memcached_misreads_are_refused() {
+    each_row(capture::read("stricter.txt"), |exchange| {
         let parsed = request(&exchange.request, &LIMITS);
         assert!(matches!(parsed, Parsed::Bad(_)), "{}: {parsed:?}", exchange.place);
-    }
+    });
 }
 
 #[test]
-fn an_empty_cache_answers_like_memcached() {
-    for exchange in capture::read("miss.txt") {
-        let (request, command) = good(&exchange);
+fn default_replies_are_those_of_an_empty_memcached() {
+    each_row(capture::read("miss.txt"), |exchange| {
+        let (request, command) = good(exchange);
         let mut out = Vec::new();
         let outcome = default_reply(&request, &exchange.request, &mut out);
         assert_eq!(
@@ -100,5 +99,5 @@ fn an_empty_cache_answers_like_memcached() {
             panic!("{}", exchange.place)
         };
         assert_eq!(reply.outcome, outcome, "{}", exchange.place);
-    }
+    });
 }

@@ -1,27 +1,29 @@
-//! What the oldest and the newest memcached that are served make of each line of `captures/differ.tsv`, against what the
-//! codec makes of it. On a connection that many clients share, everything depends on this:
+//! How the oldest and the newest memcached that Proxima serves read each line of `captures/differ.tsv`, compared with the
+//! codec. On a connection that many clients share, everything depends on two rules:
 //!
-//! * what the codec accepts, both take for the same bytes and answer once, in the form in which it is sent to them;
-//! * what it refuses is answered, and swallows what follows, as the newest does it.
+//! * both servers read a line that the codec accepts as the same bytes, and answer it once, in the form in which it is
+//!   sent to them;
+//! * a line that the codec refuses is answered, and swallows the bytes behind it, as by the newest server.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::capture::decode;
+use crate::rows::each_row;
 use proxima_wire::memcache::{
     Command, Limits, Rewrite, is_reply_whole, keys, reply, request, rewrite, silenced, single,
 };
 use proxima_wire::message::{Bad, Outcome, Parsed, Request};
 
-/// What stood behind each line.
+/// The commands that followed each line.
 const TAIL: &[u8] = b"mn\r\nmn\r\nmn\r\nmn\r\nmn\r\nmn\r\nmn\r\nmn\r\n";
 
-/// What one server made of a line.
+/// How one server read a line.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
-    /// It took so many bytes behind the line, and answered this.
+    /// It took this many bytes behind the line, and gave this answer.
     Took(u64, Vec<u8>),
-    /// It took a number of bytes that has cut one of those behind it.
+    /// It took a number of bytes that cut a command behind the line in two, and gave this answer.
     Odd(Vec<u8>),
     Closed,
     Waits,
@@ -38,6 +40,7 @@ impl Verdict {
     }
 }
 
+#[derive(Debug)]
 struct Record {
     line: Vec<u8>,
     older: Verdict,
@@ -73,7 +76,7 @@ fn parse(line: &[u8]) -> Parsed<Request> {
     request(&[line, TAIL].concat(), &Limits { value: 1 << 20 })
 }
 
-/// The heads that go to servers.
+/// The heads that are sent to servers for this request.
 fn spoken(request: &Request, line: &[u8]) -> Vec<Vec<u8>> {
     if request.more_keys.is_empty() {
         let mut head = Vec::new();
@@ -89,7 +92,7 @@ fn spoken(request: &Request, line: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Commands that no server is sent: the proxy answers them.
+/// Whether the proxy answers this command itself, so that no server is sent it.
 fn stays_here(command: Command) -> bool {
     matches!(
         command,
@@ -103,7 +106,7 @@ fn stays_here(command: Command) -> bool {
     )
 }
 
-/// The one reply to `command` that these bytes are, if they are one.
+/// The outcome of these bytes if they are exactly one reply to `command`.
 fn one_reply(command: Command, bytes: &[u8]) -> Option<Outcome> {
     let Parsed::Head(reply) = reply(command, bytes) else {
         return None;
@@ -112,7 +115,7 @@ fn one_reply(command: Command, bytes: &[u8]) -> Option<Outcome> {
 }
 
 #[test]
-fn an_accepted_line_is_the_same_bytes_and_one_reply_to_every_server() {
+fn an_accepted_line_has_the_same_bytes_and_one_reply_at_every_server() {
     let corpus = corpus();
     let by_line: HashMap<_, _> = corpus.iter().map(|record| (&record.line[..], record)).collect();
     let mut wrong = Vec::new();
@@ -145,7 +148,7 @@ fn an_accepted_line_is_the_same_bytes_and_one_reply_to_every_server() {
                             None => wrong.push(format!("{text}: {} is not one reply", reply.escape_ascii())),
                         }
                     }
-                    // The value of the captures does not end as the line says, which is no fault of the line.
+                    // The value in the captures does not end as the line says. The line itself is good.
                     Verdict::Odd(reply) if request.body == 2 || request.body == 3 => {
                         let bad = b"CLIENT_ERROR bad data chunk\r\n";
                         assert!(reply.starts_with(bad), "{text}: {}", reply.escape_ascii());
@@ -163,7 +166,7 @@ fn an_accepted_line_is_the_same_bytes_and_one_reply_to_every_server() {
 }
 
 #[test]
-fn a_refused_line_is_answered_and_swallows_as_by_the_newest_server() {
+fn a_refused_line_is_answered_and_swallowed_as_by_the_newest_server() {
     let mut wrong = Vec::new();
     for Record { line, newer, .. } in corpus() {
         let Parsed::Bad(bad) = parse(&line) else { continue };
@@ -181,14 +184,14 @@ fn a_refused_line_is_answered_and_swallows_as_by_the_newest_server() {
         let same = match &newer {
             Verdict::Closed => close || is_stricter(&line),
             Verdict::Waits => swallow > TAIL.len() as u64,
-            // The rest of a command of TAIL is answered with an error of its own.
+            // A server answers the rest of a command of TAIL with an error.
             Verdict::Took(..) | Verdict::Odd(_) if swallow % 4 != 0 => !close,
             Verdict::Took(taken, theirs) => {
-                // A key that is too long is answered with an empty line more by `get`, which nobody can want.
+                // memcached answers a `get` of a key that is too long with one more empty line, which no client needs.
                 let theirs = theirs
                     .strip_suffix(b"\r\n\r\n")
                     .map_or(theirs.clone(), |line| [line, b"\r\n"].concat());
-                // Where the newest server does what others refuse, it is refused, and its value swallowed.
+                // The codec refuses what only the newest server accepts, and swallows its value.
                 let refuses = theirs.starts_with(b"CLIENT_ERROR") || theirs.starts_with(b"ERROR");
                 *taken == swallow && (!refuses || theirs == reply || is_stricter(&line)) && !close
             }
@@ -204,7 +207,7 @@ fn a_refused_line_is_answered_and_swallows_as_by_the_newest_server() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Is a flag in this line that only newer servers know?
+/// Whether this line has a flag that only newer servers know.
 fn has_newer_flag(line: &[u8]) -> bool {
     line.starts_with(b"m")
         && line
@@ -212,7 +215,7 @@ fn has_newer_flag(line: &[u8]) -> bool {
             .any(|word| matches!(word.first(), Some(b'E' | b'x')))
 }
 
-/// Is something in this line that the newest server does not mind, so that it names another fault?
+/// Whether this line has something that only the codec refuses, so that the newest server names another fault.
 fn is_stricter(line: &[u8]) -> bool {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     let text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -223,24 +226,24 @@ fn is_stricter(line: &[u8]) -> bool {
 }
 
 #[test]
-fn a_quiet_line_is_silent_where_every_server_is() {
-    for Record { line, older, newer } in corpus() {
-        let Parsed::Head(request) = parse(&line) else {
-            continue;
+fn a_quiet_line_silences_the_replies_that_servers_suppress() {
+    each_row(corpus(), |Record { line, older, newer }| {
+        let Parsed::Head(request) = parse(line) else {
+            return;
         };
         let command = Command::from_number(request.command).unwrap();
         if !request.is_quiet || stays_here(command) || matches!(request.body, 2 | 3) {
-            continue;
+            return;
         }
         for verdict in [older, newer] {
             let Verdict::Took(_, theirs) = verdict else {
                 continue;
             };
-            let Some(outcome) = one_reply(command, &theirs) else {
+            let Some(outcome) = one_reply(command, theirs) else {
                 assert!(theirs.is_empty(), "{}", line.escape_ascii());
                 continue;
             };
-            // A quiet `ma` that makes its item is answered by some, and its reply does not say that it did.
+            // Some servers answer a quiet `ma` that makes its item, and the reply does not say that it did.
             let made = command == Command::MetaArithmetic && outcome == Outcome::Found;
             assert!(
                 made || !silenced(command, outcome),
@@ -249,5 +252,5 @@ fn a_quiet_line_is_silent_where_every_server_is() {
                 theirs.escape_ascii()
             );
         }
-    }
+    });
 }

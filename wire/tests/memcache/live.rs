@@ -1,5 +1,5 @@
-//! Lines made by chance, against the memcached that is installed: what the codec accepts, the server must take for the
-//! same number of bytes and answer once. What it refuses is judged by `differ`.
+//! Random lines, against the installed memcached. The server must read a line that the codec accepts as the same number
+//! of bytes, and answer it once. `differ` covers the lines that the codec refuses.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const LIMITS: Limits = Limits { value: 1 << 20 };
 
-/// Sent after every request: its reply tells where the one before ends.
+/// The request that follows every other. Its reply shows where the previous reply ends.
 const NEXT: &[u8] = b"mg next-request k\r\n";
 const NEXT_REPLY: &[u8] = b"EN knext-request\r\n";
 
@@ -27,7 +27,7 @@ struct Memcached {
 }
 
 impl Memcached {
-    /// Starts one on a Unix socket of its own.
+    /// Starts a server on a Unix socket of its own.
     fn start() -> Self {
         let folder = std::env::temp_dir().join(format!("proxima-wire-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -60,7 +60,7 @@ impl Drop for Memcached {
     }
 }
 
-/// The reply to `request`.
+/// Sends `request` and returns its reply.
 fn ask(server: &mut UnixStream, request: &[u8]) -> Vec<u8> {
     server.write_all(&[request, NEXT].concat()).unwrap();
     let mut reply = Vec::new();
@@ -78,7 +78,7 @@ fn ask(server: &mut UnixStream, request: &[u8]) -> Vec<u8> {
     reply
 }
 
-/// Words that numbers are, words that meta flags are, and words that are wrong in most places.
+/// Numbers, meta flags, and words that are wrong in most places.
 const NUMBERS: &[&str] = &["0", "0", "1", "2", "10", "-1", "2147483647", "noreply"];
 const FLAGS: &[&str] = &[
     "k", "q", "b", "v", "t", "c", "f", "s", "h", "l", "u", "O1", "T0", "N0", "R30", "MS", "ME", "MA", "C1",
@@ -98,7 +98,7 @@ const WRONG: &[&str] = &[
     "q",
 ];
 
-/// Words that memcached misreads, or newer servers read otherwise.
+/// Words that memcached misreads, or that newer servers read differently.
 const STRANGE: &[&str] = &[
     "+1",
     "1\tx",
@@ -114,7 +114,7 @@ const STRANGE: &[&str] = &[
     "é",
 ];
 
-/// A line: a command, most times a key, and words that are mostly of one kind, some of them from `more`.
+/// A line with a command, mostly a key, and words that are mostly of one kind, some of them from `more`.
 fn line(more: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let names: Vec<_> = Command::ALL
         .iter()
@@ -154,17 +154,17 @@ fn line(more: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The accepted `request`, of which `bytes` are all, with a reply: memcached must answer once.
+/// Checks that memcached answers the accepted `request`, whose bytes are `bytes`, exactly once.
 fn check_accepted(server: &mut UnixStream, request: &Request, bytes: &[u8]) {
     let command = Command::from_number(request.command).unwrap();
     let text = bytes.escape_ascii().to_string();
-    // As it stands: quiet requests and those with many keys have no or more replies, but all of them are theirs.
+    // The request is sent unchanged first. Quiet requests have no reply, and those with many keys have several.
     let asked = ask(server, bytes);
     if request.is_quiet && !asked.is_empty() {
         let Parsed::Head(reply) = reply(command, &asked) else {
             panic!("{text}")
         };
-        // An `ma` that made the item is answered, but its reply does not say that it did.
+        // A server answers an `ma` that made its item, but the reply does not say that it did.
         let made = command == Command::MetaArithmetic && text.contains(" N");
         assert!(
             made || !silenced(command, reply.outcome),
@@ -172,7 +172,7 @@ fn check_accepted(server: &mut UnixStream, request: &Request, bytes: &[u8]) {
             asked.escape_ascii()
         );
     }
-    // As it goes to a lane: with a reply, one key, and maybe another key and expiry.
+    // Then it is sent as on a lane: with a reply, one key, and maybe another key and expiry.
     let other = Rewrite {
         key: Some(b"other"),
         ttl: Some(100),
@@ -231,7 +231,7 @@ fn check(server: &mut UnixStream, line: &[u8]) {
 }
 
 #[test]
-fn memcached_takes_the_same_bytes_for_a_request() {
+fn random_accepted_lines_have_the_same_bytes_at_memcached() {
     let memcached = Memcached::start();
     for more in [WRONG, STRANGE] {
         TestRunner::new(Config {
@@ -241,7 +241,7 @@ fn memcached_takes_the_same_bytes_for_a_request() {
             ..Config::default()
         })
         .run(&line(more), |line| {
-            // A connection of its own, so that a failure leaves the next try alone.
+            // Each line has a connection of its own, so that a failure does not affect the next one.
             check(&mut memcached.connect(), &line);
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! The memcached codec against tables, recorded captures, chance, and a real memcached.
+//! The memcached codec, checked with tables, recorded captures, random bytes, and a real memcached.
 #![allow(clippy::disallowed_methods)]
 
 mod capture;
@@ -8,5 +8,6 @@ mod live;
 mod replies;
 mod requests;
 mod rewrites;
+mod rows;
 mod session;
 mod split;

@@ -1,5 +1,6 @@
-//! Replies: what is read from them, what is silenced, which key they name.
+//! Replies: their outcome and length, whether they are silenced, and the key that they name.
 
+use crate::rows::each_row;
 use proxima_wire::memcache::{Command, LINE, is_reply_whole, reply, reply_key, rewrite_reply_key, silenced};
 use proxima_wire::message::{Outcome, Parsed, Reply};
 
@@ -8,10 +9,10 @@ fn read(name: &str, bytes: &[u8]) -> Parsed<Reply> {
 }
 
 #[test]
-fn heads() {
+fn reply_heads_are_read_with_outcome_and_length() {
     use Outcome::*;
     let end = |outcome, body, trailer| Some((outcome, body, trailer));
-    for (name, line, expected) in [
+    let rows = [
         ("get", "VALUE a 0 3\r\n", end(Found, 10, 5)),
         (
             "gets",
@@ -70,7 +71,7 @@ fn heads() {
         ("get", "SERVER_ERROR 302 try again\r\n", end(TryAgain, 0, 0)),
         ("set", "SERVER_ERROR 307 busy\r\n", end(Busy, 0, 0)),
         ("set", "SERVER_ERROR 308\r\n", end(RemoteError, 0, 0)),
-        // Not a reply to this command.
+        // These are replies, but not to this command.
         ("get", "STORED\r\n", None),
         ("set", "END\r\n", None),
         ("set", "EXISTS\r\n", None),
@@ -80,7 +81,7 @@ fn heads() {
         ("mn", "OK\r\n", None),
         ("get", "STAT pid 1\r\n", None),
         ("stats", "VALUE k 0 1\r\n", None),
-        // Not a reply at all.
+        // These are no replies at all.
         ("get", "END\n", None),
         ("get", "\r\n", None),
         ("get", "VALUE a 0\r\n", None),
@@ -100,7 +101,8 @@ fn heads() {
         ("incr", "-5\r\n", None),
         ("get", "ERRORS\r\n", None),
         ("get", "SERVER_ERRORS x\r\n", None),
-    ] {
+    ];
+    each_row(rows, |&(name, line, expected)| {
         let read = read(name, line.as_bytes());
         let expected = expected.map(|(outcome, body, trailer)| {
             Parsed::Head(Reply {
@@ -123,11 +125,11 @@ fn heads() {
                 "{name} {line}"
             );
         }
-    }
+    });
 }
 
 #[test]
-fn a_line_that_never_ends_is_garbage() {
+fn an_endless_reply_line_closes_the_connection() {
     assert_eq!(read("get", &[b'x'; LINE]), Parsed::More);
     assert!(matches!(read("get", &[b'x'; LINE + 1]), Parsed::Bad(bad) if bad.close));
 }
@@ -146,8 +148,8 @@ fn a_reply_must_end_as_its_head_says() {
 }
 
 #[test]
-fn quiet_requests() {
-    for (name, silent, told) in [
+fn quiet_commands_silence_only_their_expected_outcomes() {
+    let rows = [
         (
             "mg",
             vec![Outcome::NotFound],
@@ -180,16 +182,17 @@ fn quiet_requests() {
             vec![],
         ),
         ("delete", vec![Outcome::NotFound, Outcome::Timeout], vec![]),
-    ] {
+    ];
+    each_row(rows, |(name, silent, told)| {
         let command = Command::by_name(name).unwrap();
         assert!(silent.iter().all(|&outcome| silenced(command, outcome)), "{name}");
         assert!(!told.iter().any(|&outcome| silenced(command, outcome)), "{name}");
-    }
+    });
 }
 
 #[test]
-fn the_key_in_a_reply_becomes_the_clients() {
-    for (name, reply, expected) in [
+fn the_key_in_a_reply_is_replaced_by_the_clients() {
+    let rows = [
         (
             "get",
             "VALUE p:a 0 1\r\nk\r\nEND\r\n",
@@ -207,12 +210,13 @@ fn the_key_in_a_reply_becomes_the_clients() {
         ("me", "EN\r\n", "EN\r\n"),
         ("me", "ME x\r\n y", "ME x\r\n y"),
         ("set", "STORED\r\n", "STORED\r\n"),
-    ] {
+    ];
+    each_row(rows, |&(name, reply, expected)| {
         let command = Command::by_name(name).unwrap();
         let mut out = b">".to_vec();
         rewrite_reply_key(command, b"own", reply.as_bytes(), &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), format!(">{expected}"));
         let key = reply_key(command, reply.as_bytes()).map(|key| key.of(reply.as_bytes()));
         assert_eq!(key, (reply != expected).then_some(&b"p:a"[..]), "{name} {reply}");
-    }
+    });
 }

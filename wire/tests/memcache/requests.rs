@@ -1,11 +1,12 @@
-//! Request lines and what is read from them.
+//! Request lines, and the parts that the codec reads from them.
 
+use crate::rows::each_row;
 use proxima_wire::memcache::{
     Command, KEY, LINE, Limits, is_valid_key, is_value_end, key, keys, request, single, take_key,
 };
 use proxima_wire::message::{Bad, NextKey, Parsed, Request};
 
-/// What was read from a line, in one line: all that is not absent.
+/// The parts that were read from a line, without the absent ones, as a line of text.
 fn show(line: &[u8]) -> String {
     let request = match request(line, &Limits::default()) {
         Parsed::Head(request) => request,
@@ -39,8 +40,8 @@ fn show(line: &[u8]) -> String {
 }
 
 #[test]
-fn what_stands_on_a_line() {
-    for (line, expected) in [
+fn request_lines_are_read_with_all_their_parts() {
+    let rows = [
         ("get a\r\n", r#"Get Read key="a""#),
         ("get a\n", r#"Get Read key="a""#),
         ("get a b  c \r\n", r#"Get Read key="a" more="b  c""#),
@@ -132,19 +133,21 @@ fn what_stands_on_a_line() {
         ("mn\r\n", "MetaNoop Session"),
         ("me Zm9v b\r\n", r#"MetaDebug Admin key="Zm9v" base64"#),
         ("me Zm9v k b\r\n", r#"MetaDebug Admin key="Zm9v""#),
-    ] {
+    ];
+    each_row(rows, |&(line, expected)| {
         assert_eq!(show(line.as_bytes()), expected, "{line:?}");
-    }
+    });
 }
 
 #[test]
 fn a_value_over_the_limit_is_swallowed() {
     let limits = Limits { value: 100 };
-    for (line, quiet) in [
+    let rows = [
         ("set a 0 0 101\r\n", false),
         ("set a 0 0 101 noreply\r\n", true),
         ("ms a 101 q\r\n", false),
-    ] {
+    ];
+    each_row(rows, |&(line, quiet)| {
         let reply: &[u8] = if quiet {
             b""
         } else {
@@ -155,38 +158,39 @@ fn a_value_over_the_limit_is_swallowed() {
             ..Bad::refused(line.len(), reply)
         };
         assert_eq!(request(line.as_bytes(), &limits), Parsed::Bad(expected), "{line}");
-    }
+    });
     assert!(matches!(request(b"set a 0 0 100\r\n", &limits), Parsed::Head(_)));
 }
 
 #[test]
-fn a_line_that_never_ends_is_bounded() {
+fn an_endless_request_line_closes_the_connection_unless_it_is_a_get() {
     let limits = Limits::default();
     let closes = |bytes: &[u8]| matches!(request(bytes, &limits), Parsed::Bad(Bad { close: true, .. }));
     assert_eq!(request(b"", &limits), Parsed::More);
     assert_eq!(request(&[b'x'; LINE], &limits), Parsed::More);
     assert!(closes(&[b'x'; LINE + 1]));
-    for (word, is_long) in [
+    let rows = [
         ("get ", true),
         ("gets ", true),
         ("gat 0 ", true),
         ("gats 0 ", true),
         ("delete ", false),
         ("mg ", false),
-    ] {
+    ];
+    each_row(rows, |&(word, is_long)| {
         let mut line = word.as_bytes().to_vec();
         line.resize(LINE + 1, b'k');
         assert_eq!(closes(&line), !is_long, "{word}");
         line.resize(1 << 20, b'k');
         assert_eq!(closes(&line), !is_long, "{word}");
-    }
+    });
     let blanks = [b"get".to_vec(), vec![b' '; LINE]].concat();
     assert!(closes(&blanks), "no key in sight");
     let no_time = [b"gat x".to_vec(), b" k".repeat(LINE)].concat();
     assert!(closes(&no_time), "nor a time");
 }
 
-/// All keys of a line that comes in such pieces, as far as it is good, and whether it was.
+/// The keys of a line that comes in pieces of these sizes, up to the first bad key, and whether there was none.
 fn taken(line: &[u8], sizes: impl IntoIterator<Item = usize>) -> (Vec<String>, bool) {
     let (mut found, mut held, mut good) = (Vec::new(), Vec::new(), true);
     let (mut rest, mut sizes) = (line, sizes.into_iter());
@@ -219,10 +223,10 @@ fn taken(line: &[u8], sizes: impl IntoIterator<Item = usize>) -> (Vec<String>, b
 }
 
 #[test]
-fn keys_are_taken_as_they_come_in_whatever_pieces() {
+fn keys_of_a_long_line_are_taken_from_pieces_of_any_size() {
     let longest = "k".repeat(KEY);
     let too_long = "k".repeat(KEY + 1);
-    for (line, expected, good) in [
+    let rows = [
         ("a\r\n".to_owned(), vec!["a"], true),
         (" a  bb c \n".to_owned(), vec!["a", "bb", "c"], true),
         ("a\tb \u{1}c\r\n".to_owned(), vec!["a\tb", "\u{1}c"], true),
@@ -230,16 +234,17 @@ fn keys_are_taken_as_they_come_in_whatever_pieces() {
         (format!("{}\r\n", " ".repeat(5000)), vec![], true),
         ("a\rb c\r\n".to_owned(), vec!["b", "c"], false),
         ("a\0b c\r\n".to_owned(), vec!["b", "c"], false),
-    ] {
+    ];
+    each_row(rows, |(line, expected, good)| {
         for size in [1, 2, 3, 7, 100, 10_000] {
             let found = taken(line.as_bytes(), std::iter::repeat(size));
             assert_eq!(
                 found,
-                (expected.iter().map(|&key| key.to_owned()).collect(), good),
+                (expected.iter().map(|&key| key.to_owned()).collect(), *good),
                 "{line:?} by {size}"
             );
         }
-    }
+    });
     for size in [1, 2, 3, 7, 100, 10_000] {
         let line = format!("a {too_long} b\r\n");
         assert!(!taken(line.as_bytes(), std::iter::repeat(size)).1, "by {size}");
@@ -247,7 +252,7 @@ fn keys_are_taken_as_they_come_in_whatever_pieces() {
 }
 
 #[test]
-fn a_long_line_begins_before_its_end_has_come() {
+fn a_long_get_is_a_request_before_its_end_has_come() {
     let line = [b"gat 100 first".to_vec(), b" k".repeat(LINE)].concat();
     let Parsed::Head(begun) = request(&line, &Limits::default()) else {
         panic!("it has begun")
@@ -261,14 +266,15 @@ fn a_long_line_begins_before_its_end_has_come() {
 }
 
 #[test]
-fn many_keys_are_one_request_each() {
-    for (line, expected) in [
+fn a_get_of_many_keys_becomes_one_request_per_key() {
+    let rows = [
         ("get a\r\n", vec!["get a\r\n"]),
         ("get  a  bb c \r\n", vec!["get a\r\n", "get bb\r\n", "get c\r\n"]),
         ("gets a a\n", vec!["gets a\r\n", "gets a\r\n"]),
         ("gat 10 a b\r\n", vec!["gat 10 a\r\n", "gat 10 b\r\n"]),
         ("gats -1 a b\r\n", vec!["gats -1 a\r\n", "gats -1 b\r\n"]),
-    ] {
+    ];
+    each_row(rows, |(line, expected)| {
         let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
             panic!("{line}")
         };
@@ -279,8 +285,8 @@ fn many_keys_are_one_request_each() {
                 String::from_utf8(out).unwrap()
             })
             .collect();
-        assert_eq!(singles, expected, "{line}");
-    }
+        assert_eq!(&singles, expected, "{line}");
+    });
     let Parsed::Head(request) = request(b"version\r\n", &Limits::default()) else {
         panic!()
     };
@@ -288,7 +294,7 @@ fn many_keys_are_one_request_each() {
 }
 
 #[test]
-fn a_multiget_may_be_long() {
+fn a_get_may_have_20000_keys() {
     let names: Vec<_> = (0..20_000).map(|number| format!("key:{number}")).collect();
     let line = format!("get {}\r\n", names.join(" "));
     let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
@@ -301,13 +307,14 @@ fn a_multiget_may_be_long() {
 }
 
 #[test]
-fn the_routing_key_is_decoded() {
-    for (line, expected) in [
+fn a_base64_key_is_decoded_for_routing() {
+    let rows = [
         ("mg Zm9v b\r\n", "foo"),
         ("mg Zm9v k\r\n", "Zm9v"),
         ("get a b\r\n", "a"),
         ("mn\r\n", ""),
-    ] {
+    ];
+    each_row(rows, |&(line, expected)| {
         let Parsed::Head(request) = request(line.as_bytes(), &Limits::default()) else {
             panic!("{line}")
         };
@@ -316,13 +323,13 @@ fn the_routing_key_is_decoded() {
             expected.as_bytes(),
             "{line}"
         );
-    }
+    });
 }
 
 #[test]
-fn keys_that_the_protocol_allows() {
+fn keys_with_blanks_or_control_bytes_or_251_bytes_are_invalid() {
     assert!(is_valid_key(b"a") && is_valid_key(&[b'k'; 250]) && is_valid_key("ключ".as_bytes()));
-    for key in [
+    let rows = [
         &b""[..],
         &[b'k'; 251],
         b"a b",
@@ -331,9 +338,10 @@ fn keys_that_the_protocol_allows() {
         b"a\0",
         b"\x7f",
         b"\t",
-    ] {
+    ];
+    each_row(rows, |key| {
         assert!(!is_valid_key(key), "{key:?}");
-    }
+    });
 }
 
 #[test]

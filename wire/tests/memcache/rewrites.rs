@@ -1,5 +1,6 @@
-//! Request heads with changes.
+//! Request heads that are rewritten with changes.
 
+use crate::rows::each_row;
 use proptest::prelude::*;
 use proxima_wire::memcache::{Limits, Rewrite, key, request, rewrite};
 use proxima_wire::message::{Parsed, Request};
@@ -24,10 +25,10 @@ fn rewritten(line: &str, key: Option<&[u8]>, ttl: Option<i64>) -> Option<String>
 }
 
 #[test]
-fn only_what_is_asked_for_changes() {
+fn a_rewrite_changes_only_key_expiry_and_quietness() {
     let (same, key, ttl) = ((None, None), (Some(&b"other"[..]), None), (None, Some(60)));
     let both = (Some(&b"other"[..]), Some(-1));
-    for (line, (key, ttl), expected) in [
+    let rows = [
         ("get a\r\n", same, "get a\r\n"),
         ("get a\r\n", both, "get other\r\n"),
         ("gat 10 a\r\n", both, "gat -1 other\r\n"),
@@ -54,19 +55,21 @@ fn only_what_is_asked_for_changes() {
         ("ma a\r\n", both, "ma other\r\n"),
         ("me Zm9v b\r\n", key, "me b3RoZXI= b\r\n"),
         ("mn\r\n", both, "mn\r\n"),
-    ] {
+    ];
+    each_row(rows, |&(line, (key, ttl), expected)| {
         assert_eq!(rewritten(line, key, ttl).as_deref(), Some(expected), "{line}");
-    }
+    });
 }
 
 #[test]
-fn no_line_that_memcached_would_misread() {
-    for key in [&b""[..], b"a b", b"a\r", b"a\n", b"a\0b", &[b'k'; 251]] {
+fn a_rewrite_to_a_line_that_memcached_misreads_is_refused() {
+    let keys = [&b""[..], b"a b", b"a\r", b"a\n", b"a\0b", &[b'k'; 251]];
+    each_row(keys, |key| {
         assert_eq!(rewritten("get a\r\n", Some(key), None), None, "{key:?}");
-    }
+    });
     assert!(rewritten("get a\r\n", Some(&[b'k'; 250]), None).is_some());
     assert_eq!(rewritten("delete a\r\n", Some(b"noreply"), None), None);
-    // In base64, any byte may stand in a key, but fewer of them.
+    // In base64 a key may have any byte, but fewer of them.
     assert_eq!(
         rewritten("mg Zm9v b\r\n", Some(b"a b\n"), None).as_deref(),
         Some("mg YSBiCg== b\r\n")
@@ -74,7 +77,7 @@ fn no_line_that_memcached_would_misread() {
     assert!(rewritten("mg Zm9v b\r\n", Some(&[b'k'; 186]), None).is_some());
     assert_eq!(rewritten("mg Zm9v b\r\n", Some(&[b'k'; 187]), None), None);
     assert_eq!(rewritten("mg Zm9v b\r\n", Some(b""), None), None);
-    // Nineteen words are the most: a flag that is not there cannot be added, one that is there can be changed.
+    // A line has nineteen words at most. A missing flag cannot be added then, while an existing one can be changed.
     let full = "ms a 3 c k s t v f h l u x1 d e g i j p\r\n";
     assert_eq!(rewritten(full, None, Some(1)), None);
     assert!(rewritten(&full.replace(" u", " T5"), None, Some(1)).is_some());
@@ -83,7 +86,7 @@ fn no_line_that_memcached_would_misread() {
 
 proptest! {
     #[test]
-    fn the_result_reads_as_meant(
+    fn a_rewritten_request_reads_as_intended(
         line in prop_oneof![
             Just("get a\r\n"), Just("gats 5 a\r\n"), Just("set a 1 2 3 noreply\r\n"), Just("mg a T1 q k\r\n"),
             Just("ms a 3 c\r\n"), Just("mg Zm9v b q v\r\n"), Just("ms Zm9v 3 q b T9\r\n"), Just("delete a 0 noreply\r\n"),

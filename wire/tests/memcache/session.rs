@@ -1,16 +1,16 @@
-//! The smallest thing that uses the codec as a connection does: bytes come in, messages come out.
+//! A minimal user of the codec, which turns bytes into messages as a connection does.
 
 use proxima_wire::memcache::{Limits, request};
 use proxima_wire::message::{Bad, Parsed, Request};
 
-/// A message of a client with all of its bytes.
+/// A client's message with all of its bytes.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Message {
     Good(Request, Vec<u8>),
     Bad(Bad, Vec<u8>),
 }
 
-/// What a connection's bytes are, however they are cut into pieces.
+/// The messages in a connection's bytes, which come in these pieces.
 pub(crate) fn messages<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> Vec<Message> {
     let (mut buffer, mut messages) = (Vec::new(), Vec::new());
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! However the bytes are cut, the messages are the same; and no bytes make the codec panic.
+//! The messages are the same wherever the bytes are cut, and no bytes make the codec panic.
 
 use crate::capture;
 use crate::session::{Message, messages};
@@ -25,7 +25,8 @@ static STREAM: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A retrieval line that is longer than others may be is taken as it comes: what is told of it hangs on how much has.
+/// Whether these bytes have a retrieval line that is longer than others may be. Such a line is read as it comes, so its
+/// head depends on how much has come.
 fn is_taken_key_by_key(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|&byte| byte == b'\n');
     lines.any(|line| line.len() >= LINE && line.starts_with(b"g"))
@@ -43,7 +44,7 @@ fn pieces<'a>(bytes: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'a [
 }
 
 #[test]
-fn every_captured_request_is_one_message() {
+fn captured_requests_in_one_stream_are_one_message_each() {
     let bytes = STREAM.concat();
     assert_eq!(messages([&bytes[..]], &LIMITS).len(), STREAM.len());
     assert_eq!(
@@ -52,7 +53,7 @@ fn every_captured_request_is_one_message() {
     );
 }
 
-/// Bytes that look like the protocol, more or less.
+/// Bytes that resemble the protocol.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         9 => (0..Command::ALL.len()).prop_map(|number| Command::ALL[number].name().as_bytes().to_vec()),
@@ -100,20 +101,20 @@ fn try_everything(bytes: &[u8]) {
 
 proptest! {
     #[test]
-    fn the_same_messages_for_any_split(sizes in vec(1_usize..200, 1..50)) {
+    fn captured_requests_are_the_same_messages_for_any_split(sizes in vec(1_usize..200, 1..50)) {
         let bytes = STREAM.concat();
         prop_assert_eq!(messages(pieces(&bytes, &sizes), &LIMITS), messages([&bytes[..]], &LIMITS));
     }
 
     #[test]
-    fn the_same_messages_for_any_split_of_noise(bytes in noise(), sizes in vec(1_usize..50, 1..50)) {
+    fn noise_is_the_same_messages_for_any_split(bytes in noise(), sizes in vec(1_usize..50, 1..50)) {
         prop_assume!(!is_taken_key_by_key(&bytes));
         let whole = messages([&bytes[..]], &LIMITS);
         prop_assert_eq!(messages(pieces(&bytes, &sizes), &LIMITS), whole);
     }
 
     #[test]
-    fn a_decision_stands(bytes in noise(), more in vec(any::<u8>(), 0..100)) {
+    fn a_parsed_request_does_not_change_with_more_bytes(bytes in noise(), more in vec(any::<u8>(), 0..100)) {
         let first = request(&bytes, &LIMITS);
         if first != Parsed::More {
             prop_assert_eq!(request(&[&bytes[..], &more].concat(), &LIMITS), first);
@@ -121,18 +122,18 @@ proptest! {
     }
 
     #[test]
-    fn no_panic_on_noise(bytes in noise()) {
+    fn noise_never_panics_the_codec(bytes in noise()) {
         try_everything(&bytes);
     }
 
     #[test]
-    fn no_panic_on_chance(bytes in vec(any::<u8>(), 0..300)) {
+    fn random_bytes_never_panic_the_codec(bytes in vec(any::<u8>(), 0..300)) {
         try_everything(&bytes);
     }
 }
 
 #[test]
-fn messages_hold_their_bytes() {
+fn messages_contain_exactly_their_bytes() {
     let bytes = b"get a\r\nset a 0 0 3\r\nx\r\n\r\nset a 0 0 9999999\r\n";
     let messages = messages([&bytes[..]], &LIMITS);
     let Ok([Message::Good(_, get), Message::Good(_, set)]) = <[_; 2]>::try_from(messages) else {
