@@ -1,4 +1,4 @@
-//! Running the binary, and a memcached for it.
+//! Runs the binary, and a memcached for it.
 
 use std::{
     io::{Read, Write},
@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-/// The binary under test with these arguments.
+/// A command for the binary under test with these arguments.
 pub(crate) fn bench(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proxima-bench"));
     command.args(arguments);
@@ -32,15 +32,16 @@ pub(crate) struct Memcached {
     pub(crate) port: u16,
 }
 
-/// A port where nobody listens, below those of outgoing connections: none of a test takes it while a server is away.
+/// A port on which no program listens, below those of outgoing connections, so that no client takes it while a server
+/// is down.
 pub(crate) fn free_port() -> u16 {
     static TRIED: AtomicU16 = AtomicU16::new(0);
     let start = std::process::id() as u16;
     loop {
         let number = start.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
         let port = 12_000 + number % 20_000;
-        // A listener of our own would tell as well, and would outlive its closing: a test on another thread that starts
-        // a process at this moment copies it.
+        // A listener would show it as well, but might outlive its closing: a test on another thread that starts a
+        // process at this moment inherits it.
         if TcpStream::connect(("127.0.0.1", port)).is_err() {
             return port;
         }
@@ -90,7 +91,7 @@ impl Memcached {
         TcpStream::connect(("127.0.0.1", self.port))
     }
 
-    /// Stores bytes of the test's own choice.
+    /// Stores these bytes past the binary.
     pub(crate) fn set(&self, key: &str, value: &[u8]) {
         let mut stream = self.connect().expect("memcached accepts");
         stream
@@ -102,7 +103,7 @@ impl Memcached {
         assert_eq!(&reply, b"STORED\r\n");
     }
 
-    /// One of its figures.
+    /// One number of the server's `stats`.
     pub(crate) fn stat(&self, name: &str) -> u64 {
         let mut stream = self.connect().expect("memcached accepts");
         stream.write_all(b"stats\r\nquit\r\n").expect("it reads");
@@ -115,15 +116,15 @@ impl Memcached {
             .expect("it has this figure")
     }
 
-    /// Returns when a run is well under way: clients have read this many keys. A time would not tell, as on a busy
-    /// machine the run may not have begun after a second.
+    /// Returns when a run is well under way, that is when clients have read this many keys. A fixed time would not do, as
+    /// a run on a busy machine may not have begun after a second.
     pub(crate) fn wait_for_reads(&self, number: u64) {
         while self.stat("cmd_get") < number {
             thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Empties it.
+    /// Empties the server.
     pub(crate) fn flush(&self) {
         let mut stream = self.connect().expect("memcached accepts");
         stream.write_all(b"flush_all\r\n").expect("it reads");
@@ -132,7 +133,7 @@ impl Memcached {
         assert_eq!(&reply, b"OK\r\n");
     }
 
-    /// Sends a signal by name.
+    /// Sends a signal, given by its name.
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill")
             .args([&format!("-{name}"), &self.pid().to_string()])

@@ -1,4 +1,4 @@
-//! Hostile clients, before servers that are known to stand them and others that are known not to.
+//! Hostile clients, against servers that are known to withstand them and others that are known not to.
 
 use std::{thread, time::Duration};
 
@@ -7,13 +7,14 @@ use serde_json::Value;
 use super::{
     common::{Memcached, run},
     relay::{Mishap, relay},
+    rows::each_row,
 };
 
-/// Attacks that a memcached shrugs off on any machine.
+/// Attacks that a memcached withstands on any machine.
 const LIGHT: &str =
     "slow-readers,stopped-readers,slow-uploads,slow-lines,half-requests,connection-storm,garbage,smuggling";
 
-/// Runs with these options; returns the exit code and the report.
+/// Runs an attack with these options, and returns the exit code and the report.
 fn hostile(more: &[&str]) -> (Option<i32>, Value) {
     let (output, report) = run(&[&["hostile", "--quiet", "--json=-"], more].concat());
     assert!(report.is_object(), "{output:?}");
@@ -32,14 +33,14 @@ fn sum(report: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn a_server_that_stands_all_attacks_passes_and_the_report_says_what_was_done() {
+fn a_server_that_stands_all_attacks_passes_and_each_attack_is_reported() {
     let server = Memcached::start();
     let address = server.address();
     let pid = server.pid().to_string();
     let (code, report) = hostile(
         &[
             &["--address", &address, "--attack", LIGHT, "--duration=3s"][..],
-            // No limit for a machine under load, as this is about what is right.
+            // The time-out is long, as this test checks correctness also on a machine under load.
             &[
                 "--timeout=30s",
                 "--control",
@@ -78,7 +79,7 @@ fn a_server_that_stands_all_attacks_passes_and_the_report_says_what_was_done() {
 }
 
 #[test]
-fn each_attack_has_a_round_of_its_own_when_they_come_in_turn() {
+fn attacks_in_turn_have_a_round_each() {
     let server = Memcached::start();
     let (code, report) = hostile(&[
         "--address",
@@ -99,7 +100,7 @@ fn each_attack_has_a_round_of_its_own_when_they_come_in_turn() {
 }
 
 #[test]
-fn another_clients_reply_is_found_and_shown() {
+fn another_clients_reply_fails_the_run_and_is_reported() {
     let server = Memcached::start();
     let address = relay(&server, Mishap::Foreign);
     let (code, report) = hostile(&["--address", &address, "--attack=slow-lines", "--duration=2s"]);
@@ -113,7 +114,7 @@ fn another_clients_reply_is_found_and_shown() {
 }
 
 #[test]
-fn a_server_that_stands_still_is_late_unless_a_control_client_met_the_same() {
+fn a_stall_counts_as_late_unless_the_control_client_met_it() {
     let mut late = Vec::new();
     for control in [false, true] {
         let server = Memcached::start();
@@ -152,8 +153,9 @@ fn a_server_that_stands_still_is_late_unless_a_control_client_met_the_same() {
 }
 
 #[test]
-fn values_that_vanish_are_a_failure_only_where_there_is_room_for_them() {
-    for (more, expected) in [(&[][..], 0), (&["--no-misses"], 1)] {
+fn vanished_values_fail_the_run_only_with_no_misses() {
+    let rows = [(&[][..], 0), (&["--no-misses"], 1)];
+    each_row(rows, |&(more, expected)| {
         let server = Memcached::start();
         let address = server.address();
         let fixed = [
@@ -172,11 +174,11 @@ fn values_that_vanish_are_a_failure_only_where_there_is_room_for_them() {
         });
         assert!(sum(&report, "misses") > 0, "{report}");
         assert_eq!(code, Some(expected), "{report}");
-    }
+    });
 }
 
 #[test]
-fn a_server_that_dies_is_said_to_have_ended() {
+fn a_server_that_dies_under_attack_is_reported_as_ended() {
     let mut server = Memcached::start();
     let (address, pid) = (server.address(), server.pid().to_string());
     let arguments = [
@@ -203,20 +205,21 @@ fn a_server_that_dies_is_said_to_have_ended() {
 }
 
 #[test]
-fn a_run_that_cannot_be_made_says_why() {
+fn an_attack_with_bad_options_says_why() {
     let server = Memcached::start();
     let address = server.address();
-    for (arguments, words) in [
+    let rows = [
         (&["--address", "127.0.0.1:1"][..], "127.0.0.1:1"),
         (&["--address", "nowhere"], "not HOST:PORT"),
         (&["--address", &address, "--attack=nonsense"], "slow-readers"),
         (&["--address", &address, "--timeout=0s"], "--timeout"),
         (&["--address", &address, "--rss-limit=9"], "--pid"),
         (&["--address", &address, "--prefix=a b"], "--prefix"),
-    ] {
+    ];
+    each_row(rows, |&(arguments, words)| {
         let (output, _) = run(&[&["hostile", "--duration=200ms"], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(words), "{arguments:?}: {said}");
-    }
+    });
 }

@@ -2,7 +2,10 @@
 
 use std::{thread, time::Duration};
 
-use super::common::{Memcached, run};
+use super::{
+    common::{Memcached, run},
+    rows::each_row,
+};
 
 const SMALL: [&str; 8] = [
     "--keys",
@@ -21,7 +24,7 @@ fn load(server: &Memcached, more: &[&str]) -> (std::process::Output, serde_json:
 }
 
 #[test]
-fn what_was_filled_is_read_back_without_a_miss() {
+fn filled_keys_are_read_back_without_a_miss() {
     let server = Memcached::start();
     for shape in [
         &["--fill"][..],
@@ -65,7 +68,7 @@ fn a_wrong_byte_is_an_error() {
     let (output, _) = load(&server, &[&one_key[..], &["--fill"]].concat());
     assert_eq!(output.status.code(), Some(0));
 
-    // The right length, the key inside, and one byte that is another.
+    // This value has the right length and the key inside, but one other byte.
     let mut value = b"0:proxim".to_vec();
     value.resize(20, b'x');
     server.set("0:proxim", &value);
@@ -78,7 +81,7 @@ fn a_wrong_byte_is_an_error() {
             .is_some_and(|words| words.contains("not the bytes of this key"))
     );
 
-    // Another length.
+    // This value has another length.
     server.set("0:proxim", b"short");
     assert_eq!(load(&server, &one_key).0.status.code(), Some(1));
 }
@@ -100,10 +103,10 @@ fn the_open_loop_charges_a_stall_to_every_request_that_was_due() {
         stall["replies"].as_u64().unwrap(),
         stall["lost"].as_u64().unwrap(),
     );
-    // One at the start, then one each millisecond.
+    // One request is due at the start, then one each millisecond.
     assert!((3_000..=3_001).contains(&(replies + lost)), "{stall}");
-    // A third of all requests was due in the stall and waited half of it in the mean. A closed loop would have asked
-    // 8 times in it.
+    // A third of all requests was due in the stall and waited half of it in the mean. A closed loop would have sent
+    // only 8 of them.
     assert!(
         stall["latency_us"]["all"]["p90"].as_f64() > Some(300_000.0),
         "{stall}"
@@ -111,7 +114,7 @@ fn the_open_loop_charges_a_stall_to_every_request_that_was_due() {
 }
 
 #[test]
-fn every_request_has_a_connection_of_its_own_when_asked() {
+fn with_reconnect_every_request_has_a_connection_of_its_own() {
     let server = Memcached::start();
     let (_, report) = load(&server, &["--fill", "--reconnect", "--rate", "500"]);
     assert!(report["replies"].as_u64() > Some(200), "{report}");
@@ -119,8 +122,9 @@ fn every_request_has_a_connection_of_its_own_when_asked() {
 }
 
 #[test]
-fn a_server_that_dies_loses_requests_and_the_run_goes_on() {
-    for (more, code) in [(&[][..], 0), (&["--strict"][..], 1)] {
+fn a_load_goes_on_when_its_server_dies() {
+    let rows = [(&[][..], 0), (&["--strict"][..], 1)];
+    each_row(rows, |&(more, code)| {
         let mut server = Memcached::start();
         let address = server.address();
         let arguments = [
@@ -140,12 +144,12 @@ fn a_server_that_dies_loses_requests_and_the_run_goes_on() {
         assert_eq!(output.status.code(), Some(code), "{report}");
         assert!(report["lost"].as_u64() >= Some(8), "{report}");
         assert!(report["failed_connects"].as_u64() > Some(0), "{report}");
-    }
+    });
 }
 
 #[test]
-fn a_run_that_cannot_be_made_says_why() {
-    for (arguments, words) in [
+fn a_load_with_bad_options_says_why() {
+    let rows = [
         (
             &["load", "--address", "127.0.0.1:1", "--duration=1s"][..],
             "127.0.0.1:1",
@@ -153,12 +157,13 @@ fn a_run_that_cannot_be_made_says_why() {
         (&["load", "--keys", "100", "--key-size", "1"], "key size"),
         (&["load", "--reconnect", "--pipeline", "2"], "--pipeline"),
         (&["load", "--rate", "0"], "--rate"),
-    ] {
+    ];
+    each_row(rows, |&(arguments, words)| {
         let (output, _) = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(
             String::from_utf8_lossy(&output.stderr).contains(words),
             "{output:?}"
         );
-    }
+    });
 }

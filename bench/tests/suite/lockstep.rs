@@ -1,4 +1,4 @@
-//! Lockstep and the side by side with real servers and proxies.
+//! Lockstep and the comparison, with real servers and proxies.
 
 use std::{
     fs,
@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::common::{Memcached, bench, run};
+use super::{
+    common::{Memcached, bench, run},
+    rows::each_row,
+};
 use serde_json::Value;
 
 const SHORT: [&str; 8] = [
@@ -28,7 +31,7 @@ fn lockstep(more: &[&str]) -> Value {
     reports
 }
 
-/// Whether Debian's twemproxy is here; the tests that need it say so and pass otherwise.
+/// Whether Debian's twemproxy is installed. The tests that need it say so and pass otherwise.
 fn twemproxy_is_installed() -> bool {
     let installed = Path::new("/usr/sbin/nutcracker").exists();
     if !installed {
@@ -37,8 +40,8 @@ fn twemproxy_is_installed() -> bool {
     installed
 }
 
-/// `wakeups` a round are expected. Where other processes came between there may be more; and a target that was taken
-/// from the processor just before it slept goes on with the next batch instead.
+/// Asserts that the target woke up `wakeups` times a round. Other processes may add wake-ups, and a target that loses
+/// the processor just before it sleeps goes on with the next batch instead.
 fn assert_in_step(report: &Value, wakeups: f64) {
     let figures = &report["figures"];
     let number = |name: &str| figures[name].as_f64().unwrap_or_default();
@@ -57,29 +60,30 @@ fn assert_in_step(report: &Value, wakeups: f64) {
 }
 
 #[test]
-fn a_server_is_woken_once_a_round() {
+fn lockstep_wakes_a_server_once_a_round() {
     let reports = lockstep(&["--contender", "memcached", "--clients", "5"]);
     assert_in_step(&reports[0], 1.0);
 }
 
 #[test]
-fn a_proxy_sees_each_batch_and_its_replies_at_once() {
+fn lockstep_wakes_a_proxy_once_for_requests_and_once_for_replies() {
     if !twemproxy_is_installed() {
         return;
     }
-    for shape in [
+    let rows = [
         &["--clients", "1"][..],
         &["--clients", "20", "--pipeline", "4"],
         &["--servers", "50"],
-    ] {
+    ];
+    each_row(rows, |&shape| {
         let reports = lockstep(&[&["--contender", "twemproxy"], shape].concat());
         assert_in_step(&reports[0], 2.0);
-    }
+    });
 }
 
-/// Needs a `proxima` beside `proxima-bench`, as every build of the workspace makes.
+/// This test needs a `proxima` beside `proxima-bench`, which every build of the workspace makes.
 #[test]
-fn copies_take_sets_only() {
+fn lockstep_of_copies_takes_sets_only() {
     let copies = ["--contender", "proxima-epoll", "--spread", "copies"];
     let reports = lockstep(&[&copies[..], &["--clients", "5", "--mix", "1:0"]].concat());
     assert_in_step(&reports[0], 2.0);
@@ -92,7 +96,7 @@ fn copies_take_sets_only() {
 }
 
 #[test]
-fn large_values_and_sets_alone_go_round_too() {
+fn lockstep_measures_large_values_and_sets_alone() {
     if !twemproxy_is_installed() {
         return;
     }
@@ -111,7 +115,7 @@ fn large_values_and_sets_alone_go_round_too() {
 }
 
 #[test]
-fn a_process_that_runs_already_can_be_measured() {
+fn lockstep_measures_a_running_process() {
     let server = Memcached::start();
     let reports = lockstep(&[
         "--pid",
@@ -125,7 +129,7 @@ fn a_process_that_runs_already_can_be_measured() {
 }
 
 #[test]
-fn one_that_fails_leaves_the_others_running() {
+fn a_contender_that_fails_leaves_the_others_running() {
     let contenders = [
         "--contender",
         "haproxy,memcached",
@@ -152,7 +156,7 @@ fn one_that_fails_leaves_the_others_running() {
 }
 
 #[test]
-fn a_batch_that_cannot_be_in_step_is_refused() {
+fn a_batch_too_large_for_lockstep_is_refused() {
     let (output, _) = run(&[
         "lockstep",
         "--contender",
@@ -169,7 +173,7 @@ fn a_batch_that_cannot_be_in_step_is_refused() {
     );
 }
 
-/// The memcached that this process has started, if it has by now.
+/// The memcached that this process has started, or `None` before that.
 fn child_of(parent: u32) -> Option<u32> {
     let processes = fs::read_dir("/proc").ok()?;
     processes
@@ -181,9 +185,9 @@ fn child_of(parent: u32) -> Option<u32> {
 }
 
 #[test]
-fn nothing_outlives_a_run_that_is_killed() {
+fn no_process_outlives_a_killed_run() {
     let mut command = bench(&["lockstep", "--contender", "memcached", "--bursts", "1000000"]);
-    // A process that is killed does not tidy up: its files go with this folder.
+    // A killed process does not clean up, so its files are in this folder.
     let folder = tempfile::tempdir().expect("a folder");
     command.stdout(Stdio::null()).env("TMPDIR", folder.path());
     let mut running = command.spawn().expect("the binary starts");
@@ -204,7 +208,7 @@ fn nothing_outlives_a_run_that_is_killed() {
 }
 
 #[test]
-fn the_side_by_side_writes_its_results() {
+fn a_comparison_writes_its_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let results = folder.path().to_str().expect("text");
     let rows = ["--rows", "embedded-10x1,free", "--only", "memcached,haproxy"];

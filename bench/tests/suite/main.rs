@@ -5,4 +5,6 @@ mod hostile;
 mod load;
 mod lockstep;
 mod relay;
+#[path = "../../../wire/tests/memcache/rows.rs"]
+mod rows;
 mod stale;

@@ -1,4 +1,4 @@
-//! A network that treats some writes badly, before a real server.
+//! A faulty network in front of a real server.
 
 use std::{
     io::{Read, Write},
@@ -13,20 +13,20 @@ use std::{
 
 use super::common::Memcached;
 
-/// What happens to every fiftieth set.
+/// The fate of every fiftieth set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mishap {
-    /// It is under way for so long, whether its client still waits or not.
+    /// It is under way for this long, whether its client still waits or not.
     Late(Duration),
     /// It arrives, and its connection is cut before the reply.
     Unanswered,
     /// Its connection is cut before it arrives.
     Dropped,
-    /// It arrives, and its client gets another's reply first.
+    /// It arrives, and its client gets another client's reply first.
     Foreign,
 }
 
-/// Relays connections to `server` until the process ends; returns where.
+/// Relays connections to `server` until the process ends, and returns the relay's address.
 pub(crate) fn relay(server: &Memcached, mishap: Mishap) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
@@ -46,7 +46,7 @@ pub(crate) fn relay(server: &Memcached, mishap: Mishap) -> String {
                         bytes.starts_with(b"set ") && sets.fetch_add(1, Ordering::Relaxed) % 50 == 49;
                     match mishap {
                         Mishap::Late(time) if chosen => thread::sleep(time),
-                        // Nothing can be answered any more; what was read may still be passed on.
+                        // No reply can reach the client any more. The bytes that were read may still be passed on.
                         Mishap::Unanswered | Mishap::Dropped if chosen => {
                             let _ = client.shutdown(Shutdown::Both);
                         }
@@ -64,7 +64,7 @@ pub(crate) fn relay(server: &Memcached, mishap: Mishap) -> String {
     address
 }
 
-/// Passes on what comes if `treat` says so. A client sends one request at a time, so what comes is one.
+/// Passes each chunk on if `treat` says so. A client sends one request at a time, so a chunk is one request.
 fn copy(mut from: TcpStream, mut to: TcpStream, treat: impl Fn(&[u8], &TcpStream) -> bool) {
     let mut chunk = [0; 64 * 1024];
     while let Ok(length @ 1..) = from.read(&mut chunk) {

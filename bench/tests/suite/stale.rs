@@ -1,4 +1,4 @@
-//! Stale reads, with real servers that have them and real servers that do not.
+//! Stale reads, with real servers that return them and real servers that do not.
 
 use std::{
     fs,
@@ -14,9 +14,10 @@ use serde_json::Value;
 use super::{
     common::{Memcached, bench, free_port, run},
     relay::{Mishap, relay},
+    rows::each_row,
 };
 
-/// Runs with these options; returns the exit code and the report.
+/// Runs with these options, and returns the exit code and the report.
 fn stale(more: &[&str]) -> (Option<i32>, Value) {
     let (output, report) = run(&[&["stale", "--duration=700ms", "--quiet", "--json=-"], more].concat());
     assert!(report.is_object(), "{output:?}");
@@ -40,13 +41,14 @@ fn assert_nothing_stale(code: Option<i32>, report: &Value) {
 }
 
 #[test]
-fn one_server_is_never_stale() {
+fn a_single_server_has_no_stale_reads() {
     let server = Memcached::start();
-    for shape in [
+    let rows = [
         &["--pause=0s"][..],
         &["--keys=1", "--writers=1"],
         &["--value-size=20000", "--ttl=0s"],
-    ] {
+    ];
+    each_row(rows, |&shape| {
         let (code, report) = stale(&[&["--write", &server.address()], shape].concat());
         assert_nothing_stale(code, &report);
         for failure in [
@@ -58,11 +60,11 @@ fn one_server_is_never_stale() {
         ] {
             assert_eq!(number(&report, failure), 0, "{shape:?}: {report}");
         }
-    }
+    });
 }
 
 #[test]
-fn a_copy_that_no_write_reaches_is_stale() {
+fn reads_of_a_copy_without_writes_are_stale() {
     let (written, read) = (Memcached::start(), Memcached::start());
     let (code, report) = stale(&["--write", &written.address(), "--read", &read.address()]);
     assert_eq!(code, Some(1), "{report}");
@@ -75,13 +77,13 @@ fn a_copy_that_no_write_reaches_is_stale() {
     );
     let worst = &report["worst_stale_read"];
     assert_eq!(worst["version"], 1, "{report}");
-    // The second version of some key was acknowledged right at the start.
+    // The second version of a key was acknowledged right at the start.
     assert!(worst["age_seconds"].as_f64() > Some(0.2), "{report}");
     assert_eq!(report["stale_age_seconds"]["max"], worst["age_seconds"]);
 }
 
 #[test]
-fn servers_that_a_client_keeps_alike_are_fresh_and_others_are_not() {
+fn servers_written_together_are_fresh_and_others_are_stale() {
     let (one, two) = (Memcached::start(), Memcached::start());
     let both = format!("{},{}", one.address(), two.address());
     let (code, report) = stale(&["--write", &both, "--write-all"]);
@@ -97,7 +99,7 @@ fn servers_that_a_client_keeps_alike_are_fresh_and_others_are_not() {
 }
 
 #[test]
-fn a_server_that_is_gone_for_a_while_makes_failures_and_misses_but_nothing_stale() {
+fn a_restarted_server_causes_failures_and_misses_but_no_stale_read() {
     let mut server = Memcached::start();
     let address = server.address();
     let (code, report) = thread::scope(|scope| {
@@ -118,7 +120,7 @@ fn a_server_that_is_gone_for_a_while_makes_failures_and_misses_but_nothing_stale
 }
 
 #[test]
-fn a_write_without_an_answer_may_be_seen_or_not() {
+fn a_write_without_an_answer_is_never_counted_as_stale() {
     for mishap in [Mishap::Unanswered, Mishap::Dropped] {
         let server = Memcached::start();
         let address = relay(&server, mishap);
@@ -129,10 +131,10 @@ fn a_write_without_an_answer_may_be_seen_or_not() {
 }
 
 #[test]
-fn a_write_that_was_given_up_and_comes_after_a_newer_one_is_stale() {
+fn a_late_write_that_replaces_a_newer_one_is_stale() {
     let server = Memcached::start();
     let address = relay(&server, Mishap::Late(Duration::from_millis(400)));
-    // A write every 20 ms: one that comes late is seen before the next has replaced it.
+    // With a write every 20 ms, a late one is seen before the next has replaced it.
     let slow = [
         "--keys=1",
         "--writers=1",
@@ -148,7 +150,7 @@ fn a_write_that_was_given_up_and_comes_after_a_newer_one_is_stale() {
     assert!(worst["age_seconds"].as_f64() > Some(0.2), "{report}");
 }
 
-/// A twemproxy before `server` that ends with the test; nothing where it is not installed.
+/// A twemproxy in front of a server, which ends with the test.
 struct Twemproxy(Child, String);
 
 impl Twemproxy {
@@ -190,7 +192,7 @@ impl Drop for Twemproxy {
 }
 
 #[test]
-fn writes_that_a_proxy_refuses_are_told_from_lost_ones() {
+fn refused_writes_and_lost_writes_are_counted_apart() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut server = Memcached::start();
     let Some(proxy) = Twemproxy::start(&server, folder.path()) else {
@@ -206,12 +208,12 @@ fn writes_that_a_proxy_refuses_are_told_from_lost_ones() {
     assert_nothing_stale(code, &report);
     assert!(number(&report, "refused_writes") > 0, "{report}");
     assert!(number(&report, "refused_reads") > 0, "{report}");
-    // To the end of the run.
+    // Writes were refused until the end of the run.
     assert!(report["longest_spell_seconds"].as_f64() > Some(0.5), "{report}");
 }
 
 #[test]
-fn a_run_that_is_interrupted_reports() {
+fn an_interrupted_run_reports() {
     let server = Memcached::start();
     let mut command = bench(&["stale", "--duration=1h", "--write", &server.address()]);
     let running = command
@@ -219,7 +221,7 @@ fn a_run_that_is_interrupted_reports() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    // A signal before it is listened for would end it; the first writes show that it is.
+    // A signal would end the run before it handles signals. The first writes show that it does.
     while server.stat("cmd_set") < 200 {
         thread::sleep(Duration::from_millis(10));
     }
@@ -234,22 +236,23 @@ fn a_run_that_is_interrupted_reports() {
 }
 
 #[test]
-fn a_run_that_cannot_be_made_or_shows_nothing_says_why() {
+fn a_stale_run_with_bad_options_says_why() {
     let server = Memcached::start();
     let address = server.address();
-    for (arguments, words) in [
+    let rows = [
         (&["--write", "127.0.0.1:1"][..], "127.0.0.1:1"),
         (&["--write", "nowhere"], "not HOST:PORT"),
         (&["--write", &address, "--writers=9", "--keys=8"], "--writers"),
         (&["--write", &address, "--ttl=100ms"], "--ttl"),
         (&["--write", &address, "--prefix=a b"], "--prefix"),
         (&["--write", &address, "--duration=0s"], "nothing was shown"),
-        // memcached takes no value as large with its key and head.
+        // With its key and head this value is too large for memcached.
         (&["--write", &address, "--value-size=1048576"], "object too large"),
-    ] {
+    ];
+    each_row(rows, |&(arguments, words)| {
         let (output, _) = run(&[&["stale", "--duration=200ms"], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(words), "{arguments:?}: {said}");
-    }
+    });
 }
