@@ -1,4 +1,4 @@
-//! Everything of a worker but its sockets: bytes in, bytes and wishes out. No system call, no clock: time comes with each
+//! Everything of a worker but its sockets: bytes in, bytes and actions out. No system call, no clock: time comes with each
 //! turn, chance from a seed, so that a simulator can own both.
 
 use std::{ops::Range, rc::Rc, sync::Arc};
@@ -7,13 +7,13 @@ use crate::{
     client::{ClientId, Clients, Register},
     config::schema::Limits,
     copies::{self, KeyLocks, WorkerCopies},
-    figures::Figures,
     members::{Localities, Member},
+    metrics::Metrics,
     micros::Micros,
     near::store::{Prefetch, Store},
     reactor::Conn,
     route::{Random, Router, Tree},
-    stream::{Spare, Stream},
+    stream::{BufferPool, Stream},
     upstream::{LaneId, Servers},
 };
 
@@ -32,25 +32,25 @@ pub struct Engine {
     /// What the node agent tells; `None`: none is followed.
     pub localities: Option<Arc<Localities>>,
     pub store: Arc<Store>,
-    pub(crate) foresight: Prefetch,
-    pub figures: Figures,
-    pub wishes: Wishes,
+    pub(crate) prefetch: Prefetch,
+    pub metrics: Metrics,
+    pub actions: Actions,
     /// Buffers for what is to be sent.
-    pub spare: Spare,
+    pub buffers: BufferPool,
     /// When the control thread was last told that descriptors ran out.
     short_told: Option<Micros>,
     /// Scratch for requests and replies made here.
     pub(crate) scratch: Vec<u8>,
     /// Addresses of the bytes that the worker has lent for the event under way: what lies there may leave from there,
     /// without a copy.
-    pub lent: Range<usize>,
+    pub borrowed: Range<usize>,
     /// Process-wide facts that `stats` reports.
     pub facts: Facts,
 }
 
 /// What the worker must do to its reactor after the events of a turn.
 #[derive(Default)]
-pub struct Wishes {
+pub struct Actions {
     /// Connections with bytes to send.
     pub flush: Vec<Peer>,
     /// Pieces of the lent bytes that leave as they are.
@@ -64,7 +64,7 @@ pub struct Wishes {
     /// Clients to be served again from what they have already sent.
     pub again: Vec<ClientId>,
     /// What the control thread should hear of.
-    pub news: Vec<News>,
+    pub events: Vec<WorkerEvent>,
 }
 
 /// A reply that a client is sent straight from the buffer in which it came.
@@ -84,7 +84,7 @@ pub enum Peer {
 
 /// What the control thread should hear of.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum WorkerEvent {
     /// This member was ejected just now, for this reason.
     Ejected(Arc<Member>, String),
     /// Something about a copy.
@@ -137,13 +137,13 @@ impl Engine {
             copies: WorkerCopies::new(locks, facts.worker),
             localities: None,
             store,
-            foresight: Prefetch::default(),
-            figures: Figures::default(),
-            wishes: Wishes::default(),
-            spare: Spare::default(),
+            prefetch: Prefetch::default(),
+            metrics: Metrics::default(),
+            actions: Actions::default(),
+            buffers: BufferPool::default(),
             short_told: None,
             scratch: Vec::new(),
-            lent: 0..0,
+            borrowed: 0..0,
             facts,
         }
     }
@@ -157,10 +157,10 @@ impl Engine {
     #[cold]
     pub(crate) fn fall_short(&mut self, what: Shortage, why: &str) {
         const ONCE: Micros = Micros::secs(1);
-        self.figures.shortages[what as usize] += 1;
+        self.metrics.shortages[what as usize] += 1;
         if self.short_told.is_none_or(|told| (self.now - told) >= ONCE) {
             self.short_told = Some(self.now);
-            self.wishes.news.push(News::Short(why.to_owned()));
+            self.actions.events.push(WorkerEvent::Short(why.to_owned()));
         }
     }
 

@@ -25,7 +25,7 @@
 //! control + admin
 //! worker
 //! engine + client + route + copies + upstream
-//! frontdoor  figures
+//! frontdoor  metrics
 //! near  members  stream
 //! config  dialect  micros  reactor  table
 //! ```
@@ -50,9 +50,9 @@ pub mod route;
 #[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod upstream;
 
-#[allow(missing_docs, reason = "not documented throughout yet")]
-pub mod figures;
 pub mod frontdoor;
+#[allow(missing_docs, reason = "not documented throughout yet")]
+pub mod metrics;
 
 pub mod members;
 pub mod near;

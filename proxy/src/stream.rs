@@ -7,13 +7,13 @@ use crate::{dialect::Transform, reactor::Conn};
 /// Empty buffers, for whatever connection has bytes to send next. The last one that was given back is lent first: it is
 /// still in the processor's cache, where a buffer of the connection's own, filled long ago, is not.
 #[derive(Debug, Default)]
-pub struct Spare {
+pub struct BufferPool {
     buffers: Vec<Vec<u8>>,
     /// The room in all of them.
     bytes: usize,
 }
 
-impl Spare {
+impl BufferPool {
     /// How many are kept, the largest that is worth keeping, and the room that all of them may have.
     const COUNT: usize = 1024;
     const SIZE: usize = 64 * 1024;
@@ -43,7 +43,7 @@ pub struct Stream {
     /// None while it is not (or no more) connected.
     pub conn: Option<Conn>,
     /// Received and not yet understood: the beginning of a message.
-    pub stash: Vec<u8>,
+    pub read_buffer: Vec<u8>,
     /// So many of its first bytes were understood since: they go when that is worth moving the rest.
     pub(crate) taken: usize,
     /// What its codec has noted about the message that has begun.
@@ -64,9 +64,9 @@ pub struct Stream {
 impl Stream {
     /// The buffer for bytes to be sent, at first a spare one.
     #[inline]
-    pub fn filling(&mut self, spare: &mut Spare) -> &mut Vec<u8> {
+    pub fn filling(&mut self, buffers: &mut BufferPool) -> &mut Vec<u8> {
         if self.out.capacity() == 0 {
-            self.out = spare.lend();
+            self.out = buffers.lend();
         }
         &mut self.out
     }
@@ -79,17 +79,17 @@ impl Stream {
 
     /// Keeps bytes that were not understood yet, at first in a spare buffer.
     #[inline]
-    pub fn keep(&mut self, rest: &[u8], spare: &mut Spare) {
+    pub fn keep(&mut self, rest: &[u8], buffers: &mut BufferPool) {
         if rest.is_empty() {
             return;
         }
-        if self.stash.capacity() == 0 {
-            self.stash = spare.lend();
+        if self.read_buffer.capacity() == 0 {
+            self.read_buffer = buffers.lend();
         }
-        if self.taken > 0 && self.stash.len() + rest.len() > self.stash.capacity() {
-            self.stash.drain(..std::mem::take(&mut self.taken));
+        if self.taken > 0 && self.read_buffer.len() + rest.len() > self.read_buffer.capacity() {
+            self.read_buffer.drain(..std::mem::take(&mut self.taken));
         }
-        append(rest, &mut self.stash);
+        append(rest, &mut self.read_buffer);
     }
 
     /// From here on all goes through this; what is still to be sent leaves as it is. False: something stands there already, or the
@@ -103,23 +103,26 @@ impl Stream {
 
     /// Bytes that are kept.
     pub fn held(&self) -> usize {
-        self.stash.len() - self.taken
+        self.read_buffer.len() - self.taken
     }
 
     /// Lends what was kept, to be [given back](Self::keep_rest), and where in it the first byte stands that was not understood.
-    pub fn take_stash(&mut self) -> (Vec<u8>, usize) {
-        (std::mem::take(&mut self.stash), std::mem::take(&mut self.taken))
+    pub fn take_read_buffer(&mut self) -> (Vec<u8>, usize) {
+        (
+            std::mem::take(&mut self.read_buffer),
+            std::mem::take(&mut self.taken),
+        )
     }
 
     /// Keeps what was lent, of which all before `at` and not everything was understood. A long line is served in many small
     /// steps: each moves only as many bytes as were understood before.
-    pub fn keep_rest(&mut self, mut stash: Vec<u8>, at: usize) {
-        if at > stash.len() / 2 {
-            stash.drain(..at);
+    pub fn keep_rest(&mut self, mut read_buffer: Vec<u8>, at: usize) {
+        if at > read_buffer.len() / 2 {
+            read_buffer.drain(..at);
         } else {
             self.taken = at;
         }
-        self.stash = stash;
+        self.read_buffer = read_buffer;
     }
 }
 

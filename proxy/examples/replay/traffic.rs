@@ -141,7 +141,7 @@ impl Traffic {
 
     /// Replies that clients have got.
     pub(crate) fn replies(&self) -> u64 {
-        self.engine.figures.replies.all()
+        self.engine.metrics.replies.all()
     }
 
     fn say(&mut self) {
@@ -154,12 +154,12 @@ impl Traffic {
     /// A round for the first time: servers answer what they are sent, and clients look at what they get.
     fn play(&mut self) {
         self.say();
-        while let Some(lane) = self.engine.wishes.connect.pop() {
+        while let Some(lane) = self.engine.actions.connect.pop() {
             self.engine.lane_connected(lane);
             self.engine.servers.stream(lane).unwrap().out.clear();
             self.engine.lane_bytes(lane, b"VERSION 1.6.18\r\n");
         }
-        self.engine.wishes.flush.clear();
+        self.engine.actions.flush.clear();
         let mut replies = Vec::new();
         let lanes: Vec<LaneId> = self.engine.servers.lanes().map(|(id, _)| id).collect();
         for lane in lanes {
@@ -174,7 +174,7 @@ impl Traffic {
             self.engine.lane_bytes(*lane, reply);
         }
         self.rounds[self.next].replies = replies;
-        self.engine.wishes.flush.clear();
+        self.engine.actions.flush.clear();
         for (&id, expected) in self.clients.iter().zip(&self.rounds[self.next].expected) {
             let stream = self.engine.clients.stream(id).unwrap();
             assert!(stream.out == *expected, "client {id:?} got something else");
@@ -197,7 +197,7 @@ impl Traffic {
 
     /// The sockets take everything.
     fn flush(&mut self) {
-        std::mem::swap(&mut self.flush, &mut self.engine.wishes.flush);
+        std::mem::swap(&mut self.flush, &mut self.engine.actions.flush);
         for peer in self.flush.drain(..) {
             if let Some(stream) = self.engine.stream(peer) {
                 stream.out.clear();

@@ -120,9 +120,9 @@ pub(super) async fn members(State(proxy): Shared, RawQuery(query): RawQuery) -> 
     reason = "beside the control thread, which owns the clock"
 )]
 fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
-    let (figures, now) = (proxy.figures(), Instant::now());
+    let (metrics, now) = (proxy.metrics(), Instant::now());
     let row = |member: Arc<Member>| {
-        let counted = figures.members.get(member.id.0 as usize);
+        let counted = metrics.members.get(member.id.0 as usize);
         let (since, why) = match proxy.ejection(&member) {
             Some(Ejection { since, why }) => (Some(now.duration_since(since).as_secs_f64()), Some(why)),
             None => (None, proxy.unresolved(&member)),
@@ -145,8 +145,8 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             weight: member.weight,
             failures_in_a_row: member.health.failures(),
             ejections: member.health.ejections(),
-            lanes: counted.map_or(0, |figures| figures.lanes),
-            waiting: counted.map_or(0, |figures| figures.waiting),
+            lanes: counted.map_or(0, |metrics| metrics.lanes),
+            waiting: counted.map_or(0, |metrics| metrics.waiting),
             copy: member.is_copy().then(|| Copy::of(proxy.copy(&member), now)),
             fail_open: member.fails_open(),
         }

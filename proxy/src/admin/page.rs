@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::format::Format;
-use crate::figures::{BUCKETS, Latency};
+use crate::metrics::{BUCKETS, Latency};
 
 /// Metric families with their rows. Names are given without the prefix `proxima_`, and rows of counters end
 /// with `_total`.

@@ -5,7 +5,7 @@ use proxima_wire::message::{Reply, Request};
 use super::{ClientId, Part, Stage};
 use crate::{
     dialect::{Failed, Lease},
-    engine::{Engine, News, Passed, Peer},
+    engine::{Engine, Passed, Peer, WorkerEvent},
     micros::Micros,
     route::{Answer, ReplyTo},
 };
@@ -32,7 +32,7 @@ impl Engine {
         };
         let Some(slot) = client.slots.get(seq) else { return };
         let micros = (self.now - slot.started).0;
-        self.figures.replied(
+        self.metrics.replied(
             client.number(slot.command),
             reply.outcome,
             micros,
@@ -45,22 +45,22 @@ impl Engine {
         }
         let silenced = slot.quiet && client.dialect.silenced(slot.command, reply.outcome);
         let at = bytes.as_ptr() as usize;
-        if self.lent.contains(&at)
+        if self.borrowed.contains(&at)
             && !silenced
             && !self.servers.holds_lanes()
             && !self.clients.draining
             && client.takes_at_once()
             && client.slots.answer_alone(seq)
         {
-            return self.wishes.pass.push(Passed {
+            return self.actions.pass.push(Passed {
                 client: id,
-                range: at - self.lent.start..at - self.lent.start + bytes.len(),
+                range: at - self.borrowed.start..at - self.borrowed.start + bytes.len(),
             });
         }
-        let out = client.stream.filling(&mut self.spare);
+        let out = client.stream.filling(&mut self.buffers);
         client.slots.answer(seq, reply, bytes, silenced, out);
         if client.stream.mark() {
-            self.wishes.flush.push(Peer::Client(id));
+            self.actions.flush.push(Peer::Client(id));
         }
         if client.stalled {
             self.requeue(id);
@@ -86,7 +86,7 @@ impl Engine {
         let client = self.clients.table.get_mut(id)?;
         client.slots.begin(seq);
         let at = piece.as_ptr() as usize;
-        if self.lent.contains(&at)
+        if self.borrowed.contains(&at)
             && !piece.is_empty()
             && !self.servers.holds_lanes()
             && !self.clients.draining
@@ -96,10 +96,10 @@ impl Engine {
             if is_last {
                 client.slots.finish(seq, &mut client.stream.out);
             }
-            let start = at - self.lent.start;
-            match self.wishes.pass.last_mut() {
+            let start = at - self.borrowed.start;
+            match self.actions.pass.last_mut() {
                 Some(last) if last.client == id && last.range.end == start => last.range.end += piece.len(),
-                _ => self.wishes.pass.push(Passed {
+                _ => self.actions.pass.push(Passed {
                     client: id,
                     range: start..start + piece.len(),
                 }),
@@ -184,7 +184,7 @@ impl Engine {
         };
         let mut out = std::mem::take(&mut self.scratch);
         client.dialect.error(&client.session, failed, &mut out);
-        self.figures.clients.refused += 1;
+        self.metrics.clients.refused += 1;
         self.answer_here(id, &out, request.is_quiet);
         out.clear();
         self.scratch = out;
@@ -200,7 +200,7 @@ impl Engine {
             .is_none_or(|told| (self.now - told) >= PAUSE)
         {
             self.clients.stranger_told = Some(self.now);
-            self.wishes.news.push(News::Stranger(why));
+            self.actions.events.push(WorkerEvent::Stranger(why));
         }
     }
 
@@ -227,7 +227,7 @@ impl Engine {
         };
         let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         client.reply_size = client.reply_size.max(reply.len() as usize);
-        self.figures
+        self.metrics
             .replied(command, reply.outcome, micros, client.listener);
         self.pass_piece((id, seq), head, false);
         Some(trailer)
@@ -245,7 +245,7 @@ impl Engine {
     /// Closes a client that gives or takes its bytes too slowly.
     pub(crate) fn close_slow(&mut self, id: ClientId) {
         if self.clients.table.get(id).is_some() {
-            self.figures.clients.slow += 1;
+            self.metrics.clients.slow += 1;
             self.close_client(id, true);
         }
     }
@@ -256,9 +256,9 @@ impl Engine {
             return;
         };
         if let Some(conn) = client.stream.conn {
-            self.wishes.close.push((conn, abort));
+            self.actions.close.push((conn, abort));
         }
-        self.figures.clients.closed += 1;
+        self.metrics.clients.closed += 1;
         self.discharge(client.charged);
         self.clients.waiting_uploads -= usize::from(client.place().is_some());
         self.share_memory();
@@ -285,7 +285,7 @@ impl Engine {
             && !matches!(client.stage, Stage::Dump(_))
             && (client.closing || !client.is_uploading());
         // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
-        let between = client.stream.stash.is_empty() && !matches!(client.stage, Stage::Keys(_));
+        let between = client.stream.read_buffer.is_empty() && !matches!(client.stage, Stage::Keys(_));
         leaves && idle && (client.closing || !client.stalled && (between || client.eof))
     }
 

@@ -146,8 +146,13 @@ impl Client {
 
     /// Bytes that its buffers take, used or not.
     pub(super) fn holds(&self) -> usize {
-        let Stream { stash, out, wire, .. } = &self.stream;
-        self.unsent + stash.capacity() + out.capacity() + wire.capacity() + self.slots.memory()
+        let Stream {
+            read_buffer,
+            out,
+            wire,
+            ..
+        } = &self.stream;
+        self.unsent + read_buffer.capacity() + out.capacity() + wire.capacity() + self.slots.memory()
     }
 
     /// Has it sent the beginning of a request and not yet the rest? (Of a value that is passed on as it comes nothing is kept.)
@@ -155,7 +160,7 @@ impl Client {
         let begun = match self.stage {
             Stage::Upload(_) => false,
             Stage::Keys(_) => true,
-            _ => !self.stream.stash.is_empty(),
+            _ => !self.stream.read_buffer.is_empty(),
         };
         begun && !self.stalled
     }

@@ -25,7 +25,7 @@ impl Engine {
             .filter(|(_, client)| takes_long(client) && sends_no_more(client))
             .map(|(id, _)| id)
             .collect();
-        self.figures.clients.half_closed += gone.len() as u64;
+        self.metrics.clients.half_closed += gone.len() as u64;
         for id in gone {
             self.close_client(id, true);
         }

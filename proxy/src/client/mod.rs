@@ -3,13 +3,13 @@
 mod answer;
 mod clients;
 mod connection;
-mod foresee;
 mod half_closed;
 mod lease;
 mod listen;
 mod located;
 mod open;
 mod place;
+mod prefetch;
 mod register;
 mod request;
 mod room;

@@ -51,7 +51,7 @@ impl Engine {
             stuck_backlog: 0,
         });
         self.admit(id, &[]);
-        self.figures.clients.accepted += 1;
+        self.metrics.clients.accepted += 1;
         self.share_memory();
         Some(Peer::Client(id))
     }

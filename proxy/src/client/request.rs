@@ -29,7 +29,7 @@ impl Engine {
             let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
             return self.answer_here(id, answer, silenced);
         }
-        self.figures.asked(number);
+        self.metrics.asked(number);
         if client.plans(request) {
             return self.planned(id, request, message, input);
         }

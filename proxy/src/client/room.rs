@@ -209,7 +209,7 @@ impl Engine {
             && let Some((charged, id)) = holders.pop()
             && charged > 0
         {
-            self.figures.clients.greedy += 1;
+            self.metrics.clients.greedy += 1;
             self.close_client(id, true);
         }
     }

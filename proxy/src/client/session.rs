@@ -37,7 +37,7 @@ pub(super) struct Input<'a> {
 impl Engine {
     pub(crate) fn flush_later(&mut self, peer: Peer) {
         if self.stream(peer).is_some_and(Stream::mark) {
-            self.wishes.flush.push(peer);
+            self.actions.flush.push(peer);
         }
     }
 
@@ -48,15 +48,15 @@ impl Engine {
             return;
         };
         client.active = self.now;
-        if client.stream.stash.is_empty() && !client.stalled {
+        if client.stream.read_buffer.is_empty() && !client.stalled {
             let used = self.serve(id, bytes);
             if let Some(client) = self.clients.table.get_mut(id) {
-                client.stream.keep(&bytes[used..], &mut self.spare);
+                client.stream.keep(&bytes[used..], &mut self.buffers);
             }
         } else {
-            client.stream.keep(bytes, &mut self.spare);
+            client.stream.keep(bytes, &mut self.buffers);
             if !client.stalled {
-                self.serve_stash(id);
+                self.serve_read_buffer(id);
             }
         }
         self.after_serving(id);
@@ -69,7 +69,7 @@ impl Engine {
         };
         client.queued = false;
         client.stalled = false;
-        self.serve_stash(id);
+        self.serve_read_buffer(id);
         if self
             .clients
             .table
@@ -81,24 +81,24 @@ impl Engine {
         self.after_serving(id);
     }
 
-    fn serve_stash(&mut self, id: ClientId) {
+    fn serve_read_buffer(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        let (mut stash, begun) = client.stream.take_stash();
-        let at = begun + self.serve(id, &stash[begun..]);
+        let (mut read_buffer, begun) = client.stream.take_read_buffer();
+        let at = begun + self.serve(id, &read_buffer[begun..]);
         match self.clients.table.get_mut(id) {
-            Some(client) if at < stash.len() => {
+            Some(client) if at < read_buffer.len() => {
                 // Of a line that is served as it comes the beginning counts, not the last key.
                 if at > begun && !matches!(client.stage, Stage::Keys(_)) {
                     client.half = None;
                 }
-                client.stream.keep_rest(stash, at);
+                client.stream.keep_rest(read_buffer, at);
             }
             // Whoever has sent half a request next gets it: what clients keep is only what they have sent.
             _ => {
-                stash.clear();
-                self.spare.give(stash);
+                read_buffer.clear();
+                self.buffers.give(read_buffer);
             }
         }
     }
@@ -118,7 +118,7 @@ impl Engine {
             && client.stalled != client.stream.paused
         {
             client.stream.paused = client.stalled;
-            self.wishes.pause.push((conn, client.stalled));
+            self.actions.pause.push((conn, client.stalled));
         }
         self.clients.room.charge(client, client.unsent);
         self.keep_within_room();
@@ -140,7 +140,7 @@ impl Engine {
             && !client.queued
         {
             client.queued = true;
-            self.wishes.again.push(id);
+            self.actions.again.push(id);
         }
     }
 
@@ -241,7 +241,7 @@ impl Engine {
                 }
                 client.closing |= bad.close;
                 input.at += (bad.head as usize).min(input.rest().len());
-                self.figures.clients.refused += 1;
+                self.metrics.clients.refused += 1;
                 self.flush_later(Peer::Client(id));
                 if !bad.why.is_empty() {
                     self.tell_of_stranger(bad.why);

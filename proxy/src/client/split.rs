@@ -69,7 +69,7 @@ impl Engine {
             .split(&client.session, request, message, &mut begin)?;
         let number = client.number(request.command);
         self.serve_pending(id, input);
-        self.figures.asked(number);
+        self.metrics.asked(number);
         let (head, keys) = message.split_at(request.key.start as usize);
         let mut portion = Portion {
             request,
@@ -262,7 +262,7 @@ impl Engine {
         if std::mem::replace(&mut portion.failed, !is_list) {
             return;
         }
-        self.figures.clients.refused += 1;
+        self.metrics.clients.refused += 1;
         let seq = client
             .slots
             .push(portion.request.command, false, portion.part(), 0, self.now);

@@ -8,7 +8,7 @@ impl Engine {
     /// `unacknowledged` what it has and its peer has not.
     pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, Micros::from(self.limits.idle));
-        let patience = Micros::from(self.limits.write_timeout);
+        let write_timeout = Micros::from(self.limits.write_timeout);
         let mut gone: Vec<ClientId> = Vec::new();
         let unfinished = Micros::from(self.limits.request_timeout);
         for (id, client) in self.clients.table.iter_mut() {
@@ -29,19 +29,19 @@ impl Engine {
                 (client.stuck, client.stuck_backlog) = (now, ahead);
             }
             // In the middle of a value it holds a lane, and others wait for one.
-            let silent = client.is_uploading() && !client.stalled && now - client.active > patience;
-            if silent || waiting > 0 && now - client.stuck > patience {
-                self.figures.clients.slow += 1;
+            let silent = client.is_uploading() && !client.stalled && now - client.active > write_timeout;
+            if silent || waiting > 0 && now - client.stuck > write_timeout {
+                self.metrics.clients.slow += 1;
                 gone.push(id);
             } else if client.eof && client.own.is_some_and(|own| self.servers.is_blocked(own)) {
                 // It has gone, and its server would answer it for ever.
                 gone.push(id);
             } else if client.half.is_some_and(|half| now - half > unfinished) {
-                self.figures.clients.unfinished += 1;
+                self.metrics.clients.unfinished += 1;
                 gone.push(id);
             } else if idle > Micros::ZERO && due == 0 && client.slots.is_empty() && now - client.active > idle
             {
-                self.figures.clients.idle += 1;
+                self.metrics.clients.idle += 1;
                 gone.push(id);
             }
         }

@@ -85,7 +85,7 @@ impl Engine {
             return Begun::Yes;
         }
         self.wait_for_place(id, None);
-        self.figures.asked(number);
+        self.metrics.asked(number);
         let Some(is_dedicated) = self.passes(id, request, rest) else {
             return Begun::Yes;
         };
@@ -97,7 +97,7 @@ impl Engine {
             return Begun::Later;
         };
         let origin = client.origin();
-        self.figures.clients.uploads += 1;
+        self.metrics.clients.uploads += 1;
         let seq = client
             .slots
             .push(request.command, request.is_quiet, Part::Whole, 0, self.now);

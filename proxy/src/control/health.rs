@@ -10,7 +10,7 @@ use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
 use super::{Proxy, State, probe::probe};
 use crate::{
-    engine::News,
+    engine::WorkerEvent,
     members::{Health, Member},
     route::Random,
 };
@@ -47,24 +47,24 @@ impl Ejections {
 
 impl Proxy {
     /// Reports ejections and starts the probes that end them, for as long as the process lives.
-    pub(super) async fn hear_workers(self: Arc<Self>, mut news: UnboundedReceiver<News>) {
+    pub(super) async fn hear_workers(self: Arc<Self>, mut events: UnboundedReceiver<WorkerEvent>) {
         let mut seed = u64::from(std::process::id());
-        while let Some(news) = news.recv().await {
-            let (member, reason) = match news {
-                News::Ejected(member, reason) => (member, reason),
-                News::Short(why) => {
+        while let Some(event) = events.recv().await {
+            let (member, reason) = match event {
+                WorkerEvent::Ejected(member, reason) => (member, reason),
+                WorkerEvent::Short(why) => {
                     self.log_shortage(&why);
                     continue;
                 }
-                News::Copy(event) => {
+                WorkerEvent::Copy(event) => {
                     self.hear_of_copy(event);
                     continue;
                 }
-                News::Stranger(reason) => {
+                WorkerEvent::Stranger(reason) => {
                     tracing::warn!(%reason, "closed a client");
                     continue;
                 }
-                News::Ended { unanswered } => {
+                WorkerEvent::Ended { unanswered } => {
                     self.hear_of_end(unanswered);
                     continue;
                 }

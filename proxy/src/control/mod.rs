@@ -59,9 +59,9 @@ use crate::{
     config::{Loaded, schema::Nodes, source::Lists},
     copies::{CopyState, CopyStatus, Departed},
     dialect::Dialects,
-    figures::Figures,
     frontdoor::ConfigSource,
     members::{Address, Distance, DistanceSource, Localities, Member},
+    metrics::Metrics,
     near::store::{Store, Totals},
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
@@ -173,8 +173,8 @@ impl Proxy {
     }
 
     /// The sum over all workers.
-    pub fn figures(&self) -> Figures {
-        self.workers.figures()
+    pub fn metrics(&self) -> Metrics {
+        self.workers.metrics()
     }
 
     /// Time since the start.

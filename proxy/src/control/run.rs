@@ -37,7 +37,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         proxy,
         reloader,
         requests,
-        news,
+        events,
         writes,
         nodes,
     } = start(source, options, io, &runtime)?;
@@ -47,7 +47,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         if options.introduce {
             introduce(&proxy, admin.as_deref());
         }
-        tokio::spawn(Arc::clone(&proxy).hear_workers(news));
+        tokio::spawn(Arc::clone(&proxy).hear_workers(events));
         tokio::spawn(Arc::clone(&proxy).hear_of_state_file(writes));
         tokio::spawn(Arc::clone(&proxy).follow_agent(nodes));
         tokio::spawn(follow(reloader, Arc::clone(&proxy), requests));

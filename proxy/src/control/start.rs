@@ -28,7 +28,7 @@ use crate::{
     config::schema::{Limits, Nodes},
     copies::{Departed, KeyLocks},
     dialect::Dialects,
-    engine::{Engine, Facts, News},
+    engine::{Engine, Facts, WorkerEvent},
     frontdoor::ConfigSource,
     members::{Here, Registry},
     near::store::{self, Store},
@@ -94,7 +94,7 @@ pub(super) struct Started {
     pub(super) reloader: Reloader,
     pub(super) requests: mpsc::Receiver<Request>,
     /// Events from the workers.
-    pub(super) news: UnboundedReceiver<News>,
+    pub(super) events: UnboundedReceiver<WorkerEvent>,
     /// Results of writes to the state file.
     pub(super) writes: StateFileWrites,
     /// The node agent that the configuration names.
@@ -116,7 +116,7 @@ pub(super) fn start(
     let config = &first.loaded().config;
     let mut shared = Shared::new(preparer.workers, config.embedded.memory);
     let engines = shared.engines(&config.limits);
-    let (tell, news) = mpsc::unbounded_channel();
+    let (tell, events) = mpsc::unbounded_channel();
     let (mut copies, writes) = Copies::new(preparer.workers, config).map_err(StartError::State)?;
     runtime.block_on(copies.look_for_orphans(first.members()));
     let workers = Workers::start(engines, io, shared.started, &tell)?;
@@ -142,7 +142,7 @@ pub(super) fn start(
         proxy,
         reloader,
         requests,
-        news,
+        events,
         writes,
         nodes,
     })

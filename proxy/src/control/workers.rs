@@ -15,10 +15,10 @@ use socket2::Socket;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
-    engine::{Engine, News},
-    figures::Figures,
+    engine::{Engine, WorkerEvent},
+    metrics::Metrics,
     reactor::{Epoll, Io, Reactor, Uring},
-    worker::{Mailbox, Order, Post, Worker},
+    worker::{Channels, Mailbox, Order, Worker},
 };
 
 /// Makes an engine. It is called on the worker's thread, as an engine cannot move to another one.
@@ -32,7 +32,7 @@ pub(super) struct Workers {
 struct WorkerHandle {
     mailbox: Mailbox,
     /// Set while the worker has time-outs to look at.
-    beat: Arc<AtomicBool>,
+    tick: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -42,36 +42,36 @@ impl Workers {
         engines: Vec<Make>,
         io: Io,
         started: Instant,
-        news: &UnboundedSender<News>,
+        events: &UnboundedSender<WorkerEvent>,
     ) -> std::io::Result<Self> {
         let mut mailboxes = Vec::new();
         let mut ends = Vec::new();
         for _ in &engines {
             let (orders, inbox) = mpsc::channel();
-            let (bell, ear) = UnixStream::pair()?;
+            let (bell, waker) = UnixStream::pair()?;
             bell.set_nonblocking(true)?;
-            ear.set_nonblocking(true)?;
+            waker.set_nonblocking(true)?;
             mailboxes.push(Mailbox {
                 orders,
                 bell: Arc::new(bell),
             });
-            ends.push((inbox, Socket::from(OwnedFd::from(ear))));
+            ends.push((inbox, Socket::from(OwnedFd::from(waker))));
         }
         let mut handles = Vec::new();
-        for ((number, engine), (inbox, ear)) in engines.into_iter().enumerate().zip(ends) {
-            let beat = Arc::new(AtomicBool::new(false));
-            let post = Post {
+        for ((number, engine), (inbox, waker)) in engines.into_iter().enumerate().zip(ends) {
+            let tick = Arc::new(AtomicBool::new(false));
+            let channels = Channels {
                 started,
                 orders: inbox,
-                ear,
-                news: news.clone(),
-                beat: Arc::clone(&beat),
-                colleagues: mailboxes.clone(),
+                waker,
+                events: events.clone(),
+                tick: Arc::clone(&tick),
+                peers: mailboxes.clone(),
             };
-            let thread = Mutex::new(Some(spawn(number, io, engine, post)?));
+            let thread = Mutex::new(Some(spawn(number, io, engine, channels)?));
             handles.push(WorkerHandle {
                 mailbox: mailboxes[number].clone(),
-                beat,
+                tick,
                 thread,
             });
         }
@@ -91,17 +91,17 @@ impl Workers {
 
     /// Wakes the workers that have time-outs to look at.
     pub(super) fn tick(&self) {
-        for handle in self.handles.iter().filter(|handle| handle.beat.load(Relaxed)) {
+        for handle in self.handles.iter().filter(|handle| handle.tick.load(Relaxed)) {
             handle.mailbox.ring();
         }
     }
 
-    pub(super) fn figures(&self) -> Figures {
-        let (to, from): (_, Receiver<Figures>) = mpsc::channel();
+    pub(super) fn metrics(&self) -> Metrics {
+        let (to, from): (_, Receiver<Metrics>) = mpsc::channel();
         self.order(|_| Order::Report(to.clone()));
         drop(to);
-        let mut sum = Figures::default();
-        from.iter().for_each(|figures| sum.add(&figures));
+        let mut sum = Metrics::default();
+        from.iter().for_each(|metrics| sum.add(&metrics));
         sum
     }
 
@@ -143,14 +143,14 @@ impl WorkerHandle {
 
 /// Starts a worker's thread. A ring must be made by the thread that uses it, so this returns only when the
 /// thread has told whether that worked.
-fn spawn(number: usize, io: Io, engine: Make, post: Post) -> std::io::Result<JoinHandle<()>> {
+fn spawn(number: usize, io: Io, engine: Make, channels: Channels) -> std::io::Result<JoinHandle<()>> {
     let (ready, told) = mpsc::channel();
     let thread = thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
             let result = match io {
-                Io::Uring => work(Uring::new(), engine(), post, &ready),
-                _ => work(Epoll::new(), engine(), post, &ready),
+                Io::Uring => work(Uring::new(), engine(), channels, &ready),
+                _ => work(Epoll::new(), engine(), channels, &ready),
             };
             if let Err(error) = result {
                 tracing::error!(worker = number, %error, "worker ended");
@@ -168,10 +168,10 @@ fn spawn(number: usize, io: Io, engine: Make, post: Post) -> std::io::Result<Joi
 fn work<R: Reactor>(
     reactor: std::io::Result<R>,
     engine: Engine,
-    post: Post,
+    channels: Channels,
     ready: &Sender<std::io::Result<()>>,
 ) -> std::io::Result<()> {
-    match reactor.and_then(|reactor| Worker::new(reactor, engine, post)) {
+    match reactor.and_then(|reactor| Worker::new(reactor, engine, channels)) {
         Ok(worker) => {
             let _ = ready.send(Ok(()));
             worker.run()

@@ -10,7 +10,7 @@ pub struct Dialects(&'static [&'static dyn Dialect]);
 #[derive(Clone, Copy)]
 pub struct Spoken {
     pub dialect: &'static dyn Dialect,
-    /// The number of its first command among the commands of all: figures are kept by it.
+    /// The number of its first command among the commands of all: metrics are kept by it.
     pub first: u32,
 }
 

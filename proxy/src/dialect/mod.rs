@@ -81,7 +81,7 @@ pub enum Plan {
     Refuse(&'static str),
     /// To every member of the listener's tree.
     Broadcast,
-    /// The proxy's own figures, or those of what is behind it.
+    /// The proxy's own metrics, or those of what is behind it.
     Stats,
     /// Close after what is due.
     Close,

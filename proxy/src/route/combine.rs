@@ -96,7 +96,7 @@ impl Engine {
         {
             flight.pending = 1;
             flight.tries += 1;
-            self.figures.failovers += 1;
+            self.metrics.failovers += 1;
             return self.resend(id, node, child_of(id, child));
         }
         let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));

@@ -41,7 +41,7 @@ impl Engine {
         let member = lane.member.clone();
         lane.pace = Pace::since(self.now);
         member.health.succeeded();
-        self.figures
+        self.metrics
             .served(member.pool.id, member.id, (self.now - waiter.sent).0, false);
         let mut parts = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;

@@ -11,7 +11,7 @@ use super::{LaneId, Phase};
 use crate::{
     copies,
     dialect::Failed,
-    engine::{Engine, News, Peer, Shortage},
+    engine::{Engine, Peer, Shortage, WorkerEvent},
     members::{Failure, MemberId},
     reactor::is_shortage,
 };
@@ -40,12 +40,12 @@ impl Engine {
             return;
         }
         let member = lane.member.clone();
-        self.figures.member(member.id).failed();
+        self.metrics.member(member.id).failed();
         let ejected = member.health.failed(failure);
         if ejected {
-            self.wishes
-                .news
-                .push(News::Ejected(member.clone(), what.to_owned()));
+            self.actions
+                .events
+                .push(WorkerEvent::Ejected(member.clone(), what.to_owned()));
         }
     }
 
@@ -74,7 +74,7 @@ impl Engine {
             self.lost(id, &lane);
         }
         if let Some(conn) = lane.stream.conn {
-            self.wishes.close.push((conn, true));
+            self.actions.close.push((conn, true));
         }
         if let Some((client, _)) = lane.download.and_then(|download| download.to) {
             // Half a reply has left: nothing but a closed connection tells the client so.
@@ -91,7 +91,7 @@ impl Engine {
         // Before that nothing was sent that a server could still execute.
         let broken = (unanswered && matches!(lane.phase, Phase::Ready)).then(|| {
             let (member, end) = (lane.member.clone(), lane.local);
-            News::Copy(copies::Event::Broken { member, end })
+            WorkerEvent::Copy(copies::Event::Broken { member, end })
         });
         if unanswered && outcome != Outcome::ClientError {
             let mut changes = lane.waiters.iter().filter(|waiter| waiter.changes);
@@ -107,7 +107,7 @@ impl Engine {
             self.fail(waiter.to, &failed);
         }
         // Behind the event that a write was missed: only the connections of stale copies are remembered.
-        self.wishes.news.extend(broken);
+        self.actions.events.extend(broken);
     }
 
     /// The server closed or broke the connection.

@@ -70,7 +70,7 @@ impl Engine {
                 lane.free = now;
             }
             lane.active = now;
-            self.wishes.pause.push((conn, hold));
+            self.actions.pause.push((conn, hold));
         }
     }
 

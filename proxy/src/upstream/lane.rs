@@ -90,7 +90,7 @@ pub(super) struct Waiter {
     /// It may change what a copy holds.
     pub(super) changes: bool,
     /// Milliseconds that it may take longer than others; [`u32::MAX`]: for ever.
-    pub(super) patience: u32,
+    pub(super) extra_time: u32,
     /// When it was sent.
     pub(super) sent: Micros,
 }
@@ -100,7 +100,7 @@ impl Waiter {
         to: ReplyTo::Nobody,
         command: 0,
         changes: false,
-        patience: 0,
+        extra_time: 0,
         sent: Micros::ZERO,
     };
 }
@@ -219,10 +219,15 @@ impl Lane {
 
     /// Bytes that its buffers take, used or not.
     pub fn holds(&self) -> usize {
-        let Stream { stash, out, wire, .. } = &self.stream;
+        let Stream {
+            read_buffer,
+            out,
+            wire,
+            ..
+        } = &self.stream;
         let waiters = self.waiters.capacity() * size_of::<Waiter>();
         let requests = out.capacity() + wire.capacity() + self.held.capacity();
-        requests + waiters + stash.capacity() + self.parts.capacity()
+        requests + waiters + read_buffer.capacity() + self.parts.capacity()
     }
 
     /// The client that takes the reply under way as it comes, and the slot that the reply is for.

@@ -83,11 +83,13 @@ impl Lane {
         };
         // The member is looked at last: most lanes of many are idle, and theirs is far memory.
         let waits = matches!(self.phase, Phase::Ready) && !self.is_streaming() && self.uploading.is_none();
-        let patience = match self.waiters.front().filter(|_| waits) {
-            Some(waiter) if waiter.patience == u32::MAX => return None,
-            waiter => waiter.map_or(Micros::ZERO, |waiter| Micros::millis(u64::from(waiter.patience))),
+        let extra_time = match self.waiters.front().filter(|_| waits) {
+            Some(waiter) if waiter.extra_time == u32::MAX => return None,
+            waiter => waiter.map_or(Micros::ZERO, |waiter| {
+                Micros::millis(u64::from(waiter.extra_time))
+            }),
         };
-        let limit = Micros::from(self.member.timeout) + patience;
+        let limit = Micros::from(self.member.timeout) + extra_time;
         let age = now - since;
         if age <= limit / 2 {
             self.uptake = None;

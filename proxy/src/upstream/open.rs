@@ -78,8 +78,8 @@ impl Engine {
             hold: Hold::default(),
             pace: Pace::since(now),
         });
-        self.wishes.connect.push(id);
-        self.figures.lanes_opened += 1;
+        self.actions.connect.push(id);
+        self.metrics.lanes_opened += 1;
         id
     }
 }

@@ -18,43 +18,43 @@ impl Engine {
             return;
         };
         lane.active = now;
-        if lane.stream.stash.is_empty() {
+        if lane.stream.read_buffer.is_empty() {
             let used = self.replies(id, bytes);
             if let Some(lane) = self.servers.lanes.get_mut(id) {
-                lane.stream.stash.extend_from_slice(&bytes[used..]);
+                lane.stream.read_buffer.extend_from_slice(&bytes[used..]);
             }
             return self.keep_within_room();
         }
-        let mut stash = std::mem::take(&mut lane.stream.stash);
+        let mut read_buffer = std::mem::take(&mut lane.stream.read_buffer);
         let mut at = 0;
         // Only the message that has begun is put together; what follows it is read where it is.
         while at < bytes.len() {
-            let begun = stash.len();
-            let missing = self.missing(id, &stash).clamp(1, bytes.len() - at);
-            stash.extend_from_slice(&bytes[at..at + missing]);
+            let begun = read_buffer.len();
+            let missing = self.missing(id, &read_buffer).clamp(1, bytes.len() - at);
+            read_buffer.extend_from_slice(&bytes[at..at + missing]);
             at += missing;
-            let used = self.replies(id, &stash);
+            let used = self.replies(id, &read_buffer);
             if used >= begun {
-                at -= stash.len() - used;
-                stash.clear();
+                at -= read_buffer.len() - used;
+                read_buffer.clear();
                 break;
             }
-            stash.drain(..used);
+            read_buffer.drain(..used);
         }
         let lives = self.servers.lanes.get(id).is_some();
-        if lives && stash.is_empty() && at < bytes.len() {
+        if lives && read_buffer.is_empty() && at < bytes.len() {
             at += self.replies(id, &bytes[at..]);
         }
         if let Some(lane) = self.servers.lanes.get_mut(id) {
-            stash.extend_from_slice(&bytes[at.min(bytes.len())..]);
-            lane.stream.stash = stash;
+            read_buffer.extend_from_slice(&bytes[at.min(bytes.len())..]);
+            lane.stream.read_buffer = read_buffer;
         }
         self.keep_within_room();
     }
 
-    /// How many bytes the message that begins with `stash` still lacks; where that cannot be told yet, as many as its first
+    /// How many bytes the message that begins with `read_buffer` still lacks; where that cannot be told yet, as many as its first
     /// line may take.
-    fn missing(&self, id: LaneId, stash: &[u8]) -> usize {
+    fn missing(&self, id: LaneId, read_buffer: &[u8]) -> usize {
         const LINE: usize = 512;
         let Some(lane) = self.servers.lanes.get(id) else {
             return LINE;
@@ -65,11 +65,11 @@ impl Engine {
         }
         let command = lane.waiters.front().map_or(UNASKED, |waiter| waiter.command);
         let mut parse = lane.stream.parse;
-        match lane.member.dialect.reply(&mut parse, command, stash) {
+        match lane.member.dialect.reply(&mut parse, command, read_buffer) {
             Parsed::Head(Message::Last(reply) | Message::Part(reply) | Message::Push(reply))
                 if reply.len() <= lane.largest_push(self.clients.share()) =>
             {
-                (reply.len() as usize).saturating_sub(stash.len())
+                (reply.len() as usize).saturating_sub(read_buffer.len())
             }
             _ => LINE,
         }
@@ -91,7 +91,7 @@ impl Engine {
                 let (pool, member) = (lane.member.pool.id, lane.member.id);
                 let failed = lane.answered(reply, now);
                 self.servers.in_flight -= 1;
-                self.figures.served(pool, member, (self.now - sent).0, failed);
+                self.metrics.served(pool, member, (self.now - sent).0, failed);
                 self.deliver(to, reply, whole);
                 continue;
             }
@@ -129,7 +129,7 @@ impl Engine {
             (Parsed::More, _) => None,
             (Parsed::Head(Message::Push(reply)), _) if reply.len() <= lane.largest_push(due) => {
                 let push = rest.get(..reply.len() as usize)?;
-                self.figures.pushes += 1;
+                self.metrics.pushes += 1;
                 self.push(id, push);
                 Some(push.len())
             }
@@ -157,7 +157,7 @@ impl Engine {
                 let (in_parts, settles) = (lane.part_bytes > 0, lane.bulk || lane.dedicated);
                 let failed = lane.answered(&reply, self.now);
                 self.servers.in_flight -= 1;
-                self.figures
+                self.metrics
                     .served(pool, member, (self.now - waiter.sent).0, failed);
                 self.note_reply(id, command, &reply, whole);
                 if in_parts {

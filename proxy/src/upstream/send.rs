@@ -86,7 +86,7 @@ impl Engine {
             return self.not_sent(member, request, message, to, Outcome::Overloaded, what);
         }
         let requests = match lane.phase {
-            Phase::Ready => lane.stream.filling(&mut self.spare),
+            Phase::Ready => lane.stream.filling(&mut self.buffers),
             _ => &mut lane.held,
         };
         if request.quiet.is_empty() {
@@ -113,14 +113,14 @@ impl Engine {
                     to,
                     command: request.command,
                     changes: changes_copy(member, request, message),
-                    patience: if lane.dedicated { request.extra_timeout } else { 0 },
+                    extra_time: if lane.dedicated { request.extra_timeout } else { 0 },
                     sent: now,
                 };
             }
             self.servers.in_flight += 1;
         }
         if lane.stream.mark() {
-            self.wishes.flush.push(Peer::Lane(id));
+            self.actions.flush.push(Peer::Lane(id));
         }
         if streamed {
             lane.uploading = self.servers.uploader;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::{Lane, LaneId, Lanes, Logins, Phase};
 use crate::{
-    client::ClientId, figures::Figures, members::Member, micros::Micros, route::ReplyTo, stream::Stream,
+    client::ClientId, members::Member, metrics::Metrics, micros::Micros, route::ReplyTo, stream::Stream,
     table::Table,
 };
 
@@ -71,7 +71,7 @@ impl Servers {
     /// Does the server of this lane answer what it was asked whenever it likes?
     pub(crate) fn is_blocked(&self, id: LaneId) -> bool {
         let first = self.lanes.get(id).and_then(|lane| lane.waiters.front());
-        first.is_some_and(|waiter| waiter.patience == u32::MAX)
+        first.is_some_and(|waiter| waiter.extra_time == u32::MAX)
     }
 
     /// Is there a copy with a change that it has not answered?
@@ -95,11 +95,11 @@ impl Servers {
     }
 
     /// Fills in the gauges about lanes.
-    pub(crate) fn report(&self, figures: &mut Figures) {
-        figures.open_lanes = self.lanes.len() as u64;
-        figures.in_flight = self.in_flight as u64;
+    pub(crate) fn report(&self, metrics: &mut Metrics) {
+        metrics.open_lanes = self.lanes.len() as u64;
+        metrics.in_flight = self.in_flight as u64;
         for (_, lane) in self.lanes.iter() {
-            let member = figures.member(lane.member.id);
+            let member = metrics.member(lane.member.id);
             member.lanes += 1;
             member.waiting += lane.waiters.len() as u64;
         }

@@ -23,10 +23,10 @@ impl<R: Reactor> Worker<R> {
             true => self.engine.clients.register().least_busy(),
             false => self.engine.facts.worker,
         };
-        match self.colleagues.get(least) {
-            Some(colleague) if least != self.engine.facts.worker => {
+        match self.peers.get(least) {
+            Some(peer) if least != self.engine.facts.worker => {
                 self.engine.clients.register().expect(least);
-                colleague.order(Order::Adopt { listener, socket });
+                peer.order(Order::Adopt { listener, socket });
             }
             _ => self.adopt(listener, socket),
         }
@@ -39,7 +39,7 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// A listener could not accept: what waits for it is tried again with the next beat, and not before, or it would be tried
+    /// A listener could not accept: what waits for it is tried again with the next tick, and not before, or it would be tried
     /// all the time.
     pub(super) fn cannot_accept(&mut self, error: &io::Error) {
         self.engine.fall_short(Shortage::Accept, &reason(error));
@@ -66,7 +66,7 @@ impl<R: Reactor> Worker<R> {
 
     pub(super) fn adopt(&mut self, listener: u16, socket: Socket) {
         if self.engine.clients.register().current() >= self.engine.limits.clients as u64 {
-            self.engine.figures.clients.over_limit += 1;
+            self.engine.metrics.clients.over_limit += 1;
             let mut line = Vec::new();
             if let Some(spoken) = self.engine.tree.spoken(usize::from(listener)) {
                 let failed = Failed::here(Outcome::Overloaded, "too many open connections");

@@ -20,7 +20,7 @@ impl<R: Reactor> Worker<R> {
 
     /// Sends the replies that may leave straight from the buffer in which they came.
     pub(super) fn pass(&mut self, buffer: &Buffer) {
-        let mut pass = std::mem::take(&mut self.engine.wishes.pass);
+        let mut pass = std::mem::take(&mut self.engine.actions.pass);
         for Passed { client, range } in pass.drain(..) {
             let peer = Peer::Client(client);
             let Some(stream) = self.engine.stream(peer) else {
@@ -29,7 +29,7 @@ impl<R: Reactor> Worker<R> {
             let Some(conn) = stream.conn else { continue };
             if self.reactor.backlog(conn) == 0 {
                 let size = range.len();
-                self.engine.figures.client_traffic.sent += size as u64;
+                self.engine.metrics.client_traffic.sent += size as u64;
                 self.reactor.pass(conn, buffer, range);
                 if size > LARGE {
                     self.after_flush(peer, conn, true, size);
@@ -41,7 +41,7 @@ impl<R: Reactor> Worker<R> {
                 self.engine.flush_later(peer);
             }
         }
-        self.engine.wishes.pass = pass;
+        self.engine.actions.pass = pass;
     }
 
     pub(super) fn flush(&mut self, peer: Peer) {
@@ -84,11 +84,11 @@ impl<R: Reactor> Worker<R> {
             self.reactor.send(conn, bytes);
         }
         let emptied = std::mem::take(bytes);
-        self.engine.spare.give(emptied);
-        let figures = &mut self.engine.figures;
+        self.engine.buffers.give(emptied);
+        let metrics = &mut self.engine.metrics;
         match peer {
-            Peer::Client(_) => figures.client_traffic.sent += sent as u64,
-            Peer::Lane(_) => figures.server_traffic.sent += sent as u64,
+            Peer::Client(_) => metrics.client_traffic.sent += sent as u64,
+            Peer::Lane(_) => metrics.server_traffic.sent += sent as u64,
         }
         self.after_flush(peer, conn, sent > 0, size);
     }

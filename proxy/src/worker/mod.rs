@@ -1,7 +1,7 @@
 //! A worker: one thread, one event loop, its own clients, lanes and tree.
 //!
 //! ```text
-//!  ┌▶ wait ─▶ events ─▶ engine (bytes in, bytes and wishes out) ─▶ timers ─▶ clients again ─▶ wishes ─▶ flush ─┐
+//!  ┌▶ wait ─▶ events ─▶ engine (bytes in, bytes and actions out) ─▶ timers ─▶ clients again ─▶ actions ─▶ flush ─┐
 //!  └──────────────────────────────────────────── one turn ────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -32,7 +32,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::orders::{Mailbox, Order};
 use crate::{
-    engine::{Engine, News, Peer},
+    engine::{Engine, Peer, WorkerEvent},
     micros::Micros,
     reactor::{Conn, Event, Expect, Reactor},
     table::Id,
@@ -40,17 +40,17 @@ use crate::{
 };
 
 /// What connects a worker with the rest of the process.
-pub struct Post {
+pub struct Channels {
     /// When the process's clock was 0.
     pub started: Instant,
     pub orders: Receiver<Order>,
     /// Has bytes when there are orders or time-outs to look at.
-    pub ear: Socket,
-    pub news: UnboundedSender<News>,
+    pub waker: Socket,
+    pub events: UnboundedSender<WorkerEvent>,
     /// Set while there are time-outs to look at: ring now and then.
-    pub beat: Arc<AtomicBool>,
+    pub tick: Arc<AtomicBool>,
     /// All workers' mailboxes, by number.
-    pub colleagues: Vec<Mailbox>,
+    pub peers: Vec<Mailbox>,
 }
 
 /// Lanes are looked at for time-outs this often while anything waits for a server.
@@ -73,57 +73,57 @@ pub struct Worker<R> {
     engine: Engine,
     started: Instant,
     orders: Receiver<Order>,
-    news: UnboundedSender<News>,
+    events: UnboundedSender<WorkerEvent>,
     listeners: Vec<(u16, Conn)>,
     /// Listeners that all workers accept from.
     shared: Vec<u16>,
     /// The listeners are paused: new clients wait in the kernel's queues until there are descriptors for them.
     full: bool,
-    /// And that was tried in vain since the last beat.
+    /// And that was tried in vain since the last tick.
     cannot_accept: bool,
     /// All workers, by number.
-    colleagues: Vec<Mailbox>,
+    peers: Vec<Mailbox>,
     /// Peers that somebody waits for to take what they were sent.
     watched: Vec<Peer>,
     next_lane_check: Micros,
     next_client_check: Micros,
     plain: Vec<u8>,
     /// Wake me now and then: there are time-outs to look at.
-    beat: Arc<AtomicBool>,
+    tick: Arc<AtomicBool>,
 }
 
 impl<R: Reactor> Worker<R> {
-    /// A worker at its post.
+    /// A worker with its channels.
     ///
     /// # Errors
     /// The reactor refuses a socket.
-    pub fn new(mut reactor: R, engine: Engine, post: Post) -> io::Result<Self> {
-        let Post {
+    pub fn new(mut reactor: R, engine: Engine, channels: Channels) -> io::Result<Self> {
+        let Channels {
             started,
             orders,
-            ear,
-            news,
-            beat,
-            colleagues,
-        } = post;
-        reactor.add(MAILBOX << 62, ear, Expect::Small)?;
+            waker,
+            events,
+            tick,
+            peers,
+        } = channels;
+        reactor.add(MAILBOX << 62, waker, Expect::Small)?;
         Ok(Self {
             upcoming: VecDeque::with_capacity(AHEAD),
             reactor,
             engine,
             started,
             orders,
-            news,
+            events,
             listeners: Vec::new(),
             shared: Vec::new(),
             full: false,
             cannot_accept: false,
-            colleagues,
+            peers,
             watched: Vec::new(),
             next_lane_check: Micros::ZERO,
             next_client_check: Micros::ZERO,
             plain: Vec::new(),
-            beat,
+            tick,
         })
     }
 
@@ -134,10 +134,10 @@ impl<R: Reactor> Worker<R> {
     pub fn run(mut self) -> io::Result<()> {
         self.work()?;
         let unanswered = self.engine.servers.leaves_unanswered();
-        let news = self.engine.wishes.news.drain(..);
-        for news in news.chain([News::Ended { unanswered }]) {
+        let events = self.engine.actions.events.drain(..);
+        for event in events.chain([WorkerEvent::Ended { unanswered }]) {
             // The control thread may have gone; that is its own matter.
-            let _ = self.news.send(news);
+            let _ = self.events.send(event);
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl<R: Reactor> Worker<R> {
             self.accept_again();
             self.settle_watched();
             self.serve_again();
-            self.fulfil();
+            self.apply_actions();
             if self.engine.clients.is_draining() && self.engine.clients.is_empty() {
                 return Ok(());
             }
@@ -172,22 +172,22 @@ impl<R: Reactor> Worker<R> {
         let has_store = self.engine.tree.has_store();
         while self.upcoming.len() < AHEAD {
             let Some(event) = self.reactor.next() else { break };
-            let foreseen = has_store && self.foresee(&event);
-            if !foreseen && self.upcoming.is_empty() {
+            let prefetched = has_store && self.prefetch(&event);
+            if !prefetched && self.upcoming.is_empty() {
                 return Some(event);
             }
             self.upcoming.push_back(event);
-            if !foreseen {
+            if !prefetched {
                 break;
             }
         }
         self.upcoming.pop_front()
     }
 
-    fn foresee(&mut self, event: &Event) -> bool {
+    fn prefetch(&mut self, event: &Event) -> bool {
         match event {
             Event::Data { tag, buffer } if kind(*tag) == CLIENT => {
-                self.engine.foresee(Id::from_bits(*tag), buffer)
+                self.engine.prefetch(Id::from_bits(*tag), buffer)
             }
             _ => false,
         }
@@ -195,13 +195,13 @@ impl<R: Reactor> Worker<R> {
 
     fn timeout(&self) -> Option<Duration> {
         let engine = &self.engine;
-        if !engine.wishes.again.is_empty() || !self.watched.is_empty() {
+        if !engine.actions.again.is_empty() || !self.watched.is_empty() {
             return Some(Duration::ZERO);
         }
-        // Time-outs are looked at on the control thread's beat: arming a timer for each wait would cost every request.
-        let wants_beat = engine.waits() || !engine.clients.is_empty() || self.full;
-        if wants_beat != self.beat.load(Relaxed) {
-            self.beat.store(wants_beat, Relaxed);
+        // Time-outs are looked at on the control thread's tick: arming a timer for each wait would cost every request.
+        let wants_tick = engine.waits() || !engine.clients.is_empty() || self.full;
+        if wants_tick != self.tick.load(Relaxed) {
+            self.tick.store(wants_tick, Relaxed);
             // Nothing will make it look at the time before the next client comes.
             engine.tell_counts();
         }
@@ -250,10 +250,10 @@ impl<R: Reactor> Worker<R> {
     /// Bytes from a client or server, through its transform where it has one.
     fn data(&mut self, tag: u64, bytes: &[u8]) {
         let peer = peer(tag);
-        let figures = &mut self.engine.figures;
+        let metrics = &mut self.engine.metrics;
         match peer {
-            Peer::Lane(_) => figures.server_traffic.received += bytes.len() as u64,
-            Peer::Client(_) => figures.client_traffic.received += bytes.len() as u64,
+            Peer::Lane(_) => metrics.server_traffic.received += bytes.len() as u64,
+            Peer::Client(_) => metrics.client_traffic.received += bytes.len() as u64,
         }
         let Some(stream) = self.engine.stream(peer) else {
             return;
@@ -262,9 +262,9 @@ impl<R: Reactor> Worker<R> {
             return match peer {
                 Peer::Lane(lane) => {
                     let at = bytes.as_ptr() as usize;
-                    self.engine.lent = at..at + bytes.len();
+                    self.engine.borrowed = at..at + bytes.len();
                     self.engine.lane_bytes(lane, bytes);
-                    self.engine.lent = 0..0;
+                    self.engine.borrowed = 0..0;
                 }
                 Peer::Client(client) => self.engine.client_bytes(client, bytes),
             };
@@ -324,7 +324,7 @@ impl<R: Reactor> Worker<R> {
 
     fn serve_again(&mut self) {
         // Clients that use up their budget again are put on the list for the next turn.
-        for client in std::mem::take(&mut self.engine.wishes.again) {
+        for client in std::mem::take(&mut self.engine.actions.again) {
             self.engine.serve_again(client);
         }
     }
@@ -357,38 +357,38 @@ impl<R: Reactor> Worker<R> {
     }
 
     /// Does what the engine has asked for in this turn.
-    fn fulfil(&mut self) {
-        while !self.engine.wishes.connect.is_empty() {
-            for lane in std::mem::take(&mut self.engine.wishes.connect) {
+    fn apply_actions(&mut self) {
+        while !self.engine.actions.connect.is_empty() {
+            for lane in std::mem::take(&mut self.engine.actions.connect) {
                 self.connect(lane);
             }
         }
         // A flush that fails may wish for others.
-        let mut flush = std::mem::take(&mut self.engine.wishes.flush);
+        let mut flush = std::mem::take(&mut self.engine.actions.flush);
         while !flush.is_empty() {
             for peer in flush.drain(..) {
                 self.flush(peer);
             }
-            std::mem::swap(&mut flush, &mut self.engine.wishes.flush);
+            std::mem::swap(&mut flush, &mut self.engine.actions.flush);
         }
-        self.engine.wishes.flush = flush;
+        self.engine.actions.flush = flush;
         self.engine.settle_room();
-        for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {
+        for (conn, pause) in std::mem::take(&mut self.engine.actions.pause) {
             if pause {
                 self.reactor.pause(conn)
             } else {
                 self.reactor.resume(conn)
             }
         }
-        for (conn, abort) in std::mem::take(&mut self.engine.wishes.close) {
+        for (conn, abort) in std::mem::take(&mut self.engine.actions.close) {
             if abort {
                 self.reactor.abort(conn)
             } else {
                 self.reactor.close(conn)
             }
         }
-        for news in self.engine.wishes.news.drain(..) {
-            let _ = self.news.send(news);
+        for event in self.engine.actions.events.drain(..) {
+            let _ = self.events.send(event);
         }
     }
 

@@ -14,8 +14,8 @@ use crate::{
     config::schema::Limits,
     copies::CopyState,
     engine::Peer,
-    figures::Figures,
     members::{Localities, MemberId},
+    metrics::Metrics,
     reactor::Reactor,
     route::{Orders, Tree},
 };
@@ -49,8 +49,8 @@ pub enum Order {
     },
     /// Take over this client, accepted by another worker.
     Adopt { listener: u16, socket: Socket },
-    /// Hand out a copy of the figures.
-    Report(Sender<Figures>),
+    /// Hand out a copy of the metrics.
+    Report(Sender<Metrics>),
     /// Take no more clients, close each as soon as nothing is due to it, end when there are none.
     Drain,
     /// End now.
@@ -94,7 +94,7 @@ impl<R: Reactor> Worker<R> {
                     // Their numbers may be given to others.
                     for member in old.gone(&self.engine.tree) {
                         self.engine.copies.forget(member);
-                        self.engine.figures.forget(member);
+                        self.engine.metrics.forget(member);
                     }
                     self.engine.limits = limits;
                     self.engine.share_memory();
@@ -130,11 +130,11 @@ impl<R: Reactor> Worker<R> {
                     self.adopt(listener, socket);
                 }
                 Order::Report(to) => {
-                    let mut figures = self.engine.figures.clone();
-                    figures.open_clients = self.engine.clients.len() as u64;
-                    figures.located = self.engine.clients.located();
-                    self.engine.servers.report(&mut figures);
-                    let _ = to.send(figures);
+                    let mut metrics = self.engine.metrics.clone();
+                    metrics.open_clients = self.engine.clients.len() as u64;
+                    metrics.located = self.engine.clients.located();
+                    self.engine.servers.report(&mut metrics);
+                    let _ = to.send(metrics);
                 }
                 Order::Drain => {
                     self.close_listener(None);

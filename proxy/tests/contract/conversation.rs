@@ -61,10 +61,10 @@ fn behind_greeting_login_and_transform_requests_are_requests() {
             assert!(reply.starts_with(&format!("= v{number} of ")), "{reply}");
             assert_eq!(client.ask("GET other").unwrap(), "= nothing");
         }
-        let figures = proxy.figures();
-        assert_eq!((figures.open_lanes, figures.open_clients), (2, 20));
+        let metrics = proxy.metrics();
+        assert_eq!((metrics.open_lanes, metrics.open_clients), (2, 20));
         // One greeting's worth, one for each get.
-        assert!(figures.pushes >= 40, "{} pushes", figures.pushes);
+        assert!(metrics.pushes >= 40, "{} pushes", metrics.pushes);
     });
 }
 

@@ -45,9 +45,9 @@ fn who(client: &mut Client) -> String {
 fn lanes_become(proxy: &Proxy, count: u64) {
     let become_so = (0..1000).any(|_| {
         thread::sleep(Duration::from_millis(5));
-        proxy.figures().open_lanes == count
+        proxy.metrics().open_lanes == count
     });
-    assert!(become_so, "{} lanes, not {count}", proxy.figures().open_lanes);
+    assert!(become_so, "{} lanes, not {count}", proxy.metrics().open_lanes);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_is_held_is_nobody_elses_until_it_is_freed() {
             // It is clean, and the next one's.
             assert_eq!(ask(&mut cid, "HOLD k").unwrap(), "+");
             assert_eq!(who(&mut cid), own, "{route}");
-            assert_eq!(proxy.figures().open_lanes, 3);
+            assert_eq!(proxy.metrics().open_lanes, 3);
         });
     }
 }
@@ -128,7 +128,7 @@ fn who_waits_on_his_own_connection_waits_as_long_as_he_likes_and_delays_nobody()
         }
         assert_eq!(hear(&mut ann).unwrap(), "+");
         assert_eq!(hear(&mut ann).unwrap(), "= nothing");
-        let members = proxy.figures().members;
+        let members = proxy.metrics().members;
         assert_eq!(members.iter().map(|member| member.failures).sum::<u64>(), 0);
         // One that waits for less than its server takes.
         cid.say("WAIT k 3000\n").unwrap();
@@ -291,7 +291,7 @@ fn those_who_come_and_go_share_a_few() {
                 assert!(hear(&mut client).unwrap().starts_with(expected));
             }
         }
-        assert!(proxy.figures().open_lanes <= 2);
+        assert!(proxy.metrics().open_lanes <= 2);
     });
 }
 

@@ -52,7 +52,7 @@ fn values_are_put_each_at_its_server_listed_in_order_and_what_was_taken_is_summe
                 "{route}"
             );
             assert_eq!(client.ask("TAKE key1").unwrap(), "# 0");
-            let requests = proxy.figures().requests;
+            let requests = proxy.metrics().requests;
             assert!(
                 requests.iter().sum::<u64>() < 100,
                 "one for each line, and not for each key"

@@ -45,7 +45,7 @@ fn requests_go_where_their_clients_login_has_been_made() {
             assert_eq!(whoami(&mut other), anns, "they share it");
             assert_eq!(whoami(&mut bob).0, "bob");
             assert_eq!(whoami(&mut nobody), shared);
-            assert_eq!(proxy.figures().open_lanes, 3);
+            assert_eq!(proxy.metrics().open_lanes, 3);
             // In one go: what was said before is said as before.
             nobody
                 .say("WHOAMI k\nWHOAMI k\nUSE bob\nWHOAMI k\nUSE \nWHOAMI k\n")
@@ -78,7 +78,7 @@ fn neither_a_large_reply_nor_a_lane_of_its_own_brings_a_request_to_anothers_logi
             for (client, name) in clients.iter_mut().zip(names) {
                 let mut parts = 0;
                 while parts <= 3000 {
-                    // News of its own lane from before may still come.
+                    // WorkerEvent of its own lane from before may still come.
                     parts += usize::from(client.hear().unwrap().starts_with(['-', '.']));
                 }
                 let times = if round % 2 == 0 { 2 } else { 1 };
@@ -113,9 +113,9 @@ fn there_are_only_so_many_logins_and_those_of_clients_who_have_left_make_room() 
         clients.truncate(10);
         let retires = (0..1000).any(|_| {
             thread::sleep(Duration::from_millis(10));
-            proxy.figures().open_lanes <= 11
+            proxy.metrics().open_lanes <= 11
         });
-        assert!(retires, "{} lanes", proxy.figures().open_lanes);
+        assert!(retires, "{} lanes", proxy.metrics().open_lanes);
         assert_eq!(whoami(&mut as_user(proxy, "late")).0, "late");
         assert_eq!(whoami(&mut clients[9]).0, "user9");
     });

@@ -59,13 +59,13 @@ fn request_goes_where_a_reply_has_sent_an_earlier_one_for_its_key() {
         for member in &proxy.members {
             let key = format!("at-{}", member.address.rsplit(':').next().unwrap());
             assert_eq!(client.ask(&format!("PUT {key} v")).unwrap(), "+");
-            let sent_on = proxy.figures().failovers;
+            let sent_on = proxy.metrics().failovers;
             let value = client.ask(&format!("GET {key}")).unwrap();
             assert!(value.starts_with("= v of "), "{value}");
-            assert_eq!(proxy.figures().failovers, sent_on, "the pool knows by now");
+            assert_eq!(proxy.metrics().failovers, sent_on, "the pool knows by now");
         }
         // One of the three is where the hash leads anyway, for each key.
-        assert!(proxy.figures().failovers <= 3);
+        assert!(proxy.metrics().failovers <= 3);
         assert!(
             client.ask("GET at-1").unwrap().starts_with("~ moved "),
             "nobody has it"
@@ -84,7 +84,7 @@ fn held_request_waits_for_its_pool_and_others_do_not() {
         leaves.say("PUT held-k another\n").unwrap();
         assert_eq!(other.ask("PUT other v").unwrap(), "+");
         leaves.reset();
-        while proxy.figures().clients.closed == 0 {
+        while proxy.metrics().clients.closed == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         HELD.lock().unwrap().remove(b"held-k".as_slice());

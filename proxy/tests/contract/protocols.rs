@@ -104,7 +104,7 @@ fn clients_of_two_protocols_are_each_served_in_their_own() {
         assert_eq!(ask(&mut cache, "GET k\r\n", 7), "ERROR\r\n");
         assert_eq!(line.ask("get k").unwrap(), "? no such command");
         // Each command is counted as its own.
-        let asked = proxy.figures().requests;
+        let asked = proxy.metrics().requests;
         let count = |protocol, name| {
             let mut all = BOTH.commands().zip(&asked);
             let found = all.find(|((dialect, command), _)| {

@@ -25,12 +25,12 @@ use proxima::{
     copies::KeyLocks,
     dialect::Dialects,
     engine::{Engine, Facts},
-    figures::Figures,
     members::{Here, Member, Registry},
+    metrics::Metrics,
     near::store::{self, Store},
     reactor::{Epoll, Reactor, Uring},
     route::{CompileError, Compiler},
-    worker::{Order, Post, Worker},
+    worker::{Channels, Order, Worker},
 };
 use socket2::Socket;
 
@@ -110,12 +110,12 @@ impl Proxy {
             .collect();
         let tree = compiler.tree(&mut registry, &addresses)?.tree;
 
-        let (bell, ear) = UnixStream::pair().unwrap();
-        ear.set_nonblocking(true).unwrap();
+        let (bell, waker) = UnixStream::pair().unwrap();
+        waker.set_nonblocking(true).unwrap();
         // As the control thread does: it makes the worker look at what is late. It ends with the worker.
-        let mut beat = bell.try_clone().unwrap();
+        let mut tick = bell.try_clone().unwrap();
         thread::spawn(move || {
-            while beat.write_all(&[1]).is_ok() {
+            while tick.write_all(&[1]).is_ok() {
                 thread::sleep(Duration::from_millis(20));
             }
         });
@@ -123,7 +123,7 @@ impl Proxy {
         let limits = config.limits.clone();
         let work = Work {
             limits: limits.clone(),
-            ear: Socket::from(std::os::fd::OwnedFd::from(ear)),
+            waker: Socket::from(std::os::fd::OwnedFd::from(waker)),
             inbox,
         };
         let uring = io == "io_uring";
@@ -168,7 +168,7 @@ impl Proxy {
         (&self.bell).write_all(&[1]).unwrap();
     }
 
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn metrics(&self) -> Metrics {
         let (to, from) = mpsc::channel();
         self.order(Order::Report(to));
         from.recv().unwrap()
@@ -188,7 +188,7 @@ impl Drop for Proxy {
 
 struct Work {
     limits: config::schema::Limits,
-    ear: Socket,
+    waker: Socket,
     inbox: mpsc::Receiver<Order>,
 }
 
@@ -202,19 +202,19 @@ impl Work {
             worker: 0,
         };
         let register = Arc::new(Register::new(1));
-        let claims = Arc::new(KeyLocks::new(1, [1, 2, 3, 4]));
-        let engine = Engine::new(self.limits, store, register, claims, facts, 1);
-        let (news, _heard) = tokio::sync::mpsc::unbounded_channel();
-        let beat = Arc::new(AtomicBool::new(false));
-        let post = Post {
+        let locks = Arc::new(KeyLocks::new(1, [1, 2, 3, 4]));
+        let engine = Engine::new(self.limits, store, register, locks, facts, 1);
+        let (events, _heard) = tokio::sync::mpsc::unbounded_channel();
+        let tick = Arc::new(AtomicBool::new(false));
+        let channels = Channels {
             started: Instant::now(),
             orders: self.inbox,
-            ear: self.ear,
-            news,
-            beat,
-            colleagues: Vec::new(),
+            waker: self.waker,
+            events,
+            tick,
+            peers: Vec::new(),
         };
-        Worker::new(reactor.unwrap(), engine, post)
+        Worker::new(reactor.unwrap(), engine, channels)
             .unwrap()
             .run()
             .unwrap();

@@ -100,7 +100,7 @@ fn nobody_waits_for_the_reply_to_a_request_that_has_none() {
             // Of a gather the slower server may still have to answer.
             let ends = (0..1000).any(|_| {
                 thread::sleep(Duration::from_millis(10));
-                proxy.figures().in_flight == 0
+                proxy.metrics().in_flight == 0
             });
             assert!(ends, "{route}: somebody waits for a reply that never comes");
         });
@@ -154,14 +154,14 @@ fn a_server_of_fewer_commands_is_given_its_own_and_nobody_takes_the_reply_of_ano
 fn a_reply_that_says_no_is_a_reply() {
     each("{failover: [p, p]}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
-        let errors = || -> u64 { proxy.figures().members.iter().map(|member| member.errors).sum() };
+        let errors = || -> u64 { proxy.metrics().members.iter().map(|member| member.errors).sum() };
         for _ in 0..10 {
             let answer = client.ask("GET wrong").unwrap();
             assert!(answer.starts_with("~ wrong for "), "{answer}");
         }
-        assert_eq!((proxy.figures().failovers, errors()), (0, 0));
+        assert_eq!((proxy.metrics().failovers, errors()), (0, 0));
         let answer = client.ask("GET failed").unwrap();
         assert!(answer.ends_with(" has failed"), "{answer}");
-        assert_eq!((proxy.figures().failovers, errors()), (1, 2));
+        assert_eq!((proxy.metrics().failovers, errors()), (1, 2));
     });
 }

@@ -54,7 +54,7 @@ fn who_may_not_or_does_not_ask_for_it_gets_nowhere() {
         assert!(answer.is_ok_and(|answer| answer == "GO") && client.is_closed());
         let (mut client, _) = Client::plain(proxy.address, "LOGIN app 12345678\nGET k\n");
         assert!(client.is_closed());
-        assert_eq!(proxy.figures().requests.iter().sum::<u64>(), 0);
+        assert_eq!(proxy.metrics().requests.iter().sum::<u64>(), 0);
     });
 }
 
@@ -64,7 +64,7 @@ fn what_was_said_plainly_behind_the_word_is_not_heard_behind_the_transform() {
     each("late", |proxy| {
         let (mut client, _) = Client::plain(proxy.address, "SECURE\nGET k\n");
         assert!(client.is_closed());
-        assert_eq!(proxy.figures().requests.iter().sum::<u64>(), 0);
+        assert_eq!(proxy.metrics().requests.iter().sum::<u64>(), 0);
         assert!(Client::late(proxy.address).ask("GET k").is_ok());
     });
     for name in ["late, and more", "late, in steps"] {

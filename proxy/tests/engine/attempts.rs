@@ -191,7 +191,7 @@ fn an_ejected_child_is_passed_over_without_being_asked() {
     world.say(client, b"get k\r\n");
     world.leave(world.lane("a"));
     assert!(
-        matches!(&world.engine.wishes.news[..], [proxima::engine::News::Ejected(member, _)] if member.name == "a")
+        matches!(&world.engine.actions.events[..], [proxima::engine::WorkerEvent::Ejected(member, _)] if member.name == "a")
     );
     world.reply("b", HIT);
     world.sent("a");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proxima::{
     copies::{CopyState, Event, MissedKeys},
-    engine::News,
+    engine::WorkerEvent,
     frontdoor::mcrouter::{Start, start},
     members::MemberId,
 };
@@ -33,8 +33,8 @@ fn copies() -> World {
 }
 
 fn is_told(world: &World, copy: MemberId) -> bool {
-    let missed = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == copy);
-    world.engine.wishes.news.iter().any(missed)
+    let missed = |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == copy);
+    world.engine.actions.events.iter().any(missed)
 }
 
 #[test]

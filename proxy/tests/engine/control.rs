@@ -13,7 +13,7 @@ use proxima::{
         repair::{Remedy, RepairError, Repaired},
     },
     dialect::Incarnation,
-    engine::News,
+    engine::WorkerEvent,
     members::{Member, MemberId, ServerIdentity},
 };
 
@@ -96,10 +96,13 @@ impl Control {
 
     /// What a worker tells is on its way.
     pub(crate) fn collect(&mut self, worker: &mut World) {
-        let news = worker.engine.wishes.news.drain(..);
+        let news = worker.engine.actions.events.drain(..);
         self.events.extend(news.filter_map(|news| match news {
-            News::Copy(event) => Some(event),
-            News::Ejected(..) | News::Short(_) | News::Stranger(..) | News::Ended { .. } => None,
+            WorkerEvent::Copy(event) => Some(event),
+            WorkerEvent::Ejected(..)
+            | WorkerEvent::Short(_)
+            | WorkerEvent::Stranger(..)
+            | WorkerEvent::Ended { .. } => None,
         }));
     }
 

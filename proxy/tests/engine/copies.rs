@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proxima::{
     copies::{CopyState, Event, LockMode, MissedKeys},
-    engine::News,
+    engine::WorkerEvent,
     members::MemberId,
 };
 
@@ -27,10 +27,10 @@ pub(crate) fn id(world: &World, name: &str) -> MemberId {
 /// The keys that the worker says the copy missed when it follows this step.
 pub(crate) fn missed_by(world: &mut World, name: &str, state: CopyState) -> MissedKeys {
     let copy = id(world, name);
-    world.engine.wishes.news.clear();
+    world.engine.actions.events.clear();
     world.engine.follow(copy, 1, state);
-    let found = world.engine.wishes.news.drain(..).find_map(|news| match news {
-        News::Copy(Event::Acknowledged { missed, .. }) => Some(missed),
+    let found = world.engine.actions.events.drain(..).find_map(|news| match news {
+        WorkerEvent::Copy(Event::Acknowledged { missed, .. }) => Some(missed),
         _ => None,
     });
     found.unwrap()
@@ -67,8 +67,9 @@ fn a_missed_write_is_answered_when_the_copy_is_out() {
     let mut world = copies();
     let client = missed_at_c(&mut world);
     let c = id(&world, "c");
-    let missed = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == c);
-    assert!(world.engine.wishes.news.iter().any(missed));
+    let missed =
+        |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == c);
+    assert!(world.engine.actions.events.iter().any(missed));
     assert_eq!(world.heard(client), "", "somebody may still read the copy");
     world.engine.follow(c, 1, CopyState::Leaving);
     world.turn();
@@ -92,8 +93,8 @@ fn write_that_cannot_be_sent_for_want_of_descriptors_is_refused_and_missed_by_no
     }
     let refused = "SERVER_ERROR 10.0.0.3:1: cannot connect: Too many open files in this proxy\r\n";
     assert_eq!(world.heard(client), refused);
-    let mut news = world.engine.wishes.news.iter();
-    assert!(news.all(|news| matches!(news, News::Short(_))));
+    let mut news = world.engine.actions.events.iter();
+    assert!(news.all(|news| matches!(news, WorkerEvent::Short(_))));
     assert!(
         world
             .engine
@@ -123,12 +124,12 @@ fn before_it_follows_a_copy_out_it_gives_up_what_may_still_change_it() {
     let c = id(&world, "c");
     // Another worker has seen it miss a write; here a write is still on its way.
     world.engine.follow(c, 1, CopyState::Leaving);
-    let news: Vec<&News> = world.engine.wishes.news.iter().collect();
+    let news: Vec<&WorkerEvent> = world.engine.actions.events.iter().collect();
     let broken = news
         .iter()
-        .position(|news| matches!(news, News::Copy(Event::Broken { member, .. }) if member.id == c));
+        .position(|news| matches!(news, WorkerEvent::Copy(Event::Broken { member, .. }) if member.id == c));
     let follows = news.iter().position(
-        |news| matches!(news, News::Copy(Event::Acknowledged { member, missed, .. }) if *member == c && *missed != MissedKeys::default()),
+        |news| matches!(news, WorkerEvent::Copy(Event::Acknowledged { member, missed, .. }) if *member == c && *missed != MissedKeys::default()),
     );
     assert!(
         broken.is_some() && broken < follows,
@@ -254,7 +255,7 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
         world.engine.follow(member, 1, CopyState::Leaving);
         world.engine.follow(member, 2, CopyState::Out);
     }
-    let news = world.engine.wishes.news.len();
+    let news = world.engine.actions.events.len();
     let client = world.client();
     world.say(client, b"set k 0 0 1\r\ny\r\n");
     let answer = world.heard(client);
@@ -264,9 +265,10 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
     );
     assert_eq!(world.sent("a"), "md k\r\n");
     let a = id(&world, "a");
-    let is_stale = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == a);
+    let is_stale =
+        |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == a);
     assert!(
-        world.engine.wishes.news[news..].iter().any(is_stale),
+        world.engine.actions.events[news..].iter().any(is_stale),
         "this side is read again as if rejoining"
     );
     assert_eq!(

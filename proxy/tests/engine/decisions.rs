@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proxima::{
     copies::{CopyState, Event},
-    engine::News,
+    engine::WorkerEvent,
 };
 
 use crate::{
@@ -33,9 +33,8 @@ fn asked(world: &mut World) -> (usize, &'static str) {
 }
 
 fn follows(world: &World, epoch: u64) -> bool {
-    let is_it =
-        |news: &News| matches!(news, News::Copy(Event::Acknowledged { epoch: found, .. }) if *found == epoch);
-    world.engine.wishes.news.iter().any(is_it)
+    let is_it = |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Acknowledged { epoch: found, .. }) if *found == epoch);
+    world.engine.actions.events.iter().any(is_it)
 }
 
 #[test]

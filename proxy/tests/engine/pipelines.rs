@@ -86,8 +86,8 @@ fn requests_of_many_clients_share_a_lane_and_a_write() {
             .engine
             .client_bytes(id, format!("get k{number}\r\n").as_bytes());
     }
-    let lanes = world.engine.wishes.flush.len();
-    assert_eq!((lanes, world.engine.wishes.connect.len()), (1, 1));
+    let lanes = world.engine.actions.flush.len();
+    assert_eq!((lanes, world.engine.actions.connect.len()), (1, 1));
     world.turn();
     let replies: String = (0..50)
         .map(|number| format!("VALUE k{number} 0 1\r\nx\r\nEND\r\n"))
@@ -150,7 +150,7 @@ fn a_draining_worker_closes_each_client_when_nothing_is_due_to_it() {
     world.say(waiting, b"get k\r\n");
     world.engine.clients.drain();
     for client in [idle, waiting] {
-        world.engine.wishes.flush.push(world.seats[client].peer);
+        world.engine.actions.flush.push(world.seats[client].peer);
     }
     world.turn();
     assert_eq!(

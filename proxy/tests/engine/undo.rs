@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proxima::{
     copies::{CopyState, Event, LockMode, MissedKeys},
-    engine::News,
+    engine::WorkerEvent,
 };
 
 use crate::{
@@ -32,8 +32,8 @@ fn unsent_at_c() -> (World, usize) {
 
 fn is_missed(world: &World, name: &str) -> bool {
     let copy = id(world, name);
-    let missed = |news: &News| matches!(news, News::Copy(Event::Stale { member, .. }) if member.id == copy);
-    world.engine.wishes.news.iter().any(missed)
+    let missed = |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == copy);
+    world.engine.actions.events.iter().any(missed)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proxima::{copies::Event, engine::News};
+use proxima::{copies::Event, engine::WorkerEvent};
 
 use crate::{
     copies::{copies, id},
@@ -113,10 +113,10 @@ fn an_old_server_is_no_copy() {
     world.reply("c", "VERSION 1.5.22\r\n");
     assert_eq!(world.sent("c"), "", "it is given nothing");
     let c = id(&world, "c");
-    let told = world.engine.wishes.news.iter().any(|news| {
-        matches!(news, News::Copy(Event::Stale { member, why }) if member.id == c && why.contains("memcached 1.5.22"))
+    let told = world.engine.actions.events.iter().any(|news| {
+        matches!(news, WorkerEvent::Copy(Event::Stale { member, why }) if member.id == c && why.contains("memcached 1.5.22"))
     });
-    assert!(told, "{:?}", world.engine.wishes.news);
+    assert!(told, "{:?}", world.engine.actions.events);
     world.pass(Duration::from_millis(100));
     assert_eq!(world.sent("c"), "");
 }
@@ -136,10 +136,11 @@ fn strangers_are_told_of_once_a_second() {
         assert!(world.seats[client].closed.is_some(), "{first:?}");
     }
     let told = |world: &World| {
-        let news = world.engine.wishes.news.iter();
-        news.filter(|news| matches!(news, News::Stranger(_))).count()
+        let news = world.engine.actions.events.iter();
+        news.filter(|news| matches!(news, WorkerEvent::Stranger(_)))
+            .count()
     };
-    assert_eq!((told(&world), world.engine.figures.clients.refused), (1, 4));
+    assert_eq!((told(&world), world.engine.metrics.clients.refused), (1, 4));
     world.pass(Duration::from_secs(2));
     let client = world.client();
     world.say(client, b"POST / HTTP/1.0\r\nset k 0 0 1\r\n");

@@ -268,12 +268,12 @@ impl World {
                     self.drained(self.seats[seat].peer);
                 }
             }
-            for client in std::mem::take(&mut self.engine.wishes.again) {
+            for client in std::mem::take(&mut self.engine.actions.again) {
                 self.engine.serve_again(client);
             }
-            self.fulfil();
-            let wishes = &self.engine.wishes;
-            if self.watched.is_empty() && wishes.again.is_empty() && wishes.flush.is_empty() {
+            self.apply_actions();
+            let actions = &self.engine.actions;
+            if self.watched.is_empty() && actions.again.is_empty() && actions.flush.is_empty() {
                 return;
             }
         }
@@ -283,14 +283,14 @@ impl World {
         match peer {
             Peer::Client(client) => {
                 self.engine.client_drained(client);
-                self.engine.wishes.flush.push(peer);
+                self.engine.actions.flush.push(peer);
             }
             Peer::Lane(lane) => self.engine.lane_drained(lane),
         }
     }
 
-    fn fulfil(&mut self) {
-        while let Some(id) = self.engine.wishes.connect.pop() {
+    fn apply_actions(&mut self) {
+        while let Some(id) = self.engine.actions.connect.pop() {
             let Some(lane) = self.engine.servers.lane(id) else {
                 continue;
             };
@@ -306,15 +306,15 @@ impl World {
                 self.engine.lane_connected(id);
             }
         }
-        for peer in std::mem::take(&mut self.engine.wishes.flush) {
+        for peer in std::mem::take(&mut self.engine.actions.flush) {
             self.flush(peer);
         }
         self.engine.settle_room();
-        for (conn, pause) in std::mem::take(&mut self.engine.wishes.pause) {
+        for (conn, pause) in std::mem::take(&mut self.engine.actions.pause) {
             let seat = find(&self.seats, conn).unwrap();
             self.seats[seat].paused = pause;
         }
-        for (conn, abort) in std::mem::take(&mut self.engine.wishes.close) {
+        for (conn, abort) in std::mem::take(&mut self.engine.actions.close) {
             let seat = find(&self.seats, conn).unwrap();
             self.seats[seat].closed = Some(abort);
         }

@@ -1,9 +1,9 @@
 //! The node agent.
 
-use crate::{admin::page::Page, control::Proxy, figures::Figures, members::Distance};
+use crate::{admin::page::Page, control::Proxy, members::Distance, metrics::Metrics};
 
 /// Rows of the node agent, where the configuration names one.
-pub(super) fn agent(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+pub(super) fn agent(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     let Some((agent, localities)) = proxy.agent() else {
         return;
     };
@@ -27,7 +27,7 @@ pub(super) fn agent(proxy: &Proxy, figures: &Figures, page: &mut Page) {
     );
     for (place, count) in [Distance::NumaNode, Distance::Socket, Distance::Host]
         .into_iter()
-        .zip(figures.located)
+        .zip(metrics.located)
     {
         page.row("clients_located", &format!("place=\"{}\"", place.name()), count);
     }

@@ -6,12 +6,12 @@ use super::labels;
 use crate::{
     admin::page::{Page, quoted},
     control::{CopyCounters, Proxy},
-    figures::Figures,
     members::Member,
+    metrics::Metrics,
 };
 
 /// Rows of copies, where a pool has any.
-pub(super) fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+pub(super) fn copies(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     let copies = proxy.copies();
     if copies.is_empty() {
         return;
@@ -50,7 +50,7 @@ pub(super) fn copies(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         "skipped_writes",
         "Writes that went on without this copy.",
         &|member, _| {
-            figures
+            metrics
                 .members
                 .get(member.id.0 as usize)
                 .map_or(0, |counted| counted.skipped)

@@ -6,8 +6,8 @@ use super::labels;
 use crate::{
     admin::page::{Page, quoted},
     control::Proxy,
-    figures::Figures,
     members::{HealthState, Member, MemberId, PoolId},
+    metrics::Metrics,
 };
 
 /// Rows of pools: how many of their members may be asked.
@@ -29,7 +29,7 @@ pub(super) fn pools(proxy: &Proxy, page: &mut Page) {
 }
 
 /// Rows of members, and of the time that each pool takes.
-pub(super) fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+pub(super) fn members(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     let members: Vec<_> = proxy
         .members()
         .into_iter()
@@ -40,8 +40,8 @@ pub(super) fn members(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         .collect();
     distances(proxy, &members, page);
     health(&members, page);
-    requests(&members, figures, page);
-    durations(&members, figures, page);
+    requests(&members, metrics, page);
+    durations(&members, metrics, page);
 }
 
 /// Members, each with the labels of its rows.
@@ -92,14 +92,14 @@ fn health(members: &Labelled, page: &mut Page) {
     }
 }
 
-fn requests(members: &Labelled, figures: &Figures, page: &mut Page) {
-    let counted = |id: MemberId| figures.members.get(id.0 as usize);
+fn requests(members: &Labelled, metrics: &Metrics, page: &mut Page) {
+    let counted = |id: MemberId| metrics.members.get(id.0 as usize);
     page.family("member_errors", "counter", "Error replies of this member.");
     for (member, labels) in members {
         page.row(
             "member_errors_total",
             labels,
-            counted(member.id).map_or(0, |figures| figures.errors),
+            counted(member.id).map_or(0, |metrics| metrics.errors),
         );
     }
     page.family(
@@ -111,7 +111,7 @@ fn requests(members: &Labelled, figures: &Figures, page: &mut Page) {
         page.row(
             "member_failures_total",
             labels,
-            counted(member.id).map_or(0, |figures| figures.failures),
+            counted(member.id).map_or(0, |metrics| metrics.failures),
         );
     }
     page.family(
@@ -120,14 +120,14 @@ fn requests(members: &Labelled, figures: &Figures, page: &mut Page) {
         "From sending to this member to its reply. How it is distributed: by pool.",
     );
     for (member, labels) in members {
-        if let Some(figures) = counted(member.id) {
+        if let Some(metrics) = counted(member.id) {
             let name = "member_request_duration_seconds";
-            page.summary(name, labels, figures.replies, figures.micros);
+            page.summary(name, labels, metrics.replies, metrics.micros);
         }
     }
 }
 
-fn durations(members: &Labelled, figures: &Figures, page: &mut Page) {
+fn durations(members: &Labelled, metrics: &Metrics, page: &mut Page) {
     page.family(
         "pool_request_duration_seconds",
         "histogram",
@@ -138,7 +138,7 @@ fn durations(members: &Labelled, figures: &Figures, page: &mut Page) {
         .map(|(member, _)| (&*member.pool.name, member.pool.id))
         .collect();
     for (pool, number) in numbers {
-        if let Some(latency) = figures.pools.get(number.0 as usize) {
+        if let Some(latency) = metrics.pools.get(number.0 as usize) {
             let labels = format!("pool=\"{}\"", quoted(pool));
             page.histogram("pool_request_duration_seconds", &labels, latency);
         }

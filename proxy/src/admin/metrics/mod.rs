@@ -34,21 +34,21 @@ pub(super) async fn metrics(State(proxy): Shared, headers: HeaderMap) -> Respons
 }
 
 fn render(proxy: &Proxy, format: Format) -> String {
-    let figures = proxy.figures();
+    let metrics = proxy.metrics();
     let mut page = Page::new(format);
     program::build(proxy, &mut page);
     program::configuration(proxy, &mut page);
     program::dns(proxy, &mut page);
-    agent::agent(proxy, &figures, &mut page);
-    requests::clients(&figures, &mut page);
-    requests::lanes(&figures, &mut page);
-    requests::traffic(&figures, &mut page);
-    copies::copies(proxy, &figures, &mut page);
-    requests::requests(proxy, &figures, &mut page);
-    requests::lookups(proxy, &figures, &mut page);
-    requests::durations(proxy, &figures, &mut page);
+    agent::agent(proxy, &metrics, &mut page);
+    requests::clients(&metrics, &mut page);
+    requests::lanes(&metrics, &mut page);
+    requests::traffic(&metrics, &mut page);
+    copies::copies(proxy, &metrics, &mut page);
+    requests::requests(proxy, &metrics, &mut page);
+    requests::lookups(proxy, &metrics, &mut page);
+    requests::durations(proxy, &metrics, &mut page);
     members::pools(proxy, &mut page);
-    members::members(proxy, &figures, &mut page);
+    members::members(proxy, &metrics, &mut page);
     embedded::embedded(proxy, &mut page);
     process(&mut page);
     page.finish()

@@ -3,16 +3,16 @@
 use crate::{
     admin::page::{Page, quoted},
     control::Proxy,
-    figures::Figures,
+    metrics::Metrics,
 };
 
 /// Rows of clients.
-pub(super) fn clients(figures: &Figures, page: &mut Page) {
-    page.gauge("clients", "Connected clients.", figures.open_clients);
+pub(super) fn clients(metrics: &Metrics, page: &mut Page) {
+    page.gauge("clients", "Connected clients.", metrics.open_clients);
     page.counter(
         "clients_accepted",
         "Clients that connected.",
-        figures.clients.accepted,
+        metrics.clients.accepted,
     );
     page.family(
         "clients_closed",
@@ -20,58 +20,58 @@ pub(super) fn clients(figures: &Figures, page: &mut Page) {
         "Clients closed by the proxy, by reason.",
     );
     for (reason, count) in [
-        ("limit", figures.clients.over_limit),
-        ("idle", figures.clients.idle),
-        ("slow", figures.clients.slow),
-        ("request_timeout", figures.clients.unfinished),
-        ("half_closed", figures.clients.half_closed),
-        ("memory", figures.clients.greedy),
+        ("limit", metrics.clients.over_limit),
+        ("idle", metrics.clients.idle),
+        ("slow", metrics.clients.slow),
+        ("request_timeout", metrics.clients.unfinished),
+        ("half_closed", metrics.clients.half_closed),
+        ("memory", metrics.clients.greedy),
     ] {
         page.row("clients_closed_total", &format!("reason=\"{reason}\""), count);
     }
     page.counter(
         "requests_refused",
         "Requests answered with an error without being routed.",
-        figures.clients.refused,
+        metrics.clients.refused,
     );
     page.counter(
         "uploads",
         "Requests streamed because of their size.",
-        figures.clients.uploads,
+        metrics.clients.uploads,
     );
     page.family(
         "descriptor_shortages",
         "counter",
         "Times that there was no descriptor for a client, who waits, or for a connection to a server.",
     );
-    for (what, count) in ["accept", "connect"].into_iter().zip(figures.shortages) {
+    for (what, count) in ["accept", "connect"].into_iter().zip(metrics.shortages) {
         page.row("descriptor_shortages_total", &format!("what=\"{what}\""), count);
     }
 }
 
 /// Rows of connections to servers.
-pub(super) fn lanes(figures: &Figures, page: &mut Page) {
-    page.gauge("lanes", "Connections to servers.", figures.open_lanes);
+pub(super) fn lanes(metrics: &Metrics, page: &mut Page) {
+    page.gauge("lanes", "Connections to servers.", metrics.open_lanes);
     page.counter(
         "lanes_opened",
         "Connections to servers that were opened.",
-        figures.lanes_opened,
+        metrics.lanes_opened,
     );
     page.gauge(
         "requests_in_flight",
         "Requests sent to servers and not answered.",
-        figures.in_flight,
+        metrics.in_flight,
     );
     page.counter(
         "failovers",
         "Requests that went on to another child.",
-        figures.failovers,
+        metrics.failovers,
     );
 }
 
 /// Rows of bytes.
-pub(super) fn traffic(figures: &Figures, page: &mut Page) {
-    let (clients, servers) = (figures.client_traffic, figures.server_traffic);
+pub(super) fn traffic(metrics: &Metrics, page: &mut Page) {
+    let (clients, servers) = (metrics.client_traffic, metrics.server_traffic);
     page.counter(
         "client_received_bytes",
         "Bytes received from clients.",
@@ -87,9 +87,9 @@ pub(super) fn traffic(figures: &Figures, page: &mut Page) {
 }
 
 /// Rows of requests and replies.
-pub(super) fn requests(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+pub(super) fn requests(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     page.family("requests", "counter", "Requests of clients, by command.");
-    for ((dialect, command), &count) in proxy.dialects().commands().zip(&figures.requests) {
+    for ((dialect, command), &count) in proxy.dialects().commands().zip(&metrics.requests) {
         if count > 0 {
             let name = dialect.command_name(command);
             page.row("requests_total", &format!("command=\"{name}\""), count);
@@ -100,24 +100,24 @@ pub(super) fn requests(proxy: &Proxy, figures: &Figures, page: &mut Page) {
         page.row(
             "replies_total",
             &format!("outcome=\"{name}\""),
-            figures.replies.with(outcome),
+            metrics.replies.with(outcome),
         );
     }
 }
 
 /// Rows of keys that were looked for.
-pub(super) fn lookups(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+pub(super) fn lookups(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     page.family(
         "lookups",
         "counter",
         "Keys that clients have looked for, by command and result.",
     );
     for (number, (dialect, command)) in proxy.dialects().commands().enumerate() {
-        if figures.requests.get(number).is_none_or(|&asked| asked == 0) || !dialect.looks_up(command) {
+        if metrics.requests.get(number).is_none_or(|&asked| asked == 0) || !dialect.looks_up(command) {
             continue;
         }
         let name = dialect.command_name(command);
-        let counts = figures.replies.lookups(number);
+        let counts = metrics.replies.lookups(number);
         for (result, count) in ["hit", "miss"].iter().zip(counts) {
             let labels = format!("command=\"{name}\",result=\"{result}\"");
             page.row("lookups_total", &labels, count);
@@ -126,14 +126,14 @@ pub(super) fn lookups(proxy: &Proxy, figures: &Figures, page: &mut Page) {
 }
 
 /// Rows of the time that requests take.
-pub(super) fn durations(proxy: &Proxy, figures: &Figures, page: &mut Page) {
+pub(super) fn durations(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     page.family(
         "request_duration_seconds",
         "histogram",
         "From a request's last byte to its reply, by listener.",
     );
     for (number, address) in proxy.listeners().iter().enumerate() {
-        if let (Some(address), Some(latency)) = (address, figures.latency.get(number)) {
+        if let (Some(address), Some(latency)) = (address, metrics.latency.get(number)) {
             page.histogram(
                 "request_duration_seconds",
                 &format!("listener=\"{}\"", quoted(address)),

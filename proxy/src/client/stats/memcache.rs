@@ -1,4 +1,4 @@
-//! memcached: `stats` and `lru_crawler`: the proxy's own figures over memcached, and the embedded store's where the listener leads straight
+//! memcached: `stats` and `lru_crawler`: the proxy's own metrics over memcached, and the embedded store's where the listener leads straight
 //! to it.
 //!
 //! What only a server knows (its items and slabs) is asked of the server where there is but one behind the listener; with
@@ -51,10 +51,10 @@ impl Engine {
 
     /// Tells the other workers what `stats` counts.
     pub(crate) fn tell_counts(&self) {
-        self.clients.register.tally.tell(self.facts.worker, &self.figures);
+        self.clients.register.tally.tell(self.facts.worker, &self.metrics);
     }
 
-    /// A request for figures.
+    /// A request for metrics.
     pub(in crate::client) fn stats(
         &mut self,
         id: ClientId,
@@ -132,7 +132,7 @@ impl Engine {
     /// There is no `total_items`, which every memcached has: a proxy that repairs this one as a copy must find
     /// out that it is none. Writes may still be on their way behind a proxy when its `stats conns` shows nobody any more.
     fn general(&self, tree: &Tree, listener: u16, out: &mut Vec<u8>) {
-        let figures = &self.figures;
+        let metrics = &self.metrics;
         row(out, "pid", self.facts.pid);
         row(out, "uptime", self.now.as_secs());
         row(out, "time", self.unix());
@@ -149,9 +149,9 @@ impl Engine {
         }
         row(out, "worker", self.facts.worker);
         row(out, "worker_connections", self.clients.len());
-        row(out, "worker_requests", figures.requests.iter().sum::<u64>());
-        row(out, "worker_replies", figures.replies.all());
-        row(out, "worker_failovers", figures.failovers);
+        row(out, "worker_requests", metrics.requests.iter().sum::<u64>());
+        row(out, "worker_replies", metrics.replies.all());
+        row(out, "worker_failovers", metrics.failovers);
         row(out, "worker_in_flight", self.servers.in_flight());
         for member in tree.reach(usize::from(listener)) {
             // Two words, always: exporters take a row whose name has a colon for that of a slab, unless they see it is none.

@@ -8,7 +8,7 @@ use std::{
 
 use proxima_wire::{memcache::Command, message::Outcome};
 
-use crate::figures::Figures;
+use crate::metrics::Metrics;
 
 const GETS: &[Command] = &[
     Command::Get,
@@ -71,18 +71,18 @@ const COUNT: usize = ENDINGS.len() + OTHERS.len();
 /// A number for each name.
 type Counts = [u64; COUNT];
 
-/// memcached is the first protocol of a process: its commands have their own numbers in the figures.
-fn counts(figures: &Figures) -> Counts {
+/// memcached is the first protocol of a process: its commands have their own numbers in the metrics.
+fn counts(metrics: &Metrics) -> Counts {
     let mut counts = [0; COUNT];
     for (count, (_, commands, outcomes)) in counts.iter_mut().zip(ENDINGS) {
         let ends = |command: &Command| -> u64 {
-            let ended = |&outcome| figures.replies.of(*command as usize, outcome);
+            let ended = |&outcome| metrics.replies.of(*command as usize, outcome);
             outcomes.iter().map(ended).sum()
         };
         *count = commands.iter().map(ends).sum();
     }
-    let traffic = figures.client_traffic;
-    let others = [figures.clients.over_limit, traffic.received, traffic.sent];
+    let traffic = metrics.client_traffic;
+    let others = [metrics.clients.over_limit, traffic.received, traffic.sent];
     counts[ENDINGS.len()..].copy_from_slice(&others);
     counts
 }
@@ -105,9 +105,9 @@ impl Tally {
     }
 
     /// These are the counts of this worker now.
-    pub(in crate::client) fn tell(&self, worker: usize, figures: &Figures) {
+    pub(in crate::client) fn tell(&self, worker: usize, metrics: &Metrics) {
         if let Some(told) = self.workers.get(worker) {
-            let each = told.iter().zip(counts(figures));
+            let each = told.iter().zip(counts(metrics));
             each.for_each(|(told, count)| told.store(count, Relaxed));
         }
     }
@@ -142,18 +142,18 @@ mod tests {
     #[test]
     fn counts_of_all_workers_are_summed_and_begin_anew_after_a_reset() {
         let tally = Tally::new(2);
-        let mut figures = Figures::default();
+        let mut metrics = Metrics::default();
         for (command, outcome) in [
             (Command::Get, Outcome::Found),
             (Command::MetaGet, Outcome::NotFound),
             (Command::Cas, Outcome::Exists),
             (Command::Set, Outcome::Timeout),
         ] {
-            figures.replied(command as usize, outcome, 1, 0);
+            metrics.replied(command as usize, outcome, 1, 0);
         }
-        figures.client_traffic.received = 7;
-        tally.tell(0, &figures);
-        tally.tell(1, &figures);
+        metrics.client_traffic.received = 7;
+        tally.tell(0, &metrics);
+        tally.tell(1, &metrics);
         for (name, count) in [
             ("cmd_get", 4),
             ("get_hits", 2),
@@ -166,8 +166,8 @@ mod tests {
         }
         tally.reset();
         assert_eq!(tally.rows().map(|(_, count)| count).sum::<u64>(), 0);
-        figures.replied(Command::Get as usize, Outcome::Found, 1, 0);
-        tally.tell(1, &figures);
+        metrics.replied(Command::Get as usize, Outcome::Found, 1, 0);
+        tally.tell(1, &metrics);
         assert_eq!(told(&tally, "get_hits"), 1);
     }
 }

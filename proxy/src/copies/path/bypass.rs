@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     copies::Event,
-    engine::{Engine, News},
+    engine::{Engine, WorkerEvent},
     members::Member,
     route::ReplyTo,
 };
@@ -31,7 +31,9 @@ impl Engine {
     pub(super) fn mark_stale(&mut self, member: &Arc<Member>, why: &str) {
         if self.copies.snapshot.mark_stale(member.id) {
             let (member, why) = (Arc::clone(member), why.to_owned());
-            self.wishes.news.push(News::Copy(Event::Stale { member, why }));
+            self.actions
+                .events
+                .push(WorkerEvent::Copy(Event::Stale { member, why }));
         }
     }
 }

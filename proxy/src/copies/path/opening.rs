@@ -4,7 +4,7 @@
 use super::{KeyLock, members, operation::OperationId};
 use crate::{
     copies::{CopyState, Event, MissedKeys},
-    engine::{Engine, News},
+    engine::{Engine, WorkerEvent},
     members::MemberId,
 };
 
@@ -18,8 +18,8 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    fn acknowledged(self, worker: usize) -> News {
-        News::Copy(Event::Acknowledged {
+    fn acknowledged(self, worker: usize) -> WorkerEvent {
+        WorkerEvent::Copy(Event::Acknowledged {
             worker,
             member: self.member,
             epoch: self.epoch,
@@ -56,7 +56,7 @@ impl Engine {
         // Earlier proposals for this copy are not waited for any more. What it missed counts all the same.
         let openings = &mut self.copies.openings;
         for earlier in openings.extract_if(.., |opening| opening.member == member) {
-            self.wishes.news.push(earlier.acknowledged(worker));
+            self.actions.events.push(earlier.acknowledged(worker));
         }
         let awaits = match state {
             CopyState::Opening => self.decisions_in_place_of(member),
@@ -95,8 +95,8 @@ impl Engine {
             });
             opening.awaits.is_empty()
         });
-        self.wishes
-            .news
+        self.actions
+            .events
             .extend(ready.map(|opening| opening.acknowledged(worker)));
     }
 }

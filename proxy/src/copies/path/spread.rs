@@ -45,7 +45,7 @@ impl Engine {
                 }
                 self.walk(copies.children[child], &walk.to(reply_to(id, child)));
             } else {
-                self.figures.member(member.id).skipped += 1;
+                self.metrics.member(member.id).skipped += 1;
                 self.miss(member, id, "");
             }
         }

@@ -9,7 +9,7 @@ use crate::{
     members::Registry,
     route::{
         handle::{
-            Assigned, Fail, Failover, Held, Hold, HostId, Kept, Log, MissFailover, ModifyKey, ModifyTtl,
+            Assigned, Delay, Fail, Failover, Held, HostId, Kept, Log, MissFailover, ModifyKey, ModifyTtl,
             Nearest, RandomChild, Redirected, RoundRobin, Tokens, gather_name,
         },
         tree::{Attempt, Choose, Copies, Leaf, Node, NodeId, Wait, Wrap},
@@ -244,7 +244,7 @@ impl<'a> Maker<'_, 'a> {
                 }
                 // Around the errors: those that will fail are held as well.
                 if !fault.delay.is_zero() {
-                    node = self.wrap(Hold(fault.delay), node);
+                    node = self.wrap(Delay(fault.delay), node);
                 }
                 node
             }

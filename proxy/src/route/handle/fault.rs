@@ -9,9 +9,9 @@ use crate::route::tree::{Query, Wrap, Wrapped};
 
 /// Holds each request this long.
 #[derive(Debug)]
-pub(in crate::route) struct Hold(pub(in crate::route) Duration);
+pub(in crate::route) struct Delay(pub(in crate::route) Duration);
 
-impl Wrap for Hold {
+impl Wrap for Delay {
     fn name(&self) -> &'static str {
         "fault"
     }

@@ -26,7 +26,7 @@ pub(super) use self::{
     by_prefix::ByPrefix,
     by_routing_prefix::ByRoutingPrefix,
     failover::{Failover, Tokens},
-    fault::{Fail, Hold},
+    fault::{Delay, Fail},
     hash::HashRoute,
     host_id::HostId,
     log::Log,

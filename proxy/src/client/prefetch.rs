@@ -5,7 +5,7 @@ use crate::{engine::Engine, near::embedded};
 
 impl Engine {
     /// Lets the store begin to load what these bytes will most likely ask it for. False: nothing will be asked of it.
-    pub fn foresee(&mut self, id: ClientId, bytes: &[u8]) -> bool {
+    pub fn prefetch(&mut self, id: ClientId, bytes: &[u8]) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
         };
@@ -13,7 +13,7 @@ impl Engine {
         if !self.serves_store(listener) {
             return false;
         }
-        embedded::prefetch(&self.store, bytes, &mut self.foresight);
+        embedded::prefetch(&self.store, bytes, &mut self.prefetch);
         true
     }
 }

@@ -64,7 +64,7 @@ pub struct Clients {
 /// Counts about one member. How long its replies took is counted by pool: a histogram for each of a hundred members is more
 /// than anybody looks at.
 #[derive(Clone, Debug, Default)]
-pub struct MemberFigures {
+pub struct MemberMetrics {
     /// Replies, and the microseconds that they took together.
     pub replies: u64,
     pub micros: u64,
@@ -79,7 +79,7 @@ pub struct MemberFigures {
     pub waiting: u64,
 }
 
-impl MemberFigures {
+impl MemberMetrics {
     pub fn failed(&mut self) {
         self.failures += 1;
     }
@@ -149,7 +149,7 @@ impl Traffic {
 
 /// All counts of one worker, or their sum over all workers.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct Metrics {
     pub clients: Clients,
     /// By the number of the command among those of all protocols.
     pub requests: Vec<u64>,
@@ -162,7 +162,7 @@ pub struct Figures {
     /// How long members took to reply, by pool number.
     pub pools: Vec<Latency>,
     /// By member number.
-    pub members: Vec<MemberFigures>,
+    pub members: Vec<MemberMetrics>,
     pub lanes_opened: u64,
     /// Times that there was no descriptor for a client, and for a connection to a server; by `Shortage`.
     pub shortages: [u64; 2],
@@ -178,7 +178,7 @@ pub struct Figures {
     pub in_flight: u64,
 }
 
-impl Figures {
+impl Metrics {
     /// A request of a client.
     #[inline]
     pub fn asked(&mut self, command: usize) {
@@ -203,13 +203,13 @@ impl Figures {
     }
 
     #[inline]
-    pub fn member(&mut self, id: MemberId) -> &mut MemberFigures {
+    pub fn member(&mut self, id: MemberId) -> &mut MemberMetrics {
         at(&mut self.members, id.0 as usize)
     }
 
     /// This member is gone: its number may be given to another, who begins at 0.
     pub fn forget(&mut self, id: MemberId) {
-        *self.member(id) = MemberFigures::default();
+        *self.member(id) = MemberMetrics::default();
     }
 
     /// Adds another worker's counts.
