@@ -32,16 +32,16 @@ pub(crate) struct Memcached {
     pub(crate) port: u16,
 }
 
-/// A port on which no program listens, below those of outgoing connections, so that no client takes it while a server
-/// is down.
+/// A port on which no program listens, below those of outgoing connections, so that no client takes it while
+/// a server is down.
 pub(crate) fn free_port() -> u16 {
     static TRIED: AtomicU16 = AtomicU16::new(0);
     let start = std::process::id() as u16;
     loop {
         let number = start.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
         let port = 12_000 + number % 20_000;
-        // A listener would show it as well, but might outlive its closing: a test on another thread that starts a
-        // process at this moment inherits it.
+        // A listener would show it as well, but might outlive its closing: a test on another thread that
+        // starts a process at this moment inherits it.
         if TcpStream::connect(("127.0.0.1", port)).is_err() {
             return port;
         }
@@ -116,8 +116,8 @@ impl Memcached {
             .expect("it has this figure")
     }
 
-    /// Returns when a run is well under way, that is when clients have read this many keys. A fixed time would not do, as
-    /// a run on a busy machine may not have begun after a second.
+    /// Returns when a run is well under way, that is when clients have read this many keys. A fixed time
+    /// would not do, as a run on a busy machine may not have begun after a second.
     pub(crate) fn wait_for_reads(&self, number: u64) {
         while self.stat("cmd_get") < number {
             thread::sleep(Duration::from_millis(10));

@@ -105,8 +105,8 @@ fn the_open_loop_charges_a_stall_to_every_request_that_was_due() {
     );
     // One request is due at the start, then one each millisecond.
     assert!((3_000..=3_001).contains(&(replies + lost)), "{stall}");
-    // A third of all requests was due in the stall and waited half of it in the mean. A closed loop would have sent
-    // only 8 of them.
+    // A third of all requests was due in the stall and waited half of it in the mean. A closed loop would
+    // have sent only 8 of them.
     assert!(
         stall["latency_us"]["all"]["p90"].as_f64() > Some(300_000.0),
         "{stall}"

@@ -40,8 +40,8 @@ fn twemproxy_is_installed() -> bool {
     installed
 }
 
-/// Asserts that the target woke up `wakeups` times a round. Other processes may add wake-ups, and a target that loses
-/// the processor just before it sleeps goes on with the next batch instead.
+/// Asserts that the target woke up `wakeups` times a round. Other processes may add wake-ups, and a target
+/// that loses the processor just before it sleeps goes on with the next batch instead.
 fn assert_in_step(report: &Value, wakeups: f64) {
     let figures = &report["figures"];
     let number = |name: &str| figures[name].as_f64().unwrap_or_default();

@@ -46,7 +46,8 @@ pub(crate) fn relay(server: &Memcached, mishap: Mishap) -> String {
                         bytes.starts_with(b"set ") && sets.fetch_add(1, Ordering::Relaxed) % 50 == 49;
                     match mishap {
                         Mishap::Late(time) if chosen => thread::sleep(time),
-                        // No reply can reach the client any more. The bytes that were read may still be passed on.
+                        // No reply can reach the client any more. The bytes that were read may still be
+                        // passed on.
                         Mishap::Unanswered | Mishap::Dropped if chosen => {
                             let _ = client.shutdown(Shutdown::Both);
                         }

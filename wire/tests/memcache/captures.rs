@@ -58,7 +58,8 @@ fn captured_refusals_are_answered_as_by_memcached() {
         else {
             panic!("{place}: {:?}", request(&exchange.request, &LIMITS))
         };
-        // memcached answers a `get` of a key that is too long with one more empty line, which no client needs.
+        // memcached answers a `get` of a key that is too long with one more empty line, which no client
+        // needs.
         let theirs = exchange.reply.escape_ascii().to_string();
         let theirs = theirs
             .strip_suffix(r"\r\n\r\n")

@@ -1,8 +1,8 @@
-//! How the oldest and the newest memcached that Proxima serves read each line of `captures/differ.tsv`, compared with the
-//! codec. On a connection that many clients share, everything depends on two rules:
+//! How the oldest and the newest memcached that Proxima serves read each line of `captures/differ.tsv`,
+//! compared with the codec. On a connection that many clients share, everything depends on two rules:
 //!
-//! * both servers read a line that the codec accepts as the same bytes, and answer it once, in the form in which it is
-//!   sent to them;
+//! * both servers read a line that the codec accepts as the same bytes, and answer it once, in the form in
+//!   which it is sent to them;
 //! * a line that the codec refuses is answered, and swallows the bytes behind it, as by the newest server.
 
 use std::collections::HashMap;
@@ -187,7 +187,8 @@ fn a_refused_line_is_answered_and_swallowed_as_by_the_newest_server() {
             // A server answers the rest of a command of TAIL with an error.
             Verdict::Took(..) | Verdict::Odd(_) if swallow % 4 != 0 => !close,
             Verdict::Took(taken, theirs) => {
-                // memcached answers a `get` of a key that is too long with one more empty line, which no client needs.
+                // memcached answers a `get` of a key that is too long with one more empty line, which no
+                // client needs.
                 let theirs = theirs
                     .strip_suffix(b"\r\n\r\n")
                     .map_or(theirs.clone(), |line| [line, b"\r\n"].concat());
@@ -215,7 +216,8 @@ fn has_newer_flag(line: &[u8]) -> bool {
             .any(|word| matches!(word.first(), Some(b'E' | b'x')))
 }
 
-/// Whether this line has something that only the codec refuses, so that the newest server names another fault.
+/// Whether this line has something that only the codec refuses, so that the newest server names another
+/// fault.
 fn is_stricter(line: &[u8]) -> bool {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     let text = text.strip_suffix(b"\r").unwrap_or(text);

@@ -1,5 +1,5 @@
-//! Random lines, against the installed memcached. The server must read a line that the codec accepts as the same number
-//! of bytes, and answer it once. `differ` covers the lines that the codec refuses.
+//! Random lines, against the installed memcached. The server must read a line that the codec accepts as the
+//! same number of bytes, and answer it once. `differ` covers the lines that the codec refuses.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -158,7 +158,8 @@ fn line(more: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
 fn check_accepted(server: &mut UnixStream, request: &Request, bytes: &[u8]) {
     let command = Command::from_number(request.command).unwrap();
     let text = bytes.escape_ascii().to_string();
-    // The request is sent unchanged first. Quiet requests have no reply, and those with many keys have several.
+    // The request is sent unchanged first. Quiet requests have no reply, and those with many keys have
+    // several.
     let asked = ask(server, bytes);
     if request.is_quiet && !asked.is_empty() {
         let Parsed::Head(reply) = reply(command, &asked) else {

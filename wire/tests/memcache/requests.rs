@@ -190,7 +190,8 @@ fn an_endless_request_line_closes_the_connection_unless_it_is_a_get() {
     assert!(closes(&no_time), "nor a time");
 }
 
-/// The keys of a line that comes in pieces of these sizes, up to the first bad key, and whether there was none.
+/// The keys of a line that comes in pieces of these sizes, up to the first bad key, and whether there was
+/// none.
 fn taken(line: &[u8], sizes: impl IntoIterator<Item = usize>) -> (Vec<String>, bool) {
     let (mut found, mut held, mut good) = (Vec::new(), Vec::new(), true);
     let (mut rest, mut sizes) = (line, sizes.into_iter());

@@ -77,7 +77,8 @@ fn a_rewrite_to_a_line_that_memcached_misreads_is_refused() {
     assert!(rewritten("mg Zm9v b\r\n", Some(&[b'k'; 186]), None).is_some());
     assert_eq!(rewritten("mg Zm9v b\r\n", Some(&[b'k'; 187]), None), None);
     assert_eq!(rewritten("mg Zm9v b\r\n", Some(b""), None), None);
-    // A line has nineteen words at most. A missing flag cannot be added then, while an existing one can be changed.
+    // A line has nineteen words at most. A missing flag cannot be added then, while an existing one can be
+    // changed.
     let full = "ms a 3 c k s t v f h l u x1 d e g i j p\r\n";
     assert_eq!(rewritten(full, None, Some(1)), None);
     assert!(rewritten(&full.replace(" u", " T5"), None, Some(1)).is_some());

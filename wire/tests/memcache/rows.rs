@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Checks each row, and panics at the end if any has failed. The message of each failure is printed as it happens.
+/// Checks each row, and panics at the end if any has failed. The message of each failure is printed as it
+/// happens.
 pub(crate) fn each_row<Row: Debug>(rows: impl IntoIterator<Item = Row>, check: impl Fn(&Row)) {
     let fails = |row: &Row| catch_unwind(AssertUnwindSafe(|| check(row))).is_err();
     let failed: Vec<Row> = rows.into_iter().filter(fails).collect();

@@ -25,8 +25,8 @@ static STREAM: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether these bytes have a retrieval line that is longer than others may be. Such a line is read as it comes, so its
-/// head depends on how much has come.
+/// Whether these bytes have a retrieval line that is longer than others may be. Such a line is read as it
+/// comes, so its head depends on how much has come.
 fn is_taken_key_by_key(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|&byte| byte == b'\n');
     lines.any(|line| line.len() >= LINE && line.starts_with(b"g"))
