@@ -32,7 +32,7 @@ fn run(arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn run_takes_what_replaces_the_configuration() {
+fn run_options_replace_parts_of_the_configuration() {
     let plain = run(&[]);
     assert_eq!(
         (plain.config.clone(), plain.io, plain.workers),
@@ -76,7 +76,7 @@ fn run_takes_what_replaces_the_configuration() {
 }
 
 #[test]
-fn bad_options_are_refused_with_what_would_be_right() {
+fn bad_options_are_refused_with_the_remedy() {
     let table = [
         (
             &["proxima", "run", "--io=kqueue"][..],
@@ -115,7 +115,7 @@ fn explain_takes_a_key_and_a_command() {
 }
 
 #[test]
-fn check_says_all_there_is_to_say() {
+fn check_prints_warnings_and_a_summary() {
     let file = std::env::temp_dir().join(format!("proxima-check-{}.yaml", std::process::id()));
     let name = file.to_str().unwrap();
     let write = |text: &str| fs::write(&file, text).unwrap();
@@ -180,7 +180,7 @@ fn checked(files: &[(&str, &str)]) -> (u8, Vec<String>) {
 }
 
 #[test]
-fn check_tells_every_mistake() {
+fn check_reports_every_mistake() {
     let text = "listeners:\n  - {address: nowhere, route: a}\n  - {address: 127.0.0.1:1, rout: a, route: b}\n\
                 pools:\n  a: {servers: [h:1, \"h\", h:0], timeout: soon, hash: ketame}\n  c: {servers: [h:1], tymeout: 1s}\n\
                 limits: {clients: many, idle: never}\nroutes: {r: {all_sync: [a, d]}}\n";
@@ -198,7 +198,7 @@ fn check_tells_every_mistake() {
 }
 
 #[test]
-fn check_tells_mistakes_of_meaning_beside_those_of_reading() {
+fn check_reports_mistakes_of_meaning_and_of_syntax_together() {
     let text = "listeners:\n  - {address: 127.0.0.1:1, route: a}\n  - {address: 127.0.0.1:1, route: {nearest: copies}}\n  \
                 - {address: nowhere, route: b}\n\
                 pools:\n  bad: {servers: [h:1], timeout: soon}\n  copies: {servers: [h:1, h:2], replicated: {min_acks: 3}}\n  \
@@ -228,7 +228,7 @@ fn check_tells_mistakes_of_meaning_beside_those_of_reading() {
 }
 
 #[test]
-fn check_tells_of_routes_and_files_of_servers_whatever_else_is_wrong() {
+fn check_reports_routes_and_files_of_servers_beside_other_mistakes() {
     let circle = "routes: {a: {log: b}, b: a}\n";
     for (rest, places) in [
         (
@@ -252,7 +252,7 @@ fn check_tells_of_routes_and_files_of_servers_whatever_else_is_wrong() {
 }
 
 #[test]
-fn check_tells_every_mistake_in_files_of_servers() {
+fn check_reports_every_mistake_in_files_of_servers() {
     let text = "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: {file: one}, b: {file: two}, c: {file: one}, d: {file: good}}\n\
                 routes: {r: {all_sync: [b, c, d]}}\n";
     let files = [
@@ -289,7 +289,7 @@ fn check_refuses_a_state_file_that_cannot_be_written() {
 }
 
 #[test]
-fn check_knows_the_files_of_others() {
+fn check_recognizes_files_of_other_programs() {
     for (text, whose) in [
         (
             "{\"pools\": {\"A\": {\"servers\": [\"h:1\"]}}, \"route\": \"PoolRoute|A\"}",
@@ -312,7 +312,7 @@ fn check_knows_the_files_of_others() {
 }
 
 #[test]
-fn check_and_explain_tell_of_pools_that_dns_has_not_named_servers_for() {
+fn check_and_explain_report_pools_without_servers_from_dns() {
     let text =
         "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: {dns: \"nowhere.invalid:11211\"}}\n";
     let (code, lines) = checked(&[("F", text)]);
@@ -326,7 +326,7 @@ fn check_and_explain_tell_of_pools_that_dns_has_not_named_servers_for() {
 }
 
 #[test]
-fn what_can_be_printed() {
+fn manual_pages_and_completions_can_be_printed() {
     let help = said(&["proxima", "--help"]);
     assert_eq!(help.code, 0);
     for command in [
@@ -377,7 +377,7 @@ fn what_can_be_printed() {
 }
 
 #[test]
-fn called_as_mcrouter_it_is_mcrouter() {
+fn the_program_called_mcrouter_takes_mcrouter_options() {
     let options = ["--port=1", "--config={\"route\": \"NullRoute\"}", "-v", "2"];
     for name in [
         &["mcrouter"][..],

@@ -84,35 +84,35 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text(text in "\\PC*|[ -~\n]*") {
+    fn any_text_is_answered_without_a_panic(text in "\\PC*|[ -~\n]*") {
         yaml(&text);
         json(&text);
         let _ = servers::parse(&text);
     }
 
     #[test]
-    fn a_changed_yaml(text in mutated(YAML)) {
+    fn a_mutated_configuration_is_answered_without_a_panic(text in mutated(YAML)) {
         yaml(&text);
     }
 
     #[test]
-    fn a_changed_json(text in mutated(JSON)) {
+    fn a_mutated_mcrouter_file_is_answered_without_a_panic(text in mutated(JSON)) {
         json(&text);
     }
 
     #[test]
-    fn a_changed_file_of_servers(text in mutated(SERVERS)) {
+    fn a_mutated_file_of_servers_is_answered_without_a_panic(text in mutated(SERVERS)) {
         let _ = servers::parse(&text);
     }
 
     #[test]
-    fn any_arguments(arguments in prop::collection::vec("(--?[a-z-]{0,12}(=[a-z0-9:/,]{0,8})?|[ -~]{0,12})", 0..6)) {
+    fn any_mcrouter_arguments_are_answered_without_a_panic(arguments in prop::collection::vec("(--?[a-z-]{0,12}(=[a-z0-9:/,]{0,8})?|[ -~]{0,12})", 0..6)) {
         let _ = mcrouter::start(arguments);
     }
 }
 
 #[test]
-fn the_texts_that_are_changed_are_good() {
+fn the_texts_before_mutation_are_accepted() {
     config::parse(YAML, Path::new("F")).unwrap();
     mcrouter::start(["-p1".to_owned(), format!("--config={JSON}")]).unwrap();
     servers::parse(SERVERS).unwrap();
@@ -187,7 +187,7 @@ fn lists_of_pools_do_not_multiply_without_bound() {
 }
 
 #[test]
-fn files_that_are_no_files_are_refused() {
+fn devices_and_folders_as_configurations_are_refused() {
     for path in ["/dev/zero", "/", "/no/such/file"] {
         let message = config::load(Path::new(path)).unwrap_err().to_string();
         assert!(message.contains("cannot be read"), "{message}");

@@ -13,7 +13,7 @@ fn parse(text: &str) -> Config {
 }
 
 #[test]
-fn sockets_of_one_machine_have_an_owner_and_a_mode() {
+fn unix_listeners_have_owner_and_mode() {
     let listener = |text: &str| {
         let text = format!("listeners: [{{route: embedded, {text}}}]\n");
         config::parse(&text, Path::new("F")).map(|loaded| loaded.config.listeners[0].permissions.clone())
@@ -46,7 +46,7 @@ fn sockets_of_one_machine_have_an_owner_and_a_mode() {
 }
 
 #[test]
-fn one_listens_on_addresses_and_on_localhost() {
+fn listeners_take_addresses_and_localhost() {
     for (address, good) in [
         ("localhost:0", true),
         ("LOCALHOST:11211", true),
@@ -99,7 +99,7 @@ fn bad_configurations_are_refused_with_place_key_and_remedy() {
 }
 
 #[test]
-fn a_whole_configuration() {
+fn a_configuration_with_every_section_is_read() {
     let text = r#"
 listeners:
   - address: 127.0.0.1:11211
@@ -261,7 +261,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
 }
 
 #[test]
-fn nodes_are_told_by_the_agent_or_by_whom_the_path_names() {
+fn nodes_is_read_as_a_path_or_with_options() {
     let nodes = |text: &str| {
         let text = format!("listeners: [{{address: 127.0.0.1:1, route: embedded}}]\n{text}\n");
         config::parse(&text, Path::new("conf/F")).map(|loaded| loaded.config.nodes)
@@ -298,7 +298,7 @@ fn nodes_are_told_by_the_agent_or_by_whom_the_path_names() {
 }
 
 #[test]
-fn every_handle() {
+fn every_handle_is_read() {
     let children = || Children::List(vec![named("a"), named("r")]);
     let errors = FailoverErrors::default;
     let table = [
@@ -442,7 +442,7 @@ fn every_handle() {
 }
 
 #[test]
-fn anchors_stand_for_what_they_name() {
+fn yaml_anchors_stand_for_their_values() {
     let text =
         "listeners: [{address: 127.0.0.1:1, route: {by_operation: {get: &near {nearest: a}, gets: *near}}}]
 pools: {a: [h:1]}\n";
@@ -453,7 +453,7 @@ pools: {a: [h:1]}\n";
 }
 
 #[test]
-fn the_same_text_has_the_same_version_and_another_one_has_not() {
+fn equal_texts_have_equal_versions_and_others_differ() {
     let text = "listeners: [{address: 127.0.0.1:1, route: embedded}]\n";
     let version = |text: &str| config::parse(text, Path::new("F")).unwrap().version_hash;
     assert_eq!(version(text), version(text));
@@ -461,7 +461,7 @@ fn the_same_text_has_the_same_version_and_another_one_has_not() {
 }
 
 #[test]
-fn what_nothing_uses_is_warned_of() {
+fn unused_pools_and_routes_are_warned_of() {
     let text = "listeners: [{address: 127.0.0.1:1, route: a}]\npools:\n  a: [h:1]\n  b: [h:2]\nroutes: {r: embedded}\n";
     let warnings = config::parse(text, Path::new("F")).unwrap().warnings;
     assert_eq!(
@@ -487,7 +487,7 @@ fn a_route_with_a_pools_name_is_warned_of() {
 }
 
 #[test]
-fn a_file_of_servers_is_looked_at_and_found_beside_the_configuration() {
+fn a_file_of_servers_is_found_beside_the_configuration() {
     let folder = std::env::temp_dir().join(format!("proxima-config-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let (main, servers) = (folder.join("proxima.yaml"), folder.join("cache.servers"));
@@ -517,7 +517,7 @@ fn a_file_of_servers_is_looked_at_and_found_beside_the_configuration() {
 
 /// The pages under `docs/` and the schema are what the program says.
 #[test]
-fn the_reference_is_up_to_date() {
+fn the_reference_pages_are_up_to_date() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let generated = [
         ("options.md", config::describe::options()),

@@ -105,7 +105,7 @@ fn unfit() -> Option<&'static str> {
 }
 
 #[test]
-fn no_request_costs_more_instructions_than_it_did() {
+fn requests_cost_no_more_instructions_than_recorded() {
     if let Some(why) = unfit() {
         eprintln!("\n*** NOT TESTED: instructions per request are not counted, {why} ***\n");
         return;

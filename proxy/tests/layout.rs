@@ -61,7 +61,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn parts_use_only_what_stands_below_them() {
+fn folders_use_only_the_folders_below_them() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let lib = fs::read_to_string(source.join("lib.rs")).unwrap();
     let floors = floors(&lib);
@@ -115,7 +115,7 @@ fn copies_name_no_protocol_and_open_no_socket() {
 }
 
 #[test]
-fn what_a_text_uses_is_found() {
+fn the_scan_for_uses_finds_every_form() {
     let text = "use crate::{\n    config::{Loaded, schema::Config},\n    members,\n};\n\
                 use crate::route::Tree;\nlet x = crate::near::get();";
     assert_eq!(used(text), ["config", "members", "route", "near"]);

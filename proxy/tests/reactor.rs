@@ -66,7 +66,7 @@ fn read<R: Reactor>(reactor: &mut R, socket: &mut UnixStream, len: usize) -> Vec
 }
 
 /// The connection is closed in the turn in which it was passed something, and its descriptor is given to somebody else.
-fn close_in_the_same_turn<R: Reactor>(mut reactor: R) {
+fn a_piece_passed_before_a_close_reaches_only_its_peer<R: Reactor>(mut reactor: R) {
     let (_, mut server) = pair(&mut reactor, FROM);
     let (to, mut client) = pair(&mut reactor, TO);
     // Nothing is received from it any more: nothing but the piece keeps it open.
@@ -89,7 +89,7 @@ fn close_in_the_same_turn<R: Reactor>(mut reactor: R) {
 }
 
 /// The reader takes a part of a piece, and the rest when much else has come through the buffers.
-fn take_slowly<R: Reactor>(mut reactor: R) {
+fn pieces_reach_a_slow_reader_whole_and_in_order<R: Reactor>(mut reactor: R) {
     let (_, mut server) = pair(&mut reactor, FROM);
     let (to, mut client) = pair(&mut reactor, TO);
     let (mut passed, mut others) = (Vec::new(), 0);
@@ -115,7 +115,7 @@ fn take_slowly<R: Reactor>(mut reactor: R) {
 }
 
 /// A peer that reads nothing any more is told of, although nothing is received from it.
-fn break_while_sending<R: Reactor>(mut reactor: R) {
+fn a_peer_that_breaks_while_sending_is_reported<R: Reactor>(mut reactor: R) {
     let (to, client) = pair(&mut reactor, TO);
     client.shutdown(Shutdown::Write).unwrap();
     until(&mut reactor, |event| {
@@ -132,7 +132,7 @@ fn break_while_sending<R: Reactor>(mut reactor: R) {
 
 /// One peer that always has more to say takes one buffer a turn.
 #[test]
-fn epoll_is_fair() {
+fn epoll_takes_one_buffer_a_turn_from_a_busy_peer() {
     let mut reactor = Epoll::new().unwrap();
     let (_, mut busy) = pair(&mut reactor, FROM);
     for _ in 0..5 {
@@ -162,4 +162,8 @@ macro_rules! on_both {
     };
 }
 
-on_both!(close_in_the_same_turn, take_slowly, break_while_sending);
+on_both!(
+    a_piece_passed_before_a_close_reaches_only_its_peer,
+    pieces_reach_a_slow_reader_whole_and_in_order,
+    a_peer_that_breaks_while_sending_is_reported
+);

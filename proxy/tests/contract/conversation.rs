@@ -50,7 +50,7 @@ fn parts(key: &str, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn behind_greeting_login_and_transform_requests_are_requests() {
+fn requests_behind_greeting_login_and_transform_are_served() {
     each("p", &LINES, |proxy| {
         let mut clients: Vec<Client> = (0..20).map(|_| Client::new(proxy.address)).collect();
         for (number, client) in clients.iter_mut().enumerate() {
@@ -86,7 +86,7 @@ fn a_pipeline_in_pieces_is_answered_in_order() {
 }
 
 #[test]
-fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_flights() {
+fn replies_of_many_parts_reach_their_client_directly_and_through_flights() {
     for route in [
         "p",
         "{failover: p}",
@@ -116,7 +116,7 @@ fn replies_of_many_parts_find_their_client_small_and_large_direct_and_through_fl
 
 /// A lane that was held back for one reader is anybody's when the last part has come.
 #[test]
-fn readers_of_many_parts_never_stop_others() {
+fn readers_of_replies_in_parts_never_stop_other_clients() {
     each("p", &LINES, |proxy| {
         let address = proxy.address;
         thread::scope(|scope| {
@@ -138,7 +138,7 @@ fn readers_of_many_parts_never_stop_others() {
 }
 
 #[test]
-fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
+fn a_reply_that_breaks_off_between_parts_is_never_taken_as_whole() {
     each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         client.say("MANY broken 2\n").unwrap();
@@ -157,7 +157,7 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_for_a_whole_one() {
 }
 
 #[test]
-fn who_does_not_know_the_password_is_told_and_closed() {
+fn a_client_with_a_wrong_password_gets_an_error_and_is_closed() {
     each("p", &LINES, |proxy| {
         let mut client = Client::connect(proxy.address, "guessed");
         client.say("GET k\n").unwrap();
@@ -167,7 +167,7 @@ fn who_does_not_know_the_password_is_told_and_closed() {
 }
 
 #[test]
-fn what_is_about_a_connection_does_not_reach_the_servers_that_others_share() {
+fn requests_about_a_connection_do_not_reach_shared_lanes() {
     each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         assert_eq!(
@@ -179,7 +179,7 @@ fn what_is_about_a_connection_does_not_reach_the_servers_that_others_share() {
 }
 
 #[test]
-fn a_route_that_must_change_what_the_protocol_cannot_change_says_so() {
+fn a_route_that_cannot_change_the_protocols_requests_answers_an_error() {
     each("{modify_key: {child: p, ensure_prefix: x}}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let reply = client.ask("GET k").unwrap();
@@ -189,7 +189,7 @@ fn a_route_that_must_change_what_the_protocol_cannot_change_says_so() {
 }
 
 #[test]
-fn a_server_that_refuses_us_is_a_failed_server() {
+fn a_server_that_refuses_the_login_counts_as_failed() {
     each("p", &STRANGER, |proxy| {
         let mut client = Client::new(proxy.address);
         let answer = client.ask("GET k").unwrap();
@@ -202,7 +202,7 @@ fn a_server_that_refuses_us_is_a_failed_server() {
 }
 
 #[test]
-fn a_probe_takes_the_same_way_in() {
+fn a_probe_logs_in_as_a_lane_does() {
     each("p", &LINES, |proxy| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

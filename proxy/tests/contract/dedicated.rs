@@ -51,7 +51,7 @@ fn lanes_become(proxy: &Proxy, count: u64) {
 }
 
 #[test]
-fn what_is_held_is_nobody_elses_until_it_is_freed() {
+fn a_held_lane_serves_no_other_client_until_it_is_released() {
     for route in ["p", "{failover: p}", "{log: p}"] {
         one(route, |proxy| {
             let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
@@ -86,7 +86,7 @@ fn what_is_held_is_nobody_elses_until_it_is_freed() {
 }
 
 #[test]
-fn what_is_spoilt_is_given_to_nobody() {
+fn a_spoilt_lane_is_closed() {
     one("p", |proxy| {
         let (mut ann, mut bob) = (Client::new(proxy.address), Client::new(proxy.address));
         assert_eq!(ask(&mut ann, "HOLD k").unwrap(), "+");
@@ -101,7 +101,7 @@ fn what_is_spoilt_is_given_to_nobody() {
 
 /// What was begun there ends with him, and what he still had under way too.
 #[test]
-fn who_leaves_ends_his_own_connection_at_once() {
+fn a_client_that_leaves_ends_its_dedicated_lane_at_once() {
     one("p", |proxy| {
         for rest in ["", "WAIT k 0\n", "WAIT k 0\nWAIT k 0\n"] {
             let mut ann = Client::new(proxy.address);
@@ -116,7 +116,7 @@ fn who_leaves_ends_his_own_connection_at_once() {
 
 /// A server that is silent for longer than the pool's time-out is not late for who has asked it to wait.
 #[test]
-fn who_waits_on_his_own_connection_waits_as_long_as_he_likes_and_delays_nobody() {
+fn a_long_wait_on_a_dedicated_lane_delays_no_other_client() {
     one("p", |proxy| {
         let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
         ann.say("WAIT k 2500\nGET k\n").unwrap();
@@ -138,7 +138,7 @@ fn who_waits_on_his_own_connection_waits_as_long_as_he_likes_and_delays_nobody()
 }
 
 #[test]
-fn when_all_are_taken_who_waits_longest_is_next_and_nobody_waits_for_ever() {
+fn dedicated_lanes_are_given_in_order_of_waiting_and_within_the_time_out() {
     one("p", |proxy| {
         let mut holders: Vec<Client> = (0..DEDICATED).map(|_| Client::new(proxy.address)).collect();
         for client in &mut holders {
@@ -183,7 +183,7 @@ fn when_all_are_taken_who_waits_longest_is_next_and_nobody_waits_for_ever() {
 }
 
 #[test]
-fn what_belongs_together_is_on_one_server() {
+fn requests_of_a_held_lane_stay_on_one_server() {
     each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let server = |client: &mut Client, key: &str| {
@@ -218,7 +218,7 @@ fn what_belongs_together_is_on_one_server() {
 }
 
 #[test]
-fn a_connection_that_is_lost_takes_its_client_along() {
+fn a_lost_dedicated_lane_closes_its_client() {
     one("p", |proxy| {
         let mut client = Client::new(proxy.address);
         assert_eq!(ask(&mut client, "HOLD k").unwrap(), "+");
@@ -232,7 +232,7 @@ fn a_connection_that_is_lost_takes_its_client_along() {
 
 /// Nor is its request made elsewhere: there nothing was begun.
 #[test]
-fn what_belongs_to_one_connection_is_not_tried_on_another() {
+fn a_request_on_a_dedicated_lane_never_fails_over() {
     let servers = ["one", "two"].map(|name| move || server::start(name));
     let settings = "timeout: 1s, eject: {failures: 0}";
     for route in ["{failover: p}", "{miss_failover: p}"] {
@@ -253,7 +253,7 @@ fn what_belongs_to_one_connection_is_not_tried_on_another() {
 }
 
 #[test]
-fn another_login_needs_another_connection() {
+fn a_request_for_another_login_on_a_held_lane_is_refused() {
     one("p", |proxy| {
         let mut client = Client::new(proxy.address);
         client.say("USE ann\nHOLD k\nUSE bob\nWHOAMI k\n").unwrap();
@@ -271,7 +271,7 @@ fn another_login_needs_another_connection() {
 
 /// Its server says them before the answer that the client waits for.
 #[test]
-fn news_do_not_wait_for_replies() {
+fn pushes_do_not_wait_for_replies() {
     one("p", |proxy| {
         let (mut ann, mut bob) = (Client::new(proxy.address), Client::new(proxy.address));
         assert_eq!(ask(&mut ann, "WATCH k 1").unwrap(), "+");
@@ -282,7 +282,7 @@ fn news_do_not_wait_for_replies() {
 }
 
 #[test]
-fn those_who_come_and_go_share_a_few() {
+fn clients_that_come_and_go_reuse_a_few_dedicated_lanes() {
     one("p", |proxy| {
         for _ in 0..2 * DEDICATED {
             let mut client = Client::new(proxy.address);
@@ -296,7 +296,7 @@ fn those_who_come_and_go_share_a_few() {
 }
 
 #[test]
-fn news_reach_who_has_asked_for_them_and_nobody_else() {
+fn pushes_reach_their_subscriber_and_no_other_client() {
     one("p", |proxy| {
         let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
         assert_eq!(ask(&mut ann, "WATCH k 2000").unwrap(), "+");

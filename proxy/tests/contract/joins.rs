@@ -17,7 +17,7 @@ fn keys() -> Vec<String> {
 }
 
 #[test]
-fn values_are_put_each_at_its_server_listed_in_order_and_what_was_taken_is_summed() {
+fn values_of_many_keys_are_set_listed_and_summed_across_servers() {
     for route in ROUTES {
         each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
@@ -63,7 +63,7 @@ fn values_are_put_each_at_its_server_listed_in_order_and_what_was_taken_is_summe
 
 /// In a list an error has its place; of a sum nothing is said but the first.
 #[test]
-fn an_error_of_one_key_is_said_where_it_belongs() {
+fn an_error_of_one_key_stands_at_its_place_in_the_list() {
     for route in ROUTES {
         each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
@@ -101,7 +101,7 @@ fn an_error_of_one_key_is_said_where_it_belongs() {
 
 /// The client leaves before it has all; somebody else asks for the same.
 #[test]
-fn who_leaves_in_the_middle_of_a_list_takes_nothing_of_others_with_it() {
+fn a_client_that_leaves_in_mid_list_affects_no_other_client() {
     each("p", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let line = format!("SOME {}\n", keys().join(" "));

@@ -34,7 +34,7 @@ fn as_user(proxy: &Proxy, name: &str) -> Client {
 }
 
 #[test]
-fn requests_go_where_their_clients_login_has_been_made() {
+fn requests_go_to_lanes_with_their_clients_login() {
     for route in ["p", "{failover: p}", "{log: p}", "{all_sync: p}"] {
         one(route, |proxy| {
             let mut nobody = Client::new(proxy.address);
@@ -63,7 +63,7 @@ fn requests_go_where_their_clients_login_has_been_made() {
 
 /// Large replies take lanes over, and give them back.
 #[test]
-fn neither_a_large_reply_nor_a_lane_of_its_own_brings_a_request_to_anothers_login() {
+fn bulk_and_dedicated_lanes_keep_to_their_clients_login() {
     one("p", |proxy| {
         let names = ["ann", "bob", "cid", "dan", "eve", "fay"];
         let mut clients = names.map(|name| as_user(proxy, name));
@@ -97,7 +97,7 @@ fn neither_a_large_reply_nor_a_lane_of_its_own_brings_a_request_to_anothers_logi
 }
 
 #[test]
-fn there_are_only_so_many_logins_and_those_of_clients_who_have_left_make_room() {
+fn the_number_of_logins_is_bounded_and_unused_ones_make_room() {
     one("p", |proxy| {
         let mut clients: Vec<Client> = (0..LOGINS).map(|n| as_user(proxy, &format!("user{n}"))).collect();
         for (n, client) in clients.iter_mut().enumerate() {

@@ -53,7 +53,7 @@ fn each(settings: &str, test: impl Fn(&Proxy)) {
 }
 
 #[test]
-fn request_goes_where_a_reply_has_sent_an_earlier_one_for_its_key() {
+fn request_goes_where_a_redirect_sent_an_earlier_one_for_its_key() {
     each(PATIENT, |proxy| {
         let mut client = Client::new(proxy.address);
         for member in &proxy.members {

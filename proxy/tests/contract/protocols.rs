@@ -138,7 +138,7 @@ fn a_route_that_joins_two_protocols_is_refused() {
 }
 
 #[test]
-fn what_a_protocol_lacks_is_refused() {
+fn a_configuration_that_asks_for_what_a_protocol_lacks_is_refused() {
     let copies = Served {
         settings: "replicated: true",
         ..lines("p", "p")
@@ -154,7 +154,7 @@ fn what_a_protocol_lacks_is_refused() {
 }
 
 #[test]
-fn what_the_process_does_not_speak_is_refused() {
+fn a_protocol_that_the_process_does_not_speak_is_refused() {
     let served = [memcached(Path::new("/nowhere"), "m")];
     static ALONE: Dialects = Dialects::new(&[&LINES]);
     let refused = Proxy::start("epoll", ALONE, &served).map(|_| ());

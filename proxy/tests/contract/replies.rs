@@ -21,7 +21,7 @@ const ROUTES: [&str; 5] = [
 ];
 
 #[test]
-fn replies_within_replies_are_one_reply() {
+fn nested_replies_are_one_reply() {
     for route in ROUTES {
         each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
@@ -46,7 +46,7 @@ fn replies_within_replies_are_one_reply() {
 
 /// However many pieces a message comes in.
 #[test]
-fn what_was_read_of_a_message_is_not_read_again() {
+fn a_message_in_pieces_is_parsed_only_once() {
     static COUNTED: Lines = Lines::new(PASSWORD);
     static DIALECTS: Dialects = Dialects::new(&[&COUNTED]);
     each("p", &DIALECTS, |proxy| {
@@ -84,7 +84,7 @@ fn a_request_of_many_lines_is_one_request() {
 }
 
 #[test]
-fn nobody_waits_for_the_reply_to_a_request_that_has_none() {
+fn a_request_without_a_reply_delays_no_other() {
     for route in ROUTES {
         each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
@@ -109,7 +109,7 @@ fn nobody_waits_for_the_reply_to_a_request_that_has_none() {
 
 /// Whoever reads no reply reads no error either: it would take it for the answer to what it asks next.
 #[test]
-fn a_request_that_has_no_reply_has_no_error_either() {
+fn a_failed_request_without_a_reply_has_no_error() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for route in ROUTES {
         over(route, &[|| gone], PATIENT, &LINES, |proxy| {
@@ -123,7 +123,7 @@ fn a_request_that_has_no_reply_has_no_error_either() {
 }
 
 #[test]
-fn a_server_of_fewer_commands_is_given_its_own_and_nobody_takes_the_reply_of_another() {
+fn a_server_of_fewer_commands_gets_only_the_commands_that_it_knows() {
     for route in ["p", "{log: p}"] {
         over(route, &[|| server::start("old")], PATIENT, &LINES, |proxy| {
             // All of it waits for the login.
@@ -151,7 +151,7 @@ fn a_server_of_fewer_commands_is_given_its_own_and_nobody_takes_the_reply_of_ano
 
 /// Only a server that fails is a reason to ask another one, and to count against it.
 #[test]
-fn a_reply_that_says_no_is_a_reply() {
+fn a_negative_reply_neither_fails_over_nor_ejects() {
     each("{failover: [p, p]}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let errors = || -> u64 { proxy.metrics().members.iter().map(|member| member.errors).sum() };

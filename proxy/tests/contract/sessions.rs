@@ -50,7 +50,7 @@ fn a_session_sees_every_request() {
 
 /// Whatever the route is that it came back through.
 #[test]
-fn an_error_is_said_in_the_words_of_the_session() {
+fn an_error_is_written_in_the_words_of_the_session() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for route in [
         "p",
@@ -85,7 +85,7 @@ fn an_error_is_said_in_the_words_of_the_session() {
 }
 
 #[test]
-fn a_miss_is_said_in_the_form_that_the_session_has_chosen() {
+fn a_miss_is_written_in_the_form_of_the_session() {
     for route in ["{null: }", "{failover: [{null: }]}", "{all_async: p}"] {
         each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);

@@ -31,7 +31,7 @@ fn each(name: &'static str, test: impl Fn(&Proxy)) {
 }
 
 #[test]
-fn a_login_goes_on_behind_the_transform_that_it_has_asked_for() {
+fn a_login_goes_on_behind_its_transform() {
     each("late", |proxy| {
         for _ in 0..3 {
             let mut client = Client::late(proxy.address);
@@ -48,7 +48,7 @@ fn a_login_goes_on_behind_the_transform_that_it_has_asked_for() {
 
 /// At another listener than the one that offers it, and without having asked.
 #[test]
-fn who_may_not_or_does_not_ask_for_it_gets_nowhere() {
+fn an_upgrade_that_is_not_offered_or_not_asked_for_is_refused() {
     each("late", |proxy| {
         let (mut client, answer) = Client::plain(proxy.addresses[1], "SECURE\n");
         assert!(answer.is_ok_and(|answer| answer == "GO") && client.is_closed());
@@ -60,7 +60,7 @@ fn who_may_not_or_does_not_ask_for_it_gets_nowhere() {
 
 /// Whoever sits between the two sides could say something for one of them, to be heard behind the handshake.
 #[test]
-fn what_was_said_plainly_behind_the_word_is_not_heard_behind_the_transform() {
+fn plain_bytes_behind_an_upgrade_are_refused() {
     each("late", |proxy| {
         let (mut client, _) = Client::plain(proxy.address, "SECURE\nGET k\n");
         assert!(client.is_closed());

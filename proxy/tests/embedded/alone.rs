@@ -15,7 +15,7 @@ fn expect(server: &Embedded, dialogue: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_number_that_grows_keeps_its_new_expiry_time() {
+fn a_counter_that_grows_longer_keeps_its_new_expiry() {
     let server = Embedded::start();
     expect(
         &server,
@@ -28,7 +28,7 @@ fn a_number_that_grows_keeps_its_new_expiry_time() {
 }
 
 #[test]
-fn an_opaque_too_long_changes_nothing() {
+fn an_opaque_that_is_too_long_changes_no_item() {
     let server = Embedded::start();
     let opaque = "O12345678901234567890123456789012";
     let error = "CLIENT_ERROR opaque token too long|";
@@ -47,7 +47,7 @@ fn an_opaque_too_long_changes_nothing() {
 }
 
 #[test]
-fn what_was_flushed_stays_flushed() {
+fn flushed_items_stay_flushed_after_a_delayed_flush() {
     let server = Embedded::start();
     expect(
         &server,
@@ -62,7 +62,7 @@ fn what_was_flushed_stays_flushed() {
 
 /// A key in base64 may hold a line end; whatever becomes of its item, it never stands bare in a reply.
 #[test]
-fn a_key_that_came_in_base64_goes_out_so() {
+fn a_base64_key_is_returned_in_base64() {
     let server = Embedded::start();
     // "a\r\nEND"
     let key = "YQ0KRU5E";
@@ -82,7 +82,7 @@ fn a_key_that_came_in_base64_goes_out_so() {
 }
 
 #[test]
-fn the_client_may_choose_the_cas_id() {
+fn a_meta_set_with_e_chooses_the_cas_id() {
     let server = Embedded::start();
     expect(
         &server,
@@ -104,7 +104,7 @@ fn the_client_may_choose_the_cas_id() {
 
 /// One short line cannot make the server hold a hundred times what it stores.
 #[test]
-fn a_reply_to_many_keys_is_bounded() {
+fn an_embedded_reply_to_many_keys_is_bounded() {
     let server = Embedded::start();
     let value = "x".repeat(1_000_000);
     server.send(format!("set a 0 0 1000000\r\n{value}\r\n").as_bytes());
@@ -117,7 +117,7 @@ fn a_reply_to_many_keys_is_bounded() {
 }
 
 #[test]
-fn time_passes_as_told() {
+fn embedded_store_takes_its_time_from_the_caller() {
     let mut server = Embedded::start();
     expect(
         &server,

@@ -44,7 +44,7 @@ fn masked(reply: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_newest_memcached_says_the_same() {
+fn embedded_store_answers_recorded_lines_as_the_newest_memcached() {
     let (mut wrong, mut compared) = (Vec::new(), 0);
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/captures/differ.tsv");
     for record in std::fs::read_to_string(path).unwrap().lines() {

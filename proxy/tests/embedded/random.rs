@@ -120,7 +120,7 @@ fn is_comparable(command: &str) -> bool {
 }
 
 #[test]
-fn random_commands_get_memcacheds_bytes() {
+fn random_commands_are_answered_as_by_memcached() {
     let both = RefCell::new(Both::start());
     let command = prop_oneof![3 => store(), 1 => cas(), 3 => keyed(), 4 => meta()];
     let commands = vec(

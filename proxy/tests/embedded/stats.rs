@@ -21,7 +21,7 @@ fn lines(reply: &[u8]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_counters_are_memcacheds() {
+fn embedded_store_counts_as_memcached_does() {
     let mut both = Both::start();
     let commands = [
         "set a 0 0 1|1",
@@ -103,7 +103,7 @@ fn the_counters_are_memcacheds() {
 }
 
 #[test]
-fn the_process_and_its_connections_are_the_callers() {
+fn embedded_store_leaves_process_and_connection_stats_to_its_caller() {
     let mut server = Embedded::start();
     server.ahead = 123_000;
     let stats = lines(&server.send(b"stats\r\n"));

@@ -182,7 +182,7 @@ const SEQUENCES: &[&[&str]] = &[
 ];
 
 #[test]
-fn sequences_of_commands_get_memcacheds_bytes() {
+fn sequences_of_commands_are_answered_as_by_memcached() {
     let mut both = Both::start();
     for sequence in SEQUENCES {
         for command in *sequence {

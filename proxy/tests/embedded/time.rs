@@ -5,7 +5,7 @@ use std::{thread::sleep, time::Duration};
 use crate::both::Both;
 
 #[test]
-fn what_expires_is_gone() {
+fn expired_items_are_gone_as_in_memcached() {
     let mut both = Both::start();
     let all = |both: &mut Both, commands: &[&str]| {
         for command in commands {

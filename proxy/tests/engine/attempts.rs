@@ -148,7 +148,7 @@ const TABLE: &[Case] = &[
 ];
 
 #[test]
-fn children_are_asked_in_turn_until_one_answers() {
+fn failover_asks_children_in_turn_until_one_answers() {
     for (number, case) in TABLE.iter().enumerate() {
         let name = format!("case {number}: {}", case.route);
         let mut world = world(case.route);
@@ -202,7 +202,7 @@ fn an_ejected_child_is_passed_over_without_being_asked() {
 }
 
 #[test]
-fn keys_of_one_get_fail_over_each_for_itself() {
+fn keys_of_one_get_fail_over_independently() {
     let mut world = world("{failover: p}");
     let client = world.client();
     world.say(client, b"get k l\r\n");

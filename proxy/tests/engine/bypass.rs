@@ -58,7 +58,7 @@ fn copy_that_never_answers_after_the_client_has_its_reply_is_stale() {
 }
 
 #[test]
-fn copy_that_is_out_misses_the_key() {
+fn copy_that_is_out_misses_a_bypass_write() {
     let mut world = copies();
     let c = id(&world, C);
     for state in [CopyState::Leaving, CopyState::Out] {
@@ -76,7 +76,7 @@ fn copy_that_is_out_misses_the_key() {
 }
 
 #[test]
-fn copy_that_cannot_be_reached_misses_the_key() {
+fn copy_that_cannot_be_reached_misses_a_bypass_write() {
     let mut world = copies();
     let c = id(&world, C);
     world.engine.tree.members()[2]
@@ -91,7 +91,7 @@ fn copy_that_cannot_be_reached_misses_the_key() {
 }
 
 #[test]
-fn read_that_is_not_answered_makes_no_copy_stale() {
+fn unanswered_read_makes_no_copy_stale() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -105,7 +105,7 @@ fn read_that_is_not_answered_makes_no_copy_stale() {
 }
 
 #[test]
-fn change_on_another_lane_of_a_copy_that_leaves_is_missed() {
+fn change_on_another_lane_of_a_leaving_copy_is_missed() {
     let mut world = copies();
     let (uploader, client) = (world.client(), world.client());
     world.say(uploader, b"add large 0 0 100000\r\n");
@@ -124,7 +124,7 @@ fn change_on_another_lane_of_a_copy_that_leaves_is_missed() {
 }
 
 #[test]
-fn client_that_leaves_in_the_middle_of_a_value_makes_no_copy_stale() {
+fn client_that_leaves_in_mid_upload_makes_no_copy_stale() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"add large 0 0 100000\r\nxxx");

@@ -63,7 +63,7 @@ fn missed_at_c(world: &mut World) -> usize {
 }
 
 #[test]
-fn a_missed_write_is_answered_when_the_copy_is_out() {
+fn a_missed_write_is_answered_when_its_copy_is_out() {
     let mut world = copies();
     let client = missed_at_c(&mut world);
     let c = id(&world, "c");
@@ -80,7 +80,7 @@ fn a_missed_write_is_answered_when_the_copy_is_out() {
 }
 
 #[test]
-fn write_that_cannot_be_sent_for_want_of_descriptors_is_refused_and_missed_by_nobody() {
+fn write_that_cannot_be_sent_for_want_of_descriptors_is_missed_by_no_copy() {
     let mut world = copies();
     world.short.insert("c".to_owned());
     let client = world.client();
@@ -113,7 +113,7 @@ fn write_that_cannot_be_sent_for_want_of_descriptors_is_refused_and_missed_by_no
 }
 
 #[test]
-fn before_it_follows_a_copy_out_it_gives_up_what_may_still_change_it() {
+fn a_worker_cuts_its_pending_changes_before_it_acknowledges_a_copy_is_out() {
     let mut world = copies();
     let client = world.client();
     world.say(client, SET);
@@ -141,7 +141,7 @@ fn before_it_follows_a_copy_out_it_gives_up_what_may_still_change_it() {
 }
 
 #[test]
-fn it_is_answered_though_the_copy_is_back_before_the_last_reply() {
+fn a_write_is_answered_when_its_copy_is_back_before_the_last_reply() {
     let mut world = copies();
     let client = world.client();
     world.say(client, SET);
@@ -165,7 +165,7 @@ fn it_is_answered_though_the_copy_is_back_before_the_last_reply() {
 }
 
 #[test]
-fn no_write_waits_for_ever_when_nothing_is_agreed() {
+fn a_write_that_waits_for_an_agreement_ends_in_time() {
     let mut world = copies();
     let client = missed_at_c(&mut world);
     world.pass(Duration::from_secs(4));
@@ -190,7 +190,7 @@ fn ready(world: &mut World) {
 }
 
 #[test]
-fn a_change_waits_until_no_other_worker_changes_the_key() {
+fn a_change_waits_for_the_key_lock_of_another_worker() {
     let mut world = copies();
     ready(&mut world);
     let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
@@ -224,7 +224,7 @@ fn a_change_waits_until_no_other_worker_changes_the_key() {
 }
 
 #[test]
-fn a_key_that_another_worker_never_gives_back_is_not_waited_for_for_ever() {
+fn a_key_lock_that_is_never_released_fails_the_waiting_change() {
     let mut world = copies();
     ready(&mut world);
     let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
@@ -247,7 +247,7 @@ fn a_key_that_another_worker_never_gives_back_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
+fn a_write_with_too_few_reachable_copies_is_sent_to_none() {
     let mut world = copies();
     ready(&mut world);
     let [b, c] = ["b", "c"].map(|name| id(&world, name));
@@ -284,7 +284,7 @@ fn who_cannot_reach_enough_sends_nothing_and_makes_no_debt() {
 }
 
 #[test]
-fn a_copy_that_came_while_a_change_waited_owes_it() {
+fn a_copy_that_joins_while_a_change_waits_misses_it() {
     let mut world = copies();
     let client = world.client();
     let mut rival = world.rival.lock(b"k", LockMode::AtOnce);

@@ -38,7 +38,7 @@ fn follows(world: &World, epoch: u64) -> bool {
 }
 
 #[test]
-fn what_follows_in_the_pipeline_waits_for_a_decision_and_its_spreading() {
+fn requests_behind_a_decided_change_wait_until_every_copy_has_it() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"incr k 1\r\nget k\r\n");
@@ -73,7 +73,7 @@ fn what_follows_in_the_pipeline_waits_for_a_decision_and_its_spreading() {
 }
 
 #[test]
-fn a_home_that_changes_hands_is_waited_for_and_not_for_ever() {
+fn a_decision_waits_for_a_changing_home_and_fails_in_time() {
     let mut world = copies();
     let (first, home) = asked(&mut world);
     world.reply(home, "NOT_FOUND\r\nEN\r\n");
@@ -92,7 +92,7 @@ fn a_home_that_changes_hands_is_waited_for_and_not_for_ever() {
 }
 
 #[test]
-fn when_its_home_is_lost_the_next_one_decides() {
+fn the_next_copy_decides_when_a_home_is_lost() {
     let mut world = copies();
     let (client, home) = asked(&mut world);
     let lane = world.lane(home);
@@ -124,7 +124,7 @@ fn when_its_home_is_lost_the_next_one_decides() {
 
 /// A home whose connection breaks between its answer and what is read back has counted: the others drop what they have.
 #[test]
-fn what_cannot_be_read_back_is_dropped_elsewhere() {
+fn a_counter_that_cannot_be_read_back_is_removed_at_other_copies() {
     let mut world = copies();
     let (client, home) = asked(&mut world);
     world.reply(home, "5\r\n");
@@ -141,7 +141,7 @@ fn what_cannot_be_read_back_is_dropped_elsewhere() {
 
 /// Who reads a stale value first is to refill it. We read it, and give that right back before anybody is told.
 #[test]
-fn the_right_to_refill_a_stale_value_is_given_back() {
+fn reading_back_returns_the_right_to_refill_a_stale_value() {
     let mut world = copies();
     let (client, home) = asked(&mut world);
     world.reply(home, "5\r\nVA 1 f0 t9 X W\r\n5\r\n");
@@ -179,7 +179,7 @@ fn decided_elsewhere(world: &mut World, request: &[u8]) -> (usize, &'static str)
 }
 
 #[test]
-fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
+fn a_returned_copy_decides_only_after_decisions_in_its_place_ended() {
     let mut world = copies();
     let (client, substitute) = decided_elsewhere(&mut world, b"incr k 1\r\n");
     assert!(!follows(&world, 4));
@@ -190,7 +190,7 @@ fn a_copy_decides_again_when_nothing_is_decided_in_its_place() {
 }
 
 #[test]
-fn a_copy_does_not_wait_for_a_client_that_dawdles_in_the_middle_of_a_value() {
+fn a_returning_copy_does_not_wait_for_a_slow_upload() {
     let mut world = copies();
     let request = format!("append k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));
     let (begin, end) = request.as_bytes().split_at(50_000);

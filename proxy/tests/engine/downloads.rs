@@ -28,7 +28,7 @@ fn say_while_read<'a>(world: &mut World, lane: usize, mut text: &'a str) -> &'a 
 }
 
 #[test]
-fn alone_it_streams_and_the_server_is_held_back_for_a_slow_reader() {
+fn a_large_reply_to_a_single_reader_is_streamed_at_its_pace() {
     let mut world = world("{member: p/a}");
     let (slow, quick) = (world.client(), world.client());
     world.seats[slow].frozen = true;
@@ -57,7 +57,7 @@ fn alone_it_streams_and_the_server_is_held_back_for_a_slow_reader() {
 }
 
 #[test]
-fn a_reader_that_takes_nothing_is_closed_and_its_lane_with_it() {
+fn a_reader_that_takes_nothing_is_closed_with_its_bulk_lane() {
     let mut world = world("{member: p/a}");
     let slow = world.client();
     world.seats[slow].frozen = true;
@@ -82,7 +82,7 @@ fn a_reader_that_takes_nothing_is_closed_and_its_lane_with_it() {
 }
 
 #[test]
-fn before_others_it_is_collected_so_that_they_do_not_wait_for_the_reader() {
+fn a_large_reply_before_other_requests_is_collected() {
     let mut world = world("{member: p/a}");
     let (slow, quick) = (world.client(), world.client());
     world.seats[slow].frozen = true;
@@ -104,7 +104,7 @@ fn before_others_it_is_collected_so_that_they_do_not_wait_for_the_reader() {
 /// What was on its way when a lane was held back still comes. If the reply ends with it, the lane is free for others, who
 /// must not wait for a reader that is not theirs.
 #[test]
-fn a_lane_held_back_is_read_again_after_the_end_of_its_reply() {
+fn a_lane_held_back_is_read_again_behind_its_reply() {
     let mut world = world("{member: p/a}");
     let (slow, quick) = (world.client(), world.client());
     world.seats[slow].frozen = true;
@@ -124,7 +124,7 @@ fn a_lane_held_back_is_read_again_after_the_end_of_its_reply() {
 
 /// The earlier of two requests comes to stand behind the reply to the later one, which waits for its turn.
 #[test]
-fn nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it() {
+fn replies_that_wait_for_each_other_after_a_failover_end() {
     let mut world = world_of(
         "pools:\n  p: {servers: [{address: \"10.0.0.1:1\", name: a}]}\n  q: {servers: [{address: \"10.0.0.2:1\", name: b}]}\n\
          limits: {total_bytes: 4MiB}\nroutes: {main: {by_prefix: {prefixes: {a: {failover: [p, q]}, b: q}}}}\n\
@@ -148,7 +148,7 @@ fn nobody_waits_for_ever_behind_a_reply_that_waits_for_one_behind_it() {
 }
 
 #[test]
-fn those_behind_a_long_reply_are_given_their_own_time() {
+fn requests_behind_a_long_reply_have_their_own_time_out() {
     let mut world = world("{member: p/a}");
     let (first, second) = (world.client(), world.client());
     world.say(first, b"get k\r\n");
@@ -167,7 +167,7 @@ fn those_behind_a_long_reply_are_given_their_own_time() {
 }
 
 #[test]
-fn a_server_that_stops_in_the_middle_costs_its_reader_the_connection_and_others_nothing() {
+fn a_server_that_stops_in_mid_reply_closes_only_its_reader() {
     let mut world = world("{member: p/a}");
     let (reader, other) = (world.client(), world.client());
     world.say(reader, b"get k\r\n");
@@ -188,7 +188,7 @@ fn a_server_that_stops_in_the_middle_costs_its_reader_the_connection_and_others_
 }
 
 #[test]
-fn of_several_keys_large_and_small_replies_are_joined_in_order() {
+fn large_and_small_replies_to_several_keys_are_joined_in_order() {
     let mut world = world("{by_prefix: {prefixes: {a: {member: p/a}, b: {member: p/b}, c: {member: p/c}}}}");
     let client = world.client();
     world.say(client, b"get b c a x\r\nget c\r\n");
@@ -211,7 +211,7 @@ fn of_several_keys_large_and_small_replies_are_joined_in_order() {
 }
 
 #[test]
-fn what_is_collected_is_bounded() {
+fn a_collected_reply_is_bounded() {
     let mut world = world_of(
         "pools: {p: [10.0.0.1:1]}\nlimits: {total_bytes: 4MiB}\n\
          listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
@@ -238,7 +238,7 @@ fn what_is_collected_is_bounded() {
 
 /// Replies that end where the server's bytes end, one after the other: the end of each would let the next one come.
 #[test]
-fn what_is_collected_is_bounded_over_many_replies_for_one_reader() {
+fn collected_replies_of_one_reader_are_bounded_together() {
     let mut world = world_of(
         "pools: {p: [10.0.0.1:1]}\nlimits: {total_bytes: 16MiB, connection_bytes: 16MiB}\n\
          listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
@@ -275,7 +275,7 @@ fn what_is_collected_is_bounded_over_many_replies_for_one_reader() {
 
 /// Each of them may be small for what may be collected, of one reply, before its turn. All of them together are not.
 #[test]
-fn what_is_collected_before_its_turn_is_bounded_over_many_replies() {
+fn collected_replies_out_of_turn_are_bounded_together() {
     for to in ["{member: p/a}", "{failover: [{member: p/a}, {member: p/b}]}"] {
         let mut world = world_of(&format!(
             "pools: {{p: [{{address: \"10.0.0.1:1\", name: a}}, {{address: \"10.0.0.2:1\", name: b}}, \
@@ -364,7 +364,7 @@ fn many_slow_readers_delay_those_behind_them_by_half_the_time_out_at_most() {
 }
 
 #[test]
-fn slow_readers_take_no_more_places_than_there_are() {
+fn slow_readers_take_no_more_bulk_lanes_than_promised() {
     let mut world = world("{member: p/a}");
     let reply = value("k");
     let readers: Vec<usize> = (0..STREAMED + 3).map(|_| world.client()).collect();

@@ -131,7 +131,7 @@ fn every_failure_of_a_server_names_it() {
 }
 
 #[test]
-fn copy_that_missed_writes_is_named_to_who_asks_it_by_another_route() {
+fn copy_that_missed_writes_is_named_to_a_client_of_another_route() {
     let mut world = world_of(COPY);
     let copy = id(&world, "a");
     for state in [CopyState::Leaving, CopyState::Out] {
@@ -146,7 +146,7 @@ fn copy_that_missed_writes_is_named_to_who_asks_it_by_another_route() {
 }
 
 #[test]
-fn server_for_which_too_much_waits_is_named() {
+fn server_for_which_too_many_bytes_wait_is_named() {
     const VALUE: usize = 60_000;
     let mut world = world("{all_sync: [{member: p/a}, null]}");
     world.absent.insert("a".into());
@@ -162,7 +162,7 @@ fn server_for_which_too_much_waits_is_named() {
 
 /// Each waiter's error is made once for all.
 #[test]
-fn all_who_wait_for_a_server_get_the_same_error() {
+fn all_requests_that_wait_for_a_server_get_the_same_error() {
     let mut world = world("{member: p/a}");
     let clients: Vec<usize> = (0..1_000).map(|_| world.client()).collect();
     for &client in &clients {

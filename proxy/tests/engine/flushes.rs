@@ -15,7 +15,7 @@ fn follow(world: &mut World, name: &str, states: &[CopyState]) {
 }
 
 #[test]
-fn copy_that_is_out_misses_everything() {
+fn copy_that_is_out_misses_everything_by_a_flush() {
     for request in ["flush_all\r\n", "flush_all 10\r\n", "flush_all noreply\r\nmn\r\n"] {
         let mut world = copies();
         follow(&mut world, "c", &[CopyState::Leaving, CopyState::Out]);
@@ -41,7 +41,7 @@ fn copy_that_is_out_misses_everything() {
 }
 
 #[test]
-fn copy_that_misses_a_flush_misses_everything_and_is_waited_for_until_it_is_out() {
+fn flush_waits_until_a_copy_that_missed_it_is_out() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"flush_all\r\n");
@@ -62,7 +62,7 @@ fn copy_that_misses_a_flush_misses_everything_and_is_waited_for_until_it_is_out(
 }
 
 #[test]
-fn too_few_copies_refuse_it_and_no_key_is_deleted_for_that() {
+fn flush_that_too_few_copies_took_is_refused_and_deletes_no_key() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"flush_all\r\n");
@@ -84,7 +84,7 @@ fn too_few_copies_refuse_it_and_no_key_is_deleted_for_that() {
 }
 
 #[test]
-fn one_that_refuses_it_is_heard() {
+fn flush_refused_by_a_server_is_answered_with_its_error() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"flush_all\r\n");
@@ -100,7 +100,7 @@ fn one_that_refuses_it_is_heard() {
 }
 
 #[test]
-fn it_comes_once_to_every_copy_and_to_the_other_pools_as_before() {
+fn flush_reaches_every_copy_and_every_other_pool_once() {
     let pools = "pools:\n  p: {replicated: true, servers: [{address: 10.0.0.1:1, name: a}, {address: 10.0.0.2:1, name: b}]}\n  \
                  q: {servers: [{address: 10.0.0.4:1, name: d}]}\n";
     let routes = [
@@ -125,7 +125,7 @@ fn it_comes_once_to_every_copy_and_to_the_other_pools_as_before() {
 }
 
 #[test]
-fn where_there_is_nothing_to_flush_it_is_done() {
+fn flush_without_a_server_succeeds() {
     let mut world = world("null");
     let client = world.client();
     world.say(client, b"flush_all\r\n");

@@ -164,7 +164,7 @@ const TABLE: &[Case] = &[
 ];
 
 #[test]
-fn every_rule_answers_when_it_can_and_with_the_right_reply() {
+fn every_wait_rule_answers_at_its_time_with_the_right_reply() {
     for (number, case) in TABLE.iter().enumerate() {
         let name = format!("case {number}: {} {:?}", case.route, case.fates);
         let mut world = world(case.route);
@@ -217,7 +217,7 @@ fn flush_all_goes_to_every_member_below_and_the_worst_reply_stands_for_all() {
 }
 
 #[test]
-fn of_several_large_replies_the_fastest_one_streams_and_the_others_go_nowhere() {
+fn the_fastest_of_several_large_replies_is_streamed_and_the_others_dropped() {
     let mut world = world("{all_fastest: p}");
     let client = world.client();
     world.say(client, b"get k\r\nget k\r\n");

@@ -13,7 +13,7 @@ fn line(keys: usize) -> String {
 }
 
 #[test]
-fn no_more_keys_of_a_client_are_asked_for_at_a_time_than_others_can_wait_for() {
+fn a_get_of_many_keys_asks_for_a_bounded_number_at_a_time() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -51,7 +51,7 @@ fn no_more_keys_of_a_client_are_asked_for_at_a_time_than_others_can_wait_for() {
 }
 
 #[test]
-fn the_lines_of_many_clients_are_no_queue_before_others_either() {
+fn gets_of_many_keys_by_many_clients_delay_no_other_client() {
     let mut world = world("{member: p/a}");
     let clients: Vec<usize> = (0..100).map(|_| world.client()).collect();
     for &client in &clients {
@@ -78,7 +78,7 @@ fn the_lines_of_many_clients_are_no_queue_before_others_either() {
 }
 
 #[test]
-fn whoever_sends_no_more_and_asks_for_much_makes_way_when_others_wait_for_a_descriptor() {
+fn a_half_closed_client_with_a_long_line_makes_way_for_waiting_clients() {
     let mut world = world("{member: p/a}");
     let [reads, unread, closed, late] = [0; 4].map(|_| world.client());
     for client in [reads, unread, closed] {
@@ -102,7 +102,7 @@ fn whoever_sends_no_more_and_asks_for_much_makes_way_when_others_wait_for_a_desc
 }
 
 #[test]
-fn keys_whose_replies_are_unknown_are_asked_for_as_there_is_room() {
+fn keys_with_replies_of_unknown_size_are_asked_for_as_there_is_room() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, line(KEYS).as_bytes());
@@ -119,7 +119,7 @@ fn keys_whose_replies_are_unknown_are_asked_for_as_there_is_room() {
 }
 
 #[test]
-fn a_line_is_served_before_its_end_has_come() {
+fn a_long_line_is_served_before_its_end_has_come() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, format!("gat 7{}", " k".repeat(2000)).as_bytes());
@@ -142,7 +142,7 @@ fn a_line_is_served_before_its_end_has_come() {
 }
 
 #[test]
-fn after_a_bad_key_nothing_of_the_line_is_done() {
+fn a_line_is_skipped_behind_a_bad_key() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     let long = "x".repeat(251);
@@ -157,7 +157,7 @@ fn after_a_bad_key_nothing_of_the_line_is_done() {
 }
 
 #[test]
-fn what_the_store_appends_waits_until_the_reader_has_taken_it() {
+fn embedded_replies_wait_until_their_reader_has_taken_the_earlier_ones() {
     let mut world = world("embedded");
     let client = world.client();
     let value = "v".repeat(100_000);
@@ -185,7 +185,7 @@ fn what_the_store_appends_waits_until_the_reader_has_taken_it() {
 }
 
 #[test]
-fn who_holds_the_most_makes_room_for_who_waits() {
+fn the_largest_holder_of_memory_makes_room_for_waiting_clients() {
     let mut world = world_of(
         "limits: {total_bytes: 16MiB}\nroutes: {main: embedded}\n\
          listeners: [{address: \"127.0.0.1:1\", route: main}]\n",
@@ -225,7 +225,7 @@ fn who_holds_the_most_makes_room_for_who_waits() {
 }
 
 #[test]
-fn half_a_request_ends_with_its_time() {
+fn half_a_request_ends_its_connection_after_request_timeout() {
     let mut world = world_of(
         "limits: {request_timeout: 5s}\nroutes: {main: embedded}\n\
          listeners: [{address: \"127.0.0.1:1\", route: main}]\n",

@@ -31,7 +31,7 @@ fn waiting(world: &World, member: &str) -> usize {
 }
 
 #[test]
-fn a_client_has_a_share_of_a_lane_and_is_not_read_beyond_it() {
+fn a_client_is_not_read_beyond_its_share_of_a_lane() {
     let mut world = world("{member: p/a}");
     world.frozen.insert("a".into());
     let client = world.client();
@@ -52,7 +52,7 @@ fn a_client_has_a_share_of_a_lane_and_is_not_read_beyond_it() {
 }
 
 #[test]
-fn a_change_of_every_copy_takes_its_share_at_every_copy() {
+fn a_change_counts_against_the_clients_share_at_every_copy() {
     let mut world = world("{all_sync: p}");
     for member in ["a", "b", "c"] {
         world.frozen.insert(member.into());
@@ -64,7 +64,7 @@ fn a_change_of_every_copy_takes_its_share_at_every_copy() {
 }
 
 #[test]
-fn a_copy_behind_a_slow_link_misses_nothing_while_it_takes_bytes() {
+fn a_copy_behind_a_slow_link_misses_no_write_while_it_takes_bytes() {
     let mut world = copies();
     let clients = [(); 24].map(|()| world.client());
     world.say(clients[0], b"set first 0 0 1\r\nx\r\n");
@@ -112,7 +112,7 @@ fn a_lane_whose_server_takes_nothing_is_late() {
 
 /// The kernel of a frozen server goes on taking bytes: those behind the awaited request say nothing about it.
 #[test]
-fn a_frozen_server_is_late_however_many_requests_its_kernel_takes() {
+fn a_frozen_server_is_late_however_many_bytes_its_kernel_takes() {
     let mut world = world("{member: p/a}");
     let (first, others) = (world.client(), world.client());
     world.say(first, b"get k\r\n");
@@ -126,7 +126,7 @@ fn a_frozen_server_is_late_however_many_requests_its_kernel_takes() {
 }
 
 #[test]
-fn a_reply_is_a_sign_of_life() {
+fn a_lane_on_which_replies_come_is_not_late() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, b"get a\r\nget b\r\nget c\r\n");

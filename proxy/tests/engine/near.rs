@@ -108,7 +108,7 @@ fn each_client_reads_from_the_server_on_its_own_numa_node() {
 }
 
 #[test]
-fn ejected_server_makes_way_for_the_next_nearest() {
+fn clients_of_an_ejected_server_read_from_the_next_nearest() {
     let mut world = world("{nearest: p}");
     tell(&mut world, PODS);
     let client = at(&mut world, "10.1.0.1");
@@ -151,7 +151,7 @@ fn new_snapshot_moves_clients_that_are_connected() {
 }
 
 #[test]
-fn client_of_a_unix_socket_is_where_its_container_is() {
+fn client_on_a_unix_socket_is_located_by_its_container() {
     let mut world = world("{nearest: p}");
     let early = client(&mut world, ClientSource::Process(77));
     let stranger = client(&mut world, ClientSource::Process(78));
@@ -192,7 +192,7 @@ fn copies_are_read_at_the_clients_own_numa_node() {
 }
 
 #[test]
-fn servers_that_the_agent_knows_are_nearer_than_others_for_everybody() {
+fn servers_known_to_the_agent_are_nearer_than_others_for_every_client() {
     // The pods' addresses are no interface of this host: without the agent all would be elsewhere.
     let mut world = world("{nearest: [{pool: q}, {nearest: p}]}");
     let client = at(&mut world, "192.0.2.1");
@@ -208,7 +208,7 @@ fn servers_that_the_agent_knows_are_nearer_than_others_for_everybody() {
 }
 
 #[test]
-fn pipeline_and_keys_of_one_request_go_by_the_clients_place() {
+fn pipelines_and_multi_key_gets_go_by_the_clients_location() {
     let mut world = world("{nearest: p}");
     tell(&mut world, PODS);
     let client = at(&mut world, "10.1.0.2");

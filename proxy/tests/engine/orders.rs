@@ -446,7 +446,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn copies_agree_in_whatever_order_changes_reach_them(steps in prop::collection::vec(step(), 1..300)) {
+    fn copies_agree_whatever_the_order_of_changes(steps in prop::collection::vec(step(), 1..300)) {
         let mut play = Play::new();
         for step in &steps {
             play.step(step);
@@ -460,7 +460,7 @@ proptest! {
     }
 
     #[test]
-    fn copies_agree_when_connections_broke(steps in prop::collection::vec(failing_step(), 1..400)) {
+    fn copies_agree_after_broken_connections(steps in prop::collection::vec(failing_step(), 1..400)) {
         let mut play = Play::new();
         for step in &steps {
             play.step(step);

@@ -38,7 +38,7 @@ fn replies_of_several_members_leave_in_the_order_of_the_requests() {
 
 /// A pipeline that enters a pool is looked at several requests at a time: nobody may notice.
 #[test]
-fn a_pipeline_goes_where_its_requests_go_alone() {
+fn requests_in_a_pipeline_go_to_the_same_members_as_alone() {
     let requests: Vec<String> = (0..40)
         .map(|number| match number % 13 {
             3 => format!("set k{number} 0 0 1\r\nx\r\n"),
@@ -102,7 +102,7 @@ fn requests_of_many_clients_share_a_lane_and_a_write() {
 }
 
 #[test]
-fn what_was_asked_before_the_end_is_answered_however_much_it_is() {
+fn a_half_closed_client_gets_every_reply() {
     for request in ["version\r\n", "get k\r\n"] {
         let mut world = world("embedded");
         let client = world.client();
@@ -119,7 +119,7 @@ fn what_was_asked_before_the_end_is_answered_however_much_it_is() {
 }
 
 #[test]
-fn half_a_request_before_the_end_is_dropped() {
+fn half_a_request_of_a_half_closed_client_is_dropped() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, b"get k\r\nget half");
@@ -131,7 +131,7 @@ fn half_a_request_before_the_end_is_dropped() {
 }
 
 #[test]
-fn quit_closes_after_what_is_due_and_nothing_behind_it_is_done() {
+fn quit_closes_behind_pending_replies_and_drops_what_follows() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, b"get k\r\nquit\r\nset k 0 0 1\r\nx\r\n");
@@ -144,7 +144,7 @@ fn quit_closes_after_what_is_due_and_nothing_behind_it_is_done() {
 }
 
 #[test]
-fn a_draining_worker_closes_each_client_when_nothing_is_due_to_it() {
+fn a_draining_worker_closes_each_client_after_its_last_reply() {
     let mut world = world("{member: p/a}");
     let (idle, waiting) = (world.client(), world.client());
     world.say(waiting, b"get k\r\n");
@@ -165,7 +165,7 @@ fn a_draining_worker_closes_each_client_when_nothing_is_due_to_it() {
 }
 
 #[test]
-fn a_client_with_too_many_requests_in_flight_is_not_read_from_until_replies_come() {
+fn a_client_at_the_limit_of_requests_in_flight_is_not_read() {
     let mut world = world_of(
         "pools: {p: [10.0.0.1:1]}\nlimits: {requests_in_flight: 10}\nlisteners: [{address: \"127.0.0.1:1\", route: p}]\n",
     );
@@ -181,7 +181,7 @@ fn a_client_with_too_many_requests_in_flight_is_not_read_from_until_replies_come
 }
 
 #[test]
-fn a_reload_leaves_requests_in_flight_to_the_tree_they_began_in() {
+fn requests_in_flight_finish_in_the_tree_before_a_reload() {
     let mut world = world("{failover: p}");
     let client = world.client();
     world.say(client, b"get old\r\n");
@@ -194,7 +194,7 @@ fn a_reload_leaves_requests_in_flight_to_the_tree_they_began_in() {
 }
 
 #[test]
-fn a_listener_that_no_tree_knows_answers_errors() {
+fn a_removed_listener_answers_errors() {
     let mut world = world("embedded");
     let Some(proxima::engine::Peer::Client(id)) = world.engine.open_client(0) else {
         unreachable!()

@@ -294,7 +294,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_client_gets_exactly_its_own_replies(steps in prop::collection::vec(step(), 1..120)) {
+    fn random_traffic_gives_each_client_exactly_its_own_replies(steps in prop::collection::vec(step(), 1..120)) {
         for route in ["p", "{failover: p}", "{all_fastest: p}"] {
             let mut play = Play { world: world(route), clients: Vec::new(), asked: 0, owed: Vec::new() };
             for step in &steps {

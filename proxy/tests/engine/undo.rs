@@ -59,7 +59,7 @@ fn refused_change_is_removed_where_it_landed_before_it_is_answered() {
 }
 
 #[test]
-fn copy_that_fails_to_remove_it_has_missed_a_write() {
+fn copy_that_fails_to_remove_a_refused_change_has_missed_a_write() {
     type Failure = fn(&mut World);
     let failures: [Failure; 3] = [
         |world| world.leave(world.lane("b")),
@@ -120,7 +120,7 @@ fn at_home() -> (World, usize, &'static str, Vec<&'static str>) {
 }
 
 #[test]
-fn what_a_home_has_decided_is_removed_there_too() {
+fn refused_change_is_removed_at_the_home_that_decided_it() {
     let (mut world, client, home, others) = at_home();
     world.short.insert(others[1].to_owned());
     world.reply(home, "5\r\nVA 1 f0 t-1\r\n5\r\n");
@@ -141,7 +141,7 @@ fn what_a_home_has_decided_is_removed_there_too() {
 
 /// It missed the command at first, was repaired, and was asked again.
 #[test]
-fn home_that_came_back_to_decide_is_given_the_removal() {
+fn removal_goes_also_to_a_home_that_came_back() {
     let (mut world, _, home, others) = at_home();
     world.leave(world.lane(home));
     for state in [
@@ -164,7 +164,7 @@ fn home_that_came_back_to_decide_is_given_the_removal() {
 }
 
 #[test]
-fn streamed_value_is_removed_likewise() {
+fn refused_streamed_value_is_removed_where_it_landed() {
     const SIZE: usize = 100_000;
     let mut world = copies();
     world.short.insert("c".to_owned());
@@ -189,7 +189,7 @@ fn streamed_value_is_removed_likewise() {
 }
 
 #[test]
-fn nothing_is_removed_where_nothing_landed() {
+fn refused_change_that_landed_nowhere_is_removed_nowhere() {
     for (request, reply) in [
         ("flush_all\r\n", "OK\r\n"),
         (

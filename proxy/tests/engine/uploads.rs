@@ -23,7 +23,7 @@ fn say_in_pieces(world: &mut World, client: usize, text: &str) {
 }
 
 #[test]
-fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
+fn an_upload_gives_up_a_slow_copy_and_reaches_the_others() {
     let mut world = world("{all_sync: p}");
     world.frozen.insert("c".into());
     let client = world.client();
@@ -57,7 +57,7 @@ fn a_slow_copy_is_cut_off_after_its_time_out_and_the_others_get_all() {
 }
 
 #[test]
-fn a_client_that_dawdles_is_no_fault_of_the_server_and_does_not_keep_its_lane_for_ever() {
+fn a_slow_upload_ejects_no_server_and_loses_its_lane_in_the_end() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     let request = set();
@@ -78,7 +78,7 @@ fn a_client_that_dawdles_is_no_fault_of_the_server_and_does_not_keep_its_lane_fo
 }
 
 #[test]
-fn an_upload_may_last_longer_than_a_reply_may() {
+fn a_moving_upload_may_last_longer_than_the_time_out() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     let request = set();
@@ -92,7 +92,7 @@ fn an_upload_may_last_longer_than_a_reply_may() {
 }
 
 #[test]
-fn nothing_of_a_client_overtakes_its_own_upload() {
+fn no_request_of_a_client_overtakes_its_own_upload() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     world.say(client, b"get before\r\n");
@@ -123,7 +123,7 @@ fn other_clients_do_not_wait_for_an_upload() {
 }
 
 #[test]
-fn uploads_beyond_the_bulk_lanes_wait_and_go_on_even_when_those_lanes_die() {
+fn uploads_beyond_the_bulk_lanes_wait_and_go_on_when_those_lanes_die() {
     let mut world = world("{member: p/a}");
     let request = set();
     let first: Vec<usize> = (0..STREAMED).map(|_| world.client()).collect();
@@ -157,7 +157,7 @@ fn uploads_beyond_the_bulk_lanes_wait_and_go_on_even_when_those_lanes_die() {
 
 /// Nobody reads from who waits for a place, so that its end has to be looked for; whoever has sent all is still served.
 #[test]
-fn an_upload_whose_rest_will_never_come_waits_for_no_place() {
+fn a_waiting_upload_ends_when_its_client_has_gone() {
     let mut world = world("{member: p/a}");
     let (request, small) = (set(), format!("set s 0 0 100000\r\n{}\r\n", "v".repeat(100_000)));
     let first: Vec<usize> = (0..STREAMED).map(|_| world.client()).collect();
@@ -180,7 +180,7 @@ fn an_upload_whose_rest_will_never_come_waits_for_no_place() {
 }
 
 #[test]
-fn a_server_that_answers_before_the_end_is_listened_to() {
+fn an_early_answer_to_an_upload_is_passed_on() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     let request = set();
@@ -197,7 +197,7 @@ fn a_server_that_answers_before_the_end_is_listened_to() {
 }
 
 #[test]
-fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
+fn a_client_that_leaves_in_mid_upload_closes_its_lanes() {
     let mut world = world("{all_sync: p}");
     let (client, other) = (world.client(), world.client());
     world.say(other, b"get k\r\n");
@@ -217,7 +217,7 @@ fn a_client_that_leaves_in_the_middle_takes_its_lanes_with_it() {
 }
 
 #[test]
-fn the_embedded_store_and_routes_that_answer_themselves_swallow_what_they_refuse() {
+fn routes_without_a_server_swallow_the_uploads_that_they_refuse() {
     for (route, answer) in [
         ("embedded", "SERVER_ERROR object too large for cache\r\n"),
         ("{error: gone}", "SERVER_ERROR gone\r\n"),
@@ -233,7 +233,7 @@ fn the_embedded_store_and_routes_that_answer_themselves_swallow_what_they_refuse
 }
 
 #[test]
-fn a_quiet_upload_is_sent_with_a_reply_and_silenced() {
+fn a_quiet_upload_is_sent_with_a_reply_that_is_silenced() {
     let mut world = world("{member: p/a}");
     let client = world.client();
     let body = "v".repeat(SIZE);
@@ -250,7 +250,7 @@ fn a_quiet_upload_is_sent_with_a_reply_and_silenced() {
 }
 
 #[test]
-fn a_client_that_waits_for_a_slow_server_is_not_slow_itself() {
+fn an_upload_to_a_slow_server_is_not_closed_as_slow() {
     let mut world = crate::world::world_of(
         "pools: {p: {servers: [{address: 10.0.0.1:1, name: a}], timeout: 1m}}\n\
          listeners: [{address: \"127.0.0.1:1\", route: p}]\n",
@@ -264,7 +264,7 @@ fn a_client_that_waits_for_a_slow_server_is_not_slow_itself() {
 }
 
 #[test]
-fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
+fn a_streamed_value_waits_for_its_key_lock_before_its_last_byte() {
     let mut world = copies();
     let (client, other) = (world.client(), world.client());
     let request = set();
@@ -300,7 +300,7 @@ fn a_streamed_value_waits_for_its_keys_turn_before_its_last_byte() {
 }
 
 #[test]
-fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
+fn a_streamed_value_whose_client_leaves_releases_its_key_lock() {
     let mut world = copies();
     let client = world.client();
     let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
@@ -316,7 +316,7 @@ fn a_streamed_value_whose_client_leaves_gives_its_key_back() {
 }
 
 #[test]
-fn who_says_no_more_behind_a_value_is_answered_when_it_had_its_turn() {
+fn a_half_closed_client_is_answered_when_its_value_gets_the_key_lock() {
     let mut world = copies();
     let client = world.client();
     let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
@@ -351,7 +351,7 @@ fn half_a_value_that_waits_for_a_slow_server_ends_with_its_client() {
 }
 
 #[test]
-fn uploads_that_hardly_move_lose_their_place_to_one_who_wants_it() {
+fn uploads_that_hardly_move_lose_their_place_to_a_waiting_one() {
     let mut world = world("{member: p/a}");
     let request = set();
     let dawdlers: Vec<usize> = (0..STREAMED).map(|_| world.client()).collect();
@@ -376,7 +376,7 @@ fn uploads_that_hardly_move_lose_their_place_to_one_who_wants_it() {
 }
 
 #[test]
-fn a_value_that_comes_whole_is_stored_beside_others_that_hardly_move() {
+fn a_value_that_comes_whole_is_stored_beside_slow_uploads() {
     let mut world = world("{member: p/a}");
     for _ in 0..STREAMED + 2 {
         let dawdler = world.client();

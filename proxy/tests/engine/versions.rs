@@ -18,7 +18,7 @@ fn old(route: &str, version: &str) -> World {
 }
 
 #[test]
-fn text_commands_reach_an_old_server_and_meta_commands_do_not() {
+fn an_old_server_gets_text_commands_only() {
     let mut world = old("q", "VERSION 1.5.22");
     let client = world.client();
     // What waited for the login, and what comes after it.
@@ -35,7 +35,7 @@ fn text_commands_reach_an_old_server_and_meta_commands_do_not() {
 }
 
 #[test]
-fn a_server_that_does_not_say_its_version_gets_text_commands() {
+fn a_server_without_a_version_gets_text_commands_only() {
     let mut world = old("q", "ERROR");
     let client = world.client();
     world.say(client, b"mg k v\r\nget k\r\n");
@@ -46,7 +46,7 @@ fn a_server_that_does_not_say_its_version_gets_text_commands() {
 }
 
 #[test]
-fn a_server_that_is_full_is_not_used() {
+fn a_server_without_free_connections_is_not_used() {
     let mut world = old("q", "ERROR Too many open connections");
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -86,7 +86,7 @@ fn a_large_meta_value_for_an_old_server_is_swallowed() {
 }
 
 #[test]
-fn an_attempt_goes_on_to_a_server_that_knows_the_command() {
+fn failover_goes_on_from_an_old_server_to_one_that_knows_the_command() {
     let mut world = old("{failover: [q, p]}", "VERSION 1.5.22");
     let client = world.client();
     world.say(client, b"mg k v\r\n");
@@ -101,7 +101,7 @@ fn an_attempt_goes_on_to_a_server_that_knows_the_command() {
 }
 
 #[test]
-fn an_old_server_is_no_copy() {
+fn an_old_server_is_never_a_current_copy() {
     let mut world = copies();
     let client = world.client();
     world.say(client, b"set k 0 0 1\r\nx\r\n");
@@ -122,7 +122,7 @@ fn an_old_server_is_no_copy() {
 }
 
 #[test]
-fn strangers_are_told_of_once_a_second() {
+fn clients_of_other_protocols_are_logged_once_a_second() {
     let mut world = world("q");
     for first in [
         &b"\x80\x0a\0\0"[..],

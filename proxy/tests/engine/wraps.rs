@@ -59,7 +59,7 @@ const TABLE: &[(&str, &str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn requests_and_replies_are_changed_on_their_way() {
+fn modify_routes_change_requests_and_replies_on_their_way() {
     for (route, request, sent, reply, heard) in TABLE {
         let mut world = world(route);
         let client = world.client();
@@ -72,7 +72,7 @@ fn requests_and_replies_are_changed_on_their_way() {
 }
 
 #[test]
-fn a_large_reply_gets_the_clients_own_key_too() {
+fn a_large_reply_through_modify_key_has_the_clients_key() {
     let mut world = world("{modify_key: {child: {member: p/a}, ensure_prefix: \"long-prefix:\"}}");
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -85,7 +85,7 @@ fn a_large_reply_gets_the_clients_own_key_too() {
 }
 
 #[test]
-fn a_delayed_request_goes_on_when_its_time_has_come() {
+fn a_delayed_request_goes_on_after_its_delay() {
     let mut world = world("{fault: {child: {member: p/a}, delay: 300ms}}");
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -98,7 +98,7 @@ fn a_delayed_request_goes_on_when_its_time_has_come() {
 }
 
 #[test]
-fn a_delayed_request_may_be_answered_within_the_walk() {
+fn a_delayed_request_may_be_answered_within_its_walk() {
     let mut world = world("{fault: {child: \"null\", delay: 100ms}}");
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -108,7 +108,7 @@ fn a_delayed_request_may_be_answered_within_the_walk() {
 }
 
 #[test]
-fn a_request_that_will_fail_is_held_too() {
+fn a_request_that_a_fault_route_fails_is_delayed_too() {
     let mut world = world("{fault: {child: {member: p/a}, delay: 300ms, error_rate: 1}}");
     let client = world.client();
     world.say(client, b"get k\r\n");
@@ -123,7 +123,7 @@ fn a_request_that_will_fail_is_held_too() {
 }
 
 #[test]
-fn a_streamed_request_is_not_held_back() {
+fn a_streamed_request_is_not_delayed() {
     let mut world = world("{fault: {child: {member: p/a}, delay: 100ms}}");
     let client = world.client();
     let request = format!("set k 0 0 100000\r\n{}\r\n", "v".repeat(100_000));

@@ -7,7 +7,7 @@ use proxima::{config::schema::*, frontdoor::ConfigSource as _};
 use crate::run;
 
 #[test]
-fn routes_by_prefix() {
+fn mcrouter_routes_are_chosen_by_routing_prefix() {
     let text = r#"{"routes": [
         {"aliases": ["/a/x/", "/a/y/"], "route": "NullRoute"},
         {"aliases": ["/b/x/"], "route": "ErrorRoute|b"}]}"#;
@@ -38,7 +38,7 @@ fn routes_by_prefix() {
 }
 
 #[test]
-fn pools_inherit_and_may_stand_in_files_of_their_own() {
+fn mcrouter_pools_inherit_and_are_read_from_files() {
     let folder = std::env::temp_dir().join(format!("proxima-pools-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join("f.json");

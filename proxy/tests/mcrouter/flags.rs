@@ -11,7 +11,7 @@ use proxima::{
 use crate::run;
 
 #[test]
-fn options_of_the_command_line() {
+fn mcrouter_options_become_settings() {
     let config = "--config={\"route\": \"NullRoute\"}";
     let listeners = |arguments: &[&str]| {
         let mcrouter = run(&[&[config], arguments].concat()).unwrap();
@@ -85,7 +85,7 @@ fn options_of_the_command_line() {
 }
 
 #[test]
-fn a_flavor_gives_options_that_the_command_line_overrides() {
+fn command_line_options_override_those_of_a_flavor() {
     let flavor = std::env::temp_dir().join(format!("proxima-flavor-{}.json", std::process::id()));
     let options = r#"{"options": {"ports": "5", "server_timeout_ms": "250", "failures_until_tko": 9,
         "config": "{\"pools\": {\"A\": {\"servers\": [\"a:1\"]}}, \"route\": \"PoolRoute|A\"}", "no_such": "1"}}"#;
@@ -102,7 +102,7 @@ fn a_flavor_gives_options_that_the_command_line_overrides() {
 }
 
 #[test]
-fn exit_codes_and_what_is_printed() {
+fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
     let start = |arguments: &[&str]| start(arguments.iter().map(|argument| (*argument).to_owned()));
     let code = |arguments: &[&str]| start(arguments).unwrap_err().exit_code();
     assert!(matches!(start(&["--version"]), Ok(Start::Print(text)) if text == "1.0.0 mcrouter\n"));
@@ -156,7 +156,7 @@ fn written_to(servers: &str) -> String {
 }
 
 #[test]
-fn options_that_mcrouter_has_not() {
+fn added_mcrouter_options_set_admin_io_and_keep_writing() {
     let (two, three) = (
         written_to(r#""a:1", "b:1""#),
         written_to(r#""a:1", "b:1", "c:1""#),
@@ -213,7 +213,7 @@ fn options_that_mcrouter_has_not() {
 }
 
 #[test]
-fn keep_writing_says_which_other_routes_change_a_pool() {
+fn keep_writing_warns_of_other_routes_that_change_a_pool() {
     let aside = |policies: &str| {
         let config = format!(
             r#"--config={{"pools": {{"A": {{"servers": ["a:1", "b:1", "c:1"]}}}}, "route": {{"type": "OperationSelectorRoute",

@@ -24,7 +24,7 @@ fn route(route: &str) -> Route {
 }
 
 #[test]
-fn handles_become_the_routes_that_do_the_same() {
+fn mcrouter_handles_become_routes_with_the_same_effect() {
     let member = |name: &str| Route::Member(name.to_owned());
     let named = |name: &str| Route::Named(name.to_owned());
     let hashed = |name: &str, hash| Route::Hash {
@@ -251,7 +251,7 @@ fn handles_become_the_routes_that_do_the_same() {
 }
 
 #[test]
-fn what_has_a_name_is_built_once() {
+fn a_named_mcrouter_handle_is_built_once() {
     let text = r#"{"pools": {"A": {"servers": ["a:1", "a:2"]}},
         "route": {"type": "FailoverRoute", "children": [
             {"type": "AllSyncRoute", "name": "x:y", "children": "Pool|A"},

@@ -3,7 +3,7 @@
 use crate::{around, parse, refused};
 
 #[test]
-fn what_is_not_served_is_refused_by_name_and_line() {
+fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
     let table = [
         (
             around("\"NoSuchRoute\""),
@@ -121,7 +121,7 @@ fn what_is_not_served_is_refused_by_name_and_line() {
 }
 
 #[test]
-fn what_means_nothing_is_said() {
+fn keys_without_effect_in_an_mcrouter_file_are_warned_of() {
     let text =
         around(r#"{"type": "PoolRoute", "pool": "A", "asynclog": false, "no_such_key": 1, "shadows": []}"#);
     let warnings = parse(&text).unwrap().loaded.warnings;
