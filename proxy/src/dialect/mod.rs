@@ -23,7 +23,7 @@ pub use self::{
     join::Join,
     memcache::Memcache,
     pool_state::PoolState,
-    repair::{Incarnation, IncompleteAnswer, Introduction, Question, Repair},
+    repair::{Incarnation, Introduction, Question, Repair, Unfit},
     session::{Lease, Session},
     transform::Transform,
 };

@@ -30,13 +30,16 @@ pub struct Introduction {
     pub stored: u64,
 }
 
-/// A server that does not say what a repair must know. The fault is the server's, and a retry helps only
-/// after another version of it was started.
+/// Why no copy can be made of a server. The fault is the server's, and a retry helps only after another
+/// version of it was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its answer has no {missing}")]
-pub struct IncompleteAnswer {
-    /// What is missing in its answer, as the protocol calls it.
-    pub missing: &'static str,
+pub enum Unfit {
+    /// It does not say what a repair must know, which has this name in the protocol.
+    #[error("its answer has no {0}")]
+    Unsaid(&'static str),
+    /// It does not understand all requests that copies are sent, for this reason.
+    #[error("{0}")]
+    Limited(String),
 }
 
 /// A request that a repair sends: the number of its command, and its bytes.
@@ -45,14 +48,20 @@ pub type Question = (u16, &'static [u8]);
 /// What a repair asks of a server. The reply to each question comes as one text, all of its parts behind each
 /// other.
 pub trait Repair: Send + Sync {
+    /// Must a repair log in before it asks? By default it must, as a lane does; so must every protocol whose
+    /// connections have a transform.
+    fn needs_login(&self) -> bool {
+        true
+    }
+
     /// Asks which life of the server this is.
     fn ask_introduction(&self) -> Question;
 
     /// Reads the reply to [`Repair::ask_introduction`].
     ///
     /// # Errors
-    /// The server does not say what a repair must know.
-    fn introduction(&self, reply: &[u8]) -> Result<Introduction, IncompleteAnswer>;
+    /// No copy can be made of this server.
+    fn introduction(&self, reply: &[u8]) -> Result<Introduction, Unfit>;
 
     /// Asks for the connections that the server has.
     fn ask_connections(&self) -> Question;

@@ -1,6 +1,7 @@
 //! Looks at copies that are out until they answer, and repairs what they missed.
 
 use std::{
+    io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::{Duration, Instant},
@@ -20,7 +21,7 @@ use crate::{
         RepairTask,
         repair::{Connections, Exchange, RepairClient, RepairError, Repaired},
     },
-    dialect::Incarnation,
+    dialect::{Incarnation, Unfit},
     members::Member,
     route::Random,
 };
@@ -52,17 +53,19 @@ impl Exchange for Connection<'_> {
     }
 }
 
-/// Connects to a copy's server and logs in.
+/// Connects to a copy's server, and logs in if its protocol demands that.
 async fn open(member: &Member) -> Result<RepairClient<Connection<'_>>, RepairError> {
-    let no_copy = || RepairError::Unfit("values of its protocol have no copies".to_owned());
+    let no_copy = || Unfit::Limited("values of its protocol have no copies".to_owned());
     let copied = member.copied.ok_or_else(no_copy)?;
     let mut connection = Connection::open(member).await?;
-    let login = timeout(member.timeout, connection.log_in()).await;
-    let late = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, "it does not answer in time");
-    match login.map_err(late)?? {
-        None => Ok(RepairClient::new(connection, member.dialect, copied)),
-        Some(limited) => Err(RepairError::Unfit(limited)),
+    if copied.needs_login() {
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, "it does not answer in time");
+        let login = timeout(member.timeout, connection.log_in()).await;
+        if let Some(limited) = login.map_err(late)?? {
+            return Err(Unfit::Limited(limited).into());
+        }
     }
+    Ok(RepairClient::new(connection, member.dialect, copied))
 }
 
 /// Asks which life of its server a copy is in, and which address of ours it sees.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::dialect::IncompleteAnswer;
+use crate::dialect::Unfit;
 
 /// Why a copy was not repaired. It is tried again, later with each failure; each variant says whose fault it
 /// is, and what a retry may help.
@@ -13,15 +13,9 @@ pub enum RepairError {
     #[error("{0}")]
     Unreachable(#[from] io::Error),
 
-    /// The server's: it is no server of which a copy can be made. A retry helps only after another version
-    /// was started.
-    #[error("{0}")]
-    Unfit(String),
-
-    /// The server's: it does not say what a repair must know. A retry helps only after another version was
-    /// started.
+    /// The server's: no copy can be made of it. A retry helps only after another version was started.
     #[error(transparent)]
-    Incomplete(#[from] IncompleteAnswer),
+    Unfit(#[from] Unfit),
 
     /// The server's: it refuses what a repair asks. A retry helps only after it was configured otherwise.
     #[error("it answers `{answer}` to {question}")]

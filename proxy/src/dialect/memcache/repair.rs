@@ -2,22 +2,35 @@
 
 use std::{collections::HashSet, net::SocketAddr, time::Duration};
 
-use proxima_wire::memcache::Command;
+use proxima_wire::memcache::{self, Command};
 
 use super::Memcache;
-use crate::dialect::{Incarnation, IncompleteAnswer, Introduction, Question, Repair};
+use crate::dialect::{Incarnation, Introduction, Question, Repair, Unfit};
 
 impl Repair for Memcache {
+    /// The login only asks for the version, which the introduction tells as well.
+    fn needs_login(&self) -> bool {
+        false
+    }
+
     fn ask_introduction(&self) -> Question {
         (Command::Stats as u16, b"stats\r\n")
     }
 
-    fn introduction(&self, reply: &[u8]) -> Result<Introduction, IncompleteAnswer> {
+    fn introduction(&self, reply: &[u8]) -> Result<Introduction, Unfit> {
+        let version = rows(reply).find(|(name, _)| *name == "version");
+        let version = version.map_or("", |(_, version)| version);
+        if memcache::meta_commands(format!("VERSION {version}").as_bytes()) != Some(true) {
+            return Err(Unfit::Limited(format!(
+                "it is memcached `{}`: a copy needs the meta commands of 1.6.10 or later",
+                version.escape_debug()
+            )));
+        }
         let number = |wanted: &'static str| {
             rows(reply)
                 .find(|(name, _)| *name == wanted)
                 .and_then(|(_, value)| value.parse().ok())
-                .ok_or(IncompleteAnswer { missing: wanted })
+                .ok_or(Unfit::Unsaid(wanted))
         };
         let life = Incarnation {
             pid: number("pid")?,
@@ -97,18 +110,21 @@ mod tests {
     }
 
     #[test]
-    fn introduction_without_a_number_is_incomplete() {
-        let reply = b"STAT pid 7\r\nSTAT uptime 9\r\nSTAT total_items 3\r\nEND\r\n";
+    fn introduction_of_an_old_or_silent_server_is_unfit() {
+        let reply = b"STAT pid 7\r\nSTAT uptime 9\r\nSTAT version 1.6.18\r\nSTAT total_items 3\r\nEND\r\n";
         let life = Incarnation {
             pid: 7,
             uptime: Duration::from_secs(9),
         };
         let introduction = Introduction { life, stored: 3 };
         assert_eq!(Memcache::PLAIN.introduction(reply), Ok(introduction));
-        let missing = "total_items";
+        let reply = b"STAT pid 7\r\nSTAT uptime 9\r\nSTAT version 1.6.18\r\nEND\r\n";
         assert_eq!(
-            Memcache::PLAIN.introduction(b"STAT pid 7\r\nSTAT uptime 9\r\nEND\r\n"),
-            Err(IncompleteAnswer { missing })
+            Memcache::PLAIN.introduction(reply),
+            Err(Unfit::Unsaid("total_items"))
         );
+        let reply = b"STAT pid 7\r\nSTAT uptime 9\r\nSTAT version 1.5.22\r\nEND\r\n";
+        let unfit = Memcache::PLAIN.introduction(reply).unwrap_err();
+        assert!(unfit.to_string().contains("1.5.22"), "{unfit}");
     }
 }
