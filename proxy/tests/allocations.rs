@@ -1,4 +1,5 @@
-//! A request whose way is all choice (hash, nearest, operation, prefix …) allocates nothing once its buffers have grown.
+//! A request that passes only choose routes (hash, nearest, operation, prefix …) allocates nothing once its
+//! buffers have grown.
 
 #[path = "../examples/replay/traffic.rs"]
 mod traffic;
@@ -11,7 +12,7 @@ use traffic::{SCENARIOS, Traffic};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-// The only test of this file: another thread's allocations would count here.
+// This is the only test of this file, because another thread's allocations would count here.
 #[test]
 fn ten_thousand_requests_allocate_nothing() {
     for scenario in &SCENARIOS {

@@ -1,4 +1,4 @@
-//! The command line, as far as it needs no data plane.
+//! The command line, without a data plane.
 
 use std::{
     ffi::OsString,
@@ -12,6 +12,11 @@ use proxima::{
     reactor::Io,
 };
 use proxima_wire::memcache::Command;
+
+#[path = "../../wire/tests/memcache/rows.rs"]
+mod rows;
+
+use rows::each_row;
 
 fn asked(arguments: &[&str]) -> Task {
     task(arguments.iter().map(OsString::from))
@@ -95,11 +100,11 @@ fn bad_options_are_refused_with_the_remedy() {
         (&["proxima", "rum"], "run"),
         (&["proxima", "man", "rum"], "there is no such command"),
     ];
-    for (arguments, expected) in table {
+    each_row(table, |&(arguments, expected)| {
         let answer = said(arguments);
         assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{arguments:?}");
         assert!(answer.err.contains(expected), "{arguments:?}: {}", answer.err);
-    }
+    });
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn check_prints_warnings_and_a_summary() {
         format!("{name}:2:29: pools.b: nothing uses the pool `b` (warning)\n")
     );
 
-    // An address needs no name server; this name has no address anywhere.
+    // An address needs no name server. This name has no address anywhere.
     write(
         "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: [\"[::1]:1\", localhost:1, nowhere.invalid:1]}\n",
     );
@@ -166,7 +171,8 @@ fn check_prints_warnings_and_a_summary() {
     );
 }
 
-/// What `check` says of these files, the first of which is the configuration; its lines without the folder.
+/// The exit code and the lines of `check` for these files, without the folder. The first file is the
+/// configuration.
 fn checked(files: &[(&str, &str)]) -> (u8, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -230,7 +236,7 @@ fn check_reports_mistakes_of_meaning_and_of_syntax_together() {
 #[test]
 fn check_reports_routes_and_files_of_servers_beside_other_mistakes() {
     let circle = "routes: {a: {log: b}, b: a}\n";
-    for (rest, places) in [
+    let rows = [
         (
             "pools: []\nlisteners: [{address: 127.0.0.1:1, route: a}]\n",
             &["F:1:10", "F:2:8"][..],
@@ -241,14 +247,15 @@ fn check_reports_routes_and_files_of_servers_beside_other_mistakes() {
             "listeners: [{address: 127.0.0.1:1, rout: c}]\npools: {p: {file: S}, q: {file: S, tymeout: 1s}}\n",
             &["F:1:10", "F:2:13", "F:2:36", "F:3:36", "S:1:1"],
         ),
-    ] {
+    ];
+    each_row(rows, |&(rest, places)| {
         let (code, lines) = checked(&[("F", &format!("{circle}{rest}")), ("S", "h:1 0\n")]);
         let found: Vec<&str> = lines
             .iter()
             .map(|line| line.split(": ").next().unwrap())
             .collect();
         assert_eq!((code, &found[..]), (1, places), "{lines:#?}");
-    }
+    });
 }
 
 #[test]
@@ -275,7 +282,8 @@ fn check_reports_every_mistake_in_files_of_servers() {
 #[test]
 fn check_refuses_a_state_file_that_cannot_be_written() {
     let text = "listeners: [{address: 127.0.0.1:1, route: a}]\npools: {a: {servers: [\"127.0.0.1:1\"], replicated: true}}\n";
-    for state in ["absent/state", "F/state", "."] {
+    let rows = ["absent/state", "F/state", "."];
+    each_row(rows, |&state| {
         let (code, lines) = checked(&[("F", &format!("{text}state: {state}\n"))]);
         assert_eq!((code, lines.len()), (1, 1), "{lines:#?}");
         assert!(
@@ -283,14 +291,14 @@ fn check_refuses_a_state_file_that_cannot_be_written() {
             "{}",
             lines[0]
         );
-    }
+    });
     let (code, lines) = checked(&[("F", &format!("{text}state: new\n"))]);
     assert_eq!((code, lines), (0, Vec::new()));
 }
 
 #[test]
 fn check_recognizes_files_of_other_programs() {
-    for (text, whose) in [
+    let rows = [
         (
             "{\"pools\": {\"A\": {\"servers\": [\"h:1\"]}}, \"route\": \"PoolRoute|A\"}",
             "mcrouter",
@@ -300,7 +308,8 @@ fn check_recognizes_files_of_other_programs() {
             "alpha:\n  listen: 127.0.0.1:22121\n  servers:\n   - 127.0.0.1:11211:1\n",
             "twemproxy",
         ),
-    ] {
+    ];
+    each_row(rows, |&(text, whose)| {
         let (code, lines) = checked(&[("F", text)]);
         assert_eq!((code, lines.len()), (1, 1), "{lines:#?}");
         assert!(
@@ -308,7 +317,7 @@ fn check_recognizes_files_of_other_programs() {
             "{}",
             lines[0]
         );
-    }
+    });
 }
 
 #[test]
@@ -379,11 +388,12 @@ fn manual_pages_and_completions_can_be_printed() {
 #[test]
 fn the_program_called_mcrouter_takes_mcrouter_options() {
     let options = ["--port=1", "--config={\"route\": \"NullRoute\"}", "-v", "2"];
-    for name in [
+    let rows = [
         &["mcrouter"][..],
         &["/usr/bin/mcrouter"],
         &["proxima", "mcrouter"],
-    ] {
+    ];
+    each_row(rows, |&name| {
         let Task::Mcrouter(run) = asked(&[name, &options].concat()) else {
             panic!("{name:?}")
         };
@@ -395,5 +405,5 @@ fn the_program_called_mcrouter_takes_mcrouter_options() {
                 .starts_with("Usage: mcrouter")
         );
         assert_eq!(said(&[name, &["--port=1"]].concat()).code, 3);
-    }
+    });
 }

@@ -1,4 +1,4 @@
-//! Whatever the text, a reader answers: it neither panics nor eats the stack, and it ends.
+//! A reader answers every text: it does not panic or exhaust the stack, and it ends.
 
 use std::{fs, path::Path};
 
@@ -43,11 +43,11 @@ fn yaml(text: &str) {
 }
 
 fn json(text: &str) {
-    // As an argument the text may not begin with what would make it the name of a file.
+    // As an argument the text must not begin like the name of a file.
     let _ = mcrouter::start(["-p1".to_owned(), format!("--config= {text}")]);
 }
 
-/// A text changed in a few places: bytes written over, parts left out, doubled or moved.
+/// A text with a few changes: bytes are overwritten, and parts are left out, doubled or moved.
 fn mutated(text: &'static str) -> impl Strategy<Value = String> {
     let change = (
         0..4_u8,
@@ -145,7 +145,7 @@ fn nesting_is_bounded_before_the_stack_is() {
             "}".repeat(depth)
         ));
     }
-    // The deepest that is allowed is walked by every reader and check.
+    // Every reader and check walks the deepest configuration that is allowed.
     let (open, close) = ("{log: ".repeat(60), "}".repeat(60));
     config::parse(&format!("{around}{open}embedded{close}}}]"), Path::new("F")).unwrap();
     json(&format!(

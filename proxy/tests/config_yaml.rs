@@ -1,10 +1,15 @@
-//! Our configuration format, as its users meet it: what is accepted, and what is said about what is not.
+//! The configuration format as its users meet it: what is accepted, and the messages about what is not.
 #![allow(clippy::disallowed_methods)]
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use proxima::config::{self, schema::*, source::file::ServerFile};
 use proxima_wire::message::Outcome;
+
+#[path = "../../wire/tests/memcache/rows.rs"]
+mod rows;
+
+use rows::each_row;
 
 fn parse(text: &str) -> Config {
     config::parse(text, Path::new("F"))
@@ -20,18 +25,20 @@ fn unix_listeners_have_owner_and_mode() {
     };
     let number = |id| Some(Id::Number(id));
     let name = |name: &str| Some(Id::Name(name.to_owned()));
-    for (text, mode, user, group) in [
+    let rows = [
         ("mode: 660", Some(0o660), None, None),
         ("mode: \"0777\"", Some(0o777), None, None),
         ("owner: memcache", None, name("memcache"), None),
         ("owner: \"11:web\"", None, number(11), name("web")),
         ("owner: \":20\"", None, None, number(20)),
-    ] {
+    ];
+    each_row(rows, |(text, mode, user, group)| {
+        let (mode, user, group) = (*mode, user.clone(), group.clone());
         let owner = (user.is_some() || group.is_some()).then_some(Ownership { user, group });
         let found = listener(&format!("address: unix:/x, {text}")).unwrap();
         assert_eq!(found, Permissions { mode, owner }, "{text}");
-    }
-    for text in [
+    });
+    let rows = [
         "address: unix:/x, mode: 66",
         "address: unix:/x, mode: 668",
         "address: unix:/x, mode: 1777",
@@ -40,19 +47,21 @@ fn unix_listeners_have_owner_and_mode() {
         "address: unix:/x, owner: \"a b\"",
         "address: unix:/x, owner: \"\"",
         "address: \"127.0.0.1:1\", mode: 660",
-    ] {
+    ];
+    each_row(rows, |&text| {
         assert!(listener(text).is_err(), "{text}");
-    }
+    });
 }
 
 #[test]
 fn listeners_take_addresses_and_localhost() {
-    for (address, good) in [
+    let rows = [
         ("localhost:0", true),
         ("LOCALHOST:11211", true),
         ("0.0.0.0:1", true),
         ("node1:11211", false),
-    ] {
+    ];
+    each_row(rows, |&(address, good)| {
         for key in [
             "listeners: [{route: embedded, address: A}]",
             "listeners: [{route: embedded, address: \"[::1]:9\"}]\nadmin: A",
@@ -60,12 +69,12 @@ fn listeners_take_addresses_and_localhost() {
             let text = key.replace('A', &format!("\"{address}\""));
             assert_eq!(config::parse(&text, Path::new("F")).is_ok(), good, "{text}");
         }
-    }
+    });
     let taken = "listeners: [{route: embedded, address: \"localhost:5\"}]\nadmin: 127.0.0.1:5\n";
     assert!(config::parse(taken, Path::new("F")).is_err());
 }
 
-/// The route named `main`, among pools `a` and `b` and a route `r`.
+/// The route named `main`, in a configuration with pools `a` and `b` and a route `r`.
 fn route(text: &str) -> Route {
     let around = "listeners: [{address: 127.0.0.1:0, route: main}]\npools: {a: [h:1], b: [h:2]}\n";
     parse(&format!("{around}routes:\n  r: {{nearest: a}}\n  main: {text}\n")).routes["main"].clone()
@@ -79,23 +88,24 @@ fn pool(name: &str) -> Children {
     Children::Pool(name.to_owned())
 }
 
-/// Each file of `bad-config` is refused with the message that its first line, a comment, says.
+/// Each file of `bad-config` is refused with the message in its first line, which is a comment.
 #[test]
 fn bad_configurations_are_refused_with_place_key_and_remedy() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad-config");
-    let mut seen = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
+    let files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(files.len() >= 24, "only {} found", files.len());
+    each_row(files, |path| {
+        let text = fs::read_to_string(path).unwrap();
         let expected = text.lines().next().unwrap().strip_prefix("# ").unwrap();
         let name = Path::new(path.file_name().unwrap());
         let message = config::parse(&text, name)
             .expect_err(&name.display().to_string())
             .to_string();
         assert_eq!(message, format!("{}:{expected}", name.display()));
-        seen += 1;
-    }
-    assert!(seen >= 24, "only {seen} found");
+    });
 }
 
 #[test]
@@ -272,7 +282,7 @@ fn nodes_is_read_as_a_path_or_with_options() {
             grace: Duration::from_secs(seconds),
         })
     };
-    for (text, expected) in [
+    let rows = [
         ("", None),
         ("nodes: agent", told("/run/proxima-agent/nodes.sock", 60)),
         ("nodes: /run/x.sock", told("/run/x.sock", 60)),
@@ -281,20 +291,22 @@ fn nodes_is_read_as_a_path_or_with_options() {
             "nodes: {from: agent, grace: 0s}",
             told("/run/proxima-agent/nodes.sock", 0),
         ),
-    ] {
-        assert_eq!(nodes(text).unwrap(), expected, "{text}");
-    }
+    ];
+    each_row(rows, |(text, expected)| {
+        assert_eq!(nodes(text).unwrap(), *expected, "{text}");
+    });
     let long = format!("nodes: /{}", "x".repeat(107));
-    for text in [
+    let rows = [
         "nodes: agents",
         "nodes: []",
         "nodes: {}",
         "nodes: {grace: 5s}",
         "nodes: {from: agent, grace: 5}",
         &long,
-    ] {
+    ];
+    each_row(rows, |&text| {
         assert!(nodes(text).is_err(), "{text}");
-    }
+    });
 }
 
 #[test]
@@ -436,9 +448,9 @@ fn every_handle_is_read() {
             },
         ),
     ];
-    for (text, expected) in table {
-        assert_eq!(route(text), expected, "{text}");
-    }
+    each_row(table, |(text, expected)| {
+        assert_eq!(route(text), *expected, "{text}");
+    });
 }
 
 #[test]
@@ -515,7 +527,7 @@ fn a_file_of_servers_is_found_beside_the_configuration() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The pages under `docs/` and the schema are what the program says.
+/// The pages under `docs/` and the schema are those that the program generates.
 #[test]
 fn the_reference_pages_are_up_to_date() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");

@@ -1,13 +1,15 @@
-//! What a request costs in user-space instructions, counted by callgrind: a number that does not depend on the machine's load.
+//! The user-space instructions of a request, counted by callgrind. The number does not depend on the
+//! machine's load.
 //!
-//! `tests/instructions.json` holds the numbers; this test is red when one grows by more than 5 %, and says so when one
-//! shrinks by as much. After a change that is meant: `PROXIMA_UPDATE=1 cargo test --test instructions`.
+//! `tests/instructions.json` holds the numbers; this test is red when one grows by more than 5 %, and says so
+//! when one shrinks by as much. After an intended change: `PROXIMA_UPDATE=1 cargo test --test instructions`.
 //!
-//! So that the number follows the code alone:
-//! * the difference between two numbers of rounds is taken: the start cancels;
-//! * no flags from the environment, the baseline CPU (x86-64), one codegen unit for our crates, no incremental build;
+//! The number depends on the code alone, because:
+//! * it is the difference between two numbers of rounds, so the start cancels out;
+//! * the build has no flags from the environment, the baseline CPU (x86-64), one codegen unit for each crate
+//!   of the workspace, and is not incremental;
 //! * glibc's memcpy and memset are pinned to their SSE2 variants by `GLIBC_TUNABLES`;
-//! * memchr picks AVX2 at run time where it is: valgrind knows it, but a host without it gets another number, and is
+//! * memchr uses AVX2 at run time, which valgrind supports. A host without AVX2 gets another number and is
 //!   not measured.
 #![allow(clippy::disallowed_methods)]
 #![cfg(target_arch = "x86_64")]
@@ -45,7 +47,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Builds the replay as a release is built, without its slow last step; returns the program.
+/// Builds the replay as a release is built, without its slow last step, and returns the program.
 fn build() -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
@@ -72,7 +74,7 @@ fn build() -> PathBuf {
     program.expect("cargo names the program")
 }
 
-/// Instructions and requests of one run.
+/// The instructions and requests of one run.
 fn count(program: &Path, scenario: &str, rounds: usize) -> (u64, u64) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("callgrind");

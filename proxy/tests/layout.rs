@@ -1,5 +1,5 @@
-//! The parts of the program use each other as `lib.rs` says, and in no other way. Inside a folder no modules use each other
-//! in a circle.
+//! The folders of the program use each other only as `lib.rs` says. The modules inside a folder do not use
+//! each other in circles.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -98,7 +98,8 @@ fn folders_use_only_the_folders_below_them() {
     assert!(wrong.is_empty(), "against the order in lib.rs: {wrong:#?}");
 }
 
-/// Copies know protocols through the contract alone, and only the control thread's part of them opens sockets.
+/// Copies know protocols through the contract alone, and only the control thread's part of them opens
+/// sockets.
 #[test]
 fn copies_name_no_protocol_and_open_no_socket() {
     let mut all = Vec::new();
@@ -121,14 +122,16 @@ fn the_scan_for_uses_finds_every_form() {
     assert_eq!(used(text), ["config", "members", "route", "near"]);
 }
 
-/// Circles that are there for a reason: the folder and its modules. A circle that is gone has to go from this list.
+/// Circles that are there for a reason: the folder and its modules. A circle that is gone has to go from this
+/// list.
 const CIRCLES: &[(&str, &str)] = &[
     // Routes contain routes, in a configuration as in a tree.
     ("proxy/src/config/yaml", "forms handles parameters route"),
     ("proxy/src/frontdoor/mcrouter", "builder handles"),
 ];
 
-/// Folders whose modules may still use each other in circles. A folder without a circle has to go from this list.
+/// Folders whose modules may still use each other in circles. A folder without a circle has to go from this
+/// list.
 const UNTANGLED_LATER: &[&str] = &["proxy/src/client", "proxy/src/route", "proxy/src/upstream"];
 
 /// Which modules of a folder each of them uses.
@@ -144,7 +147,8 @@ fn code(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Reads one path of a `use` from the front of `text`, braces included: every path that it stands for, and what follows.
+/// Reads one path of a `use` from the front of `text`, braces included: every path that it stands for, and
+/// what follows.
 fn tree(text: &str) -> (Vec<Names>, &str) {
     let mut text = text.trim_start();
     if let Some(mut rest) = text.strip_prefix('{') {

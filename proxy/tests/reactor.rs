@@ -1,4 +1,4 @@
-//! What both back ends promise of bytes that are passed on from the buffer in which they came.
+//! The promises of both back ends about bytes that are passed on from the buffer in which they came.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -27,7 +27,7 @@ fn pair<R: Reactor>(reactor: &mut R, tag: u64) -> (Conn, UnixStream) {
     )
 }
 
-/// The first event from which `wanted` picks something.
+/// The result of `wanted` for the first event for which it has one.
 fn until<R: Reactor, T>(reactor: &mut R, wanted: impl Fn(Event) -> Option<T>) -> T {
     for _ in 0..10 {
         while let Some(event) = reactor.next() {
@@ -47,7 +47,7 @@ fn data(event: Event) -> Option<Buffer> {
     }
 }
 
-/// What comes to `socket` while the reactor works; nothing else is to come to the reactor.
+/// The bytes that come to `socket` while the reactor works. The reactor must report no event meanwhile.
 fn read<R: Reactor>(reactor: &mut R, socket: &mut UnixStream, len: usize) -> Vec<u8> {
     let mut all = Vec::new();
     let mut chunk = [0; 10_000];
@@ -65,11 +65,11 @@ fn read<R: Reactor>(reactor: &mut R, socket: &mut UnixStream, len: usize) -> Vec
     all
 }
 
-/// The connection is closed in the turn in which it was passed something, and its descriptor is given to somebody else.
+/// The connection is closed in the turn in which a piece was passed to it, and its descriptor is reused.
 fn a_piece_passed_before_a_close_reaches_only_its_peer<R: Reactor>(mut reactor: R) {
     let (_, mut server) = pair(&mut reactor, FROM);
     let (to, mut client) = pair(&mut reactor, TO);
-    // Nothing is received from it any more: nothing but the piece keeps it open.
+    // Receiving has ended on it, so only the piece keeps it open.
     client.shutdown(Shutdown::Write).unwrap();
     until(&mut reactor, |event| {
         matches!(event, Event::Eof { tag: TO }).then_some(())
@@ -88,7 +88,7 @@ fn a_piece_passed_before_a_close_reaches_only_its_peer<R: Reactor>(mut reactor: 
     );
 }
 
-/// The reader takes a part of a piece, and the rest when much else has come through the buffers.
+/// The reader takes a part of a piece, and the rest after many other bytes have come through the buffers.
 fn pieces_reach_a_slow_reader_whole_and_in_order<R: Reactor>(mut reactor: R) {
     let (_, mut server) = pair(&mut reactor, FROM);
     let (to, mut client) = pair(&mut reactor, TO);
@@ -114,7 +114,7 @@ fn pieces_reach_a_slow_reader_whole_and_in_order<R: Reactor>(mut reactor: R) {
     assert_eq!(reactor.backlog(to), 0);
 }
 
-/// A peer that reads nothing any more is told of, although nothing is received from it.
+/// The reactor reports a peer that has stopped reading, although nothing is received from it.
 fn a_peer_that_breaks_while_sending_is_reported<R: Reactor>(mut reactor: R) {
     let (to, client) = pair(&mut reactor, TO);
     client.shutdown(Shutdown::Write).unwrap();
@@ -130,7 +130,7 @@ fn a_peer_that_breaks_while_sending_is_reported<R: Reactor>(mut reactor: R) {
     });
 }
 
-/// One peer that always has more to say takes one buffer a turn.
+/// A peer that always sends more takes one buffer a turn.
 #[test]
 fn epoll_takes_one_buffer_a_turn_from_a_busy_peer() {
     let mut reactor = Epoll::new().unwrap();

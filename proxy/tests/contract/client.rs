@@ -1,4 +1,4 @@
-//! A client of the protocol.
+//! A client of the test protocol.
 
 use std::{
     io,
@@ -12,13 +12,13 @@ use crate::{dialect::answer, scramble::Scramble, server::Talk};
 pub(crate) struct Client(Talk);
 
 impl Client {
-    /// Connects and says who it is.
+    /// Connects and logs in.
     pub(crate) fn connect(address: SocketAddr, password: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        // A proxy that never answers is a failure, not a test that never ends.
+        // If the proxy never answers, the test fails instead of running for ever.
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut talk = Talk::new(stream, Some(Scramble::connecting(200)));
-        // The transform's first word; the protocol's is the proxy's.
+        // The client begins the transform's handshake. The proxy begins the protocol.
         talk.say("").unwrap();
         let greeting = talk.hear().unwrap();
         let salt = greeting.strip_prefix("HELLO ").unwrap();
@@ -27,19 +27,19 @@ impl Client {
         Self(talk)
     }
 
-    /// Connects, and is welcome.
+    /// Connects, and asserts that the login succeeds.
     pub(crate) fn new(address: SocketAddr) -> Self {
         let mut client = Self::connect(address, "open sesame");
         assert_eq!(client.hear().unwrap(), "WELCOME");
         client
     }
 
-    /// Leaves with a reset.
+    /// Closes the connection with a reset.
     pub(crate) fn reset(self) {
         self.0.reset();
     }
 
-    /// Connects plainly, and says this in place of `SECURE`; what it is answered.
+    /// Connects plainly, and sends this in place of `SECURE`. Returns the answer.
     pub(crate) fn plain(address: SocketAddr, first: &str) -> (Self, io::Result<String>) {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -50,7 +50,7 @@ impl Client {
         (Self(talk), answer)
     }
 
-    /// Connects plainly, asks for more, and is welcome.
+    /// Connects plainly, asks for the transform, and asserts that the login succeeds.
     pub(crate) fn late(address: SocketAddr) -> Self {
         let (mut client, agreed) = Self::plain(address, "SECURE\n");
         assert_eq!(agreed.unwrap(), "GO");
@@ -61,19 +61,19 @@ impl Client {
         client
     }
 
-    /// Is nothing more said, and the connection closed?
+    /// Whether the connection is closed without another line.
     pub(crate) fn is_closed(&mut self) -> bool {
         let end = [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset];
         self.hear().is_err_and(|error| end.contains(&error.kind()))
     }
 
-    /// One request, one line of reply.
+    /// Sends one request and returns its reply of one line.
     pub(crate) fn ask(&mut self, line: &str) -> io::Result<String> {
         self.say(&format!("{line}\n"))?;
         self.hear()
     }
 
-    /// All lines of a reply that has replies within replies.
+    /// All lines of a nested reply.
     pub(crate) fn hear_nested(&mut self) -> io::Result<Vec<String>> {
         let (mut lines, mut left) = (Vec::new(), 1);
         while left > 0 {

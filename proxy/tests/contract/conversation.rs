@@ -1,4 +1,4 @@
-//! The five demands, on each back end.
+//! Logins, replies of many parts and refusals, on each back end.
 
 use std::{net::SocketAddr, thread};
 
@@ -40,7 +40,7 @@ pub(crate) fn over(
     }
 }
 
-/// What `MANY key count` brings.
+/// The reply to `MANY key count`.
 fn parts(key: &str, count: usize) -> Vec<String> {
     let mut lines: Vec<_> = (0..count)
         .map(|part| format!("- part {part} of {key} {}", "x".repeat(50)))
@@ -63,7 +63,7 @@ fn requests_behind_greeting_login_and_transform_are_served() {
         }
         let metrics = proxy.metrics();
         assert_eq!((metrics.open_lanes, metrics.open_clients), (2, 20));
-        // One greeting's worth, one for each get.
+        // One push comes with the greeting, and one with each get.
         assert!(metrics.pushes >= 40, "{} pushes", metrics.pushes);
     });
 }
@@ -104,7 +104,7 @@ fn replies_of_many_parts_reach_their_client_directly_and_through_flights() {
                     "{route}, {count} parts"
                 );
             }
-            // Others are served meanwhile and afterwards.
+            // Other clients are served meanwhile and afterwards.
             let mut other = Client::new(proxy.address);
             client.say("MANY k 5000\nMANY l 2\n").unwrap();
             assert_eq!(other.ask("PUT k v").unwrap(), "+", "{route}");
@@ -114,7 +114,7 @@ fn replies_of_many_parts_reach_their_client_directly_and_through_flights() {
     }
 }
 
-/// A lane that was held back for one reader is anybody's when the last part has come.
+/// A lane that was held back for one reader serves others again when the last part has come.
 #[test]
 fn readers_of_replies_in_parts_never_stop_other_clients() {
     each("p", &LINES, |proxy| {
@@ -146,7 +146,7 @@ fn a_reply_that_breaks_off_between_parts_is_never_taken_as_whole() {
         assert!(heard.is_empty() || heard == ["- and then"], "{heard:?}");
         assert_eq!(Client::new(proxy.address).ask("PUT k v").unwrap(), "+");
     });
-    // A route that waits for the whole can still say so.
+    // A route that waits for the whole reply can still answer an error.
     each("{all_sync: p}", &LINES, |proxy| {
         let mut client = Client::new(proxy.address);
         let answer = client.ask("MANY broken 2").unwrap();

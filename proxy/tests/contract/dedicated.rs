@@ -1,4 +1,4 @@
-//! Connections to servers that are one client's alone.
+//! Dedicated lanes: connections to servers that belong to one client alone.
 
 use std::{
     io, thread,
@@ -15,13 +15,13 @@ use crate::{
     server,
 };
 
-/// One server, so that whoever shares a connection shares this one.
+/// Runs a test over one server, so that clients that share a connection share this one.
 fn one(route: &str, test: impl Fn(&Proxy)) {
     let settings = "timeout: 1s, eject: {failures: 0}";
     over(route, &[|| server::start("one")], settings, &LINES, test);
 }
 
-/// The next line but the news that its server tells everybody.
+/// The next line, without the pushes that its server sends to all.
 fn hear(client: &mut Client) -> io::Result<String> {
     loop {
         let line = client.hear()?;
@@ -57,7 +57,7 @@ fn a_held_lane_serves_no_other_client_until_it_is_released() {
             let [mut ann, mut bob, mut cid] = [(); 3].map(|()| Client::new(proxy.address));
             let shared = who(&mut ann);
             assert_eq!(who(&mut bob), shared, "{route}");
-            // All in one go, with what goes before it and behind it.
+            // Everything is sent at once, with requests before and behind.
             ann.say("WHO k\nHOLD k\nWHO k\nPUT k v\nGET k\nWHO k\n").unwrap();
             assert_eq!(hear(&mut ann).unwrap(), shared);
             assert_eq!(hear(&mut ann).unwrap(), "+");
@@ -77,7 +77,7 @@ fn a_held_lane_serves_no_other_client_until_it_is_released() {
                 "what was said before the answer was said on it"
             );
             assert_eq!(who(&mut ann), shared);
-            // It is clean, and the next one's.
+            // The lane is clean, and goes to the next client.
             assert_eq!(ask(&mut cid, "HOLD k").unwrap(), "+");
             assert_eq!(who(&mut cid), own, "{route}");
             assert_eq!(proxy.metrics().open_lanes, 3);
@@ -99,7 +99,7 @@ fn a_spoilt_lane_is_closed() {
     });
 }
 
-/// What was begun there ends with him, and what he still had under way too.
+/// The client's transaction ends with it, and so do its requests under way.
 #[test]
 fn a_client_that_leaves_ends_its_dedicated_lane_at_once() {
     one("p", |proxy| {
@@ -114,7 +114,8 @@ fn a_client_that_leaves_ends_its_dedicated_lane_at_once() {
     });
 }
 
-/// A server that is silent for longer than the pool's time-out is not late for who has asked it to wait.
+/// A server that is silent for longer than the pool's time-out is not late for a client that has asked it to
+/// wait.
 #[test]
 fn a_long_wait_on_a_dedicated_lane_delays_no_other_client() {
     one("p", |proxy| {
@@ -130,7 +131,7 @@ fn a_long_wait_on_a_dedicated_lane_delays_no_other_client() {
         assert_eq!(hear(&mut ann).unwrap(), "= nothing");
         let members = proxy.metrics().members;
         assert_eq!(members.iter().map(|member| member.failures).sum::<u64>(), 0);
-        // One that waits for less than its server takes.
+        // This client allows less time than its server takes.
         cid.say("WAIT k 3000\n").unwrap();
         let early = Client::new(proxy.address).ask("GET k").unwrap();
         assert!(early.starts_with('='), "{early}");
@@ -156,7 +157,8 @@ fn dedicated_lanes_are_given_in_order_of_waiting_and_within_the_time_out() {
         }
         assert_eq!(hear(&mut first).unwrap(), "+");
         assert!(owns.contains(&hear(&mut first).unwrap()));
-        // Who has gone may have had the other for a moment; then it was closed, and this is a new one.
+        // The client that has gone may have had the other lane for a moment. It was then closed, and this is
+        // a new one.
         assert_eq!(hear(&mut second).unwrap(), "+");
         assert!(hear(&mut second).unwrap().starts_with("= connection "));
         late.say("HOLD k\nWHO k\n").unwrap();
@@ -166,13 +168,13 @@ fn dedicated_lanes_are_given_in_order_of_waiting_and_within_the_time_out() {
             "{answer}"
         );
         assert!(late.is_closed(), "nobody knows what its server would have kept");
-        // Shared ones are not taken.
+        // Shared lanes are still free.
         assert!(
             ask(&mut Client::new(proxy.address), "GET k")
                 .unwrap()
                 .starts_with('=')
         );
-        // One that breaks makes room as well.
+        // A lane that breaks makes room as well.
         late = Client::new(proxy.address);
         late.say("HOLD k\nWHO k\n").unwrap();
         thread::sleep(Duration::from_millis(20));
@@ -230,7 +232,7 @@ fn a_lost_dedicated_lane_closes_its_client() {
     });
 }
 
-/// Nor is its request made elsewhere: there nothing was begun.
+/// The request is not sent elsewhere either, where no transaction was begun.
 #[test]
 fn a_request_on_a_dedicated_lane_never_fails_over() {
     let servers = ["one", "two"].map(|name| move || server::start(name));
@@ -269,7 +271,7 @@ fn a_request_for_another_login_on_a_held_lane_is_refused() {
     });
 }
 
-/// Its server says them before the answer that the client waits for.
+/// The server sends the pushes before the answer for which the client waits.
 #[test]
 fn pushes_do_not_wait_for_replies() {
     one("p", |proxy| {
@@ -307,7 +309,7 @@ fn pushes_reach_their_subscriber_and_no_other_client() {
         }
         assert_eq!(ask(&mut cid, "PUT l v").unwrap(), "+");
         assert_eq!(hear(&mut bob).unwrap(), "! l v");
-        // Behind them replies are replies.
+        // Behind the pushes, replies are read as replies.
         bob.say("GET l\nFREE l\nGET l\n").unwrap();
         for expected in ["= v of one", "+", "= v of one"] {
             assert_eq!(hear(&mut bob).unwrap(), expected);

@@ -1,4 +1,4 @@
-//! The protocol: lines.
+//! The test protocol, which consists of lines.
 //!
 //! ```text
 //!  server: HELLO salt                 client: GET key      server: = value | ~ wrong | ? failed
@@ -33,20 +33,21 @@ use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, 
 
 use crate::{pools::Places, scramble::Scramble, server::PASSWORD};
 
-/// As the client and as the server of this protocol.
+/// The protocol, for clients and for servers.
 pub(crate) struct Lines {
-    /// At servers.
+    /// The password at servers.
     password: &'static str,
-    /// Both sides speak plainly until one asks for more (`SECURE`) and the other agrees (`GO`).
+    /// Whether both sides speak plainly until one asks for the transform (`SECURE`) and the other agrees
+    /// (`GO`).
     late: bool,
-    /// Its pools keep in mind which server has a key.
+    /// Whether its pools remember which server has a key.
     learns: bool,
-    /// Bytes of requests and replies that were looked at.
+    /// The number of bytes of requests and replies that were parsed.
     pub(crate) read: AtomicU64,
 }
 
 static KNOWN: Lines = Lines::new(PASSWORD);
-/// What a process speaks that speaks nothing else.
+/// The dialects of a process that speaks only this protocol.
 pub(crate) static LINES: Dialects = Dialects::new(&[&KNOWN]);
 
 const COMMANDS: [&str; 19] = [
@@ -75,7 +76,7 @@ const CLASSES: [Class; 19] = [
     Class::Read,
 ];
 type Kind = fn(Reply) -> Message;
-/// What a server's lines begin with.
+/// The first characters of a server's lines.
 const REPLIES: [(u8, Kind, Outcome); 9] = [
     (b'!', Message::Push, Outcome::Ok),
     (b'-', Message::Part, Outcome::Ok),
@@ -88,14 +89,14 @@ const REPLIES: [(u8, Kind, Outcome); 9] = [
     (b'?', Message::Last, Outcome::RemoteError),
 ];
 const UNKNOWN: &[u8] = b"? no such command\n";
-/// Of a session: all that it says is for its own connection.
+/// A mark of a session whose requests are all for its dedicated connection.
 const HELD: u32 = 1;
 /// No line is longer.
 const LONGEST: usize = 16 * 1024;
-/// So much of a nested reply is passed on before the rest has come.
+/// This many bytes of a nested reply are passed on before the rest has come.
 const PORTION: u32 = 8 * 1024;
 
-/// What proves that one knows the password without saying it.
+/// The proof of the password, which does not contain it.
 pub(crate) fn answer(salt: &str, password: &str) -> String {
     format!(
         "{:08x}",
@@ -103,7 +104,7 @@ pub(crate) fn answer(salt: &str, password: &str) -> String {
     )
 }
 
-/// Of a server the nonce is its own: that of its port.
+/// Each server has its own nonce, which is derived from its port.
 fn scramble(end: End<'_>) -> Box<dyn Transform> {
     Box::new(match end {
         End::Client { .. } => Scramble::accepting(),
@@ -111,7 +112,7 @@ fn scramble(end: End<'_>) -> Box<dyn Transform> {
     })
 }
 
-/// What the server of this address must be given.
+/// The proof that the server at this address expects.
 pub(crate) fn nonce(address: &str) -> u8 {
     let port = address
         .rsplit(':')
@@ -120,7 +121,7 @@ pub(crate) fn nonce(address: &str) -> u8 {
     port.unwrap_or(0) as u8
 }
 
-/// The first line, with its end.
+/// The first line, with its line end.
 fn line(bytes: &[u8]) -> Parsed<&str> {
     match bytes.iter().position(|&byte| byte == b'\n') {
         Some(end) => {
@@ -141,7 +142,7 @@ impl Lines {
         }
     }
 
-    /// Of the kind that begins plainly.
+    /// A protocol that begins plainly.
     pub(crate) const fn late(password: &'static str) -> Self {
         Self {
             late: true,
@@ -149,7 +150,7 @@ impl Lines {
         }
     }
 
-    /// Its pools keep in mind which server has a key (`pools.rs`).
+    /// A protocol whose pools remember which server has a key (`pools.rs`).
     pub(crate) const fn learning(password: &'static str) -> Self {
         Self {
             learns: true,
@@ -157,7 +158,7 @@ impl Lines {
         }
     }
 
-    /// The next line of a message of which `parse` says how much was read.
+    /// The next line of a message. `parse` records how much of it was read.
     fn next<'a>(&self, parse: &mut Parse, bytes: &'a [u8]) -> Parsed<&'a str> {
         let rest = bytes.get(parse.seen as usize..).unwrap_or_default();
         let line = line(rest);
@@ -230,7 +231,7 @@ impl Dialect for Lines {
         let word = COMMANDS[command as usize];
         let name = word.len() as u32;
         let is_unanswered = word == "TELL";
-        // Without the line's end.
+        // The line end is not part of the line.
         let end = name as usize + 1 + key as usize;
         let more_keys = match word {
             "TAKE" | "SOME" | "PAIRS" => Span::new(end, (seen as usize - 1).max(end)),
@@ -266,7 +267,7 @@ impl Dialect for Lines {
             else {
                 return Parsed::Bad(Bad::fatal(UNKNOWN));
             };
-            // This one was one of those that were to come, and its own come now.
+            // This reply was one of those that were due. Its own elements are now due as well.
             let own = match kind {
                 b'*' => line[1..].trim().parse().unwrap_or(0),
                 _ => 0,
@@ -419,7 +420,7 @@ impl Dialect for Lines {
         (!self.late).then(|| scramble(end))
     }
 
-    /// At the first listener alone.
+    /// Only the first listener offers the transform.
     fn upgrade(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
         let offers = self.late && !matches!(end, End::Client { listener: 1.. });
         offers.then(|| scramble(end))

@@ -1,4 +1,4 @@
-//! Requests for several keys, each of which is one server's affair, and how their replies become one.
+//! Requests for several keys, each of which belongs to one server, and the joining of their replies.
 
 use std::net::TcpListener;
 
@@ -11,7 +11,7 @@ use crate::{
 
 const ROUTES: [&str; 3] = ["p", "{failover: p}", "{log: p}"];
 
-/// More than are asked for at a time.
+/// More keys than are asked for at a time.
 fn keys() -> Vec<String> {
     (0..1000).map(|number| format!("key{number}")).collect()
 }
@@ -27,7 +27,7 @@ fn values_of_many_keys_are_set_listed_and_summed_across_servers() {
                 "+",
                 "{route}"
             );
-            // Others before and behind are not mixed in, in however many pieces it comes.
+            // Requests before and behind it are not mixed in, in however many pieces it comes.
             let asked = format!("GET key7\nSOME {} nothing\nGET key8\n", keys().join(" "));
             client.say_slowly(&asked, 7).unwrap();
             assert!(client.hear().unwrap().starts_with("= of-key7 of "));
@@ -61,7 +61,7 @@ fn values_of_many_keys_are_set_listed_and_summed_across_servers() {
     }
 }
 
-/// In a list an error has its place; of a sum nothing is said but the first.
+/// In a list an error has its place. A sum is replaced by the first error.
 #[test]
 fn an_error_of_one_key_stands_at_its_place_in_the_list() {
     for route in ROUTES {
@@ -82,7 +82,7 @@ fn an_error_of_one_key_stands_at_its_place_in_the_list() {
                 assert!(answer.starts_with(expected), "{route}, {key}: {answer}");
             }
             assert!(client.hear().unwrap().ends_with(" has failed"));
-            // What was taken is taken.
+            // The keys that were taken stay taken.
             assert_eq!(client.hear().unwrap(), "# 0");
         });
     }
@@ -99,7 +99,7 @@ fn an_error_of_one_key_stands_at_its_place_in_the_list() {
     });
 }
 
-/// The client leaves before it has all; somebody else asks for the same.
+/// The client leaves before it has the whole list, and another one asks for the same.
 #[test]
 fn a_client_that_leaves_in_mid_list_affects_no_other_client() {
     each("p", &LINES, |proxy| {

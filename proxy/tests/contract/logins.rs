@@ -1,4 +1,4 @@
-//! Connections on which the proxy has logged in as its clients want.
+//! Connections on which the proxy has logged in with its clients' logins.
 
 use std::{thread, time::Duration};
 
@@ -16,7 +16,7 @@ fn one(route: &str, test: impl Fn(&Proxy)) {
     over(route, &[|| server::start("one")], PATIENT, &LINES, test);
 }
 
-/// Who the server says that it speaks to, and on which connection.
+/// The login and the connection that the server reports.
 fn whoami(client: &mut Client) -> (String, String) {
     client.say("WHOAMI k\n").unwrap();
     loop {
@@ -46,7 +46,7 @@ fn requests_go_to_lanes_with_their_clients_login() {
             assert_eq!(whoami(&mut bob).0, "bob");
             assert_eq!(whoami(&mut nobody), shared);
             assert_eq!(proxy.metrics().open_lanes, 3);
-            // In one go: what was said before is said as before.
+            // Everything is sent at once. Requests before the switch keep the old login.
             nobody
                 .say("WHOAMI k\nWHOAMI k\nUSE bob\nWHOAMI k\nUSE \nWHOAMI k\n")
                 .unwrap();
@@ -61,7 +61,7 @@ fn requests_go_to_lanes_with_their_clients_login() {
     }
 }
 
-/// Large replies take lanes over, and give them back.
+/// Large replies take lanes over and release them.
 #[test]
 fn bulk_and_dedicated_lanes_keep_to_their_clients_login() {
     one("p", |proxy| {
@@ -78,7 +78,7 @@ fn bulk_and_dedicated_lanes_keep_to_their_clients_login() {
             for (client, name) in clients.iter_mut().zip(names) {
                 let mut parts = 0;
                 while parts <= 3000 {
-                    // WorkerEvent of its own lane from before may still come.
+                    // Pushes of its earlier dedicated lane may still come.
                     parts += usize::from(client.hear().unwrap().starts_with(['-', '.']));
                 }
                 let times = if round % 2 == 0 { 2 } else { 1 };

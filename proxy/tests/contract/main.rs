@@ -1,6 +1,7 @@
-//! What Redis, MySQL and TLS will ask of lanes and sessions, asked today by a small protocol of our own: a server that
-//! speaks first, a login, replies of many parts and within replies, requests of many lines and without a reply, messages that
-//! nobody asked for, pools that know which server has a key, and a transform between socket and protocol. A real server and real clients, on both back ends.
+//! A small test protocol asks of lanes and sessions what Redis, MySQL and TLS will need: a server that speaks
+//! first, a login, replies of many parts and nested replies, requests of many lines and without a reply,
+//! pushes, pools that know which server has a key, and a transform between socket and protocol. Real servers
+//! and real clients use it, on both back ends.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod client;

@@ -1,4 +1,4 @@
-//! Pools of which a protocol keeps something while the process runs.
+//! Pools with run-time state of their protocol.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -21,10 +21,10 @@ use crate::{
 static KNOWN: Lines = Lines::learning(PASSWORD);
 static LEARNING: Dialects = Dialects::new(&[&KNOWN]);
 
-/// Keys whose requests wait.
+/// Keys whose requests the pool holds.
 static HELD: Mutex<BTreeSet<Vec<u8>>> = Mutex::new(BTreeSet::new());
 
-/// Which server has a key, as far as servers have said: what is kept of a pool.
+/// The state of a pool: which server has a key, as far as replies have shown.
 #[derive(Default)]
 pub(crate) struct Places(Mutex<HashMap<Vec<u8>, String>>);
 
@@ -64,7 +64,7 @@ fn request_goes_where_a_redirect_sent_an_earlier_one_for_its_key() {
             assert!(value.starts_with("= v of "), "{value}");
             assert_eq!(proxy.metrics().failovers, sent_on, "the pool knows by now");
         }
-        // One of the three is where the hash leads anyway, for each key.
+        // For each key, one of the three servers is the one to which the hash leads anyway.
         assert!(proxy.metrics().failovers <= 3);
         assert!(
             client.ask("GET at-1").unwrap().starts_with("~ moved "),

@@ -25,7 +25,7 @@ use crate::{
 static LINES: Lines = Lines::new(PASSWORD);
 static BOTH: Dialects = Dialects::new(&[&LINES, &Memcache::PLAIN]);
 
-/// A memcached at a path; it ends with the test.
+/// A memcached on a Unix socket, which ends with the test.
 struct Memcached(Child);
 
 impl Memcached {
@@ -83,7 +83,7 @@ fn clients_of_two_protocols_are_each_served_in_their_own() {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("socket");
         let _memcached = Memcached::start(&socket);
-        // Flights, so that what comes back goes through the tree as well.
+        // These routes open flights, so that replies go through the tree as well.
         let served = [
             lines("p", "{failover: p}"),
             memcached(&socket, "{modify_key: {child: m, ensure_prefix: x}}"),
@@ -103,7 +103,7 @@ fn clients_of_two_protocols_are_each_served_in_their_own() {
         }
         assert_eq!(ask(&mut cache, "GET k\r\n", 7), "ERROR\r\n");
         assert_eq!(line.ask("get k").unwrap(), "? no such command");
-        // Each command is counted as its own.
+        // Each command is counted under its own protocol.
         let asked = proxy.metrics().requests;
         let count = |protocol, name| {
             let mut all = BOTH.commands().zip(&asked);

@@ -1,4 +1,4 @@
-//! One worker on a back end of choice, without a control thread.
+//! One worker on a given back end, without a control thread.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ use proxima::{
 };
 use socket2::Socket;
 
-/// What one listener serves: a route over a pool of its own.
+/// The service of one listener: a route over a pool of its own.
 pub(crate) struct Served<'a> {
     pub(crate) protocol: &'static str,
     pub(crate) pool: &'a str,
@@ -44,12 +44,12 @@ pub(crate) struct Served<'a> {
     pub(crate) settings: &'a str,
 }
 
-/// Settings of a pool whose servers may take as long as they like.
+/// Settings of a pool whose servers may take any time to answer.
 pub(crate) const PATIENT: &str = "timeout: 1m, connect_timeout: 1m, eject: {failures: 0}";
 
 /// A running proxy.
 pub(crate) struct Proxy {
-    /// Where its first listener is, and all.
+    /// The address of its first listener, and of all listeners.
     pub(crate) address: SocketAddr,
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) members: Vec<Arc<Member>>,
@@ -94,7 +94,7 @@ impl Proxy {
         let mut config = config::parse(&text, Path::new("contract"))
             .unwrap_or_else(|error| panic!("{error}\n{text}"))
             .config;
-        // The file can name only what the program speaks.
+        // A configuration file can name only protocols that the program speaks.
         for (Served { protocol, pool, .. }, listener) in served.iter().zip(&mut config.listeners) {
             listener.protocol = Protocol(protocol);
             config.pools.get_mut(*pool).unwrap().protocol = Protocol(protocol);
@@ -112,7 +112,7 @@ impl Proxy {
 
         let (bell, waker) = UnixStream::pair().unwrap();
         waker.set_nonblocking(true).unwrap();
-        // As the control thread does: it makes the worker look at what is late. It ends with the worker.
+        // This thread makes the worker check time-outs, as the control thread does. It ends with the worker.
         let mut tick = bell.try_clone().unwrap();
         thread::spawn(move || {
             while tick.write_all(&[1]).is_ok() {

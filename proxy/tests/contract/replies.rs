@@ -1,4 +1,4 @@
-//! One reply, none, or replies within replies; and replies that say no.
+//! Requests with one reply, with none, or with nested replies, and negative replies.
 
 use std::{net::TcpListener, sync::atomic::Ordering::Relaxed, thread, time::Duration};
 
@@ -26,7 +26,7 @@ fn nested_replies_are_one_reply() {
         each(route, &LINES, |proxy| {
             let mut client = Client::new(proxy.address);
             for count in [0, 1, 10, 3000] {
-                // What comes next must not be taken for a part of it.
+                // The next reply must not be taken for a part of this one.
                 client.say(&format!("NEST k {count}\nPUT k v\n")).unwrap();
                 let heard = client.hear_nested().unwrap();
                 assert!(heard == nested("k", count), "{route}, {count} replies: {heard:?}");
@@ -44,7 +44,7 @@ fn nested_replies_are_one_reply() {
     }
 }
 
-/// However many pieces a message comes in.
+/// The number of pieces in which a message comes does not matter.
 #[test]
 fn a_message_in_pieces_is_parsed_only_once() {
     static COUNTED: Lines = Lines::new(PASSWORD);
@@ -62,7 +62,7 @@ fn a_message_in_pieces_is_parsed_only_once() {
         let heard = client.hear_nested().unwrap();
         assert!(heard == nested("k", 2000));
         let (read, sent) = (COUNTED.read.load(Relaxed), batch.len() + heard.join("\n").len());
-        // Of a line whose end is missing the beginning is looked at once more.
+        // The beginning of a line whose end is missing is read once more.
         assert!(read < 2 * sent as u64, "{read} bytes were read of {sent}");
     });
 }
@@ -97,7 +97,7 @@ fn a_request_without_a_reply_delays_no_other() {
                 assert!(value.starts_with(&format!("= v{n} of ")), "{route}: {value}");
                 assert_eq!(client.hear().unwrap(), "+", "{route}");
             }
-            // Of a gather the slower server may still have to answer.
+            // The slower server of a gather may still have to answer.
             let ends = (0..1000).any(|_| {
                 thread::sleep(Duration::from_millis(10));
                 proxy.metrics().in_flight == 0
@@ -107,7 +107,7 @@ fn a_request_without_a_reply_delays_no_other() {
     }
 }
 
-/// Whoever reads no reply reads no error either: it would take it for the answer to what it asks next.
+/// A client that expects no reply would take an error for the answer to its next request.
 #[test]
 fn a_failed_request_without_a_reply_has_no_error() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -126,7 +126,7 @@ fn a_failed_request_without_a_reply_has_no_error() {
 fn a_server_of_fewer_commands_gets_only_the_commands_that_it_knows() {
     for route in ["p", "{log: p}"] {
         over(route, &[|| server::start("old")], PATIENT, &LINES, |proxy| {
-            // All of it waits for the login.
+            // All requests wait for the login.
             let mut client = Client::new(proxy.address);
             client
                 .say("TELL k v\nBATCH k 1\nk w\nGET k\nTELL k x\nPUT l y\nBATCH k 0\nGET k\n")
@@ -149,7 +149,7 @@ fn a_server_of_fewer_commands_gets_only_the_commands_that_it_knows() {
     }
 }
 
-/// Only a server that fails is a reason to ask another one, and to count against it.
+/// Only a server that fails is failed over from, and counts a failure.
 #[test]
 fn a_negative_reply_neither_fails_over_nor_ejects() {
     each("{failover: [p, p]}", &LINES, |proxy| {

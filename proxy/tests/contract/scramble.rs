@@ -1,12 +1,14 @@
-//! A byte transform as TLS is one: the connecting side speaks first, and nothing plain leaves before it has.
+//! A byte transform that resembles TLS: the connecting side speaks first, and nothing plain leaves before it
+//! has.
 
 use std::io;
 
 use proxima::dialect::Transform;
 
-/// Each byte XOR a counter that begins at a nonce of the connecting side's choice, one counter for each direction.
+/// Each byte is XORed with a counter, one for each direction, which begins at a nonce that the connecting
+/// side chooses.
 pub(crate) struct Scramble {
-    /// None until the handshake is over.
+    /// `None` until the handshake is over.
     nonce: Option<u8>,
     begins: bool,
     sealed: u8,
@@ -15,7 +17,7 @@ pub(crate) struct Scramble {
     early: Vec<u8>,
 }
 
-/// The handshake: this and the nonce.
+/// The handshake is this text and the nonce.
 const MARK: u8 = b'~';
 
 impl Scramble {
@@ -29,7 +31,7 @@ impl Scramble {
         }
     }
 
-    /// Once it is known.
+    /// `None` until the nonce is known.
     pub(crate) fn nonce(&self) -> Option<u8> {
         self.nonce
     }

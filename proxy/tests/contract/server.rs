@@ -1,4 +1,4 @@
-//! A server of the protocol: a thread for each connection, and news at inconvenient moments.
+//! A server of the test protocol, with a thread for each connection, and pushes at inconvenient moments.
 
 use std::{
     collections::HashMap,
@@ -21,10 +21,11 @@ use crate::{
 
 pub(crate) const PASSWORD: &str = "s3cret";
 
-/// Connections that servers have accepted, of all servers.
+/// The number of connections that all servers together have accepted.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// Starts a server that lives as long as the process; its name is in its replies. That of the name `old` takes no batches.
+/// Starts a server that lives as long as the process. Its name is in its replies. The server `old` takes no
+/// batches.
 pub(crate) fn start(name: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -32,7 +33,7 @@ pub(crate) fn start(name: &'static str) -> SocketAddr {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let values = Arc::clone(&values);
-            // A connection that breaks is the proxy's affair.
+            // The proxy's tests notice a broken connection.
             thread::spawn(move || {
                 let transform = (!name.starts_with("late")).then(Scramble::accepting);
                 Talk::new(stream, transform).serve(name, address, &values)
@@ -42,7 +43,7 @@ pub(crate) fn start(name: &'static str) -> SocketAddr {
     address
 }
 
-/// The lines of a reply that has replies within replies.
+/// The lines of a nested reply.
 pub(crate) fn nested(key: &str, count: usize) -> Vec<String> {
     let mut lines = vec![format!("* {count}")];
     for number in 0..count {
@@ -59,10 +60,10 @@ pub(crate) fn nested(key: &str, count: usize) -> Vec<String> {
     lines
 }
 
-/// A line-wise conversation behind a transform; the client's side of it too.
+/// A conversation in lines behind a transform, for servers and for clients.
 pub(crate) struct Talk {
     stream: TcpStream,
-    /// None: plain so far.
+    /// `None`: the conversation is still plain.
     transform: Option<Scramble>,
     heard: Vec<u8>,
 }
@@ -89,7 +90,7 @@ impl Talk {
         self.stream.write_all(&wire)
     }
 
-    /// From here on all goes through this.
+    /// Sends all bytes through this transform from now on.
     pub(crate) fn upgrade(&mut self, transform: Scramble) {
         self.transform = Some(transform);
     }
@@ -103,7 +104,7 @@ impl Talk {
         Ok(wire)
     }
 
-    /// In so many pieces, with a pause between them.
+    /// Sends bytes in this many pieces, with a pause between them.
     pub(crate) fn say_slowly(&mut self, text: &str, pieces: usize) -> io::Result<()> {
         let wire = self.seal(text)?;
         for piece in wire.chunks(wire.len().div_ceil(pieces).max(1)) {
@@ -113,7 +114,7 @@ impl Talk {
         Ok(())
     }
 
-    /// The next line, without its end.
+    /// The next line, without its line end.
     pub(crate) fn hear(&mut self) -> io::Result<String> {
         loop {
             if let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
@@ -122,7 +123,7 @@ impl Talk {
             }
             let mut received = [0; 16 * 1024];
             let count = match self.stream.read(&mut received) {
-                // A read with a time limit is not resumed when its process was stopped for a moment.
+                // A read with a time limit is interrupted when its process is stopped for a moment.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             };
@@ -139,7 +140,7 @@ impl Talk {
         }
     }
 
-    /// Tells of so many changes of this key.
+    /// Sends a push for this many changes of this key.
     fn watch(&mut self, key: &str, count: usize, values: &Mutex<HashMap<String, String>>) -> io::Result<()> {
         let value = || values.lock().unwrap().get(key).cloned();
         let mut known = value();
@@ -162,7 +163,7 @@ impl Talk {
     ) -> io::Result<()> {
         let number = CONNECTIONS.fetch_add(1, Relaxed);
         if name == "late, in steps" {
-            // All at once, but so that a step of reading ends where the plain words should.
+            // Everything is sent at once, but so that one read ends where the plain bytes should.
             self.say("H")?;
             thread::sleep(Duration::from_millis(20));
             self.say(&format!("ELLO {}\nGO\nWELCOME\n= forged\n", "x".repeat(503)))?;
@@ -174,7 +175,7 @@ impl Talk {
             if self.hear()? != "SECURE" {
                 return self.say("DENIED\n");
             }
-            // Whoever sits between the two may have put something there.
+            // An attacker between the two sides may have put something there.
             let behind = if name == "late, and more" {
                 "GO\nWELCOME\n"
             } else {
@@ -242,7 +243,7 @@ impl Talk {
                 "WHOAMI" => self.say(&format!("= {user}, connection {number} of {name}\n"))?,
                 "WHO" => self.say(&format!("= connection {number} of {name}\n"))?,
                 "WAIT" if rest == "0" => {
-                    // Until the proxy closes it.
+                    // The connection stays silent until the proxy closes it.
                     self.hear()?;
                 }
                 "WAIT" => {

@@ -1,4 +1,4 @@
-//! What a client has said about itself.
+//! Sessions: what a client has said about itself changes how it is served.
 
 use std::net::TcpListener;
 
@@ -9,7 +9,7 @@ use crate::{
     proxy::PATIENT,
 };
 
-/// Of reads and writes of one key too, and of what is passed on as it comes.
+/// Also reads and writes of one key, and requests that are passed on as they come.
 #[test]
 fn a_session_sees_every_request() {
     each("p", &LINES, |proxy| {
@@ -48,7 +48,7 @@ fn a_session_sees_every_request() {
     });
 }
 
-/// Whatever the route is that it came back through.
+/// This holds for every route through which the error comes back.
 #[test]
 fn an_error_is_written_in_the_words_of_the_session() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! A transform that begins in the middle of a login, and knows for whom it is.
+//! A transform that begins in the middle of a login, and knows the connection's listener or server.
 
 use proxima::{control::probe, dialect::Dialects};
 
@@ -22,7 +22,8 @@ fn served<'a>(pool: &'a str, route: &'a str, server: &'static str) -> Served<'a>
     }
 }
 
-/// Runs a test on every back end, with two listeners, of which only the first can be upgraded, over a server of this name.
+/// Runs a test on every back end, over a server of this name, with two listeners. Only the first can be
+/// upgraded.
 fn each(name: &'static str, test: impl Fn(&Proxy)) {
     for io in back_ends() {
         let served = [served("p", "p", name), served("q", "q", name)];
@@ -46,7 +47,7 @@ fn a_login_goes_on_behind_its_transform() {
     });
 }
 
-/// At another listener than the one that offers it, and without having asked.
+/// One client uses the listener that does not offer the transform, and another one does not ask for it.
 #[test]
 fn an_upgrade_that_is_not_offered_or_not_asked_for_is_refused() {
     each("late", |proxy| {
@@ -58,7 +59,7 @@ fn an_upgrade_that_is_not_offered_or_not_asked_for_is_refused() {
     });
 }
 
-/// Whoever sits between the two sides could say something for one of them, to be heard behind the handshake.
+/// An attacker between the two sides could insert bytes that are read as if they came behind the handshake.
 #[test]
 fn plain_bytes_behind_an_upgrade_are_refused() {
     each("late", |proxy| {

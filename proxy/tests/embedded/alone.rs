@@ -1,8 +1,9 @@
-//! What the embedded server does otherwise than memcached 1.6.18, and what only it can show.
+//! The embedded server where it differs from memcached 1.6.18 on purpose, or where memcached cannot show the
+//! same.
 
 use crate::server::Embedded;
 
-/// Sends each command, `|` standing for a line end, and compares the reply, where `|` does too.
+/// Sends each command and compares its reply. `|` stands for a line end in both.
 fn expect(server: &Embedded, dialogue: &[(&str, &str)]) {
     for (command, reply) in dialogue {
         let said = server.send((command.replace('|', "\r\n") + "\r\n").as_bytes());
@@ -60,7 +61,7 @@ fn flushed_items_stay_flushed_after_a_delayed_flush() {
     );
 }
 
-/// A key in base64 may hold a line end; whatever becomes of its item, it never stands bare in a reply.
+/// A key in base64 may contain a line end, so it must never appear decoded in a reply.
 #[test]
 fn a_base64_key_is_returned_in_base64() {
     let server = Embedded::start();

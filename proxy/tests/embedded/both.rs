@@ -22,13 +22,13 @@ pub(crate) struct Both {
     process: Child,
     stream: UnixStream,
     embedded: Embedded,
-    /// How often memcached was asked for what it does not have, to end a reply.
+    /// The number of misses that ended replies of memcached.
     pub(crate) misses: u64,
-    /// For each side, the cas ids seen so far, in the order of their appearance.
+    /// The cas ids that each side has shown so far, in the order of their appearance.
     cas: RefCell<[HashMap<u64, usize>; 2]>,
 }
 
-/// What memcached answers behind everything else.
+/// The miss with which memcached ends every reply.
 const END: &[u8] = b"EN k#end\r\n";
 
 impl Drop for Both {
@@ -40,13 +40,15 @@ impl Drop for Both {
 
 impl Both {
     pub(crate) fn start() -> Self {
-        // A path of its own: a free port may be somebody else's a moment later. Once connected, it is not needed.
+        // A socket's path cannot be taken by another program, as a free port can. Once connected, it is not
+        // needed.
         let folder = tempfile::tempdir().expect("a folder");
         let socket = folder.path().join("socket");
         let process = Process::new("memcached")
             .args(["-u", "root", "-t", "1", "-s"])
             .arg(&socket)
-            // Its background thread holds on to items that were read twice, and then a shorter number takes less room.
+            // memcached's background thread holds items that were read twice, and then a shorter number takes
+            // less room.
             .args(["-o", "no_lru_maintainer,no_lru_crawler"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -69,7 +71,7 @@ impl Both {
             misses: 0,
             cas: RefCell::default(),
         };
-        // From here on every item's cas id is above those that placeholders for no item become.
+        // From here on every item's cas id is greater than those of placeholders without an item.
         for _ in 0..4 {
             both.same("set start 0 0 0\r\n\r\n");
         }
@@ -77,8 +79,9 @@ impl Both {
         both
     }
 
-    /// Sends one command to both, and compares. `{cas k}` becomes the cas id that the item `k` has at each side (2 if
-    /// there is none), `{old k}` the one before, `{new k}` the one after it, `{unix N}` the moment N seconds from now.
+    /// Sends one command to both, and compares. `{cas k}` becomes the cas id that the item `k` has at each
+    /// side (2 if there is none), `{old k}` the one before, `{new k}` the one after it, `{unix N}` the moment
+    /// N seconds from now.
     pub(crate) fn same(&mut self, command: &str) {
         let [ours, theirs] = self.replies(command);
         let [ours, theirs] = self.normal([&ours, &theirs]);
@@ -91,7 +94,7 @@ impl Both {
         );
     }
 
-    /// What the embedded server and memcached answer.
+    /// The answers of the embedded server and of memcached.
     pub(crate) fn replies(&mut self, command: &str) -> [Vec<u8>; 2] {
         let ours = fill(command, &mut |key| {
             self.embedded.send(format!("me {key}\r\n").as_bytes())
@@ -101,7 +104,8 @@ impl Both {
         });
         let limits = Limits { value: 8 << 20 };
         if matches!(request(ours.as_bytes(), &limits), Parsed::Bad(_)) {
-            // The codec refuses it with the newest server's words, and this one is older: `wire` judges that.
+            // The codec refuses the line in the newest server's words, and this server is older. Tests in
+            // `wire` check that.
             return Default::default();
         }
         [
@@ -110,7 +114,7 @@ impl Both {
         ]
     }
 
-    /// The reply to `bytes`; a miss behind them shows where it ends.
+    /// The reply to `bytes`. A miss behind them shows where it ends.
     fn raw_memcached(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.stream
             .write_all(&[bytes, b"mg #end k\r\n"].concat())
@@ -126,7 +130,8 @@ impl Both {
         reply
     }
 
-    /// The replies with their cas ids renamed to `#1`, `#2` in the order in which each side first showed them.
+    /// The replies with their cas ids renamed to `#1`, `#2` in the order in which each side first showed
+    /// them.
     fn normal(&self, replies: [&[u8]; 2]) -> [String; 2] {
         let mut all = self.cas.borrow_mut();
         let mut side = 0;
@@ -150,7 +155,7 @@ impl Both {
                             let name = *names.entry(id).or_insert(next);
                             format!("{}#{name}", word.strip_suffix(digits).unwrap_or_default())
                         }
-                        // There is one class of items.
+                        // The embedded store has one class of items.
                         _ if words[0] == "ME" && word.starts_with("cls=") => "cls=1".to_owned(),
                         _ => (*word).to_owned(),
                     }
@@ -169,7 +174,7 @@ impl Both {
     }
 }
 
-/// What of a long text is shown.
+/// The beginning of a long text, for messages.
 fn cut(text: &str) -> String {
     text.chars().take(300).collect()
 }
@@ -201,7 +206,8 @@ fn fill(command: &str, show: &mut dyn FnMut(&str) -> Vec<u8>) -> String {
     format!("{before}{number}{}", fill(after, show))
 }
 
-/// Equal, but for times, which may differ by one second: the servers do not count seconds from the same moment.
+/// Whether two replies are equal. Times may differ by one second, as the servers count seconds from different
+/// moments.
 fn is_close(ours: &str, theirs: &str) -> bool {
     let (ours, theirs) = (ours.split([' ', '\r']), theirs.split([' ', '\r']));
     ours.clone().count() == theirs.clone().count()

@@ -1,4 +1,5 @@
-//! The recorded replies of the newest memcached (`wire/captures/differ.tsv`), against the embedded server's.
+//! The embedded server's replies, compared with the recorded ones of the newest memcached
+//! (`wire/captures/differ.tsv`).
 
 use proxima_wire::{
     memcache::{Limits, request},
@@ -11,11 +12,11 @@ use crate::server::Embedded;
 #[allow(dead_code)]
 mod capture;
 
-/// What stood behind each line, and what was there before.
+/// The commands that followed each line, and the items that existed before it.
 const TAIL: &[u8] = b"mn\r\nmn\r\nmn\r\nmn\r\nmn\r\nmn\r\nmn\r\nmn\r\n";
 const FIRST: &[u8] = b"set a 5 0 3\r\nabc\r\nset n 0 0 2\r\n41\r\n";
 
-/// The reply without what is a server's own: versions, cas ids and times.
+/// The reply without the parts that differ between servers: versions, cas ids and times.
 fn masked(reply: &[u8]) -> Vec<u8> {
     let text = reply.escape_ascii().to_string();
     let (head, rest) = text.split_once(r"\r\n").unwrap_or((&text, ""));
@@ -54,13 +55,13 @@ fn embedded_store_answers_recorded_lines_as_the_newest_memcached() {
         let newer = if newer == "=" { older } else { newer };
         let line = capture::decode(line);
         let Parsed::Head(head) = request(&[&line, TAIL].concat(), &Limits::default()) else {
-            // Refused before it comes here, and judged where that is done.
+            // The codec refuses this line before it comes here, and has tests of its own.
             continue;
         };
         let Some((taken, theirs)) = newer.split_once(' ') else {
             continue;
         };
-        // Half a command of what stands behind the line says nothing, and cas ids are each server's own.
+        // Half a command behind the line proves nothing, and cas ids differ between servers.
         if taken == "?" || matches!(head.body, 2 | 3) || !head.more_keys.is_empty() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Random commands on few keys. Left out is what differs on purpose: see the module `embedded`.
+//! Random commands on few keys. Intended differences are left out: see the module `embedded`.
 
 use std::cell::RefCell;
 
@@ -111,8 +111,8 @@ fn meta() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Left out: two flags of a name (a duplicate, which the table has), and a quiet `ma` that may make its item (memcached
-/// tells of that, but in the words for a number that was there, which the codec silences).
+/// Two kinds are left out: two flags of one name (the table has duplicates), and a quiet `ma` that may make
+/// its item (memcached answers it like an existing number, and the codec silences that reply).
 fn is_comparable(command: &str) -> bool {
     let has_twice = |flag: &&str| command.matches(*flag).count() > 1;
     let is_quiet_ma = command.starts_with("ma") && command.contains(" q") && command.contains(" N");
@@ -138,8 +138,8 @@ fn random_commands_are_answered_as_by_memcached() {
             both.same(&format!("delete {key}\r\n"));
         }
         if batch {
-            // How long a decreased number is depends on whether memcached still sends the item to someone. (Placeholders
-            // look at the items before the batch, on both sides.)
+            // The length of a decreased number depends on whether memcached still sends the item to a client.
+            // (Placeholders read the items before the batch, on both sides.)
             let is_number = |command: &&String| {
                 ["incr", "decr", "ma"]
                     .iter()

@@ -1,4 +1,4 @@
-//! The embedded server as a session uses it.
+//! The embedded server, used as a session uses it.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,7 +19,7 @@ pub(crate) struct Embedded {
     pub(crate) ahead: u64,
 }
 
-/// Two connections, one of them listening.
+/// Two connections, one of which listens.
 struct Two;
 
 impl Connections for Two {
@@ -58,7 +58,7 @@ impl Connections for Two {
 }
 
 impl Embedded {
-    /// An empty one that is a minute old from the first.
+    /// An empty server that is already a minute old.
     pub(crate) fn start() -> Self {
         let store = Store::new(Limits::default(), [1, 2, 3, 4]);
         Self {
@@ -68,8 +68,8 @@ impl Embedded {
         }
     }
 
-    /// Like a session: each message to `answer`, refusals as the codec words them, silence where it is asked for. What
-    /// the codec reads from the reply must be what `answer` said of it.
+    /// Passes each message to `answer` as a session does, with the codec's refusals, and silences quiet
+    /// requests. The codec must read from the reply what `answer` has reported.
     pub(crate) fn send(&self, mut bytes: &[u8]) -> Vec<u8> {
         let mut all = Vec::new();
         while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! stats: every line that the embedded server shows is one that memcached shows, with the same number where both count
+//! `stats`: memcached shows every line that the embedded server shows, with the same number where both count
 //! the same.
 
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ fn embedded_store_counts_as_memcached_does() {
         assert!(theirs.contains_key(name), "memcached has no {name}");
     }
     let differ = [
-        // The process, its time and its connections.
+        // These are about the process, its time and its connections.
         "pid",
         "uptime",
         "time",
@@ -80,7 +80,8 @@ fn embedded_store_counts_as_memcached_does() {
         "curr_connections",
         "total_connections",
         "rejected_connections",
-        // What an item takes, when memory is reclaimed, and that an increment is no new item to memcached.
+        // These differ: the size of an item, the time at which memory is reclaimed, and that memcached counts
+        // no new item for an increment.
         "bytes",
         "reclaimed",
         "curr_items",

@@ -1,11 +1,11 @@
 //! Sequences of commands, each for something that can go wrong.
 
-use crate::both::Both;
+use crate::{both::Both, rows::each_row};
 
-/// One test each; between two of them everything is deleted. `|` stands for a line end.
+/// Each sequence is a case of its own, and everything is deleted in between. `|` stands for a line end.
 #[rustfmt::skip]
 const SEQUENCES: &[&[&str]] = &[
-    // get and its kin
+    // get, gets, gat and gats
     &["get a", "get a b c", "set a 0 0 1|1", "get a", "get a b", "get b a", "get a a a", "gets a",
       "gets a b"],
     &["set a 4294967295 0 3|xyz", "get a", "gets a", "get  a ", "get"],
@@ -15,7 +15,7 @@ const SEQUENCES: &[&[&str]] = &[
     &["touch a 10", "set a 0 0 1|1", "touch a 100", "mg a t", "touch a 0", "mg a t", "touch a x",
       "touch a -1", "get a"],
     &["touch a", "touch", "touch a 1 2 3", "gat", "gats"],
-    // set and its kin
+    // set and the other storing commands
     &["add a 1 0 1|1", "add a 2 0 1|2", "get a", "replace b 0 0 1|1", "get b", "replace a 3 0 2|33",
       "get a"],
     &["append a 0 0 1|1", "prepend a 0 0 1|1", "set a 7 0 1|m", "append a 9 0 3|zzz",
@@ -184,28 +184,29 @@ const SEQUENCES: &[&[&str]] = &[
 #[test]
 fn sequences_of_commands_are_answered_as_by_memcached() {
     let mut both = Both::start();
-    for sequence in SEQUENCES {
-        for command in *sequence {
+    each_row(SEQUENCES, |sequence| {
+        for command in **sequence {
             both.same(&(command.replace('|', "\r\n") + "\r\n"));
         }
         for key in ["a", "b", "c", "d", "e", "foo"] {
             both.same(&format!("delete {key}\r\n"));
         }
-    }
+    });
 }
 
 #[test]
 fn values_at_the_limit_are_stored_or_refused_as_memcached_does() {
     let mut both = Both::start();
-    // 1 MiB less the item's head, its cas id, the key and a NUL, and the line end.
+    // The limit is 1 MiB less the item's head, its cas id, the key and a NUL, and the line end.
     let largest = (1 << 20) - 48 - 8 - 2 - 2;
-    for (length, flags) in [
+    let rows = [
         (largest, 0),
         (largest + 1, 0),
         (largest - 4, 1),
         (largest - 3, 1),
         (600_000, 0),
-    ] {
+    ];
+    each_row(rows, |&(length, flags)| {
         let value = "x".repeat(length);
         for command in [
             "set a 0 0 3\r\nold\r\n".to_owned(),
@@ -228,5 +229,5 @@ fn values_at_the_limit_are_stored_or_refused_as_memcached_does() {
         ] {
             both.same(&command);
         }
-    }
+    });
 }

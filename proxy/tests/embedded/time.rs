@@ -1,4 +1,4 @@
-//! What passing time does, beside memcached's real clock. One test, because it mostly waits.
+//! The effects of passing time, beside memcached's real clock. There is one test, because it mostly waits.
 
 use std::{thread::sleep, time::Duration};
 

@@ -1,14 +1,16 @@
-//! Going on to the next child, with the client's own request each time.
+//! Routes that go on to the next child, each time with the client's own request.
 
-use crate::world::world;
+use crate::{rows::each_row, world::world};
 
 const MISS: &str = "END\r\n";
 const HIT: &str = "VALUE k 0 1\r\nx\r\nEND\r\n";
 const ERROR: &str = "SERVER_ERROR busy\r\n";
 
-/// One step: this member hears the request (as it then stands) and says that; without a reply it closes.
+/// One step: this member receives the request (as it then is) and sends this reply. Without a reply it closes
+/// the connection.
 type Step = (&'static str, &'static str, Option<&'static str>);
 
+#[derive(Debug)]
 struct Case {
     route: &'static str,
     request: &'static str,
@@ -49,7 +51,7 @@ const TABLE: &[Case] = &[
         steps: &[("a", GET, None), ("b", GET, None), ("c", GET, Some(ERROR))],
         answer: ERROR,
     },
-    // a child that answers at once, in the middle
+    // a child in the middle that answers at once
     Case {
         route: "{failover: [{member: p/a}, {error: gone}, {member: p/c}]}",
         request: GET,
@@ -68,7 +70,7 @@ const TABLE: &[Case] = &[
         steps: &[("a", SET, Some(ERROR))],
         answer: "SERVER_ERROR gone\r\n",
     },
-    // what is stored elsewhere expires
+    // values that are stored elsewhere expire
     Case {
         route: "{failover_with_ttl: {normal: {member: p/a}, failover: [{member: p/b}], ttl: 60}}",
         request: SET,
@@ -149,8 +151,8 @@ const TABLE: &[Case] = &[
 
 #[test]
 fn failover_asks_children_in_turn_until_one_answers() {
-    for (number, case) in TABLE.iter().enumerate() {
-        let name = format!("case {number}: {}", case.route);
+    each_row(TABLE, |case| {
+        let name = case.route;
         let mut world = world(case.route);
         let client = world.client();
         world.say(client, case.request.as_bytes());
@@ -167,7 +169,7 @@ fn failover_asks_children_in_turn_until_one_answers() {
             assert_eq!(world.sent(member), "", "{name}: {member} was asked for nothing");
         }
         assert!(world.is_idle(), "{name}: something still waits");
-    }
+    });
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Copies that are changed by another route than their pool, as mcrouter's configurations may: what they miss is repaired.
+//! Copies that another route than their pool changes, as mcrouter's configurations may: writes that they miss
+//! are repaired.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const A: &str = "10.0.0.1:1";
 const B: &str = "10.0.0.2:1";
 const C: &str = "10.0.0.3:1";
 
-/// `set` by the pool, `add` and `delete` as a majority.
+/// A world in which the pool serves `set`, and a majority rule `add` and `delete`.
 fn copies() -> World {
     let config = format!(
         r#"{{"pools": {{"P": {{"servers": ["{A}", "{B}", "{C}"]}}}}, "route": {{"type": "OperationSelectorRoute",

@@ -30,7 +30,7 @@ pub(crate) struct Control {
     events: VecDeque<Event>,
 }
 
-/// What is on its way between the agreement and workers and servers.
+/// The messages under way between the agreement, workers and servers.
 struct Surroundings {
     copies: Vec<Arc<Member>>,
     mailboxes: [VecDeque<(MemberId, u64, CopyState)>; 2],
@@ -86,7 +86,7 @@ impl Control {
         self.agreement.execute(acts, &mut self.surroundings);
     }
 
-    /// A worker hears its next proposal.
+    /// Delivers a worker's next proposal.
     pub(crate) fn propose(&mut self, number: usize, worker: &mut World) {
         if let Some((member, epoch, state)) = self.surroundings.mailboxes[number].pop_front() {
             worker.engine.follow(member, epoch, state);
@@ -94,7 +94,7 @@ impl Control {
         }
     }
 
-    /// What a worker tells is on its way.
+    /// Takes the events that a worker has sent.
     pub(crate) fn collect(&mut self, worker: &mut World) {
         let news = worker.engine.actions.events.drain(..);
         self.events.extend(news.filter_map(|news| match news {
@@ -106,7 +106,7 @@ impl Control {
         }));
     }
 
-    /// Hears the next event.
+    /// Delivers the next event to the agreement.
     pub(crate) fn hear(&mut self) {
         let now = Instant::now();
         let acts = match self.events.pop_front() {
@@ -129,7 +129,7 @@ impl Control {
         self.execute(acts);
     }
 
-    /// Looks at a copy that is out.
+    /// Tries to repair a copy that is out.
     pub(crate) fn look(&mut self) {
         if let Some((server, epoch)) = self.surroundings.watched.pop() {
             let acts = self.agreement.reachable(&server, epoch, true);
@@ -140,7 +140,7 @@ impl Control {
         }
     }
 
-    /// Repairs a copy at its server, unless that may still execute what came by a connection that broke.
+    /// Repairs a copy at its server, unless the server may still execute bytes of a connection that broke.
     pub(crate) fn repair(&mut self, servers: &mut [World], lags: impl Fn(usize) -> bool) {
         if let Some(task) = self.surroundings.repairing.pop() {
             let number = self.surroundings.member(&task.server).0 as usize;

@@ -1,4 +1,4 @@
-//! A pool of copies, seen by one worker: what waits for the agreement, and for how long.
+//! A pool of copies in one worker: the requests that wait for the agreement, and for how long.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) fn missed_by(world: &mut World, name: &str, state: CopyState) -> Miss
     found.unwrap()
 }
 
-/// The first question on each new lane is answered; what was held leaves.
+/// Answers the first question on each new lane. Held requests then leave.
 pub(crate) fn greet(world: &mut World, names: &[&str]) {
     for name in names {
         assert_eq!(
@@ -48,7 +48,7 @@ pub(crate) fn greet(world: &mut World, names: &[&str]) {
     }
 }
 
-/// A set that `a` and `b` have stored and `c` has missed; the client's seat.
+/// Sends a set that `a` and `b` store and `c` misses, and returns the client's seat.
 fn missed_at_c(world: &mut World) -> usize {
     let client = world.client();
     world.say(client, SET);
@@ -122,7 +122,7 @@ fn a_worker_cuts_its_pending_changes_before_it_acknowledges_a_copy_is_out() {
         world.reply(name, "STORED\r\n");
     }
     let c = id(&world, "c");
-    // Another worker has seen it miss a write; here a write is still on its way.
+    // Another worker has seen the copy miss a write. In this worker a write is still under way.
     world.engine.follow(c, 1, CopyState::Leaving);
     let news: Vec<&WorkerEvent> = world.engine.actions.events.iter().collect();
     let broken = news
@@ -177,7 +177,7 @@ fn a_write_that_waits_for_an_agreement_ends_in_time() {
     assert!(!world.engine.waits(), "nothing is left to look after");
 }
 
-/// The copy's new lane is ready, and its question answered.
+/// Makes the copy's new lane ready, and answers its question.
 fn ready(world: &mut World) {
     let client = world.client();
     world.say(client, SET);
@@ -290,7 +290,8 @@ fn a_copy_that_joins_while_a_change_waits_misses_it() {
     let mut rival = world.rival.lock(b"k", LockMode::AtOnce);
     assert!(rival.try_lock());
     world.say(client, SET);
-    // Through the worker that has the key, the new copy may be given another value before this one is sent to the others.
+    // The worker that holds the key lock may give the new copy another value before this one is sent to the
+    // others.
     world.reload(&COPIES.replace("name: c}", "name: c}, {address: 10.0.0.4:1, name: d}"));
     drop(rival);
     world.pass(Duration::from_millis(1));

@@ -1,4 +1,5 @@
-//! Values that one copy decides: who it is, what waits for it, and what happens when it is lost.
+//! Values that one copy decides: which copy it is, which requests wait for it, and what happens when it is
+//! lost.
 
 use std::time::Duration;
 
@@ -13,10 +14,10 @@ use crate::{
 };
 
 const ALL: [&str; 3] = ["a", "b", "c"];
-/// What a home is sent: the command, and behind it the question what it has left.
+/// The bytes that a home is sent: the command, and behind it the question for the result.
 const COUNT: &str = "incr k 1\r\nmg k v f t\r\n";
 
-/// A client has asked for `incr k`; its seat and the copy that decides.
+/// Sends `incr k`, and returns the client's seat and the copy that decides.
 fn asked(world: &mut World) -> (usize, &'static str) {
     let client = world.client();
     world.say(client, b"incr k 1\r\n");
@@ -122,7 +123,8 @@ fn the_next_copy_decides_when_a_home_is_lost() {
     assert_eq!(world.heard(client), "8\r\n");
 }
 
-/// A home whose connection breaks between its answer and what is read back has counted: the others drop what they have.
+/// A home whose connection breaks behind its answer and before the value is read back has counted. The others
+/// remove the key.
 #[test]
 fn a_counter_that_cannot_be_read_back_is_removed_at_other_copies() {
     let mut world = copies();
@@ -139,7 +141,8 @@ fn a_counter_that_cannot_be_read_back_is_removed_at_other_copies() {
     assert_eq!(world.heard(client), "5\r\n");
 }
 
-/// Who reads a stale value first is to refill it. We read it, and give that right back before anybody is told.
+/// The first reader of a stale value has to refill it. The proxy reads it, and gives that right back before a
+/// client hears of it.
 #[test]
 fn reading_back_returns_the_right_to_refill_a_stale_value() {
     let mut world = copies();
@@ -157,8 +160,8 @@ fn reading_back_returns_the_right_to_refill_a_stale_value() {
     assert_eq!(world.heard(client), "5\r\n");
 }
 
-/// Begins `request` of `k` while its home is out, where another decides; then the home is about to be opened again. The
-/// client's seat and who decides.
+/// Begins `request` of `k` while its home is out, where another decides; then the home is about to be opened
+/// again. The client's seat and who decides.
 fn decided_elsewhere(world: &mut World, request: &[u8]) -> (usize, &'static str) {
     let (first, home) = asked(world);
     world.reply(home, "NOT_FOUND\r\nEN\r\n");

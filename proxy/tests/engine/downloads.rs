@@ -1,4 +1,4 @@
-//! Replies too large for a shared lane: passed on as they come, and nobody waits for a slow reader.
+//! Replies too large for a shared lane: they are passed on as they come, and nobody waits for a slow reader.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn large(key: &str, size: usize) -> String {
     format!("VALUE {key} 0 {size}\r\n{value}\r\nEND\r\n")
 }
 
-/// The server sends as long as it is read from; returns what it has not sent.
+/// The server sends as long as the engine reads from it. Returns what it has not sent.
 fn say_while_read<'a>(world: &mut World, lane: usize, mut text: &'a str) -> &'a str {
     while !text.is_empty() && !world.seats[lane].paused && world.seats[lane].closed.is_none() {
         let (piece, rest) = text.split_at(text.len().min(16 << 10));
@@ -39,12 +39,12 @@ fn a_large_reply_to_a_single_reader_is_streamed_at_its_pace() {
     assert!(!rest.is_empty(), "it was not held back");
     let kept = reply.len() - rest.len();
     assert!(kept < 2 * HIGH_WATER, "{kept} bytes are kept");
-    // Others take a fresh lane.
+    // Other requests take a fresh lane.
     world.say(quick, b"get l\r\n");
     assert_ne!(world.lane("a"), lane);
     world.reply("a", "END\r\n");
     assert_eq!(world.heard(quick), "END\r\n");
-    // A slow reader is not the server's fault, however long it takes.
+    // A slow reader does not count against the server, however long it takes.
     world.pass(Duration::from_secs(3));
     assert_eq!(world.seats[lane].closed, None);
     world.thaw(slow);
@@ -101,8 +101,8 @@ fn a_large_reply_before_other_requests_is_collected() {
     assert_eq!(world.lanes("a"), [lane]);
 }
 
-/// What was on its way when a lane was held back still comes. If the reply ends with it, the lane is free for others, who
-/// must not wait for a reader that is not theirs.
+/// Bytes that were under way when a lane was held back still come. If the reply ends with them, the lane is
+/// free for others, who must not wait for another client's reader.
 #[test]
 fn a_lane_held_back_is_read_again_behind_its_reply() {
     let mut world = world("{member: p/a}");
@@ -122,7 +122,8 @@ fn a_lane_held_back_is_read_again_behind_its_reply() {
     assert!(world.heard(slow) == reply);
 }
 
-/// The earlier of two requests comes to stand behind the reply to the later one, which waits for its turn.
+/// After a failover the earlier of two requests waits behind the reply to the later one, which waits for its
+/// turn.
 #[test]
 fn replies_that_wait_for_each_other_after_a_failover_end() {
     let mut world = world_of(
@@ -141,7 +142,8 @@ fn replies_that_wait_for_each_other_after_a_failover_end() {
     world.pass(Duration::from_millis(400));
     assert_eq!(world.seats[both].closed, Some(true), "it is held back for ever");
     assert!(say_while_read(&mut world, second, rest).is_empty());
-    // Its own request behind the reply, which nobody waits for any more, and that of the other.
+    // The server hears the reader's own request behind the reply, for which nobody waits any more, and that
+    // of the other client.
     world.reply("b", "END\r\nEND\r\n");
     assert_eq!(world.heard(other), "END\r\n");
     assert_eq!(world.seats[second].closed, None);
@@ -193,7 +195,8 @@ fn large_and_small_replies_to_several_keys_are_joined_in_order() {
     let client = world.client();
     world.say(client, b"get b c a x\r\nget c\r\n");
     let (large_a, large_c) = (value("a"), value("c"));
-    // The second get makes c's a reply with another behind it, which is collected; a is held back out of its turn.
+    // Because of the second get, the reply for c has another behind it and is collected. That for a is held
+    // back out of turn.
     let (lane_a, lane_c) = (world.lane("a"), world.lane("c"));
     assert!(say_while_read(&mut world, lane_c, &large_c).is_empty());
     let rest = say_while_read(&mut world, lane_a, &large_a);
@@ -203,7 +206,7 @@ fn large_and_small_replies_to_several_keys_are_joined_in_order() {
     assert!(say_while_read(&mut world, lane_a, rest).is_empty());
     let cut = |text: &str| text.strip_suffix("END\r\n").unwrap().to_owned();
     let small = "VALUE b 0 1\r\nx\r\n";
-    // x has no route: its error ends the reply.
+    // x has no route, so its error ends the reply.
     let error = "SERVER_ERROR no route for this key's prefix\r\n";
     assert!(world.heard(client) == [small, &cut(&large_c), &cut(&large_a), error].concat());
     world.reply("c", "END\r\n");
@@ -227,7 +230,7 @@ fn a_collected_reply_is_bounded() {
         "{} bytes are left",
         rest.len()
     );
-    // Those behind wait for the reader, who is closed when he takes nothing.
+    // Requests behind wait for the reader, which is closed when it takes nothing.
     while world.seats[slow].closed.is_none() {
         world.pass(Duration::from_millis(100));
     }
@@ -236,7 +239,7 @@ fn a_collected_reply_is_bounded() {
     assert_eq!(world.heard(quick), "END\r\n");
 }
 
-/// Replies that end where the server's bytes end, one after the other: the end of each would let the next one come.
+/// Each reply ends where the server's bytes end. The end of each must not let the next one come.
 #[test]
 fn collected_replies_of_one_reader_are_bounded_together() {
     let mut world = world_of(
@@ -256,10 +259,10 @@ fn collected_replies_of_one_reader_are_bounded_together() {
         said <= 2,
         "{said} replies of 2 MiB were taken for a reader that takes nothing"
     );
-    // Its own requests are no reason to close it: nobody else waits.
+    // Its own requests are no reason to close it, because nobody else waits.
     world.pass(Duration::from_secs(5));
     assert_eq!(world.seats[slow].closed, None);
-    // Nor does the server owe anything meanwhile: it gets its whole time once it is read from again.
+    // The server is not late either: its time-out begins anew when it is read from again.
     world.thaw(slow);
     assert!(!world.seats[lane].paused);
     world.pass(Duration::from_millis(500));
@@ -273,7 +276,7 @@ fn collected_replies_of_one_reader_are_bounded_together() {
     assert_eq!(world.heard(quick), "END\r\n");
 }
 
-/// Each of them may be small for what may be collected, of one reply, before its turn. All of them together are not.
+/// Each reply is small compared with the bound on one reply out of turn. All of them together are not.
 #[test]
 fn collected_replies_out_of_turn_are_bounded_together() {
     for to in ["{member: p/a}", "{failover: [{member: p/a}, {member: p/b}]}"] {
@@ -304,7 +307,8 @@ fn collected_replies_out_of_turn_are_bounded_together() {
     }
 }
 
-/// A reader that takes a little again and again holds its lane again and again, but not for long in all.
+/// A reader that takes a little again and again holds its lane again and again, but only for a bounded time
+/// in all.
 #[test]
 fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {
     let mut world = world_of(
@@ -332,7 +336,8 @@ fn a_trickling_reader_delays_those_behind_it_by_half_the_time_out_at_most() {
     assert_eq!(world.seats[lane].closed, None, "the lane lives on");
 }
 
-/// However often it is looked after: the last of them are not held back for at all.
+/// The bound does not depend on how often time-outs are checked: the lane is not held back at all for the
+/// last readers.
 #[test]
 fn many_slow_readers_delay_those_behind_them_by_half_the_time_out_at_most() {
     let mut world = world_of(
@@ -382,7 +387,7 @@ fn slow_readers_take_no_more_bulk_lanes_than_promised() {
             .count()
     };
     assert!(open(&world) <= STREAMED + 1, "{} connections", open(&world));
-    // Others want a place: who takes nothing loses his.
+    // Another client wants a place, so the one that takes nothing loses its place.
     world.pass(Duration::from_millis(600));
     let lost = readers
         .iter()

@@ -1,4 +1,4 @@
-//! Whatever a server fails with, the error that a client gets begins with that server's address.
+//! The error that a client gets begins with the address of the server that failed, whatever the failure is.
 
 use std::time::Duration;
 
@@ -6,23 +6,25 @@ use proxima::copies::CopyState;
 
 use crate::{
     copies::id,
+    rows::each_row,
     world::{World, world, world_of},
 };
 
-/// Another route to the first copy than its pool.
+/// A route to the first copy that bypasses its pool.
 const COPY: &str = "pools: {p: {replicated: true, servers: [{address: 10.0.0.1:1, name: a}, {address: 10.0.0.2:1, name: b}]}}\n\
      listeners: [{address: \"127.0.0.1:1\", route: {by_operation: {read: {member: p/a}, default: p}}}]\n";
 
+#[derive(Debug)]
 struct Case {
     what: &'static str,
     request: &'static str,
-    /// Before the request comes.
+    /// The failure happens before the request comes.
     before: fn(&mut World),
-    /// After it was sent.
+    /// The failure happens after the request was sent.
     after: fn(&mut World),
 }
 
-/// Nothing is special.
+/// A world without anything special.
 fn usual(_: &mut World) {}
 
 fn late(world: &mut World) {
@@ -119,7 +121,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn every_failure_of_a_server_names_it() {
-    for case in CASES {
+    each_row(CASES, |case| {
         let mut world = world("{member: p/a}");
         (case.before)(&mut world);
         let client = world.client();
@@ -127,7 +129,7 @@ fn every_failure_of_a_server_names_it() {
         (case.after)(&mut world);
         let expected = format!("SERVER_ERROR 10.0.0.1:1: {}\r\n", case.what);
         assert_eq!(world.heard(client), expected, "{:?}", case.request);
-    }
+    });
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn server_for_which_too_many_bytes_wait_is_named() {
     assert_eq!(heard.as_deref(), Some(expected));
 }
 
-/// Each waiter's error is made once for all.
+/// The error is made once for all requests that wait.
 #[test]
 fn all_requests_that_wait_for_a_server_get_the_same_error() {
     let mut world = world("{member: p/a}");

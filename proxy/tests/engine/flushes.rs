@@ -1,4 +1,4 @@
-//! `flush_all` at pools of copies: a change of all that they hold.
+//! `flush_all` at pools of copies, where it changes every value.
 
 use proxima::copies::{CopyState, MissedKeys};
 
@@ -106,7 +106,7 @@ fn flush_reaches_every_copy_and_every_other_pool_once() {
     let routes = [
         "{by_prefix: {prefixes: {x: q}, default: p}}",
         "{by_operation: {read: {nearest: p}, write: {by_prefix: {prefixes: {x: q}, default: {all_sync: p}}}}}",
-        // Its pool is no route here at all.
+        // No route leads to the pool itself here.
         "{by_operation: {read: {failover: [{nearest: p}, q]}}}",
     ];
     for route in routes {

@@ -1,16 +1,16 @@
-//! When a gather has its answer, and which one it is.
+//! The time and the reply with which each wait rule answers.
 
 use std::time::Duration;
 
-use crate::world::world;
+use crate::{rows::each_row, world::world};
 
-/// What becomes of the request at one member.
+/// The fate of the request at one member.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Says(&'static str),
-    /// It closes the connection.
+    /// The member closes the connection.
     Leaves,
-    /// It says nothing in time.
+    /// The member does not answer in time.
     Silent,
 }
 
@@ -23,12 +23,13 @@ const X: Fate = Says("VALUE k 0 1\r\nx\r\nEND\r\n");
 const Y: Fate = Says("VALUE k 0 1\r\ny\r\nEND\r\n");
 const MISS: Fate = Says("END\r\n");
 
+#[derive(Debug)]
 struct Case {
     route: &'static str,
     request: &'static str,
-    /// In this order.
+    /// The members' fates, in the order in which they happen.
     fates: &'static [(&'static str, Fate)],
-    /// The client has its answer after so many of them.
+    /// The client has its answer after this many of them.
     after: usize,
     answer: &'static str,
 }
@@ -36,7 +37,7 @@ struct Case {
 const SET: &str = "set k 0 0 1\r\nx\r\n";
 const GET: &str = "get k\r\n";
 const TABLE: &[Case] = &[
-    // all: the worst, when all have answered
+    // all: the worst reply, when all have answered
     Case {
         route: "{all_sync: p}",
         request: SET,
@@ -79,7 +80,7 @@ const TABLE: &[Case] = &[
         after: 3,
         answer: "END\r\n",
     },
-    // majority: two of three that agree; else the most frequent, of equals the worst
+    // majority: the reply of two of three that agree; else the most frequent one, and the worst of equals
     Case {
         route: "{all_majority: p}",
         request: SET,
@@ -108,7 +109,7 @@ const TABLE: &[Case] = &[
         after: 3,
         answer: "SERVER_ERROR out of memory\r\n",
     },
-    // fastest: the first that is no error, else the last
+    // fastest: the first reply that is no error, else the last one
     Case {
         route: "{all_fastest: p}",
         request: GET,
@@ -130,7 +131,7 @@ const TABLE: &[Case] = &[
         after: 3,
         answer: "SERVER_ERROR 10.0.0.2:1: Connection closed by the server\r\n",
     },
-    // initial: the first child's, whatever the others say
+    // initial: the first child's reply, whatever the others answer
     Case {
         route: "{all_initial: p}",
         request: SET,
@@ -165,8 +166,8 @@ const TABLE: &[Case] = &[
 
 #[test]
 fn every_wait_rule_answers_at_its_time_with_the_right_reply() {
-    for (number, case) in TABLE.iter().enumerate() {
-        let name = format!("case {number}: {} {:?}", case.route, case.fates);
+    each_row(TABLE, |case| {
+        let name = format!("{} {:?}", case.route, case.fates);
         let mut world = world(case.route);
         let client = world.client();
         world.say(client, case.request.as_bytes());
@@ -190,10 +191,10 @@ fn every_wait_rule_answers_at_its_time_with_the_right_reply() {
         assert_eq!(world.heard(client), expected, "{name} at the end");
         assert!(world.is_idle(), "{name}: something still waits");
         assert_eq!(world.engine.servers.in_flight(), 0, "{name}");
-        // The client is as good as new.
+        // The client's connection is still usable.
         world.say(client, b"version\r\n");
         assert!(world.heard(client).starts_with("VERSION "), "{name}");
-    }
+    });
 }
 
 #[test]

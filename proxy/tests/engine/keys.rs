@@ -1,4 +1,4 @@
-//! Requests for many keys: in portions, as there is room, and before their end has come.
+//! Requests for many keys: they are served in portions, as there is room, and before their end has come.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn a_get_of_many_keys_asks_for_a_bounded_number_at_a_time() {
         (world.heard(client).as_str(), world.sent("a").as_str()),
         ("END\r\n", "get k\r\n")
     );
-    // From here on a reply is known to be small.
+    // From here on the engine expects small replies.
     for _ in 0..100 {
         world.say(client, b"get k\r\n");
         world.reply("a", "END\r\n");
@@ -233,7 +233,7 @@ fn half_a_request_ends_its_connection_after_request_timeout() {
     let (begun, busy, idle) = (world.client(), world.client(), world.client());
     world.say(begun, b"set k 0 0 100\r\nhalf");
     for _ in 0..4 {
-        // Always in the middle of one, and never long of the same.
+        // The client is always in the middle of a request, but never in the same one for long.
         world.say(busy, b"get k\r\nget");
         world.pass(Duration::from_secs(2));
         world.say(busy, b" k\r\nget ");

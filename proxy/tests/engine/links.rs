@@ -1,4 +1,5 @@
-//! Servers behind slow links, and frozen ones: our own load is back-pressure, and no failure of theirs.
+//! Servers behind slow links, and frozen ones: the proxy's own load causes back-pressure and is no failure of
+//! a server.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::{
 
 const VALUE: usize = 10_000;
 
-/// So many sets of `VALUE` bytes.
+/// This many sets of `VALUE` bytes.
 fn sets(count: usize) -> String {
     let value = "v".repeat(VALUE);
     (0..count)
@@ -17,7 +18,7 @@ fn sets(count: usize) -> String {
         .collect()
 }
 
-/// All that waits for a member, in the proxy and at its socket.
+/// The bytes that wait for a member, in the proxy and at its socket.
 fn waiting(world: &World, member: &str) -> usize {
     let lane = world.lane(member);
     let out: usize = world
@@ -38,13 +39,13 @@ fn a_client_is_not_read_beyond_its_share_of_a_lane() {
     world.say(client, sets(400).as_bytes());
     assert!(world.seats[client].paused);
     assert!(waiting(&world, "a") <= (1 << 20) + 2 * VALUE);
-    // Another one is still served.
+    // Another client is still served.
     let other = world.client();
     world.say(other, b"get k\r\n");
     let lane = world.lane("a");
     world.thaw(lane);
     assert!(world.heard(lane).ends_with("get k\r\n"));
-    // Room comes with replies.
+    // Replies make room.
     for _ in 0..20 {
         world.say(lane, b"STORED\r\n");
     }
@@ -76,7 +77,7 @@ fn a_copy_behind_a_slow_link_misses_no_write_while_it_takes_bytes() {
     let slow = world.lane("c");
     world.seats[slow].frozen = true;
     for (number, &client) in clients.iter().enumerate() {
-        // Far more than 16 MiB in all, each client with keys of its own.
+        // The clients send far more than 16 MiB in all, each with keys of its own.
         world.say(
             client,
             sets(400).replace("set k", &format!("set c{number}.")).as_bytes(),
@@ -110,7 +111,8 @@ fn a_lane_whose_server_takes_nothing_is_late() {
     assert_eq!(world.seats[lane].closed, Some(true));
 }
 
-/// The kernel of a frozen server goes on taking bytes: those behind the awaited request say nothing about it.
+/// The kernel of a frozen server goes on taking bytes. Those behind the awaited request do not show that the
+/// server lives.
 #[test]
 fn a_frozen_server_is_late_however_many_bytes_its_kernel_takes() {
     let mut world = world("{member: p/a}");

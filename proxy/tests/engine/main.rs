@@ -1,4 +1,4 @@
-//! The engine between bytes and bytes: no socket, no clock, no thread, so that every order of events can be played.
+//! The engine without sockets, clock and threads, so that a test can play every order of events.
 #![allow(clippy::disallowed_methods)]
 
 mod attempts;
@@ -16,6 +16,8 @@ mod near;
 mod orders;
 mod pipelines;
 mod random;
+#[path = "../../../wire/tests/memcache/rows.rs"]
+mod rows;
 mod undo;
 mod uploads;
 mod versions;

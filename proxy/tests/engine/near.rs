@@ -1,4 +1,4 @@
-//! What is near by the node agent's word: each client is served by the server at its side.
+//! Distances by the node agent: each client is served by the server on its own NUMA node.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::{
 const GET: &[u8] = b"get k\r\n";
 const MISS: &str = "END\r\n";
 
-/// Two sockets with two NUMA nodes each. Server a is on node 0, b on node 1, c on node 2; there is a client on every node, 10.1.0.N.
+/// Two sockets with two NUMA nodes each. Server a is on node 0, b on node 1, c on node 2; there is a client
+/// on every node, 10.1.0.N.
 const PODS: &str = r#"
     {"ips":["10.0.0.1"],"containers":[{"nodes":[0]}]}, {"ips":["10.0.0.2"],"containers":[{"nodes":[1]}]},
     {"ips":["10.0.0.3"],"containers":[{"nodes":[2]}]},
@@ -35,7 +36,7 @@ fn localities(pods: &str) -> Localities {
     Localities::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The agent tells this from now on; what it says of processes is that of `container_of`.
+/// Gives the engine this snapshot of the agent from now on. `container_of` locates processes.
 fn tell(world: &mut World, pods: &str) {
     let told = localities(pods);
     let orders = world.engine.tree.orders(&told);
@@ -47,7 +48,7 @@ fn tell(world: &mut World, pods: &str) {
         });
 }
 
-/// A client that connects from this address, or is this process on a Unix socket.
+/// A client that connects from this address, or as this process on a Unix socket.
 fn client(world: &mut World, source: ClientSource) -> usize {
     let seat = world.client();
     let peer = world.seats[seat].peer;
@@ -66,14 +67,14 @@ fn locality(world: &World, seat: usize) -> Locality {
     world.engine.clients.locality(id).unwrap()
 }
 
-/// The server that is asked by this client.
+/// The server that this client's request reaches.
 fn asks(world: &mut World, client: usize) -> &'static str {
     world.say(client, GET);
     let mut asked = Vec::new();
     for name in ["a", "b", "c", "d"] {
         let mut sent = world.sent(name);
         if sent == "version\r\n" {
-            // The first question on a lane to a copy; the others wait for its answer.
+            // This is the first request on a lane to a copy. The others wait for its answer.
             world.reply(name, "VERSION 1.6.18\r\n");
             sent = world.sent(name);
         }
@@ -97,9 +98,9 @@ fn each_client_reads_from_the_server_on_its_own_numa_node() {
         ("10.1.0.0", "a"),
         ("10.1.0.1", "b"),
         ("10.1.0.2", "c"),
-        // None is on node 3: that of its socket.
+        // No server is on node 3, so the one on its socket is chosen.
         ("10.1.0.3", "c"),
-        // The host's distance: all are equally near, and the pool's order decides.
+        // This client has the host's distance: all servers are equally near, and the pool's order decides.
         ("192.0.2.1", "a"),
     ] {
         let client = at(&mut world, address);
@@ -136,7 +137,7 @@ fn new_snapshot_moves_clients_that_are_connected() {
     assert_eq!(locality(&world, client), Locality::NONE);
     tell(&mut world, PODS);
     assert_eq!(asks(&mut world, client), "c");
-    // The server has gone to the other socket, and another one has come to the client.
+    // The server has moved to the other socket, and another one is now beside the client.
     tell(
         &mut world,
         r#"{"ips":["10.0.0.3"],"containers":[{"nodes":[0]}]}, {"ips":["10.0.0.2"],"containers":[{"nodes":[2]}]},
@@ -184,7 +185,7 @@ fn copies_are_read_at_the_clients_own_numa_node() {
         let client = at(&mut world, address);
         assert_eq!(asks(&mut world, client), server, "{address}");
     }
-    // One that has missed writes is not read, however near it is.
+    // A copy that has missed writes is not read, however near it is.
     let client = at(&mut world, "10.1.0.1");
     let missed = id(&world, "b");
     world.engine.follow(missed, 1, CopyState::Leaving);
@@ -193,7 +194,7 @@ fn copies_are_read_at_the_clients_own_numa_node() {
 
 #[test]
 fn servers_known_to_the_agent_are_nearer_than_others_for_every_client() {
-    // The pods' addresses are no interface of this host: without the agent all would be elsewhere.
+    // No interface of this host has the pods' addresses. Without the agent all servers would be elsewhere.
     let mut world = world("{nearest: [{pool: q}, {nearest: p}]}");
     let client = at(&mut world, "192.0.2.1");
     assert_eq!(asks(&mut world, client), "d");

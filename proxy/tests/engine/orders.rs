@@ -1,6 +1,6 @@
-//! Two workers change copies on three servers, and whatever they do reaches each server in an order of its own; connections
-//! break, and what they carried is executed later, or never; descriptors run out. At rest the copies agree, no swap is lost,
-//! and nobody reads what was older than the last answer.
+//! Two workers change copies on three servers, and their changes reach each server in another order.
+//! Connections break, and their bytes are executed later, or never. Descriptors run out. At rest the copies
+//! agree, no swap is lost, and no read is older than the last answer.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const SERVERS: [&str; 3] = ["a", "b", "c"];
-/// More than a shared lane takes.
+/// Bytes of a value that is too large for a shared lane.
 const LARGE: usize = 70_000;
 
 #[derive(Clone, Debug)]
@@ -41,34 +41,35 @@ enum Step {
         client: usize,
         ask: Ask,
     },
-    /// A client with half a value says the rest.
+    /// A client with half a value sends the rest.
     Finish {
         client: usize,
     },
-    /// A server takes so many bytes from a connection.
+    /// A server takes this many bytes from a connection.
     Take {
         lane: prop::sample::Index,
         bytes: usize,
     },
-    /// Its answers arrive.
+    /// A server's answers arrive.
     Answer {
         lane: prop::sample::Index,
     },
-    /// A worker's time goes on.
+    /// A worker's clock advances.
     Wait {
         worker: usize,
     },
-    /// A connection to a server breaks. What it carries is lost, or the server sees that later, behind what it carries.
+    /// A connection to a server breaks. Its bytes are lost, or the server executes them first and sees the
+    /// end later.
     Break {
         lane: prop::sample::Index,
         lost: bool,
     },
-    /// There are no descriptors for a worker's new connections to a server, or there are again.
+    /// A worker has no descriptors for new connections to a server, or has them again.
     Shortage {
         worker: usize,
         server: usize,
     },
-    /// A worker hears a proposal; the control thread hears a worker; it looks at a copy; it repairs one.
+    /// A worker gets a proposal, or the control thread gets an event, tries a copy, or repairs one.
     Propose {
         worker: usize,
     },
@@ -112,17 +113,17 @@ fn step() -> impl Strategy<Value = Step> {
 
 const CLIENTS: usize = 6;
 
-/// What a client waits for.
+/// The reply for which a client waits.
 enum Due {
     Nothing,
     Reply,
-    /// The version of `n`, to swap it.
+    /// The version of `n`, for a swap.
     Version,
     /// The answer to a swap to this number.
     Swap(u64),
-    /// The number that `n` was made.
+    /// The number to which `n` was incremented.
     Count,
-    /// `n`, which was this much when it was asked for.
+    /// The value of `n`, which was this number when the client asked.
     Read(u64),
 }
 
@@ -148,12 +149,12 @@ struct Play {
     clients: Vec<Client>,
     lanes: Vec<Lane>,
     control: Control,
-    /// Numbers to which swaps and counts were answered, and the greatest.
+    /// The numbers with which swaps and increments were answered, and the greatest of them.
     swaps: BTreeSet<u64>,
     swapped: u64,
-    /// An error was answered.
+    /// Whether an error was answered.
     failed: bool,
-    /// Tells each value from all others.
+    /// A number that makes each value unique.
     asked: usize,
 }
 
@@ -193,7 +194,7 @@ impl Play {
         match step {
             Step::Ask { client, ask } => {
                 let Client { due, rest, .. } = &self.clients[*client];
-                // A large value may be refused before it was said to its end.
+                // A large value may be refused before all of it was sent.
                 if matches!(due, Due::Nothing) && rest.is_empty() {
                     self.ask(*client, ask);
                 }
@@ -273,7 +274,7 @@ impl Play {
             Ask::Get => ("get n\r\n".to_owned(), Due::Read(self.swapped)),
         };
         self.clients[client].due = due;
-        // Of a large value only the end is kept for later.
+        // Only the end of a large value is kept for later.
         let (now, later) = request.as_bytes().split_at(request.len().min(LARGE - 1000));
         self.clients[client].rest = later.to_vec();
         self.say(client, now);
@@ -286,7 +287,7 @@ impl Play {
         }
     }
 
-    /// What a client hears, and says to it.
+    /// Reads a client's reply, and sends its next request.
     fn hear(&mut self, client: usize) {
         let Client {
             worker,
@@ -307,7 +308,7 @@ impl Play {
         match due {
             Due::Nothing => panic!("nobody asked for {heard:?}"),
             Due::Reply => {}
-            // Deleted, where a copy had missed it or too few took it.
+            // The key was deleted, because a copy had missed it or too few took it.
             Due::Version | Due::Swap(_) | Due::Count | Due::Read(_)
                 if matches!(words[0], "END" | "NOT_FOUND") => {}
             Due::Version => {
@@ -387,7 +388,7 @@ impl Play {
         }
     }
 
-    /// All say, take and answer what there is.
+    /// Lets everything that is under way arrive and be answered.
     fn settle(&mut self) {
         for worker in &mut self.workers {
             worker.short.clear();
@@ -417,7 +418,7 @@ impl Play {
         panic!("somebody waits for ever");
     }
 
-    /// Nothing is under way, and all that is held is the same everywhere.
+    /// Asserts that nothing is under way, and that all servers hold the same values.
     fn check(&mut self) {
         for key in ["k0", "k1", "n"] {
             let mut held = self.held(key);
@@ -431,7 +432,7 @@ impl Play {
         }
     }
 
-    /// What each server holds.
+    /// The values that each server holds.
     fn held(&mut self, key: &str) -> Vec<String> {
         let ask = |server: &mut World| {
             let seat = server.client();

@@ -1,4 +1,4 @@
-//! Many requests at once: their order, their budget, and how a conversation ends.
+//! Many requests at once: their order, their budget, and the end of a connection.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ fn replies_of_several_members_leave_in_the_order_of_the_requests() {
     assert_eq!(world.heard(client), expected.concat());
 }
 
-/// A pipeline that enters a pool is looked at several requests at a time: nobody may notice.
+/// Requests of a pipeline into a pool are handled several at a time. This must not change where they go.
 #[test]
 fn requests_in_a_pipeline_go_to_the_same_members_as_alone() {
     let requests: Vec<String> = (0..40)

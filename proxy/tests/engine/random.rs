@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, each client gets exactly its own replies, in order.
+//! With random events in random order, each client gets exactly its own replies, in order.
 
 use proptest::prelude::*;
 use proxima_wire::{
@@ -11,7 +11,7 @@ use crate::world::{World, world};
 #[derive(Clone, Debug)]
 enum Step {
     Connect,
-    /// A client asks for so many keys in one request, one of them large.
+    /// A client asks for this many keys in one request, one of them large.
     Ask {
         client: prop::sample::Index,
         keys: usize,
@@ -20,7 +20,8 @@ enum Step {
     Store {
         client: prop::sample::Index,
     },
-    /// A server answers with so many bytes of what it owes; they were on their way before it could be held back.
+    /// A server sends this many bytes of its pending answers. They were under way before it could be held
+    /// back.
     Answer {
         lane: prop::sample::Index,
         bytes: usize,
@@ -56,7 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The value of a key: nobody else's. A large one is more than is kept for a reader who takes nothing.
+/// The value of a key, which no other key has. A large one is more than is buffered for a reader that takes
+/// nothing.
 fn value(key: &str) -> String {
     let small = format!("<{key}>");
     if key.ends_with('L') {
@@ -68,11 +70,12 @@ fn value(key: &str) -> String {
 
 struct Play {
     world: World,
-    /// Seats of clients, what each has asked (the keys, none for a store), and whether it is still there.
+    /// The clients' seats, their requests (the keys, or none for a store), and whether they are still
+    /// connected.
     clients: Vec<(usize, Vec<Vec<String>>, bool)>,
     asked: usize,
-    /// What each lane's server owes and has not sent.
-    owed: Vec<Vec<u8>>,
+    /// The answers that each lane's server has not sent yet.
+    unsent: Vec<Vec<u8>>,
 }
 
 impl Play {
@@ -98,11 +101,11 @@ impl Play {
             }
             Step::Answer { lane, bytes, before } => {
                 self.serve();
-                let owing: Vec<usize> = (0..self.owed.len())
-                    .filter(|&lane| !self.owed[lane].is_empty())
+                let pending: Vec<usize> = (0..self.unsent.len())
+                    .filter(|&lane| !self.unsent[lane].is_empty())
                     .collect();
-                if !owing.is_empty() {
-                    let lane = owing[lane.index(owing.len())];
+                if !pending.is_empty() {
+                    let lane = pending[lane.index(pending.len())];
                     self.send(lane, bytes, before);
                 }
             }
@@ -151,7 +154,7 @@ impl Play {
         let Some(at) = self.pick(client) else { return };
         let seat = self.clients[at].0;
         self.clients[at].1.push(keys);
-        // In two pieces, somewhere.
+        // The request comes in two pieces, split anywhere.
         let (head, tail) = request.as_bytes().split_at(self.asked % request.len());
         self.world.say(seat, head);
         self.world.say(seat, tail);
@@ -165,9 +168,9 @@ impl Play {
             .collect()
     }
 
-    /// The servers look at what they were sent.
+    /// Lets the servers read the bytes that they were sent.
     fn serve(&mut self) {
-        self.owed.resize(self.world.seats.len(), Vec::new());
+        self.unsent.resize(self.world.seats.len(), Vec::new());
         for lane in self.open_lanes() {
             let heard = std::mem::take(&mut self.world.seats[lane].heard);
             let mut rest = &heard[..];
@@ -178,48 +181,48 @@ impl Play {
                 if request.command == Command::Get as u16 {
                     let key = std::str::from_utf8(request.key.of(message)).unwrap();
                     let value = value(key);
-                    // Every fifth key is not there.
+                    // Every fifth key is missing.
                     if !key.ends_with('5') {
                         let reply = format!("VALUE {key} 0 {}\r\n{value}\r\n", value.len());
-                        self.owed[lane].extend_from_slice(reply.as_bytes());
+                        self.unsent[lane].extend_from_slice(reply.as_bytes());
                     }
-                    self.owed[lane].extend_from_slice(b"END\r\n");
+                    self.unsent[lane].extend_from_slice(b"END\r\n");
                 } else {
-                    self.owed[lane].extend_from_slice(b"STORED\r\n");
+                    self.unsent[lane].extend_from_slice(b"STORED\r\n");
                 }
                 rest = after;
             }
             self.world.seats[lane].heard = rest.to_vec();
         }
-        for (lane, owed) in self.owed.iter_mut().enumerate() {
+        for (lane, unsent) in self.unsent.iter_mut().enumerate() {
             if self.world.seats[lane].closed.is_some() {
-                owed.clear();
+                unsent.clear();
             }
         }
     }
 
     fn send(&mut self, lane: usize, bytes: usize, before: bool) {
         if before || !self.world.seats[lane].paused {
-            let count = bytes.min(self.owed[lane].len());
-            let piece: Vec<u8> = self.owed[lane].drain(..count).collect();
+            let count = bytes.min(self.unsent[lane].len());
+            let piece: Vec<u8> = self.unsent[lane].drain(..count).collect();
             self.world.say(lane, &piece);
         }
     }
 
-    /// Everybody says all he has to say.
+    /// Lets every server send all of its answers.
     fn settle(&mut self) {
         for at in 0..self.clients.len() {
             self.world.thaw(self.clients[at].0);
         }
         for _ in 0..10_000 {
             self.serve();
-            let mut owing = (0..self.owed.len())
-                .filter(|&lane| !self.owed[lane].is_empty())
+            let mut pending = (0..self.unsent.len())
+                .filter(|&lane| !self.unsent[lane].is_empty())
                 .peekable();
-            if owing.peek().is_none() {
+            if pending.peek().is_none() {
                 return;
             }
-            let read = owing.find(|&lane| !self.world.seats[lane].paused);
+            let read = pending.find(|&lane| !self.world.seats[lane].paused);
             let lane = read.expect("no server is read from, and nobody frees them");
             self.send(lane, 100_000, false);
         }
@@ -234,7 +237,8 @@ impl Play {
             for keys in &asked {
                 match expect(rest, keys) {
                     Ok(after) => rest = after,
-                    // Cut off only where the connection was: and then it is a beginning of what was due.
+                    // Bytes may be missing only if the connection was closed, and then they are the beginning
+                    // of what was due.
                     Err(why) => {
                         assert!(
                             closed || !there,
@@ -257,7 +261,7 @@ fn head(text: &str) -> &str {
     &text[..text.len().min(200)]
 }
 
-/// What follows the reply for these keys (none: a store).
+/// Checks the reply for these keys, or for a store if there are none, and returns the bytes behind it.
 fn expect<'a>(heard: &'a str, keys: &[String]) -> Result<&'a str, String> {
     let after_error = |text: &'a str| {
         let (line, rest) = text.strip_prefix("SERVER_ERROR ")?.split_once("\r\n")?;
@@ -281,7 +285,7 @@ fn expect<'a>(heard: &'a str, keys: &[String]) -> Result<&'a str, String> {
         } else if block.starts_with(rest) {
             return Err("cut off".into());
         } else {
-            // Wrong bytes are wrong even on a connection that was closed later.
+            // Wrong bytes are a failure even on a connection that was closed later.
             panic!("{key}: heard {:?}", head(rest));
         }
     }
@@ -296,7 +300,7 @@ proptest! {
     #[test]
     fn random_traffic_gives_each_client_exactly_its_own_replies(steps in prop::collection::vec(step(), 1..120)) {
         for route in ["p", "{failover: p}", "{all_fastest: p}"] {
-            let mut play = Play { world: world(route), clients: Vec::new(), asked: 0, owed: Vec::new() };
+            let mut play = Play { world: world(route), clients: Vec::new(), asked: 0, unsent: Vec::new() };
             for step in &steps {
                 play.step(step.clone());
             }

@@ -9,6 +9,7 @@ use proxima::{
 
 use crate::{
     copies::{copies, greet, id, missed_by},
+    rows::each_row,
     world::World,
 };
 
@@ -16,7 +17,7 @@ const SET: &str = "set k 0 0 1\r\nx\r\n";
 const REFUSED: &str = "SERVER_ERROR 10.0.0.3:1: cannot connect: Too many open files in this proxy\r\n";
 const REMOVAL: &str = "md k\r\n";
 
-/// A set that `a` and `b` have stored and `c` could not be sent; the client's seat.
+/// Sends a set that `a` and `b` store and `c` cannot be sent, and returns the client's seat.
 fn unsent_at_c() -> (World, usize) {
     let mut world = copies();
     world.short.insert("c".to_owned());
@@ -106,7 +107,7 @@ fn copy_that_cannot_be_sent_the_removal_has_missed_a_write() {
     assert_eq!(world.heard(client), REFUSED);
 }
 
-/// The home of `k` has been given an increment: the client that waits for it, the home, and the others.
+/// Sends an increment to the home of `k`. Returns the waiting client, the home, and the other copies.
 fn at_home() -> (World, usize, &'static str, Vec<&'static str>) {
     let mut world = copies();
     let client = world.client();
@@ -139,7 +140,7 @@ fn refused_change_is_removed_at_the_home_that_decided_it() {
     );
 }
 
-/// It missed the command at first, was repaired, and was asked again.
+/// The home missed the command at first, was repaired, and was asked again.
 #[test]
 fn removal_goes_also_to_a_home_that_came_back() {
     let (mut world, _, home, others) = at_home();
@@ -178,7 +179,7 @@ fn refused_streamed_value_is_removed_where_it_landed() {
         assert!(world.sent(name).ends_with("xx\r\n"));
         world.reply(name, "STORED\r\n");
     }
-    // The reply of the last one was passed on before its lane was free for other requests.
+    // The last copy's reply was passed on before its lane was free for other requests.
     greet(&mut world, &["b"]);
     for name in ["a", "b"] {
         assert_eq!(world.sent(name), REMOVAL, "{name}");
@@ -190,13 +191,14 @@ fn refused_streamed_value_is_removed_where_it_landed() {
 
 #[test]
 fn refused_change_that_landed_nowhere_is_removed_nowhere() {
-    for (request, reply) in [
+    let rows = [
         ("flush_all\r\n", "OK\r\n"),
         (
             "set k 0 0 1\r\nx\r\n",
             "SERVER_ERROR out of memory storing object\r\n",
         ),
-    ] {
+    ];
+    each_row(rows, |&(request, reply)| {
         let mut world = copies();
         world.short.insert("c".to_owned());
         let client = world.client();
@@ -210,5 +212,5 @@ fn refused_change_that_landed_nowhere_is_removed_nowhere() {
         for name in ["a", "b"] {
             assert_eq!(world.sent(name), "", "{request:?}");
         }
-    }
+    });
 }

@@ -1,4 +1,4 @@
-//! Values too large for a shared lane: passed on as they come, to one server or to several.
+//! Values too large for a shared lane: they are passed on as they come, to one server or to several.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use proxima::{client::HIGH_WATER, copies::LockMode, upstream::STREAMED};
 
 use crate::{
     copies::{copies, greet},
+    rows::each_row,
     world::{World, world},
 };
 
@@ -29,7 +30,7 @@ fn an_upload_gives_up_a_slow_copy_and_reaches_the_others() {
     let client = world.client();
     let request = set();
     say_in_pieces(&mut world, client, &request);
-    // The client is held back rather than the value kept here.
+    // The client is held back, and the value is not buffered here.
     assert!(world.seats[client].paused);
     let frozen = world.lane("c");
     let buffered = world
@@ -155,7 +156,8 @@ fn uploads_beyond_the_bulk_lanes_wait_and_go_on_when_those_lanes_die() {
     }
 }
 
-/// Nobody reads from who waits for a place, so that its end has to be looked for; whoever has sent all is still served.
+/// The engine does not read from a client that waits for a place, so it has to look for the client's end. A
+/// client that has sent everything is still served.
 #[test]
 fn a_waiting_upload_ends_when_its_client_has_gone() {
     let mut world = world("{member: p/a}");
@@ -218,18 +220,19 @@ fn a_client_that_leaves_in_mid_upload_closes_its_lanes() {
 
 #[test]
 fn routes_without_a_server_swallow_the_uploads_that_they_refuse() {
-    for (route, answer) in [
+    let rows = [
         ("embedded", "SERVER_ERROR object too large for cache\r\n"),
         ("{error: gone}", "SERVER_ERROR gone\r\n"),
         ("\"null\"", "NOT_STORED\r\n"),
-    ] {
+    ];
+    each_row(rows, |&(route, answer)| {
         let mut world = world(route);
         let client = world.client();
         say_in_pieces(&mut world, client, &set());
         assert_eq!(world.heard(client), answer, "{route}");
         world.say(client, b"mn\r\n");
         assert_eq!(world.heard(client), "MN\r\n", "{route}");
-    }
+    });
 }
 
 #[test]
@@ -282,7 +285,7 @@ fn a_streamed_value_waits_for_its_key_lock_before_its_last_byte() {
     }
     drop(rival);
     world.pass(Duration::from_millis(1));
-    // Now it has the key for itself: lanes of one worker overtake each other, too.
+    // The value now holds the key lock exclusively, because lanes of one worker overtake each other, too.
     world.say(other, b"set k 0 0 1\r\ny\r\n");
     for name in ["a", "b", "c"] {
         assert_eq!(world.sent(name), "\n");
@@ -420,7 +423,7 @@ fn an_upload_that_finds_no_place_in_time_is_refused_and_its_connection_stays() {
     assert_eq!(world.heard(last), "MN\r\n");
 }
 
-/// The slowest server sets the pace: its client waits for it, and so do the lanes to the others.
+/// The slowest server sets the pace. The client waits for it, and so do the lanes to the others.
 #[test]
 fn a_client_that_waits_for_one_server_keeps_its_places_at_the_others() {
     let mut world = crate::world::world_of(

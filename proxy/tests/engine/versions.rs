@@ -1,4 +1,4 @@
-//! Servers whose meta commands are not those of today.
+//! Servers that are too old for meta commands, or do not say their version.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn old(route: &str, version: &str) -> World {
 fn an_old_server_gets_text_commands_only() {
     let mut world = old("q", "VERSION 1.5.22");
     let client = world.client();
-    // What waited for the login, and what comes after it.
+    // These requests waited for the login, or come after it.
     for _ in 0..2 {
         world.say(
             client,

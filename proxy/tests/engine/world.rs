@@ -1,5 +1,5 @@
-//! Plays the reactor, the clients and the servers around an engine: what a worker does in a turn, without sockets and with
-//! a clock of its own.
+//! Plays the reactor, the clients and the servers around an engine. It does what a worker does in a turn,
+//! without sockets and with a clock of its own.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -25,41 +25,41 @@ use proxima::{
 /// One end of a connection that the engine believes it has.
 pub(crate) struct Seat {
     pub(crate) peer: Peer,
-    /// Of a lane: its member.
+    /// The member, if this is a lane.
     pub(crate) member: String,
-    /// What the engine has sent and nobody has taken from here.
+    /// Bytes that the engine has sent and no test has taken.
     pub(crate) heard: Vec<u8>,
-    /// Given to the socket, not taken by the peer.
+    /// Bytes that the socket has taken and the peer has not.
     pub(crate) backlog: Vec<u8>,
-    /// The peer takes nothing.
+    /// Whether the peer takes nothing.
     pub(crate) frozen: bool,
-    /// The engine does not want to receive.
+    /// Whether the engine has paused receiving.
     pub(crate) paused: bool,
-    /// The engine has closed it; true = with a reset.
+    /// Whether the engine has closed it; `Some(true)`: with a reset.
     pub(crate) closed: Option<bool>,
 }
 
 /// An engine and everything around it.
 pub(crate) struct World {
     pub(crate) engine: Engine,
-    /// Another worker of the process, as far as it locks keys.
+    /// Another worker of the process, which locks keys.
     pub(crate) rival: Rc<Holder>,
-    /// By the number that stands in its `Conn`.
+    /// The seats, by the number in their `Conn`.
     pub(crate) seats: Vec<Seat>,
     /// Members that refuse connections.
     pub(crate) down: HashSet<String>,
-    /// Members from which no answer to a connection comes.
+    /// Members that do not answer a connection.
     pub(crate) absent: HashSet<String>,
-    /// Members for whose lanes there are no descriptors.
+    /// Members whose lanes get no descriptor.
     pub(crate) short: HashSet<String>,
-    /// Members that take nothing, from their next lane on.
+    /// Members that take no bytes, from their next lane on.
     pub(crate) frozen: HashSet<String>,
-    /// What members that are no memcached 1.6.18 answer to `version`.
+    /// The answers to `version` of members that are not memcached 1.6.18.
     pub(crate) versions: HashMap<String, String>,
     watched: Vec<usize>,
 }
 
-/// Connects a world to one listener that enters `route`, among pools `p` (servers a, b, c) and `q` (d).
+/// A world with one listener that enters `route`, and with the pools `p` (servers a, b, c) and `q` (d).
 pub(crate) fn world(route: &str) -> World {
     world_of(&format!(
         "pools:\n  p: {{servers: [{}], eject: {{failures: 0}}}}\n  q: {{servers: [{}], eject: {{failures: 0}}}}\n\
@@ -77,12 +77,12 @@ pub(crate) fn world_of(yaml: &str) -> World {
     world_from(&config)
 }
 
-/// A world of a configuration that was read already.
+/// A world of a configuration that has been read.
 pub(crate) fn world_from(config: &Config) -> World {
     worker_of(config, 0, Arc::new(KeyLocks::new(2, [1, 2, 3, 4])))
 }
 
-/// One of two workers of a process, which lock keys against each other.
+/// One of two workers of a process, which share key locks.
 pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) -> World {
     let store = Arc::new(Store::new(store::Limits::default(), [1, 2, 3, 4]));
     let facts = Facts {
@@ -143,13 +143,13 @@ impl World {
         number
     }
 
-    /// A client connects to the first listener.
+    /// Connects a client to the first listener, and returns its seat.
     pub(crate) fn client(&mut self) -> usize {
         let peer = self.engine.open_client(0).expect("a listener");
         self.seat(peer, "")
     }
 
-    /// Bytes arrive from a client or server, and the turn ends.
+    /// Lets bytes arrive from a client or server, and ends the turn.
     pub(crate) fn say(&mut self, seat: usize, bytes: &[u8]) {
         match self.seats[seat].peer {
             Peer::Client(id) => self.engine.client_bytes(id, bytes),
@@ -158,7 +158,7 @@ impl World {
         self.turn();
     }
 
-    /// The peer closes its side.
+    /// Lets the peer close its side.
     pub(crate) fn leave(&mut self, seat: usize) {
         match self.seats[seat].peer {
             Peer::Client(id) => self.engine.client_eof(id),
@@ -167,7 +167,7 @@ impl World {
         self.turn();
     }
 
-    /// The client's connection breaks.
+    /// Breaks the client's connection.
     pub(crate) fn reset(&mut self, seat: usize) {
         if let Peer::Client(id) = self.seats[seat].peer {
             self.engine.client_failed(id);
@@ -175,7 +175,7 @@ impl World {
         self.turn();
     }
 
-    /// Its configuration is another from now on.
+    /// Gives the engine another configuration.
     pub(crate) fn reload(&mut self, yaml: &str) {
         let config = config::parse(yaml, Path::new("test")).unwrap().config;
         self.engine.tree = Rc::new(tree(&config));
@@ -188,25 +188,25 @@ impl World {
         found.unwrap_or_else(|| panic!("no lane to {member}")).0
     }
 
-    /// All lanes there ever were to a member.
+    /// All lanes to a member, closed ones included.
     pub(crate) fn lanes(&self, member: &str) -> Vec<usize> {
         (0..self.seats.len())
             .filter(|&seat| self.seats[seat].member == member)
             .collect()
     }
 
-    /// A member says this on its newest lane.
+    /// Lets a member send this on its newest lane.
     pub(crate) fn reply(&mut self, member: &str, text: &str) {
         let lane = self.lane(member);
         self.say(lane, text.as_bytes());
     }
 
-    /// Takes what a seat has heard.
+    /// Takes the bytes that a seat has received.
     pub(crate) fn heard(&mut self, seat: usize) -> String {
         String::from_utf8(std::mem::take(&mut self.seats[seat].heard)).unwrap()
     }
 
-    /// Takes what a member has heard on all its lanes.
+    /// Takes the bytes that a member has received on all its lanes.
     pub(crate) fn sent(&mut self, member: &str) -> String {
         self.lanes(member)
             .into_iter()
@@ -214,7 +214,7 @@ impl World {
             .collect()
     }
 
-    /// Time passes; time-outs are looked at as often as a worker does.
+    /// Lets time pass, and checks time-outs as often as a worker does.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.engine.now + time.into();
         while self.engine.now < end {
@@ -229,7 +229,7 @@ impl World {
         }
     }
 
-    /// A frozen peer takes a little of what was kept for it.
+    /// Lets a frozen peer take some of its bytes.
     pub(crate) fn drip(&mut self, seat: usize, bytes: usize) {
         let seat = &mut self.seats[seat];
         let taken: Vec<u8> = seat.backlog.drain(..bytes.min(seat.backlog.len())).collect();
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// A frozen peer takes what was kept for it.
+    /// Lets a frozen peer take all of its bytes.
     pub(crate) fn thaw(&mut self, number: usize) {
         let seat = &mut self.seats[number];
         seat.frozen = false;
@@ -253,12 +253,12 @@ impl World {
         self.turn();
     }
 
-    /// Does no request wait for anything?
+    /// Whether no request waits for anything.
     pub(crate) fn is_idle(&self) -> bool {
         self.engine.router.is_empty() && self.engine.copies.is_idle()
     }
 
-    /// Ends a turn as a worker does, and goes on while turns follow by themselves.
+    /// Ends a turn as a worker does, and repeats that while the engine asks for another turn.
     pub(crate) fn turn(&mut self) {
         loop {
             self.engine.check_openings();
@@ -320,7 +320,7 @@ impl World {
         }
     }
 
-    /// A server that holds no copy says its version by itself.
+    /// Answers the question for the version for a server that holds no copy.
     fn log_in(&mut self, number: usize) {
         let seat = &mut self.seats[number];
         let Peer::Lane(id) = seat.peer else {
@@ -349,7 +349,7 @@ impl World {
         let number = find(&self.seats, conn).unwrap();
         let seat = &mut self.seats[number];
         if !seat.backlog.is_empty() {
-            // The socket takes nothing more: the bytes stay with the engine.
+            // The socket takes nothing more, so the bytes stay with the engine.
             let unsent = seat.backlog.len();
             self.engine.stream(peer).unwrap().out = out;
             if let Peer::Client(id) = peer {

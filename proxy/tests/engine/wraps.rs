@@ -1,10 +1,10 @@
-//! Requests that are changed or held back on their way, and the replies to them.
+//! Requests that a route changes or delays on their way, and the replies to them.
 
 use std::time::Duration;
 
-use crate::world::world;
+use crate::{rows::each_row, world::world};
 
-/// Route, what the client says, what `a` hears, what it says, what the client hears.
+/// A row: the route, the client's request, what `a` receives, its reply, and what the client receives.
 const TABLE: &[(&str, &str, &str, &str, &str)] = &[
     (
         "{modify_key: {child: {member: p/a}, ensure_prefix: \"x:\"}}",
@@ -48,7 +48,7 @@ const TABLE: &[(&str, &str, &str, &str, &str)] = &[
         "NOT_FOUND\r\n",
         "NOT_FOUND\r\n",
     ),
-    // a key changed below a failover is the client's own again above it
+    // a key that is changed below a failover is the client's own again above it
     (
         "{failover: [{error: no}, {modify_key: {child: {member: p/a}, ensure_prefix: \"y:\"}}]}",
         "gets k\r\n",
@@ -60,7 +60,7 @@ const TABLE: &[(&str, &str, &str, &str, &str)] = &[
 
 #[test]
 fn modify_routes_change_requests_and_replies_on_their_way() {
-    for (route, request, sent, reply, heard) in TABLE {
+    each_row(TABLE, |(route, request, sent, reply, heard)| {
         let mut world = world(route);
         let client = world.client();
         world.say(client, request.as_bytes());
@@ -68,7 +68,7 @@ fn modify_routes_change_requests_and_replies_on_their_way() {
         world.reply("a", reply);
         assert_eq!(world.heard(client), *heard, "{route}");
         assert!(world.is_idle(), "{route}");
-    }
+    });
 }
 
 #[test]

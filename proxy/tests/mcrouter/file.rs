@@ -1,4 +1,4 @@
-//! Pools and prefixes.
+//! Pools and routing prefixes of a file.
 
 use std::{fs, time::Duration};
 

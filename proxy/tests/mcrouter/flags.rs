@@ -1,4 +1,4 @@
-//! The command line.
+//! mcrouter's command line.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -8,7 +8,7 @@ use proxima::{
     reactor::Io,
 };
 
-use crate::run;
+use crate::{rows::each_row, run};
 
 #[test]
 fn mcrouter_options_become_settings() {
@@ -126,7 +126,7 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
     let missing = start(&["-p1", "--config=file:/no/such/file"]).unwrap_err();
     assert_eq!(missing.exit_code(), 2);
     assert!(missing.to_string().contains("Can not read config"), "{missing}");
-    for bad in [
+    let rows = [
         &["-p1"][..],
         &["-p", "70000", good],
         &["-p1", good, "--server-timeout=0"],
@@ -139,17 +139,18 @@ fn mcrouter_commands_print_and_exit_as_mcrouter_does() {
         &["-p1", good, "--validate-config=maybe"],
         &["-p1", good, "--enable-flush-cmd=maybe"],
         &["-p1", good, "-t"],
-    ] {
+    ];
+    each_row(rows, |&bad| {
         assert_eq!(code(bad), 3, "{bad:?}");
-    }
-    // Refused options that ask for nothing are no reason to refuse.
+    });
+    // A refused option whose value asks for nothing does not refuse the start.
     assert!(matches!(
         start(&["-p1", good, "--group-remote-errors=0", "--ssl-port="]),
         Ok(Start::Run(_))
     ));
 }
 
-/// A file whose AllSyncRoute writes to a pool of so many servers.
+/// A file whose AllSyncRoute writes to a pool of these servers.
 fn written_to(servers: &str) -> String {
     let route = r#"{"type": "OperationSelectorRoute", "operation_policies": {"set": "AllSyncRoute|Pool|A"}}"#;
     format!(r#"--config={{"pools": {{"A": {{"servers": [{servers}]}}}}, "route": {route}}}"#)
@@ -201,15 +202,16 @@ fn added_mcrouter_options_set_admin_io_and_keep_writing() {
         ["option `--keep-writing-state` has no effect without `--keep-writing`"]
     );
 
-    for (code, bad) in [
+    let rows = [
         (2, "--keep-writing=3"),
         (3, "--keep-writing=0"),
         (3, "--keep-writing=-1"),
         (3, "--admin=9150"),
         (3, "--io=kqueue"),
-    ] {
+    ];
+    each_row(rows, |&(code, bad)| {
         assert_eq!(run(&["-p1", &two, bad]).unwrap_err().exit_code(), code, "{bad}");
-    }
+    });
 }
 
 #[test]
@@ -229,7 +231,7 @@ fn keep_writing_warns_of_other_routes_that_change_a_pool() {
     ] {
         assert_eq!(aside(good), (vec![], false), "{good}");
     }
-    for (bad, said) in [
+    let rows = [
         (
             r#""delete": "AllMajorityRoute|Pool|A""#,
             "AllMajorityRoute as well (`delete`)",
@@ -242,13 +244,14 @@ fn keep_writing_warns_of_other_routes_that_change_a_pool() {
             r#""incr": "LoggingRoute|HashRoute|Pool|A""#,
             "HashRoute as well (`incr`)",
         ),
-    ] {
-        // Once, though two ports lead there. What such a route misses of a copy that is gone nobody notes.
+    ];
+    each_row(rows, |&(bad, said)| {
+        // The warning comes once, though two ports lead there.
         let (warnings, is_new_when_back) = aside(bad);
         assert_eq!((warnings.len(), is_new_when_back), (1, true), "{warnings:?}");
         assert!(
             warnings[0].contains(&format!("pool `A` is changed by {said}")),
             "{warnings:?}"
         );
-    }
+    });
 }

@@ -1,13 +1,13 @@
-//! Which of our routes each handle becomes.
+//! The routes that mcrouter's handles become.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use proxima::config::schema::*;
 use proxima_wire::message::Outcome;
 
-use crate::{around, failover, parse, pool};
+use crate::{around, failover, parse, pool, rows::each_row};
 
-/// What stands for `route` in the tree, names followed.
+/// The route that `route` becomes, with names resolved.
 fn route(route: &str) -> Route {
     let text = around(route);
     let mcrouter = parse(&text).unwrap_or_else(|exit| panic!("{exit}\n{text}"));
@@ -245,9 +245,9 @@ fn mcrouter_handles_become_routes_with_the_same_effect() {
             },
         ),
     ];
-    for (text, expected) in table {
-        assert_eq!(route(text), expected, "{text}");
-    }
+    each_row(table, |(text, expected)| {
+        assert_eq!(route(text), *expected, "{text}");
+    });
 }
 
 #[test]

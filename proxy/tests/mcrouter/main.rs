@@ -5,6 +5,8 @@ mod flags;
 mod handles;
 mod node_local;
 mod refusals;
+#[path = "../../../wire/tests/memcache/rows.rs"]
+mod rows;
 
 use proxima::{
     config::schema::{Children, FailoverErrors, Route},
@@ -23,7 +25,8 @@ pub(crate) fn parse(text: &str) -> Result<Run, Refused> {
     run(&["--port=0", &format!("--config={text}")])
 }
 
-/// Around a route: pools `A` of two servers, `B` of one, `E` of none, `W` with weights, `T` with tags.
+/// A file with this route and the pools `A` of two servers, `B` of one, `E` of none, `W` with weights, and
+/// `T` with tags.
 pub(crate) fn around(route: &str) -> String {
     format!(
         r#"{{"pools": {{

@@ -1,4 +1,4 @@
-//! The well-known set-up: a memcached on every node, reads from the nearest, writes to all.
+//! The well-known set-up: a memcached on every node, with reads from the nearest and writes to all.
 
 use std::{collections::BTreeMap, fs, time::Duration};
 

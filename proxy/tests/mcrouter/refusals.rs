@@ -1,6 +1,6 @@
-//! What is refused, and what is only said.
+//! The parts of a file that are refused, and those that are warned of.
 
-use crate::{around, parse, refused};
+use crate::{around, parse, refused, rows::each_row};
 
 #[test]
 fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
@@ -114,10 +114,10 @@ fn unserved_mcrouter_handles_and_keys_are_refused_by_name_and_line() {
             "the named handle `a` leads back to itself",
         ),
     ];
-    for (text, expected) in table {
-        let message = refused(&text);
+    each_row(table, |(text, expected)| {
+        let message = refused(text);
         assert!(message.contains(expected), "{text}\n{message}");
-    }
+    });
 }
 
 #[test]
