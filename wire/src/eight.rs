@@ -1,7 +1,8 @@
-//! Looks at eight bytes at a time: for keys and words, short as they are, a call to `memchr` costs more than it saves.
+//! Searches eight bytes at a time. Keys and words are short, and for them a call to `memchr` costs more than
+//! it saves.
 
-/// The first byte from `start` on that `mark` marks, or the length of `text`. Of eight bytes, `mark` must be exact up to
-/// the first one that it marks, and mark it by the highest bit of its place; the first byte is the lowest.
+/// The first byte from `start` on that `mark` marks, or the length of `text`. For eight bytes, `mark` sets
+/// the highest bit of each marked byte, and must be exact up to the first one. The first byte is the lowest.
 #[inline]
 pub(crate) fn find(text: &[u8], start: usize, mark: impl Fn(u64) -> u64) -> usize {
     let mut at = start;
@@ -12,7 +13,8 @@ pub(crate) fn find(text: &[u8], start: usize, mark: impl Fn(u64) -> u64) -> usiz
         }
         at += 8;
     }
-    // Less than eight bytes are left. Look at the last eight of the text, without those that were looked at already.
+    // Less than eight bytes are left. The last eight of the text are examined, without those that were
+    // examined already.
     let left = text.len() - at;
     match text.last_chunk() {
         Some(eight) if left > 0 => {
@@ -27,13 +29,14 @@ pub(crate) fn find(text: &[u8], start: usize, mark: impl Fn(u64) -> u64) -> usiz
     }
 }
 
-/// Marks bytes that are `byte`, exactly up to the first (the well-known test for a zero byte in a word).
+/// Marks bytes that equal `byte`, exactly up to the first one (the well-known test for a zero byte in a
+/// word).
 #[inline]
 pub(crate) fn equal(eight: u64, byte: u8) -> u64 {
     below(eight ^ u64::from_le_bytes([byte; 8]), 1)
 }
 
-/// Marks bytes below `limit`, which is at most 0x80, exactly up to the first.
+/// Marks bytes below `limit`, which is at most 0x80, exactly up to the first one.
 #[inline]
 pub(crate) fn below(eight: u64, limit: u8) -> u64 {
     eight.wrapping_sub(u64::from_le_bytes([limit; 8])) & !eight & u64::from_le_bytes([0x80; 8])

@@ -1,14 +1,15 @@
-//! What the requests and replies of every protocol have in common.
+//! The common parts of all protocols' requests and replies.
 //!
-//! A codec looks at the *head* of a message only: the part that says how long the rest is. It returns positions, never
-//! copies. Whether the body has arrived, is held whole or is streamed is decided by whoever owns the buffer.
+//! A codec reads only the *head* of a message: the part that gives the length of the rest. It returns
+//! positions, never copies. The owner of the buffer decides whether the body is awaited, held whole or
+//! streamed.
 
 /// A range of bytes, relative to the first byte of its message. Heads are bounded, so 32 bits are enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
     pub start: u32,
-    /// Number of bytes; 0 = absent.
+    /// Number of bytes; 0: absent.
     pub len: u32,
 }
 
@@ -21,7 +22,7 @@ impl Span {
         }
     }
 
-    /// The bytes of this span in `message`; none when it is not of this message.
+    /// The bytes of this span in `message`. They are empty if the span is not within it.
     #[inline]
     pub fn of(self, message: &[u8]) -> &[u8] {
         message.get(self.start as usize..self.end()).unwrap_or_default()
@@ -33,14 +34,14 @@ impl Span {
         self.start as usize + self.len as usize
     }
 
-    /// True when nothing is there.
+    /// Whether the span is absent.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
 }
 
-/// What a request does to the data: the only thing most routes ask.
+/// The effect of a request on data, which is all that most routes ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -60,56 +61,56 @@ pub enum Class {
     Session,
 }
 
-/// How a request is to be run when every server holds a copy.
+/// How a request is handled where every server holds a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It only looks, and any copy that is up to date will do.
+    /// It only reads, and any current copy will do.
     Look,
-    /// It looks at what only one copy knows: the version that a later change will name.
+    /// It reads something that only one copy knows: the version that a later change will name.
     LookAtHome,
-    /// It does the same to every copy, whatever that holds: set, delete.
+    /// It does the same to every copy, whatever the copy holds: set, delete.
     Everywhere,
-    /// What becomes of the value depends on the value (a condition, a sum, something appended): one copy decides.
+    /// The resulting value depends on the old one (a condition, a sum, an append): one copy decides.
     Decide,
 }
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The dialect's number of the command (for memcached [`crate::memcache::Command`] as `u8`).
+    /// The dialect's number of the command (for memcached the number of [`crate::memcache::Command`]).
     pub command: u16,
-    /// What it does to the data.
+    /// The effect on data.
     pub class: Class,
-    /// Bytes of the head: the command line with its line end. A request for many keys may begin before its end has come:
-    /// then these are all bytes that there are.
+    /// Bytes of the head: the command line with its line end. A request for many keys may begin before its
+    /// end has come; then these are all bytes so far.
     pub head: u32,
-    /// Bytes that follow the head: the value with its line end; 0 = none.
+    /// Bytes after the head: the value with its line end; 0: none.
     pub body: u64,
-    /// The first key; absent when the command has none.
+    /// The first key. It is absent if the command has none.
     pub key: Span,
-    /// From the second key to the last one, as they stand (with what is between them); absent for one key.
+    /// The second key to the last one, with the bytes between them. Absent for one key.
     pub more_keys: Span,
-    /// The expiry time as it stands; absent when the command has none.
+    /// The expiry time. It is absent if the command has none.
     pub ttl: Span,
-    /// The words that ask for silence, with the blank before them (` noreply`, ` q`): leave them out and the server
+    /// The words that ask for silence, with the blank before them (` noreply`, ` q`). Without them the server
     /// answers.
     pub quiet: Span,
-    /// Some replies to this request are not for the client (see the dialect's `silenced`).
+    /// Whether some replies to this request are not for the client (see the dialect's `silenced`).
     pub is_quiet: bool,
-    /// The key stands base64-encoded; the server will decode it before use.
+    /// Whether the key stands in base64, which the server decodes before use.
     pub base64_key: bool,
     /// Its reply may take so many milliseconds longer than any other's (a command that blocks); [`u32::MAX`]: for ever. Counts on
     /// a lane of its client's own only.
     pub extra_timeout: u32,
-    /// It goes on a lane that is its client's own; the session says so, and no codec.
+    /// It goes on a lane of its client's own. The session sets this, never a codec.
     pub is_dedicated: bool,
-    /// No server replies to it, and the client expects no reply: it `is_quiet` too, for the errors that are found before a
-    /// server is asked.
+    /// No server replies to it, and the client expects no reply. It `is_quiet` too, for errors that are found
+    /// before a server is asked.
     pub is_unanswered: bool,
 }
 
 impl Request {
-    /// A request of which only the command is known: its `head` bytes are all of it, and about no key.
+    /// A request of which only the command is known: it has `head` bytes in all, and no key.
     #[inline]
     pub const fn new(command: u16, class: Class, head: usize) -> Self {
         let absent = Span { start: 0, len: 0 };
@@ -136,21 +137,22 @@ impl Request {
         self.head as u64 + self.body
     }
 
-    /// A request is never empty; here because clippy wants it beside `len`.
+    /// A request is never empty. This exists because clippy wants it beside `len`.
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// How a request ended, from best to worst: mcrouter's order, which decides which of several replies is the combined one.
+/// The result of a request, from best to worst. The order is mcrouter's, and decides which of several replies
+/// is the combined one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum Outcome {
-    /// Done (`OK`, `HD` to commands that do not say more, `VERSION …`).
+    /// Done (`OK`, `HD` to commands without another reply, `VERSION …`).
     Ok,
     /// Stored (`STORED`, `HD` to ms).
     Stored,
-    /// A cas found another version (`EXISTS`, `EX`).
+    /// The item has another version (`EXISTS`, `EX`).
     Exists,
     /// Deleted (`DELETED`, `HD` to md).
     Deleted,
@@ -176,21 +178,21 @@ pub enum Outcome {
     Ejected,
     /// The request was too old to be sent.
     Deadline,
-    /// Too much is waiting already.
+    /// Too many requests wait already.
     Overloaded,
-    /// The server answered that it failed (`SERVER_ERROR …`): another one may do better.
+    /// The server failed (`SERVER_ERROR …`): another one may do better.
     RemoteError,
     /// The proxy could not do it (no route, no member, an error route).
     LocalError,
-    /// The answer is that the request was wrong (`CLIENT_ERROR …`, `ERROR`). The server is well: nothing is counted against it,
-    /// and no other one would answer anything else.
+    /// The request was wrong (`CLIENT_ERROR …`, `ERROR`). The server is well: no failure is counted, and no
+    /// other server would answer anything else.
     ClientError,
-    /// The expiry time was changed (`TOUCHED`). Last, as in mcrouter.
+    /// The expiry time was changed (`TOUCHED`). It comes last, as in mcrouter.
     Touched,
 }
 
 impl Outcome {
-    /// An error that another copy may not have: the default reasons to fail over.
+    /// Whether this is an error that another copy may not have: the default reasons to fail over.
     pub const fn is_failover(self) -> bool {
         matches!(
             self,
@@ -207,12 +209,12 @@ impl Outcome {
         )
     }
 
-    /// Found, deleted or touched: what miss_failover looks for.
+    /// Whether the key was found, deleted or touched, which ends a miss_failover.
     pub const fn is_hit(self) -> bool {
         matches!(self, Self::Found | Self::Deleted | Self::Touched)
     }
 
-    /// Any error, the client's own included.
+    /// Whether this is an error, the client's own included.
     pub const fn is_error(self) -> bool {
         self.is_failover() || matches!(self, Self::Overloaded | Self::ClientError)
     }
@@ -220,23 +222,26 @@ impl Outcome {
 
 /// The head of a reply.
 ///
-/// None of its fields is of one byte: where one stands at a multiple of four, the compiler reads four bytes for it, and the
-/// processor waits until the neighbours' stores have left its store buffer (a fiftieth of a pipelined request).
+/// No field has one byte: where such a field stands at a multiple of four, the compiler reads four bytes for
+/// it, and the processor waits until the neighbours' stores have left its store buffer (a fiftieth of a
+/// pipelined request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Bytes after the first line: the value with its line end and whatever closes the reply (`END\r\n`).
+    /// Bytes after the first line: the value with its line end, and the end of the reply (`END\r
+    /// `).
     pub body: u64,
     /// Bytes of the first line.
     pub head: u32,
-    /// The last bytes of the reply that close it and belong to no value: left out when several replies are joined into
-    /// one (`END\r\n` = 5, where it is all of the reply too).
+    /// The last bytes of the reply, which end it and belong to no value. They are left out when several
+    /// replies are joined (`END\r
+    /// ` is 5, also where it is the whole reply).
     pub trailer: u32,
-    /// How the request ended.
+    /// The result of the request.
     pub outcome: Outcome,
 }
 
 impl Reply {
-    /// A reply whose `head` bytes are all of it.
+    /// A reply of `head` bytes in all.
     #[inline]
     pub const fn new(outcome: Outcome, head: usize) -> Self {
         Self {
@@ -253,38 +258,38 @@ impl Reply {
         self.head as u64 + self.body
     }
 
-    /// A reply is never empty; here because clippy wants it beside `len`.
+    /// A reply is never empty. This exists because clippy wants it beside `len`.
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// What a codec has noted about a message whose end has not come yet, so that it goes on from there and reads nothing twice.
-/// Only the codec knows what it means, but for one thing: a new one says nothing.
+/// The progress of a codec in a message whose end has not come, so that it goes on from there and reads
+/// nothing twice. Only the codec knows its meaning, except that a new one is all zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parse {
     /// Bytes of the message that were read.
     pub seen: u32,
-    /// Things (elements of nested lists, columns, lines) that are still to come.
+    /// Parts (elements of nested lists, columns, lines) that have not come.
     pub left: u32,
-    /// Whatever else it must remember.
+    /// Further state of the codec.
     pub progress: [u32; 2],
 }
 
 impl Parse {
-    /// Does it say nothing?
+    /// Whether this is a new one.
     #[inline]
     pub const fn is_new(&self) -> bool {
         self.seen == 0 && self.left == 0
     }
 }
 
-/// What the first bytes of a buffer are.
+/// The beginning of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<T> {
     /// A head.
     Head(T),
-    /// Not enough bytes to tell; the codec promises a decision before its line limit is reached.
+    /// Not enough bytes to decide. The codec decides before its line limit is reached.
     More,
     /// Not a message of this protocol.
     Bad(Bad),
@@ -301,43 +306,43 @@ impl<T> Parsed<T> {
         }
     }
 
-    /// Makes something else of a head.
+    /// Converts a head.
     #[inline]
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Parsed<U> {
         self.and_then(|head| Parsed::Head(make(head)))
     }
 }
 
-/// What comes next in a request for several keys, whose end may not have come yet.
+/// The next part of a request for several keys, whose end may not have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextKey {
-    /// A key, with what belongs to it alone where there is such (its value). The next one begins behind that.
+    /// A key, with its value if it has one of its own. The next key begins after it.
     Key(Span),
-    /// The end of the request, with so many bytes.
+    /// The end of the request, after this many bytes.
     End(usize),
-    /// More bytes are needed. So many of these mean nothing and need not be kept.
+    /// More bytes are needed. This many of the present ones have no meaning and need not be kept.
     More(usize),
-    /// No key. What is behind its head still belongs to the request.
+    /// No key. The bytes after its head still belong to the request.
     Bad(Bad),
 }
 
-/// What to do about bytes that are not a message.
+/// How bytes are handled that are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
     /// The line that the server itself would answer, with its line end.
     pub reply: &'static [u8],
     /// Bytes of the head to skip.
     pub head: u32,
-    /// Bytes after the head to swallow before the next message (the value of a refused `set`).
+    /// Bytes after the head that are swallowed before the next message (the value of a refused `set`).
     pub swallow: u64,
-    /// The server closes the connection after this reply.
+    /// Whether the connection is closed after this reply.
     pub close: bool,
-    /// Why it is closed, in words for an operator; empty where that is nothing to log.
+    /// The reason, for operators; empty if there is nothing to log.
     pub why: &'static str,
 }
 
 impl Bad {
-    /// The message is refused, and the next one begins `head` bytes further.
+    /// Refuses the message. The next one begins `head` bytes further.
     #[inline]
     pub const fn refused(head: usize, reply: &'static [u8]) -> Self {
         Self {
@@ -349,7 +354,7 @@ impl Bad {
         }
     }
 
-    /// Nothing more on this connection can be understood.
+    /// Closes the connection: nothing more on it can be parsed.
     #[inline]
     pub const fn fatal(reply: &'static [u8]) -> Self {
         Self {
@@ -358,7 +363,7 @@ impl Bad {
         }
     }
 
-    /// The client speaks another protocol: it is closed without a reply, which it could not read.
+    /// Closes the connection without a reply, which the client could not read: it speaks another protocol.
     #[inline]
     pub const fn stranger(why: &'static str) -> Self {
         Self {

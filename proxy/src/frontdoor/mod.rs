@@ -1,10 +1,10 @@
-//! Front doors: where a configuration comes from, and what it comes to.
+//! Front doors: configuration sources and their formats.
 //!
 //! * [`YamlFile`], [`BuiltIn`]: our own format, under the options of `proxima run`
 //! * [`mcrouter`]: mcrouter's options and file
 //!
-//! Each gives a checked [`schema::Config`](crate::config::schema::Config); behind this point nothing knows
-//! which one it was.
+//! Each front door gives a checked [`schema::Config`](crate::config::schema::Config). The rest of the program
+//! does not know which front door it came through.
 
 pub mod mcrouter;
 
@@ -15,18 +15,18 @@ use std::time::Duration;
 use crate::config::{ConfigError, Loaded};
 pub use yaml::{BuiltIn, YamlFile};
 
-/// A source of configurations. It is asked at the start and after every change of its files.
+/// A configuration source. It is read at the start and after every change of its files.
 pub trait ConfigSource: Send + Sync {
-    /// Reads the configuration as it is now.
+    /// Reads the current configuration.
     ///
     /// # Errors
-    /// It is missing or refused; the running one stays.
+    /// The configuration is missing or refused; the running one stays.
     fn load(&self) -> Result<Loaded, ConfigError>;
 
-    /// What people call it.
+    /// Its name for operators.
     fn name(&self) -> String;
 
-    /// Wait this long after a change before it is read.
+    /// Time from a change until it is read.
     fn delay(&self) -> Duration {
         Duration::ZERO
     }

@@ -1,4 +1,4 @@
-//! Our own format, with what the command line puts in its place.
+//! Our own format, with options of the command line that replace values in it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use crate::config::{self, ConfigError, Loaded, Overrides};
 /// A file in our YAML.
 #[derive(Debug)]
 pub struct YamlFile {
-    /// Where it is; what it names is relative to it.
+    /// The path of the file. Paths in the file are relative to it.
     pub path: PathBuf,
-    /// What the command line puts in its place.
+    /// Options that replace values in it.
     pub overrides: Overrides,
 }
 
@@ -24,10 +24,10 @@ impl ConfigSource for YamlFile {
     }
 }
 
-/// What is served where nothing is configured: the embedded store, so that a first try needs no server.
+/// The built-in configuration: the embedded store, so that a first try needs no server.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// What the command line puts in its place.
+    /// Options that replace values in it.
     pub overrides: Overrides,
 }
 

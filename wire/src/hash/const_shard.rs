@@ -1,4 +1,4 @@
-//! mcrouter's ConstShard: the key itself names its member.
+//! mcrouter's ConstShard: the key names its member.
 
 /// The number between the first two colons of `key` (`x:12:y` → 12), if it is one in digits below `members`.
 pub(super) fn const_shard(key: &[u8], members: usize) -> Option<usize> {

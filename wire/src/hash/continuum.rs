@@ -9,23 +9,26 @@ const POINTS_PER_SERVER: f32 = 160.0;
 /// Numbers of 32 bits in one MD5 digest.
 const POINTS_PER_DIGEST: f32 = 4.0;
 
-/// The points of all servers on the circle of 32-bit numbers; a number belongs to the first point at or after it.
+/// The points of all servers on the circle of 32-bit numbers. A number belongs to the first point at or after
+/// it.
 ///
 /// libmemcached (`MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`) and twemproxy place the same points.
 #[derive(Debug)]
 pub(super) struct Continuum {
-    /// `value << 32 | owner`, ascending, so that of equal values the server named first wins. Behind them stands one
-    /// for the top of the circle that belongs to the first point's owner: every number has a point at or after it.
+    /// `value << 32 | owner`, ascending, so that of equal values the server named first wins. The last one
+    /// stands for the top of the circle and belongs to the first point's owner: every number has a point at
+    /// or after it.
     points: Vec<u64>,
-    /// By the top bits of a value: index of the first point that has these top bits or greater ones. As many entries
-    /// as points, so a search looks at one or two points, whatever their number.
+    /// For the top bits of a value: the index of the first point with these top bits or greater ones. There
+    /// are as many entries as points, so a search looks at one or two points, whatever their number.
     starts: Vec<u32>,
-    /// How far to shift a value to have its top bits.
+    /// The shift that leaves the top bits of a value.
     shift: u32,
 }
 
 impl Continuum {
-    /// The weights must add up to a normal `f32` above 0: then the heaviest server has points.
+    /// Places the points. The weights must add up to a normal `f32` above 0: then the heaviest server has
+    /// points.
     pub(super) fn new(nodes: &[Node<'_>]) -> Self {
         let total: f64 = nodes.iter().map(|node| node.weight).sum();
         let mut points = Vec::with_capacity(nodes.len() * POINTS_PER_SERVER as usize + 1);
@@ -63,7 +66,7 @@ impl Continuum {
         }
     }
 
-    /// The server that `hash` belongs to.
+    /// The server that owns `hash`.
     #[inline]
     pub(super) fn owner_of(&self, hash: u32) -> usize {
         owner(self.points[self.first_from(hash)])
@@ -75,8 +78,8 @@ impl Continuum {
         from.iter().chain(before).map(|point| owner(*point))
     }
 
-    /// Two steps without a branch and then, seldom, more: which way a branch goes here is known only after the
-    /// key's hash, and a wrong guess throws away the work that the processor does meanwhile.
+    /// Two steps without a branch and then, seldom, more. A branch here depends on the key's hash, which is
+    /// known late, and a wrong guess discards the work that the processor does meanwhile.
     #[inline]
     fn first_from(&self, hash: u32) -> usize {
         let hashed = point(hash, 0);
@@ -90,8 +93,8 @@ impl Continuum {
     }
 }
 
-/// How many digests are made into points for a server with this share of the total weight. In single precision, as
-/// libmemcached and twemproxy count: another rounding would move keys.
+/// The number of digests whose points a server with this share of the total weight has. It is computed in
+/// single precision, as libmemcached and twemproxy do: another rounding would move keys.
 fn digests(share: f32, servers: usize) -> u32 {
     let exact = share * POINTS_PER_SERVER / POINTS_PER_DIGEST * servers as f32;
     (f64::from(exact) + 1e-10) as f32 as u32

@@ -17,8 +17,8 @@ const XMODEM: [u16; 256] = {
     table
 };
 
-/// twemproxy's crc16: CRC-16/XMODEM in an accumulator of 32 bits that is never cut to 16, so that the upper half
-/// keeps what the shifts left there. The low half is the plain CRC.
+/// twemproxy's crc16: CRC-16/XMODEM in an accumulator of 32 bits that is never cut to 16, so that the upper
+/// half keeps what the shifts left there. The low half is the plain CRC.
 pub(super) fn crc16(key: &[u8]) -> u32 {
     key.iter().fold(0u32, |crc, &byte| {
         let row = (crc >> 8) as u8 ^ byte;

@@ -1,4 +1,4 @@
-//! Key → member.
+//! Distributions: from keys to members.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::{
     weighted_ch3::WeightedCh3,
 };
 
-/// The most members a distribution takes: it bounds the memory of the largest one, ketama's, to about 150 MiB.
+/// Members of a distribution at most. It bounds the memory of the largest kind, ketama, to about 150 MiB.
 pub const MAX_MEMBERS: usize = 1 << 16;
 
 /// Draws for a key whose member is not live before the next live one is taken.
@@ -33,8 +33,9 @@ pub struct Node<'a> {
     pub weight: f64,
 }
 
-/// How keys are shared out among members, which are numbered from 0 in the order given. Built once; asking it
-/// allocates nothing (but see [`salted`](super::salted()) for keys of WeightedCh3 beyond 510 bytes) and takes no lock.
+/// A distribution of keys among members, which are numbered from 0 in the order given. It is built once. A
+/// question to it takes no lock and allocates nothing, except that [`salted`](super::salted()) allocates for
+/// keys of WeightedCh3 beyond 510 bytes.
 #[derive(Debug)]
 pub struct Distribution {
     /// From 1 to [`MAX_MEMBERS`].
@@ -115,7 +116,8 @@ impl Distribution {
         Self::of(members, || Ok(Method::ConstShard))
     }
 
-    /// mcrouter's Rendezvous over the members' names, which differ. Costs time in proportion to the members.
+    /// mcrouter's Rendezvous over the members' names, which differ. It costs time in proportion to the
+    /// members.
     pub fn rendezvous(nodes: &[Node<'_>]) -> Result<Self, DistributionError> {
         Self::of(nodes.len(), || {
             distinct_names(nodes)?;
@@ -154,7 +156,7 @@ impl Distribution {
         }
     }
 
-    /// The member of `key`. Does not look at the key when there is only one.
+    /// The member of `key`. A single member is returned without a look at the key.
     #[inline]
     pub fn pick(&self, key: &[u8]) -> usize {
         if self.members == 1 {
@@ -167,14 +169,14 @@ impl Distribution {
             Method::WeightedCh3(weighted) => weighted.pick(key),
             Method::Crc32 => (KeyHash::Crc32a.hash(key) & 0x7fff_ffff) as usize % self.members,
             Method::ConstShard => const_shard(key, self.members).unwrap_or_else(|| furc(key, self.members)),
-            // Of all members one is best, so the default is never taken.
+            // One of all members has the highest score, so the default is never taken.
             Method::Rendezvous(rendezvous) => rendezvous.pick_live(key, |_| true).unwrap_or_default(),
             Method::WeightedRendezvous(weighted) => weighted.pick_live(key, |_| true).unwrap_or_default(),
             Method::Jump => jump(xxh3_64(key), self.members),
         }
     }
 
-    /// The members of four keys: what [`pick`](Self::pick) says of each, sooner.
+    /// The members of four keys: the results of [`pick`](Self::pick), sooner.
     pub fn pick_four(&self, keys: [&[u8]; 4]) -> [usize; 4] {
         match &self.method {
             Method::Ketama(continuum, key_hash) if keys.iter().all(|key| !key.is_empty()) => {
@@ -208,7 +210,7 @@ impl Distribution {
                 if is_live(own) {
                     return Some(own);
                 }
-                // With none left, asking each member once is a hundredth of asking at each point.
+                // If no member is live, asking each once costs a hundredth of asking at each point.
                 let any = (0..self.members).any(&is_live);
                 any.then(|| continuum.owners_from(hash).find(|&owner| is_live(owner)))
                     .flatten()
@@ -258,7 +260,8 @@ fn distinct_names(nodes: &[Node<'_>]) -> Result<(), DistributionError> {
     Ok(())
 }
 
-/// Every weight is from 0 to `most`, and their sum is an ordinary single-precision number above 0.
+/// Checks that every weight is from 0 to `most`, and that their sum is an ordinary single-precision number
+/// above 0.
 fn some_weight(nodes: &[Node<'_>], most: f64, expected: &'static str) -> Result<(), DistributionError> {
     for (member, &Node { weight, .. }) in nodes.iter().enumerate() {
         if !(0.0..=most).contains(&weight) {

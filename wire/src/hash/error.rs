@@ -1,8 +1,9 @@
-//! Why members cannot share keys.
+//! Errors of distributions.
 
 use std::fmt;
 
-/// Why a [`Distribution`](super::Distribution) cannot be made of these members. Numbers are places in the list given.
+/// Why a [`Distribution`](super::Distribution) cannot be made of these members. Numbers are positions in the
+/// given list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DistributionError {
     /// There is no member.
@@ -11,18 +12,18 @@ pub enum DistributionError {
     TooManyMembers(usize),
     /// A weight that this algorithm cannot use.
     Weight {
-        /// Whose it is.
+        /// The member.
         member: usize,
-        /// What it is.
+        /// Its weight.
         weight: f64,
-        /// What it should be.
+        /// The weights that are allowed.
         expected: &'static str,
     },
-    /// The weights add up to nothing.
+    /// The weights add up to 0.
     NoWeight,
-    /// The weights add up to more than the algorithm can tell apart.
+    /// The weights add up to more than the algorithm can distinguish.
     TooMuchWeight,
-    /// Two members have one name, and the algorithm tells members apart by name.
+    /// Two members have the same name, and the algorithm distinguishes members by name.
     SameName(usize, usize),
 }
 

@@ -1,7 +1,8 @@
-//! Fowler, Noll and Vo's hashes as libmemcached and twemproxy compute them: bytes taken as C's signed `char`.
+//! Fowler, Noll and Vo's hashes as libmemcached and twemproxy compute them, which read bytes as C's signed
+//! `char`.
 //!
-//! The 64-bit ones are only ever used by their low 32 bits. Neither a product nor an exclusive or carries anything
-//! downwards, so the low halves of basis and prime are all that is needed.
+//! Only the low 32 bits of the 64-bit hashes are used. Neither a product nor an exclusive or carries anything
+//! downwards, so the low halves of basis and prime are enough.
 
 use super::sign_extended;
 
@@ -26,7 +27,8 @@ fn fnv1a(basis: u32, prime: u32, key: &[u8]) -> u32 {
     })
 }
 
-/// Four at once. Each byte waits four cycles for the product of the one before it; meanwhile the other three are under way.
+/// Four hashes at once. Each byte waits four cycles for the product of the one before it; meanwhile the other
+/// three are computed.
 #[inline]
 fn fnv1a_four(basis: u32, prime: u32, keys: [&[u8]; 4]) -> [u32; 4] {
     let all = keys.iter().map(|key| key.len()).min().unwrap_or(0);

@@ -1,7 +1,8 @@
 //! furc, mcrouter's consistent hash without a table ("Ch3").
 //!
-//! A key's hash is an endless row of bits. The tree of buckets is walked from the root down: a clear bit leaves the
-//! key in the smaller half, so that growing from m to m + 1 buckets moves only the keys that go to the new one.
+//! A key's hash is an endless row of bits. The tree of buckets is walked from the root down. A clear bit
+//! leaves the key in the smaller half, so that growing from m to m + 1 buckets moves only the keys that go to
+//! the new one.
 
 use super::murmur::murmur64a;
 
@@ -41,11 +42,11 @@ pub fn furc(key: &[u8], buckets: usize) -> usize {
     0
 }
 
-/// The row of bits: the first word hashes the key, each further one its predecessor.
+/// The row of bits. The first word is a hash of the key, each further one a hash of its predecessor.
 struct Bits {
     first: u64,
     word: u64,
-    /// Place of `word` in the row.
+    /// The position of `word` in the row.
     index: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Paul Hsieh's SuperFastHash.
 
-/// SuperFastHash from 0 (not from the length). The third byte of a tail of three is taken as C's signed `char`, the
-/// single byte of a tail of one is not.
+/// SuperFastHash from 0 (not from the length). The third byte of a tail of three is read as C's signed
+/// `char`, the single byte of a tail of one is not.
 pub(super) fn hsieh(key: &[u8]) -> u32 {
     let (words, tail) = key.as_chunks::<4>();
     let mut hash = 0u32;

@@ -5,7 +5,7 @@
 pub(super) fn jump(mut number: u64, buckets: usize) -> usize {
     let mut bucket = 0;
     let mut next = 0;
-    // While `next` is within range, the key jumped there when that many buckets were reached.
+    // While `next` is within range, the key jumped to it when the number of buckets reached it.
     while next < buckets as u64 {
         bucket = next;
         number = number.wrapping_mul(2_862_933_555_777_941_757).wrapping_add(1);

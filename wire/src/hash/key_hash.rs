@@ -1,4 +1,4 @@
-//! Key → 32-bit number.
+//! Hashes of keys: 32-bit numbers.
 
 use md5::{Digest, Md5};
 
@@ -11,8 +11,9 @@ use super::{
     one_at_a_time::one_at_a_time,
 };
 
-/// The hashes that libmemcached and twemproxy offer for keys, with their quirks: where their C code adds a signed
-/// `char`, bytes from 0x80 up are sign-extended, because every client must agree on where a key lives.
+/// The hashes that libmemcached and twemproxy offer for keys, with their quirks. Where their C code adds a
+/// signed `char`, bytes from 0x80 up are sign-extended, because every client must agree on the place of a
+/// key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum KeyHash {
     /// Bob Jenkins's one-at-a-time.
@@ -43,7 +44,7 @@ pub enum KeyHash {
 }
 
 impl KeyHash {
-    /// All of them.
+    /// All hashes.
     pub const ALL: [Self; 12] = [
         Self::OneAtATime,
         Self::Md5,
@@ -59,7 +60,7 @@ impl KeyHash {
         Self::Jenkins,
     ];
 
-    /// What twemproxy's `hash:` calls it.
+    /// Its name in twemproxy's `hash:`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OneAtATime => "one_at_a_time",
@@ -77,7 +78,7 @@ impl KeyHash {
         }
     }
 
-    /// The one of that [`name`](Self::name).
+    /// The hash with this [`name`](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hash| hash.name() == name)
     }
@@ -103,7 +104,7 @@ impl KeyHash {
 }
 
 impl KeyHash {
-    /// The numbers of four keys, for those hashes that make four faster than one after the other.
+    /// The numbers of four keys. Some hashes compute four together faster than one after the other.
     #[inline]
     pub(super) fn hash_four(self, keys: [&[u8]; 4]) -> [u32; 4] {
         match self {
@@ -114,7 +115,7 @@ impl KeyHash {
     }
 }
 
-/// Not inlined: it needs a frame that the short ones would have to make as well.
+/// This is not inlined, as it needs a stack frame that the short hashes would then set up as well.
 #[inline(never)]
 fn md5(key: &[u8]) -> u32 {
     let [a, b, c, d, ..]: [u8; 16] = Md5::digest(key).into();

@@ -45,7 +45,7 @@ pub use salted::salted;
 pub use server_name::{ketama_name, twemproxy_order};
 pub use spooky::{spooky32, spooky64};
 
-/// A byte as C code sees it that reads keys through a signed `char`.
+/// A byte as C code sees it that reads keys as signed `char`.
 fn sign_extended(byte: u8) -> u32 {
     i32::from(byte.cast_signed()).cast_unsigned()
 }

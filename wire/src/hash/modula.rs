@@ -1,18 +1,18 @@
-//! The remainder of the key's number: twemproxy's and libmemcached's modula.
+//! twemproxy's and libmemcached's modula: the remainder of the key's number.
 
 use super::random::pick_random;
 
 /// Members side by side on a line, each as long as its weight.
 #[derive(Debug)]
 pub(super) struct Modula {
-    /// Where each member ends on the line; the last one's end is the total weight, which is not 0.
+    /// The end of each member on the line. The last one is the total weight, which is not 0.
     ends: Vec<u32>,
-    /// The weight of every member, where it is the same.
+    /// The weight of every member, if they are equal.
     common: Option<u32>,
 }
 
 impl Modula {
-    /// None when the weights add up to nothing or to more than 2^32 - 1.
+    /// `None`: the weights add up to 0, or to more than 2^32 - 1.
     pub(super) fn new(weights: &[u32]) -> Option<Self> {
         let mut total = 0u32;
         let mut ends = Vec::with_capacity(weights.len());
@@ -31,7 +31,7 @@ impl Modula {
         self.member_at(number % self.total())
     }
 
-    /// A member in proportion to the weights, from a random number.
+    /// The member at a random number, in proportion to the weights.
     pub(super) fn pick_by_draw(&self, draw: u64) -> usize {
         self.member_at(pick_random(self.total() as usize, draw) as u32)
     }

@@ -1,12 +1,12 @@
-//! Members by chance. Not a function of the key, and therefore not a [`Distribution`](super::Distribution).
+//! Random members. They do not depend on the key, so this is no [`Distribution`](super::Distribution).
 
-/// A member of `members` (at least one), each as likely, from a `draw` whose 64 bits are random.
+/// One of `members` members (at least one), all equally likely, from a `draw` of 64 random bits.
 #[inline]
 pub fn pick_random(members: usize, draw: u64) -> usize {
     scale(members, draw).0
 }
 
-/// A live member of `members`, each as likely; none when none is live.
+/// One of the live members, all equally likely. `None`: no member is live.
 pub fn pick_random_live(members: usize, draw: u64, is_live: impl Fn(usize) -> bool) -> Option<usize> {
     let (member, rest) = scale(members, draw);
     if member < members && is_live(member) {

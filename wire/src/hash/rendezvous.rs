@@ -1,12 +1,12 @@
 //! Rendezvous hashing (highest random weight, Thaler and Ravishankar 1998) with mcrouter's scores.
 //!
-//! Every member has a score for the key and the highest wins: a member that leaves takes only its own keys along.
+//! Every member has a score for the key, and the highest wins. A member that leaves moves only its own keys.
 
 use super::{furc, murmur::murmur64a};
 
 const KEY_SEED: u64 = 2_718_281_828;
 
-/// All members alike.
+/// Members without weights.
 #[derive(Debug)]
 pub(super) struct Rendezvous {
     /// Hash of the name, by member.
@@ -20,7 +20,8 @@ impl Rendezvous {
         }
     }
 
-    /// The live member with the highest score, compared as doubles; of equal ones the last.
+    /// The live member with the highest score, compared as doubles. The last of several with the same score
+    /// wins.
     pub(super) fn pick_live(&self, key: &[u8], is_live: impl Fn(usize) -> bool) -> Option<usize> {
         let key = murmur64a(key, KEY_SEED);
         let mut best = None;
@@ -35,7 +36,7 @@ impl Rendezvous {
     }
 }
 
-/// Shares in proportion to weights; changing one weight moves keys only to or from that member.
+/// Members with weights. A change of one weight moves keys only to or from that member.
 #[derive(Debug)]
 pub(super) struct WeightedRendezvous {
     /// Hash of the name and weight, by member.
@@ -49,7 +50,7 @@ impl WeightedRendezvous {
         }
     }
 
-    /// The live member of any weight with the highest score; of equal ones the first.
+    /// The live member with a weight and the highest score. The first of several with the same score wins.
     pub(super) fn pick_live(&self, key: &[u8], is_live: impl Fn(usize) -> bool) -> Option<usize> {
         const DRAWS: u64 = 1 << 53;
         let key = murmur64a(key, KEY_SEED);
@@ -70,7 +71,7 @@ fn name_hash(name: &str) -> u64 {
     murmur64a(name.as_bytes(), furc::SEED)
 }
 
-/// CityHash's way to make one 64-bit hash of two.
+/// CityHash's mix of two 64-bit hashes.
 fn mix(upper: u64, lower: u64) -> u64 {
     const K: u64 = 0x9ddf_ea08_eb38_2d69;
     let mut a = (lower ^ upper).wrapping_mul(K);

@@ -1,8 +1,8 @@
-//! The part of a key that decides where it goes.
+//! Routing keys: the part of a key that is hashed.
 
 use crate::eight;
 
-/// What ends a key for hashing (mcrouter's "hash stop").
+/// The end of a key for hashing (mcrouter's "hash stop").
 const STOP: &[u8] = b"|#|";
 
 /// The key up to the first `|#|`, if `stop` is asked for and the key has one; otherwise the whole key.

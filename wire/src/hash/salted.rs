@@ -1,6 +1,6 @@
-//! A key with a salt behind it.
+//! Salted keys.
 
-/// Keys with their salts up to this many bytes need no allocation; memcached's (250 bytes) never do.
+/// Bytes of a key with its salt up to which no allocation is needed. memcached's keys have at most 250.
 const ON_STACK: usize = 512;
 
 /// Calls `with` on `key` followed by `salt`.

@@ -1,4 +1,4 @@
-//! What ketama knows a server by, and in which order twemproxy counts servers.
+//! The names of servers in ketama, and their order in twemproxy.
 
 use std::cmp::Ordering;
 

@@ -51,7 +51,7 @@ fn short(message: &[u8], seed: u64) -> u64 {
     state[0]
 }
 
-/// Each step stirs three of the four words; after four steps every word had every place.
+/// Each step changes three of the four words. After four steps every word has been in every place.
 fn mix_short(state: &mut [u64; 4]) {
     const ROTATIONS: [u32; 12] = [50, 52, 30, 41, 54, 48, 38, 37, 62, 34, 5, 36];
     for (step, rotation) in ROTATIONS.into_iter().enumerate() {
@@ -149,8 +149,8 @@ mod tests {
         }
     }
 
-    /// Every kind of length, against PyPI's spookyhash 2.1.1: byte i of n is (31 i + n) mod 256, the seeds are
-    /// 0xdead0000beef0000 + n and n.
+    /// Lengths of every kind, checked against PyPI's spookyhash 2.1.1: byte i of n is (31 i + n) mod 256, the
+    /// seeds are 0xdead0000beef0000 + n and n.
     #[test]
     fn every_kind_of_length() {
         let table = [

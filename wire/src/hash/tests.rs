@@ -1,4 +1,4 @@
-//! Distributions as a whole: known answers of the programs we agree with, and the promises that hold for all.
+//! Distributions as a whole: known answers of other programs, and properties of all kinds.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn parse_members(list: &str) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// The member of every test key, one digit in base 36 each.
+/// The members of all test keys, one digit in base 36 each.
 fn picks(distribution: &Distribution) -> String {
     let digit = |key: &str| char::from_digit(distribution.pick(key.as_bytes()) as u32, 36).unwrap();
     KEYS.lines().map(digit).collect()
@@ -185,7 +185,7 @@ fn agrees_with_twemproxy_on_the_documented_keys() {
     }
 }
 
-/// One of each kind over members `m0`, `m1`, ... of these weights, which are whole numbers.
+/// One distribution of each kind over members `m0`, `m1`, ... with these weights, which are whole numbers.
 fn all_kinds(weights: &[f64]) -> Vec<Distribution> {
     let heaviest = weights.iter().copied().fold(0.0, f64::max);
     let named = |weight: &dyn Fn(f64) -> f64| -> Vec<(String, f64)> {
@@ -232,8 +232,8 @@ proptest! {
         }
     }
 
-    /// Keys of live members stay; of two sets of live members, one within the other, the larger one's choice stays
-    /// wherever it is in the smaller.
+    /// Keys of live members stay. If one set of live members contains another, the choice from the larger one
+    /// stands in the smaller one wherever it is live.
     #[test]
     fn ejection_moves_only_keys_of_the_ejected(
         weights in weights(),
@@ -280,7 +280,7 @@ proptest! {
                 if owner != leaver {
                     prop_assert_eq!(&all[owner].0, &rest[after.pick(key)].0);
                 }
-                // What leaves for good and what is ejected lose their keys to the same members.
+                // A member that leaves for good and one that is ejected lose their keys to the same members.
                 let ejected = before.pick_live(key, |member| member != leaver).unwrap();
                 prop_assert_eq!(&all[ejected].0, &rest[after.pick(key)].0);
             }
@@ -318,7 +318,7 @@ fn shares_follow_weights_also_of_the_keys_that_were_ejected() {
                 let weight = |member: usize| if weighted { weights[member] } else { 1.0 };
                 let share = |total: f64| (weight(member) / total * KEYS as f64) as usize;
                 let total: f64 = (0..5).map(weight).sum();
-                // Ketama's points are themselves random: 160 of them leave a spread of about a tenth.
+                // Ketama's points are themselves random: with 160 points the spread is about a tenth.
                 let slack = |share: usize| share / if kind < 2 { 3 } else { 10 };
                 let (all, rest) = (share(total), share(total - weight(2)));
                 assert!(

@@ -6,11 +6,11 @@ use super::{furc::furc, salted::salted, spooky::spooky32};
 const TRIES: u8 = 32;
 const SEED: u32 = 0xface_2014;
 
-/// Each try draws a member by Ch3 and accepts it with a likelihood of the member's weight, both by the key alone.
-/// Lowering one weight therefore moves only keys of that member.
+/// Each try draws a member by Ch3 and accepts it with a probability of the member's weight, both from the key
+/// alone. A lower weight therefore moves only keys of that member.
 #[derive(Debug)]
 pub(super) struct WeightedCh3 {
-    /// weight × (2^32 - 1), by member: a draw below it accepts.
+    /// weight × (2^32 - 1) by member. A draw below it accepts.
     thresholds: Vec<f64>,
 }
 
@@ -28,8 +28,8 @@ impl WeightedCh3 {
         }
     }
 
-    /// A member that is not live counts as one of weight 0; keys that no try places go to the next live one of any
-    /// weight behind Ch3's choice.
+    /// A member that is not live counts as one with weight 0. Keys that no try places go to the next live
+    /// member with a weight behind Ch3's choice.
     pub(super) fn pick_live(&self, key: &[u8], is_live: impl Fn(usize) -> bool) -> Option<usize> {
         self.draw(key, &is_live).ok().or_else(|| {
             let members = self.thresholds.len();
@@ -40,7 +40,7 @@ impl WeightedCh3 {
         })
     }
 
-    /// The member accepted, or else the last one drawn.
+    /// The accepted member, or the last one drawn.
     fn draw(&self, key: &[u8], is_live: impl Fn(usize) -> bool) -> Result<usize, usize> {
         let draw_by = |key: &[u8]| {
             let member = furc(key, self.thresholds.len());

@@ -1,38 +1,38 @@
-//! The commands of the dialect, a row for each: number, word, class, form, and what it does where a value has copies.
+//! The commands of memcached, one row each: number, word, class, form, and the effect on copies.
 
 use crate::message::Class;
 
-/// How the lines of a command are read, its own and the replies to it.
+/// The form of a command's lines and of its replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Keys; the reply is values behind `VALUE`, and `END`.
     Retrieval,
     /// Words that have their places; the reply is a line.
     Text,
-    /// A meta command with flags behind its key; so has the reply behind its code.
+    /// A meta command with flags after its key. Its replies have flags after their code.
     Flags,
     /// A meta command without flags.
     Meta,
 }
 
-/// What a command does where a value has copies.
+/// The effect of a command on copies of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copied {
-    /// It looks at any of them.
+    /// It looks at any copy.
     Look,
-    /// It looks at the one that decides.
+    /// It looks at the copy that decides.
     LookAtHome,
-    /// It does the same to all.
+    /// It does the same to all copies.
     Everywhere,
-    /// One decides, and the others get the value that it names.
+    /// One copy decides, and the others get the value that the request has.
     Value,
-    /// One decides, and the others get the expiry that it names.
+    /// One copy decides, and the others get the expiry time that the request has.
     Expiry,
-    /// One decides, and nobody else can tell what has become of the value.
+    /// One copy decides, and the request does not tell the resulting value.
     Gone,
 }
 
-/// For the table only: the words in it are text.
+/// Converts the words of the table, which are text.
 const fn text(word: &'static [u8]) -> &'static str {
     match std::str::from_utf8(word) {
         Ok(text) => text,
@@ -51,34 +51,34 @@ macro_rules! commands {
             /// All commands; each stands at the index that is its number.
             pub const ALL: &[Command] = &[$(Command::$variant,)*];
 
-            /// The words that begin their command lines, in the same order.
+            /// The words with which command lines begin, in the same order.
             pub const NAMES: &[&str] = &[$(text($word),)*];
 
-            /// The word that begins the command line.
+            /// The word with which the command line begins.
             pub const fn name(self) -> &'static str {
                 Self::NAMES[self as usize]
             }
 
-            /// What it does to the data. Of `mg` this is only true without the flags `T` and `N`: see
-            /// [`Request::class`](crate::message::Request::class) for what a request does.
+            /// The effect on the data. For `mg` it holds only without the flags `T` and `N`;
+            /// [`Request::class`](crate::message::Request::class) is that of a request.
             #[inline]
             pub const fn class(self) -> Class {
                 match self { $(Self::$variant => Class::$class,)* }
             }
 
-            /// How its lines are read.
+            /// The form of its lines.
             #[inline]
             pub(super) const fn form(self) -> Form {
                 match self { $(Self::$variant => Form::$form,)* }
             }
 
-            /// What it does where a value has copies, if its flags say nothing else.
+            /// The effect on copies, unless its flags change it.
             #[inline]
             pub(super) const fn copied(self) -> Copied {
                 match self { $(Self::$variant => Copied::$copied,)* }
             }
 
-            /// The command whose line begins with this word: a comparison tree instead of a search.
+            /// The command for this word, by a tree of comparisons instead of a search.
             #[inline]
             pub(super) fn by_word(word: &[u8]) -> Option<Self> {
                 Some(match word {
@@ -141,9 +141,9 @@ commands! {
     MetaDelete = b"md", Delete, Flags, Everywhere;
     /// `ma KEY FLAG…`
     MetaArithmetic = b"ma", Arithmetic, Flags, Gone;
-    /// `mn`: answered when everything before it was.
+    /// `mn`: answered after all commands before it.
     MetaNoop = b"mn", Session, Meta, Look;
-    /// `me KEY`: what the server knows about an item.
+    /// `me KEY`: the metadata of an item.
     MetaDebug = b"me", Admin, Meta, Look;
     /// `lru_crawler metadump CLASSES`: every key of a store.
     LruCrawler = b"lru_crawler", Admin, Text, Look;
@@ -160,7 +160,7 @@ impl Command {
         }
     }
 
-    /// Is it one of the meta commands, which servers before 1.6 do not know?
+    /// Whether this is a meta command, which servers before 1.6 do not know.
     pub const fn is_meta(self) -> bool {
         matches!(self.form(), Form::Flags | Form::Meta)
     }

@@ -1,12 +1,12 @@
-//! What a cache that holds nothing answers.
+//! The replies of an empty cache.
 
 use super::line::{self, Words};
 use super::{Command, error};
 use crate::message::{Outcome, Request};
 
-/// Appends to `out` the reply of a cache that holds nothing and stores nothing to `request`, whose head begins `bytes`:
-/// a miss, `NOT_STORED`, `NOT_FOUND`, or the meta commands' codes with the flags that the request wants back. Commands
-/// about a server or a connection get `OK` where that is their usual answer and else `ERROR`.
+/// Appends to `out` the reply of an empty cache to `request`, whose head begins `bytes`: a miss,
+/// `NOT_STORED`, `NOT_FOUND`, or the meta codes with the flags that the request wants back. Commands about a
+/// server or a connection get `OK` where that is the usual reply, and else `ERROR`.
 pub fn default_reply(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outcome {
     use Command::*;
     let Some(command) = Command::from_number(request.command) else {
@@ -29,7 +29,7 @@ pub fn default_reply(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outc
     outcome
 }
 
-/// A meta code with the key and the opaque, in the order in which they were asked for.
+/// Appends a meta code with the key and the opaque, in the order of the request.
 fn meta(code: &[u8], outcome: Outcome, request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> Outcome {
     out.extend_from_slice(code);
     let line = line::text(&bytes[..request.head as usize]);

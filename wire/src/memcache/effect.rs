@@ -1,4 +1,4 @@
-//! What a request means where a value has several copies.
+//! The effect of a request on a value that has several copies.
 
 use super::command::Copied;
 use super::key::{KEY, is_word};
@@ -10,7 +10,7 @@ use crate::message::{Effect, Request};
 pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
     let flag = |wanted: &[u8]| flags(request, bytes).any(|word| wanted.contains(&word[0]));
     let Some(command) = Command::from_number(request.command) else {
-        // Nothing that is not known may be read from one copy or differ on two.
+        // An unknown request may not be read from one copy, nor leave two copies different.
         return Effect::Decide;
     };
     match command {
@@ -27,8 +27,8 @@ pub fn effect(request: &Request, bytes: &[u8]) -> Effect {
     }
 }
 
-/// Appends what the other copies are to be told after the one that decides has done the request: the value itself where
-/// the request names it, else that theirs is gone.
+/// Appends the request for the other copies after the deciding one has done `request`: the value itself if
+/// the request has it, else a removal.
 pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
     let key = request.key.of(bytes);
     let mut words = line::text(head(request, bytes))
@@ -81,8 +81,8 @@ pub fn follow_up(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the removal of the request's key as it stands. By `md`, which takes every key: newer servers take the last word
-/// of `delete noreply` for a wish for silence.
+/// Appends the removal of the request's key. It uses `md`, which takes every key: newer servers take the last
+/// word of `delete noreply` for a request for silence.
 pub(super) fn remove(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"md");
     put(out, request.key.of(bytes));
@@ -118,7 +118,7 @@ fn head<'a>(request: &Request, bytes: &'a [u8]) -> &'a [u8] {
     bytes.get(..request.head as usize).unwrap_or(bytes)
 }
 
-/// The flags of a meta command: its words behind the key, and for `ms` behind the length.
+/// The flags of a meta command: the words after the key, for `ms` after the length.
 fn flags<'a>(request: &Request, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
     let before = if request.command == Command::MetaSet as u16 {
         1
@@ -133,21 +133,21 @@ fn flags<'a>(request: &Request, bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8
         .skip(before)
 }
 
-/// The mode of an `ms`: the letter behind `M`.
+/// The mode of an `ms`: the letter after `M`.
 fn mode(request: &Request, bytes: &[u8]) -> Option<u8> {
     flags(request, bytes)
         .find(|word| word[0] == b'M')
         .and_then(|word| word.get(1).copied())
 }
 
-/// Does this `ms` leave the value that it names, and as a fresh one? Append and prepend do not; neither does `I`, which may
-/// mark the value as stale. Of a flag that is not known here nobody can tell.
+/// Whether this `ms` stores the value that it has, and as a fresh one. Append and prepend do not, nor does
+/// `I`, which may mark the value as stale. The effect of an unknown flag cannot be told.
 fn stores_as_named(request: &Request, bytes: &[u8]) -> bool {
     let replaces = mode(request, bytes).is_none_or(|mode| b"sSeErR".contains(&mode));
     replaces && flags(request, bytes).all(|word| b"bcCEFkMOqsT".contains(&word[0]))
 }
 
-/// Is a new expiry all that this `mg` changes?
+/// Whether this `mg` changes nothing but the expiry time.
 fn only_touches(request: &Request, bytes: &[u8]) -> bool {
     let mut words = flags(request, bytes);
     words.clone().any(|word| word[0] == b'T') && words.all(|word| b"bcfhkloOqstTv".contains(&word[0]))
@@ -155,7 +155,7 @@ fn only_touches(request: &Request, bytes: &[u8]) -> bool {
 
 fn decided_set(request: &Request, bytes: &[u8]) -> bool {
     let plain = mode(request, bytes).is_none_or(|mode| b"sS".contains(&mode));
-    // C, c and E name a version, which only the copy that decides can tell.
+    // C, c and E name a version, which only the deciding copy knows.
     !plain || flags(request, bytes).any(|word| b"CEIc".contains(&word[0]))
 }
 

@@ -2,7 +2,7 @@
 
 /// Unknown command, or more words than an older server takes.
 pub const ERROR: &[u8] = b"ERROR\r\n";
-/// A word is missing, a key has over 250 bytes, or a number is none.
+/// A word is missing, a key has over 250 bytes, or a word is no number.
 pub const BAD_FORMAT: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 /// The value is not followed by CR LF.
 pub const BAD_CHUNK: &[u8] = b"CLIENT_ERROR bad data chunk\r\n";
@@ -18,21 +18,21 @@ pub const DELETE_USAGE: &[u8] = b"CLIENT_ERROR bad command line format.  Usage: 
 pub const DUPLICATE_FLAG: &[u8] = b"CLIENT_ERROR duplicate flag\r\n";
 /// A flag that no server knows.
 pub const INVALID_FLAG: &[u8] = b"CLIENT_ERROR invalid flag\r\n";
-/// `ma`: any flag that is wrong, and a key that is.
+/// `ma`: a bad flag or a bad key.
 pub const BAD_FLAG: &[u8] = b"CLIENT_ERROR invalid or duplicate flag\r\n";
 /// The argument of `N`, `T`, `R`, `C` or `E` is not a number.
 pub const BAD_TOKEN: &[u8] = b"CLIENT_ERROR bad token in command line format\r\n";
-/// The same for `J`.
+/// The argument of `J` is not a number.
 pub const BAD_INITIAL: &[u8] = b"CLIENT_ERROR invalid numeric initial value\r\n";
-/// The same for `D`.
+/// The argument of `D` is not a number.
 pub const BAD_META_DELTA: &[u8] = b"CLIENT_ERROR invalid numeric delta value\r\n";
-/// `M` has not one letter behind it.
+/// `M` does not have exactly one letter after it.
 pub const BAD_MODE_LENGTH: &[u8] = b"CLIENT_ERROR incorrect length for M token\r\n";
-/// `ms`: there is no such mode.
+/// `ms`: an unknown mode.
 pub const BAD_SET_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ms M token\r\n";
-/// `ma`: there is no such mode.
+/// `ma`: an unknown mode.
 pub const BAD_ARITHMETIC_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ma M token\r\n";
-/// The key is not base64 though `b` says so.
+/// The key is not base64 although the flag `b` says so.
 pub const BAD_BASE64: &[u8] = b"CLIENT_ERROR error decoding key\r\n";
 /// More words than memcached takes.
 pub const TOO_MANY_FLAGS: &[u8] = b"CLIENT_ERROR options flags are too long\r\n";

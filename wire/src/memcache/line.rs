@@ -1,4 +1,4 @@
-//! A line and its words.
+//! Lines and their words.
 
 use crate::{
     eight,
@@ -6,9 +6,9 @@ use crate::{
 };
 use memchr::{memchr, memchr2, memchr3};
 
-/// Bytes in which a line must end, the retrieval commands' excepted. memcached closes the connection without a word
-/// when it holds more than this without a line end. Those of `get`, `gets`, `gat` and `gats` have no limit, as memcached's:
-/// what holds more of one without a line end takes its keys [one by one](super::take_key).
+/// Bytes within which a line must end. memcached closes the connection without a reply when it has more than
+/// this without a line end. The lines of `get`, `gets`, `gat` and `gats` have no limit, as for memcached: a
+/// server with more of such a line takes its keys [one by one](super::take_key).
 pub const LINE: usize = 2048;
 
 /// A line without its line end.
@@ -18,14 +18,14 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a [u8],
     /// Bytes of text and line end.
     pub(super) head: usize,
-    /// It has neither CR nor NUL before its end. Servers differ in what they make of those.
+    /// Whether it has neither CR nor NUL before its end. Servers treat those differently.
     pub(super) is_clean: bool,
-    /// Has it ended? Only a retrieval command's line may be read before that.
+    /// Whether it has ended. Only a retrieval command's line may be read before that.
     pub(super) is_ended: bool,
 }
 
 impl<'a> Line<'a> {
-    /// The last word; none if there is none.
+    /// The last word. `None`: there is no word.
     #[cold]
     pub(super) fn last_word(&self) -> Option<&'a [u8]> {
         let mut words = self.text.rsplit(|&byte| byte == b' ');
@@ -58,7 +58,7 @@ pub(super) fn text(head: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The first line when its end is not known yet, or far away, or stands behind a CR or NUL.
+/// The first line where its end is not known yet, is far away, or stands behind a CR or NUL.
 #[cold]
 fn unusual(bytes: &[u8]) -> Parsed<Line<'_>> {
     let may_be_long = may_be_long(bytes);
@@ -95,11 +95,11 @@ fn first_word(bytes: &[u8]) -> &[u8] {
     &bytes[..word_end(&bytes[..bytes.len().min(LINE)], 0)]
 }
 
-/// The words of a line: what stands between blanks. Only the blank separates, as for memcached; a tab is part of a word.
+/// The words of a line. Only blanks separate them, as for memcached; a tab is part of a word.
 #[derive(Clone)]
 pub(super) struct Words<'a> {
     text: &'a [u8],
-    /// Where the last word ended.
+    /// The end of the last word.
     at: usize,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Words<'a> {
         Self { text, at }
     }
 
-    /// One past the last word returned: here begins the blank before the next one.
+    /// The position after the last word, where the blank before the next one begins.
     #[inline]
     pub(super) fn position(&self) -> usize {
         self.at
@@ -131,14 +131,14 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// Where the word that begins at `start` ends: at the next blank, or where `text` does.
+/// The end of the word that begins at `start`: the next blank, or the end of `text`.
 #[inline]
 pub(super) fn word_end(text: &[u8], start: usize) -> usize {
     eight::find(text, start, |bytes| eight::equal(bytes, b' '))
 }
 
-/// Where the word that begins at `start` ends, or its plain part: at the next blank or control character, or where
-/// `text` does. For lines whose end is not known yet.
+/// The end of the plain part of the word that begins at `start`: the next blank or control character, or the
+/// end of `text`. It serves lines whose end is not known yet.
 #[inline]
 pub(super) fn plain_end(text: &[u8], start: usize) -> usize {
     eight::find(text, start, |bytes| eight::below(bytes, b' ' + 1))

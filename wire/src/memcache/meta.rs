@@ -16,25 +16,25 @@ use super::number::{self, plain, seconds};
 use super::{Command, Limits, error};
 use crate::message::{Bad, Class, Request, Span};
 
-/// The most words a line may have, command and key included. From a longer `ms` line memcached 1.6.18 does not read how
-/// long the value is.
+/// Words of a line at most, command and key included. memcached 1.6.18 does not read the length of the value
+/// from a longer `ms` line.
 pub(super) const WORDS: usize = 19;
 
-/// The most words for the newest server.
+/// Words of a line at most for the newest server.
 const NEWEST_WORDS: usize = 20;
 
-/// Words that the newest server finds; it does not look at those behind them.
+/// Words that the newest server finds. It ignores those after them.
 const FOUND: usize = 23;
 
-/// What the flags say.
+/// The meaning of the flags.
 #[derive(Clone, Copy)]
 struct Flags {
     ttl: Span,
     quiet: Span,
     base64: bool,
-    /// The class of an `mg` with these flags: `N` stores an item where there is none, which a route for reads must not
-    /// do, and `T` changes the expiry of one that is there. (`R`, and any `mg` of a stale item, marks that somebody is
-    /// refilling it; this stays a read, as the data stays the same.)
+    /// The class of an `mg` with these flags. `N` stores an item where there is none, which a route for reads
+    /// must not do, and `T` changes an expiry time. `R`, and any `mg` of a stale item, marks that a client is
+    /// refilling it; this stays a read, as the data stays the same.
     class: Class,
 }
 
@@ -106,8 +106,8 @@ fn key(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
         .ok_or_else(|| Bad::refused(line.head, error::BAD_FORMAT))
 }
 
-/// Does every word in a flag's place, `taken` words of the line being read already, begin as the newest server's first
-/// step wants it?
+/// Whether every word in a flag's place begins as the newest server's first step wants it. `taken` words of
+/// the line have been read.
 #[inline]
 fn check_words(line: Line<'_>, words: Words<'_>, taken: usize) -> Result<(), Bad> {
     let is_flag = |word: Span| matches!(line.text[word.start as usize], b'A'..=b'z' | b'0'..=b'9');
@@ -143,7 +143,7 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> R
     // A bit for each letter.
     let mut seen = 0_u64;
     let mut mode: Option<&[u8]> = None;
-    // Where the newest server stops, and what it has found wrong until then.
+    // Where the newest server stops, and the error that it has found until then.
     let (mut stop, mut fault) = (None, None);
     let mut blank = words.position();
     let mut count = taken;
@@ -198,7 +198,7 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> R
     }
     match (fault, mode) {
         (Some(fault), _) => fail(stop.unwrap_or(fault)),
-        // Older servers take one letter, and the newest looks at the first one.
+        // Older servers take one letter, and the newest examines the first one.
         (None, Some(mode)) if mode.len() != 1 => match stop {
             Some(stop) => fail(stop),
             None => Err(mode_fault(request, mode)),
@@ -208,7 +208,7 @@ fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> R
     }
 }
 
-/// What a wrong argument of this flag is called; `F` has no words of its own.
+/// The error for a wrong argument of this flag. `F` has no error of its own.
 #[cold]
 fn fault_of(flag: u8) -> Option<&'static [u8]> {
     match flag {
@@ -220,7 +220,7 @@ fn fault_of(flag: u8) -> Option<&'static [u8]> {
     }
 }
 
-/// What a mode of no or of several letters is called: the newest server looks at the first one.
+/// The error for a mode of no letter or of several. The newest server examines the first one.
 #[cold]
 fn mode_fault(request: &Request, mode: &[u8]) -> &'static [u8] {
     let knows = |modes: &[u8]| mode.first().is_some_and(|first| modes.contains(first));

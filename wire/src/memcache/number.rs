@@ -1,18 +1,18 @@
-//! Decimal numbers, as every memcached reads them.
+//! Decimal numbers as every memcached reads them.
 
-/// The largest length of a value, in bytes, that memcached reads as such. It refuses a line with a larger one and takes
-/// what follows for commands.
+/// The largest length of a value in bytes. memcached refuses a line with a larger one and reads the following
+/// bytes as commands.
 pub(super) const LENGTH: u64 = i32::MAX as u64 - 2;
 
-/// A value's length: digits only, and no more of them than the largest one has. Servers differ in what else they take
-/// for a number, and here that matters.
+/// A value's length: only digits, and no more of them than the largest one has. Servers differ in what else
+/// they take for a number, and here that matters.
 #[inline]
 pub(super) fn length(word: &[u8]) -> Option<u64> {
     digits(word).filter(|&length| length <= LENGTH && word.len() <= 10)
 }
 
-/// A value's length as the newest server reads it, which also takes a minus before nothing but zeros, and one digit more: of
-/// a line that is refused, this says how many bytes behind it belong to it.
+/// A value's length as the newest server reads it, which also accepts a minus before zeros, and one more
+/// digit. For a line that is refused, this is the number of bytes after it that belong to it.
 pub(super) fn lenient_length(word: &[u8]) -> Option<u64> {
     let number = word.strip_prefix(b"-").unwrap_or(word);
     let is_read = word.len() <= 11 && number.iter().all(u8::is_ascii_digit);
@@ -20,7 +20,8 @@ pub(super) fn lenient_length(word: &[u8]) -> Option<u64> {
     (is_read && length <= LENGTH && (length == 0 || number.len() == word.len())).then_some(length)
 }
 
-/// The number at the beginning of `bytes` and how many digits it has; none if there are none, or it exceeds 64 bits.
+/// The number at the beginning of `bytes` and the number of its digits. `None`: there are no digits, or it
+/// exceeds 64 bits.
 #[inline]
 pub(super) fn leading(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0_u64;
@@ -44,7 +45,7 @@ fn checked(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number of up to 64 bits: digits and nothing else.
+/// A number of up to 64 bits: only digits.
 #[inline]
 pub(super) fn digits(word: &[u8]) -> Option<u64> {
     leading(word)
@@ -52,13 +53,13 @@ pub(super) fn digits(word: &[u8]) -> Option<u64> {
         .map(|(number, _)| number)
 }
 
-/// A number of up to 64 bits where newer servers take no plus, nor more than 22 digits.
+/// A number of up to 64 bits, where newer servers take neither a plus nor more than 22 digits.
 #[inline]
 pub(super) fn plain(word: &[u8]) -> Option<u64> {
     digits(word).filter(|_| word.len() <= 22)
 }
 
-/// A number of seconds where newer servers take no plus and refuse what exceeds 32 bits.
+/// A number of seconds, where newer servers take no plus and refuse more than 32 bits.
 #[inline]
 pub(super) fn seconds(word: &[u8]) -> Option<i32> {
     let (magnitude, is_negative) = match word {
@@ -70,17 +71,17 @@ pub(super) fn seconds(word: &[u8]) -> Option<i32> {
     i32::try_from(seconds).ok().filter(|_| word.len() <= 11)
 }
 
-/// A number of up to 64 bits, maybe with a plus.
+/// A number of up to 64 bits, perhaps with a plus.
 #[inline]
 pub fn number(word: &[u8]) -> Option<u64> {
     digits(word.strip_prefix(b"+").unwrap_or(word))
 }
 
-/// Longer expiry times than this are moments since 1970: 30 days in seconds.
+/// The longest expiry time that counts from now: 30 days in seconds. Longer ones count from 1970.
 pub const LONGEST_TTL: i64 = 60 * 60 * 24 * 30;
 
-/// An expiry time: a number of up to 64 bits with its sign, if any. Times are 32 bits wide, and memcached drops the
-/// higher ones of a larger number instead of refusing it.
+/// An expiry time: a number of up to 64 bits, perhaps with a sign. Times have 32 bits, and memcached drops
+/// the higher bits of a larger number instead of refusing it.
 #[inline]
 pub fn time(word: &[u8]) -> Option<i32> {
     let seconds = match word {

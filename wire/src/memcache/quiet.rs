@@ -1,14 +1,15 @@
-//! Which replies a quiet request does not want.
+//! Replies that a quiet request does not want.
 
 use super::Command;
 use super::command::Form;
 use crate::message::{Class, Outcome};
 
-/// Is a reply with this outcome kept from the client that sent a quiet `command`?
+/// Whether a reply with this outcome is kept from the client that sent a quiet `command`.
 ///
-/// `noreply` silences all. The meta flag `q` silences what its command expects to happen, as memcached 1.6.18 does it:
-/// `mg` a miss, `ms` a stored and `md` a deleted item, `ma` a computed value. Errors are always told. (memcached does answer
-/// a quiet `ma` that made the item; as the reply does not tell this from a computed value, it is silenced here.)
+/// `noreply` silences all replies. The meta flag `q` silences the expected one, as in memcached 1.6.18: `mg`
+/// a miss, `ms` a stored and `md` a deleted item, `ma` a computed value. Errors always reach the client.
+/// (memcached does answer a quiet `ma` that made the item. As that reply cannot be told from a computed
+/// value, it is silenced here.)
 pub const fn silenced(command: Command, outcome: Outcome) -> bool {
     match command.form() {
         Form::Retrieval | Form::Text => true,

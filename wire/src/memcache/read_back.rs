@@ -1,4 +1,4 @@
-//! Reading back what a command has computed, so that the copies which did not compute it can hold the same.
+//! Reads back what a command has computed, so that the other copies can hold the same.
 
 use super::Command;
 use super::effect::{put, remove};
@@ -7,8 +7,9 @@ use super::number::{self, LONGEST_TTL, digits};
 use crate::message::Request;
 use std::io::Write;
 
-/// Appends the request that reads what the one in `bytes` will leave: to be sent right behind it on the same connection, so
-/// that nothing comes between. False, and nothing is appended: the command computes no value.
+/// Appends a request that reads what the one in `bytes` will leave. It is to be sent right after that one on
+/// the same connection, so that nothing comes between. Returns false and appends nothing if the command
+/// computes no value.
 #[must_use]
 pub fn read_back(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> bool {
     let computes = matches!(
@@ -24,8 +25,9 @@ pub fn read_back(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> bool {
     computes
 }
 
-/// Appends what the other copies are told after `reply` to [`read_back`]: to store the same bytes, flags and expiry. `unix`
-/// is the time in seconds since 1970. Their removal is appended where the reply is no value that a copy may hold as fresh.
+/// Appends the requests for the other copies after `reply` to [`read_back`]: to store the same bytes, flags
+/// and expiry time. `unix` is the time in seconds since 1970. If the reply is no value that a copy may hold
+/// as fresh, a removal is appended.
 pub fn store_read_back(request: &Request, bytes: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) {
     let Some(read) = Read::of(reply) else {
         return remove(request, bytes, out);
@@ -39,7 +41,7 @@ pub fn store_read_back(request: &Request, bytes: &[u8], reply: &[u8], unix: u64,
     match read.seconds {
         None => {}
         Some(seconds) => {
-            // Times are 32 bits wide, and a longer span than this counts as a moment since 1970.
+            // Times have 32 bits, and a longer span than this counts as a moment since 1970.
             let is_span = seconds <= LONGEST_TTL as u64;
             let time = if is_span {
                 seconds
@@ -54,8 +56,8 @@ pub fn store_read_back(request: &Request, bytes: &[u8], reply: &[u8], unix: u64,
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends what gives back the right to refill a stale item, which `reply` to [`read_back`] has won from whoever asks next.
-/// False, and nothing is appended: it has won nothing.
+/// Appends a request that gives back the right to refill a stale item, which `reply` to [`read_back`] has
+/// won. Returns false and appends nothing if it has won nothing.
 #[must_use]
 pub fn undo_read_back(request: &Request, bytes: &[u8], reply: &[u8], out: &mut Vec<u8>) -> bool {
     let won = head(reply).is_some_and(|line| words(line).any(|word| word == b"W"));
@@ -72,12 +74,12 @@ pub fn undo_read_back(request: &Request, bytes: &[u8], reply: &[u8], out: &mut V
 struct Read<'a> {
     value: &'a [u8],
     flags: u64,
-    /// Until it expires; `None`: it does not.
+    /// Seconds until it expires. `None`: it never does.
     seconds: Option<u64>,
 }
 
 impl<'a> Read<'a> {
-    /// `VA LENGTH fFLAGS tSECONDS` and the value; `None` for anything else, a stale value among it.
+    /// Parses `VA LENGTH fFLAGS tSECONDS` and the value. `None`: it is anything else, such as a stale value.
     fn of(reply: &'a [u8]) -> Option<Self> {
         let line = head(reply)?;
         let rest = line::text(line).strip_prefix(b"VA ")?;
@@ -102,7 +104,7 @@ impl<'a> Read<'a> {
     }
 }
 
-/// The first line, with its end.
+/// The first line with its end.
 fn head(reply: &[u8]) -> Option<&[u8]> {
     memchr::memchr(b'\n', reply).map(|end| &reply[..=end])
 }

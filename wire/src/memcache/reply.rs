@@ -1,4 +1,4 @@
-//! The head of a reply.
+//! Heads of replies.
 
 use super::Command;
 use super::command::Form;
@@ -8,15 +8,15 @@ use super::number::{self, LENGTH};
 use crate::message::{Bad, Class, Outcome, Parsed, Reply};
 use memchr::memchr;
 
-/// Closes the reply to a retrieval command.
+/// The end of the reply to a retrieval command.
 const END: &[u8] = b"END\r\n";
-/// Begins a hit.
+/// The beginning of a hit.
 const VALUE: &[u8] = b"VALUE ";
 
-/// Reads the head of the reply that a server sends to `command` with one key, at the beginning of `bytes`. Whatever that
-/// command is never answered with is [`Parsed::Bad`]: nothing more from this connection can be trusted.
+/// Reads the head of the reply to `command` with one key at the beginning of `bytes`. A reply that this
+/// command never gets is [`Parsed::Bad`]: nothing more from this connection can be trusted.
 ///
-/// The reply to `stats` has as many lines as the server likes; they are read one by one, and all but the last are
+/// The reply to `stats` has any number of lines. They are read one by one, and all but the last are
 /// [`Outcome::Found`].
 #[inline]
 pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
@@ -26,7 +26,7 @@ pub fn reply(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     }
 }
 
-/// Whatever it is. Not inlined, so that the plain hit is.
+/// Reads a reply of any kind. It is not inlined, so that the plain hit is.
 #[inline(never)]
 fn any(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     let Some(end) = memchr(b'\n', &bytes[..bytes.len().min(LINE + 1)]) else {
@@ -51,8 +51,8 @@ fn any(command: Command, bytes: &[u8]) -> Parsed<Reply> {
     }
 }
 
-/// A value, announced as it nearly always is: read from left to right, without a look for the end of the line before.
-/// None: look closer.
+/// Reads a value in its most common form, from left to right, without a search for the line end first.
+/// `None`: the slow path has to look.
 #[inline]
 fn plain_hit(command: Command, bytes: &[u8]) -> Option<Reply> {
     if command.form() != Form::Retrieval {
@@ -87,7 +87,7 @@ fn read(command: Command, line: &[u8]) -> Read {
     }
 }
 
-/// `VALUE KEY FLAGS LENGTH [ID]` or `END`.
+/// Reads `VALUE KEY FLAGS LENGTH [ID]` or `END`.
 #[inline]
 fn retrieval(line: &[u8], word: &[u8]) -> Read {
     let Some(rest) = line.strip_prefix(word) else {
@@ -99,7 +99,8 @@ fn retrieval(line: &[u8], word: &[u8]) -> Read {
         .then_some((Outcome::Found, body, END.len() as u32))
 }
 
-/// What stands behind a key of `key` bytes: ` FLAGS LENGTH [ID]`. Returns the bytes of the body and what is behind.
+/// Reads what follows a key of `key` bytes: ` FLAGS LENGTH [ID]`. Returns the length of the body and the
+/// position after it.
 #[inline]
 fn announced(bytes: &[u8], key: usize) -> Option<(u64, &[u8])> {
     let (_, after) = blank_number(&bytes[key..])?;
@@ -109,7 +110,7 @@ fn announced(bytes: &[u8], key: usize) -> Option<(u64, &[u8])> {
     good.then(|| (length + 2 + END.len() as u64, after))
 }
 
-/// A blank and a number, and what is behind them.
+/// Reads a blank and a number. Returns the rest as well.
 #[inline]
 fn blank_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let digits = bytes.strip_prefix(b" ")?;
@@ -117,7 +118,7 @@ fn blank_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, &digits[len..]))
 }
 
-/// `HD FLAG…`, `VA LENGTH FLAG…` and the codes that mean no.
+/// Reads `HD FLAG…`, `VA LENGTH FLAG…` and the codes for failures.
 #[inline]
 fn meta(command: Command, line: &[u8]) -> Read {
     let (code, rest) = line.split_at_checked(2)?;
@@ -171,12 +172,12 @@ fn status(command: Command, line: &[u8]) -> Option<Outcome> {
     fits.then_some(outcome)
 }
 
-/// Error lines, which any command may be answered with.
+/// Reads error lines, which any command may get.
 #[cold]
 fn error(line: &[u8]) -> Option<Outcome> {
     let (word, text) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap_or(line.len()));
     Some(match (word, text) {
-        // The server has as many clients as it takes; it says so unasked and closes.
+        // The server has as many clients as it takes. It sends this unasked and closes.
         (b"ERROR", b" Too many open connections") => Outcome::Busy,
         (b"ERROR" | b"ERROR:" | b"CLIENT_ERROR", _) => Outcome::ClientError,
         (b"SERVER_ERROR" | b"SERVER_ERROR:", text) => match text.get(..4) {
@@ -189,8 +190,8 @@ fn error(line: &[u8]) -> Option<Outcome> {
     })
 }
 
-/// Does `bytes`, all of a reply, end as its head says? If not, the server's lengths and ours differ and nothing more from
-/// this connection can be trusted. Heads without a body always do.
+/// Whether `bytes`, a whole reply, ends as its head announces. If not, the server's lengths and ours differ,
+/// and nothing more from this connection can be trusted. Heads without a body always do.
 #[inline]
 pub fn is_reply_whole(reply: &Reply, bytes: &[u8]) -> bool {
     reply.body == 0

@@ -1,4 +1,4 @@
-//! The key that a reply names.
+//! Keys in replies.
 
 use super::Command;
 use super::command::Form;
@@ -6,8 +6,8 @@ use super::line::{self, Words};
 use crate::message::Span;
 use memchr::{memchr, memchr2};
 
-/// The key that `reply`, which was sent to `command`, names in its first line, as it stands there: after `VALUE`, after
-/// `ME` or as the meta flag `k`. None where it names no key.
+/// The key in the first line of `reply`, which was sent to `command`: after `VALUE`, after `ME` or in the
+/// meta flag `k`. `None`: the reply has no key.
 #[inline]
 pub fn reply_key(command: Command, reply: &[u8]) -> Option<Span> {
     match command.form() {
@@ -33,7 +33,7 @@ fn flag(reply: &[u8]) -> Option<Span> {
     Some(Span::new(word.start as usize + 1, word.end()))
 }
 
-/// Appends `reply` to `out` with the key it names, if it names one, replaced by `request_key`: the client's own, as it
+/// Appends `reply` to `out`, with its key, if it has one, replaced by `request_key`: the client's own, as it
 /// stands in the request (base64 stays base64). `reply` may be the head alone or more.
 pub fn rewrite_reply_key(command: Command, request_key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
     let Some(key) = reply_key(command, reply) else {

@@ -1,14 +1,14 @@
-//! The head of a request.
+//! Heads of requests.
 
 use super::key::KEY;
 use super::line::{self, Line, Words, plain_end, word_end};
 use super::{Command, Limits, error, meta, text};
 use crate::message::{Bad, Parsed, Request, Span};
 
-/// Reads the command line at the beginning of `bytes`. The value that may follow is not looked at.
+/// Reads the command line at the beginning of `bytes`. The value that may follow is not read.
 ///
-/// Refuses what not every server reads alike, and what none takes; an unknown meta flag passes and is refused by the
-/// server, so that the flags of newer ones work.
+/// It refuses lines that servers read differently, and lines that none accepts. An unknown meta flag passes
+/// and is refused by the server, so that the flags of newer ones work.
 #[inline]
 pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     match plain_get(bytes) {
@@ -17,7 +17,7 @@ pub fn request(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     }
 }
 
-/// Whatever it is. Not inlined, so that the plain get is.
+/// Reads a request of any kind. It is not inlined, so that the plain get is.
 #[inline(never)]
 fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     match bytes.first() {
@@ -36,7 +36,7 @@ fn any(bytes: &[u8], limits: &Limits) -> Parsed<Request> {
     })
 }
 
-/// A retrieval command of many keys whose line has not ended.
+/// Reads a retrieval command of many keys whose line has not ended.
 #[cold]
 fn begun(line: Line<'_>) -> Parsed<Request> {
     let end = word_end(line.text, 0);
@@ -50,10 +50,10 @@ const BINARY: &str = "the client speaks memcached's binary protocol, which is no
 const TLS: &str = "the client speaks TLS, which is not served here";
 const HTTP: &str = "the client speaks HTTP, which is not served here";
 
-/// Bytes that a line needs, its end included, before the newest server looks at its words.
+/// Bytes that a line needs, its end included, before the newest server examines its words.
 const SHORTEST: usize = 4;
 
-/// The request that stands on `line`.
+/// Parses the request on `line`.
 fn on(line: Line<'_>, limits: &Limits) -> Result<Request, Bad> {
     if line.head < SHORTEST {
         return Err(Bad::refused(line.head, error::BAD_FORMAT));

@@ -1,4 +1,4 @@
-//! A request's head with changes.
+//! Changes heads of requests.
 
 use super::command::Form;
 use super::key::{KEY, is_word};
@@ -7,21 +7,22 @@ use super::{Command, base64, meta};
 use crate::message::{Request, Span};
 use std::io::Write;
 
-/// What to change. Words that ask for silence always go.
+/// The changes of a head. Words that ask for silence are always dropped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rewrite<'a> {
-    /// Another key, not encoded; it is encoded where the request's own is.
+    /// The new key, not encoded. It is encoded where the request's own is.
     pub key: Option<&'a [u8]>,
-    /// Another expiry time, in memcached's terms. Requests that set none keep it that way, `ms` excepted, which gets
-    /// its `T` flag. `md` is left alone: an item marked stale may live shorter, never longer.
+    /// The new expiry time, in memcached's terms. Requests without one stay without one, except `ms`, which
+    /// gets its `T` flag. `md` is left alone: an item marked stale may live shorter, never longer.
     pub ttl: Option<i64>,
 }
 
-/// Appends the head of `request`, which begins `bytes`, to `out` as `change` says. The caller appends the body.
+/// Appends the head of `request`, which begins `bytes`, to `out` with this change. The caller appends the
+/// body.
 ///
-/// False, and nothing is appended, when the result would not be a line that memcached reads as meant: the new key is
-/// empty, longer than 250 bytes (encoded), holds a blank or line end, or is `noreply` to `delete`, or one flag more is one
-/// too many.
+/// Returns false and appends nothing if memcached would not read the result as meant: the new key is empty,
+/// longer than 250 bytes (encoded), has a blank or a line end, or is `noreply` to `delete`, or the new flag
+/// is one too many.
 #[must_use]
 pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut Vec<u8>) -> bool {
     let mut scratch = [0; KEY];
@@ -35,7 +36,7 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
     let head = &bytes[..request.head as usize];
     let mut edit = Edit { head, at: 0, out };
     let command = Command::from_number(request.command);
-    // What `md` marks as stale may live shorter, never longer.
+    // An item that `md` marks as stale may live shorter, never longer.
     let ttl = change.ttl.filter(|_| command != Some(Command::MetaDelete));
     let Some(ttl) = ttl else {
         return edit.without_ttl(request, key);
@@ -48,7 +49,7 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
         edit.replace(request.key, key);
         edit.flags(request, ttl, adds);
     } else if request.ttl.start < request.key.start {
-        // gat and gats have it in front of the key.
+        // gat and gats have the time before the key.
         edit.replace_ttl(request.ttl, ttl);
         edit.replace(request.key, key);
         edit.replace(request.quiet, b"");
@@ -61,7 +62,7 @@ pub fn rewrite(request: &Request, bytes: &[u8], change: &Rewrite<'_>, out: &mut 
     true
 }
 
-/// Does an `ms` line have room for the flag `T`, or have it already?
+/// Whether an `ms` line has room for the flag `T`, or has it already.
 fn has_room(request: &Request, head: &[u8]) -> bool {
     let line = line::text(head);
     let has_ttl = Words::from(line, request.key.end()).any(|word| line[word.start as usize] == b'T');
@@ -69,7 +70,7 @@ fn has_room(request: &Request, head: &[u8]) -> bool {
     has_ttl || words < meta::WORDS
 }
 
-/// A head on its way to `out`, copied up to `at`.
+/// A head that is being copied to `out`; the copy has reached `at`.
 struct Edit<'a> {
     head: &'a [u8],
     at: usize,
@@ -82,7 +83,7 @@ impl Edit<'_> {
         self.at = end;
     }
 
-    /// Puts `with` in the place of `span`, which is absent or lies behind all that was edited before.
+    /// Writes `with` in place of `span`, which is absent or lies behind all earlier edits.
     fn replace(&mut self, span: Span, with: &[u8]) {
         if !span.is_empty() {
             self.copy_to(span.start as usize);
@@ -99,13 +100,13 @@ impl Edit<'_> {
     }
 
     fn number(&mut self, ttl: i64) {
-        // Newer servers refuse a time that exceeds 32 bits, and older ones drop the higher ones.
+        // Newer servers refuse a time of more than 32 bits, and older ones drop the higher bits.
         let ttl = ttl.clamp(i32::MIN.into(), i32::MAX.into());
         // Writing to a Vec cannot fail.
         let _ = write!(self.out, "{ttl}");
     }
 
-    /// Drops `q`, changes `T` and `N`, and adds `T` where `adds` says so and none stands.
+    /// Drops `q`, changes `T` and `N`, and adds `T` if `adds` is set and the line has none.
     fn flags(&mut self, request: &Request, ttl: i64, mut adds: bool) {
         let line = line::text(self.head);
         for word in Words::from(line, self.at) {
@@ -124,7 +125,7 @@ impl Edit<'_> {
         }
     }
 
-    /// The head with this key and an answer, and all else as it stands.
+    /// The head with this key and with a reply; the rest is unchanged.
     fn without_ttl(mut self, request: &Request, key: &[u8]) -> bool {
         self.replace(request.key, key);
         self.replace(request.quiet, b"");

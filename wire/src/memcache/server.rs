@@ -1,15 +1,15 @@
-//! What a server is, by what it says of itself.
+//! Versions of servers.
 
-/// The first version whose meta commands are those of today. Before it, the length of a value stood in a flag, and the
-/// value of an `ms` of today would be read as commands.
+/// The first version with today's meta commands. Before it, a flag held the length of a value, and the value
+/// of today's `ms` would be read as commands.
 const FIRST: [u32; 3] = [1, 6, 10];
 
-/// Does the server that answers this line to `version` read the meta commands as this codec writes them? None: it does not
-/// say which version it is.
+/// Whether the server that answers this line to `version` reads the meta commands of this codec. `None`: the
+/// line does not tell the version.
 pub fn meta_commands(line: &[u8]) -> Option<bool> {
     let text = std::str::from_utf8(line.trim_ascii_end()).ok()?;
     let mut parts = text.strip_prefix("VERSION ")?.trim_start().splitn(3, '.');
-    // What follows the last number is the builder's: `1.6.18-proxima`, `1.6.21_beta1`.
+    // A suffix of the last number is the builder's: `1.6.18-proxima`, `1.6.21_beta1`.
     let mut number = || {
         let part = parts.next()?;
         let end = part

@@ -1,7 +1,8 @@
-//! The classic commands: what stands on their lines.
+//! The classic commands: the contents of their lines.
 //!
-//! The order of the checks is the newest server's, because it decides which error a line with several of them gets, and
-//! how many bytes behind it are swallowed: missing words and the length of the value, the length of the key, the numbers.
+//! The order of the checks is the newest server's. It decides which error a line with several of them gets,
+//! and how many bytes after it are swallowed: first missing words and the length of the value, then the
+//! length of the key, then the numbers.
 
 use super::key::KEY;
 use super::line::{Line, Words};
@@ -41,8 +42,8 @@ pub(super) fn get(
     }
 }
 
-/// The same where the line has not ended: the first key is where keys are to be taken from, one by one. What can be known of
-/// the others is found then.
+/// Reads the same where the line has not ended. Keys are then taken one by one from the first key on, and
+/// errors in the others are found at that time.
 #[cold]
 pub(super) fn begun_get(line: Line<'_>, mut words: Words<'_>, mut request: Request) -> Parsed<Request> {
     if matches!(request.class, Class::Touch) {
@@ -54,7 +55,7 @@ pub(super) fn begun_get(line: Line<'_>, mut words: Words<'_>, mut request: Reque
     let more = |first: &Span| Span::new(first.start as usize + 1, line.head);
     match words.next() {
         Some(first) if !more(&first).is_empty() => {
-            // Where the first key ends may still be unknown.
+            // The end of the first key may still be unknown.
             (request.key, request.more_keys) = (Span { len: 1, ..first }, more(&first));
             Parsed::Head(request)
         }
@@ -93,8 +94,8 @@ pub(super) fn store(
     }
 }
 
-/// Refuses the line of a value. The newest server swallows the value of a line that it refuses, if it can read the length,
-/// and so must everybody who refuses it: its bytes would be commands.
+/// Refuses the line of a value. The newest server swallows the value of a line that it refuses, if it can
+/// read the length. A proxy that refuses it must do the same: the bytes would be read as commands.
 #[cold]
 fn swallowing(line: Line<'_>, length: &[u8], reply: &'static [u8]) -> Bad {
     match number::lenient_length(length) {
@@ -102,7 +103,7 @@ fn swallowing(line: Line<'_>, length: &[u8], reply: &'static [u8]) -> Bad {
             swallow: length + 2,
             ..refuse_unless_quiet(line, reply)
         },
-        // It has not looked for `noreply` yet.
+        // The server has not looked for `noreply` yet.
         None => Bad::refused(line.head, error::BAD_FORMAT),
     }
 }
@@ -133,9 +134,9 @@ pub(super) fn touch(line: Line<'_>, mut words: Words<'_>, request: &mut Request)
     Ok(())
 }
 
-/// `delete KEY [0] [noreply]`; the `0` is a delay of old times, and older servers take nothing else there. A key `noreply`
-/// needs it: where it is the last word, newer servers delete it and do not answer. Whoever sends that waits for an answer,
-/// and is told.
+/// `delete KEY [0] [noreply]`. The `0` is a delay of old times, and older servers take no other word there. A
+/// key `noreply` needs it: if it is the last word, newer servers delete it and do not answer. A client that
+/// sends that waits for an answer, and gets an error.
 #[inline]
 pub(super) fn delete(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     request.key = required(line, &mut words)?;
@@ -178,7 +179,7 @@ pub(super) fn flush_all(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
     Ok(())
 }
 
-/// `verbosity LEVEL [noreply]`; further words are ignored. It never reaches a server.
+/// `verbosity LEVEL [noreply]`. Further words are ignored. The command never reaches a server.
 #[inline]
 pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Request) -> Result<(), Bad> {
     let level = words.next().filter(|word| word.len <= 11);
@@ -198,7 +199,7 @@ pub(super) fn verbosity(line: Line<'_>, mut words: Words<'_>, request: &mut Requ
     Ok(())
 }
 
-/// The next word; a line without it is none of this command.
+/// The next word. A line without it is no line of this command.
 #[inline]
 fn required(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
     words
@@ -206,8 +207,8 @@ fn required(line: Line<'_>, words: &mut Words<'_>) -> Result<Span, Bad> {
         .ok_or_else(|| Bad::refused(line.head, error::BAD_FORMAT))
 }
 
-/// Takes the one word that may follow what a command needs: `noreply` with the blank before it. Any other is ignored by
-/// all servers, but older ones refuse a line with two.
+/// Takes the one word that may follow the arguments: `noreply` with the blank before it. All servers ignore
+/// any other word, but older ones refuse a line with two.
 #[inline]
 fn optional(line: Line<'_>, mut words: Words<'_>) -> Result<Span, Bad> {
     let blank = words.position();
@@ -239,8 +240,8 @@ fn check(line: Line<'_>, good: bool, reply: &'static [u8]) -> Result<(), Bad> {
     }
 }
 
-/// A refusal that memcached keeps to itself when the line ends with `noreply`, even where that word stands in the place
-/// of another.
+/// Refuses a line as memcached does, which sends no reply if the line ends with `noreply`, even where that
+/// word stands in the place of another.
 #[cold]
 pub(super) fn refuse_unless_quiet(line: Line<'_>, reply: &'static [u8]) -> Bad {
     let is_quiet = line.last_word() == Some(b"noreply");

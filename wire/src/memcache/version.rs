@@ -1,8 +1,8 @@
-//! The version of a value ("cas unique"): one server's own count of its changes.
+//! Versions of values ("cas unique"), which each server counts for itself.
 //!
-//! Where several servers hold a value, a number from one means nothing at another, and may by chance be that of another
-//! change there. So each number is shown with the mark of the server that it comes from: the two XORed, which undoes itself.
-//! No server counts from 0: to memcached it means "none", and it stays what it is.
+//! Where several servers hold a value, a version from one means nothing at another, and may by chance be that
+//! of another change there. Clients therefore see each version with the mark of its server: both XORed, which
+//! undoes itself. A version of 0 means "none" to memcached and stays unchanged.
 
 use super::Command;
 use super::command::Form;
@@ -11,8 +11,8 @@ use super::number::digits;
 use crate::message::{Request, Span};
 use std::io::Write;
 
-/// Appends the head of `request`, which begins `bytes`, to `out` with each version that it names marked. False, and nothing
-/// is appended: it names none.
+/// Appends the head of `request`, which begins `bytes`, to `out` with each of its versions marked. Returns
+/// false and appends nothing if it has none.
 #[must_use]
 pub fn mark_request(request: &Request, bytes: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
     let Some(head) = bytes.get(..request.head as usize) else {
@@ -32,8 +32,8 @@ pub fn mark_request(request: &Request, bytes: &[u8], mark: u64, out: &mut Vec<u8
     }
 }
 
-/// Appends `reply`, which was sent to `command`, to `out` with the version that it names marked. False, and nothing is
-/// appended: it names none. `reply` may be the head alone or more.
+/// Appends `reply`, which was sent to `command`, to `out` with its version marked. Returns false and appends
+/// nothing if it has none. `reply` may be the head alone or more.
 #[must_use]
 pub fn mark_reply(command: Command, reply: &[u8], mark: u64, out: &mut Vec<u8>) -> bool {
     let Some(end) = memchr::memchr(b'\n', reply) else {
@@ -55,7 +55,7 @@ pub fn mark_reply(command: Command, reply: &[u8], mark: u64, out: &mut Vec<u8>) 
     }
 }
 
-/// What stands behind the flags with these letters, in the words of `line` from `at` on.
+/// The arguments of the flags with these letters, in the words of `line` from `at` on.
 fn flags<'a>(line: &'a [u8], at: usize, letters: &'a [u8]) -> impl Iterator<Item = Span> + 'a {
     Words::from(line, at)
         .filter(|word| letters.contains(&line[word.start as usize]))

@@ -1,4 +1,4 @@
-//! The base configuration, which the command line alone says: ports, threads, limits.
+//! The base configuration: ports, threads and limits, which only the command line sets.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
@@ -12,7 +12,7 @@ use crate::config::{
     schema::{Config, Embedded, Limits, Listener, Permissions, Protocol, Route},
 };
 
-/// The configuration without its pools and routes: what the command line alone says.
+/// The configuration without its pools and routes.
 pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
     let threads = flags.text("proxy-threads");
     let workers = match threads.as_str() {
@@ -34,7 +34,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
         0 => NEVER,
         millis => Duration::from_millis(millis).min(NEVER),
     };
-    // 1 asks for as many as there may be files, which is no bound that clients would notice earlier than the kernel.
+    // 1 asks for as many clients as there may be open files. Clients would reach the kernel's limit first.
     let clients = if flags.number("max-conns") == 1 {
         usize::MAX
     } else {
@@ -58,7 +58,7 @@ pub(super) fn base(flags: &Flags) -> Result<Config, OptionError> {
     })
 }
 
-/// Where operators look.
+/// The address of the admin port. `None`: there is none.
 fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
     match flags.text("admin") {
         none if none.is_empty() => Ok(None),
@@ -66,14 +66,14 @@ fn admin(flags: &Flags) -> Result<Option<String>, OptionError> {
     }
 }
 
-/// The file that an option names.
+/// The path that an option names.
 pub(super) fn path(flags: &Flags, option: &str) -> Option<PathBuf> {
     Some(flags.text(option))
         .filter(|path| !path.is_empty())
         .map(PathBuf::from)
 }
 
-/// The addresses to listen on; their route is the root of the tree.
+/// The listeners. Their route is the root of the tree.
 fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
     let listener = |address| Listener {
         protocol: Protocol::MEMCACHED,
@@ -113,7 +113,7 @@ fn host(text: &str) -> Result<IpAddr, OptionError> {
     bare.parse().map_err(|_| OptionError::Host(bare.to_owned()))
 }
 
-/// All addresses of both families, or of the one that this machine has.
+/// The wildcard address of both families, or of the one that this machine has.
 fn any() -> IpAddr {
     match TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)) {
         Ok(_) => Ipv6Addr::UNSPECIFIED.into(),

@@ -1,4 +1,5 @@
-//! Handles as they may be written: objects, names, and short forms such as `AllSyncRoute|Pool|A`.
+//! Builds routes from handles as they may be written: objects, names, and short forms such as
+//! `AllSyncRoute|Pool|A`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +15,27 @@ use crate::config::{
     schema::{Children, Route},
 };
 
-/// Routes that one list may come to: a pool in a list among others is written out.
+/// Routes of one list at most. A pool in a list among other handles is written out.
 const LIST_LIMIT: usize = 100_000;
 
-/// What stands where handles are asked.
+/// The result of building something that stands where handles are expected.
 #[derive(Clone, Debug)]
 pub(super) enum Built {
-    /// One handle.
+    /// A handle.
     One(Route),
-    /// `Pool|A`: all servers of a pool that has some.
+    /// `Pool|A`: all servers of a pool that is not empty.
     Members(String),
     /// Any number of handles.
     List(Vec<Route>),
 }
 
-/// Builds the tree; what has a name is built once and shared.
+/// Builds the tree. A handle with a name is built once and shared.
 #[derive(Debug)]
 pub(super) struct Builder {
     pub(super) pools: Pools,
     /// Finished routes by name.
     pub(super) routes: BTreeMap<String, Route>,
-    /// Handles by name as they are written, those of `named_handles`.
+    /// Handles by name as they are written in `named_handles`.
     named: BTreeMap<String, Node>,
     built: BTreeMap<String, Built>,
     building: BTreeSet<String>,
@@ -77,9 +78,9 @@ impl Builder {
             .try_for_each(|name| self.by_name(name, node.at, cx).map(drop))
     }
 
-    /// Builds whatever stands at `node`.
+    /// Builds what stands at `node`.
     pub(super) fn build(&mut self, node: &Node, cx: &mut Reading) -> Result<Built, Diagnostic> {
-        // Names and short forms nest as objects do, so the text's own limit is not enough.
+        // Names and short forms nest as objects do, so the limit of the text is not enough.
         if self.depth >= DEPTH_LIMIT {
             return Err(cx.refuse(
                 node.at,
@@ -116,7 +117,7 @@ impl Builder {
         }
     }
 
-    /// Builds children; none when there are none.
+    /// Builds children. `None`: there are none.
     pub(super) fn children(
         &mut self,
         node: Option<&Node>,
@@ -130,7 +131,7 @@ impl Builder {
         })
     }
 
-    /// How many there are.
+    /// The number of these children.
     pub(super) fn count(&self, children: &Children) -> usize {
         match children {
             Children::Pool(name) => self.pools.listed.get(name).map_or(0, |pool| pool.servers.len()),
@@ -138,7 +139,7 @@ impl Builder {
         }
     }
 
-    /// A route that may stand in several places without being several: a name, for all but leaves.
+    /// Makes a route fit to stand in several places: it gets a name, unless it is a leaf.
     pub(super) fn share(&mut self, route: Route, what: &str, at: Place) -> Route {
         if matches!(
             route,
@@ -183,7 +184,7 @@ impl Builder {
             .collect()
     }
 
-    /// A name, or a type with a parameter behind `|` or without one.
+    /// Builds a name, or a type, perhaps with a parameter behind `|`.
     fn text(&mut self, text: &str, at: Place, cx: &mut Reading) -> Result<Built, Diagnostic> {
         if text.is_empty() {
             return Ok(Built::List(Vec::new()));
@@ -222,7 +223,7 @@ impl Builder {
         })
     }
 
-    /// The handle of that name, built when it is first asked for.
+    /// The handle of that name, which is built at its first use.
     fn by_name(&mut self, name: &str, at: Place, cx: &mut Reading) -> Result<Option<Built>, Diagnostic> {
         if let Some(built) = self.built.get(name) {
             return Ok(Some(built.clone()));
@@ -242,7 +243,7 @@ impl Builder {
         self.building.remove(name);
         let built = built?;
         Ok(Some(match self.built.get(name) {
-            // An object in `named_handles` keeps itself under the name that it has.
+            // An object in `named_handles` stays under the name that it has.
             Some(kept) => kept.clone(),
             None => self.keep(name.to_owned(), built),
         }))

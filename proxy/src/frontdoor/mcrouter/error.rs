@@ -1,21 +1,21 @@
-//! What is refused.
+//! Reasons for which a command line is refused.
 
 use crate::{
     config::{BadAddress, BadListenAddress, ConfigError, Diagnostic},
     reactor::UnknownIo,
 };
 
-/// Why the program ends at once. It is always the operator's to mend; [`Refused::retry_may_help`] says where
-/// that can happen without another command line.
+/// The command line is refused, and the program ends. The operator has to correct it, or the configuration;
+/// [`Refused::retry_may_help`] tells where the same command line may be served later.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refused {
-    /// The command line: it is never served.
+    /// The command line itself. It is never served.
     #[error(transparent)]
     Options(#[from] OptionError),
-    /// The configuration that it names: whoever tries again later may find a good one.
+    /// The configuration that it names. A later start may find a good one.
     #[error(transparent)]
     Config(ConfigError),
-    /// The configuration, where only that was asked: the answer is final.
+    /// The configuration, where only a check of it was asked for. The answer is final.
     #[error(transparent)]
     Invalid(ConfigError),
 }
@@ -26,7 +26,7 @@ impl Refused {
         matches!(self, Self::Config(_))
     }
 
-    /// What mcrouter exits with: 2 where a later start may work, otherwise 3.
+    /// mcrouter's exit code: 2 where a later start may work, otherwise 3.
     pub fn exit_code(&self) -> u8 {
         if self.retry_may_help() { 2 } else { 3 }
     }
@@ -36,12 +36,12 @@ impl Refused {
 #[allow(missing_docs, reason = "the messages say it")]
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OptionError {
-    /// It would change what clients get.
+    /// The option would change what clients get.
     #[error("option `--{0}` is not served yet")]
     NotServed(&'static str),
     #[error("option `--{0}` needs a value")]
     NoValue(&'static str),
-    /// Its value is not of its kind.
+    /// The value has the wrong type.
     #[error("option `--{option}` takes {takes}, not `{found}`")]
     BadValue {
         option: &'static str,
@@ -64,7 +64,7 @@ pub enum OptionError {
     Admin(BadListenAddress),
     #[error("option `--io`: {0}")]
     Io(UnknownIo),
-    /// The file of options that the command line names is refused, or cannot be read.
+    /// The file of options that the command line names cannot be read, or is refused.
     #[error("{file}:{diagnostic}")]
     Flavor { file: String, diagnostic: Diagnostic },
     #[error("no configuration: give --config=file:PATH")]

@@ -1,4 +1,4 @@
-//! mcrouter's command line → values of its options.
+//! Parses mcrouter's command line to values of its options.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -10,22 +10,22 @@ use super::{
 };
 use crate::config::{document::shortened, file, reading::Reading};
 
-/// A command line that was understood.
+/// A parsed command line.
 #[derive(Clone, Debug)]
 pub(super) struct Flags {
-    /// Say whether the configuration is good, and exit.
+    /// Whether only to check the configuration and exit.
     pub(super) only_validates: bool,
     pub(super) asks_help: bool,
     pub(super) asks_version: bool,
-    /// What is worth saying about it.
+    /// Warnings about the command line.
     pub(super) warnings: Vec<String>,
     values: BTreeMap<&'static str, String>,
 }
 
-/// Reads the arguments behind the program's name.
+/// Parses the arguments behind the program's name.
 ///
 /// # Errors
-/// An option that is refused, or a value that is not of its kind.
+/// An option is refused, or a value has the wrong type.
 pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags, OptionError> {
     let mut flags = Flags {
         only_validates: false,
@@ -61,7 +61,7 @@ pub(super) fn read(arguments: impl IntoIterator<Item = String>) -> Result<Flags,
             flags
                 .warnings
                 .push(format!("unknown option `{}` is ignored", shortened(&argument)));
-            // What follows may be its value; an argument that is not known to be one is ignored as well.
+            // The next argument may be its value. An argument that is not known to be one is ignored as well.
             continue;
         };
         let value = match (option.takes, attached) {
@@ -95,7 +95,7 @@ impl Flags {
         }
     }
 
-    /// The value of a number; negative ones count as 0.
+    /// The value of a number. Negative ones count as 0.
     pub(super) fn number(&self, name: &str) -> u64 {
         self.text(name)
             .parse::<i64>()
@@ -114,7 +114,7 @@ impl Flags {
         self.values.contains_key(name)
     }
 
-    /// Options that ask for something that is missing, each with its value.
+    /// Options whose effect is missing here, each with its value.
     pub(super) fn missing(&self) -> impl Iterator<Item = String> {
         options::OPTIONS
             .iter()
@@ -128,7 +128,7 @@ impl Flags {
             })
     }
 
-    /// Options that are no settings.
+    /// Handles options that are no settings.
     fn special(&mut self, name: &str, value: Option<&str>) -> Result<bool, OptionError> {
         match (name, value) {
             ("help" | "h", None) => self.asks_help = true,
@@ -148,7 +148,7 @@ impl Flags {
         Ok(true)
     }
 
-    /// Refuses what may not be ignored, says what is.
+    /// Refuses options that may not be ignored, and warns of those that are.
     fn judge(&mut self) -> Result<(), OptionError> {
         for option in options::OPTIONS {
             let Some(value) = self
@@ -174,7 +174,7 @@ impl Flags {
     }
 }
 
-/// An argument taken apart.
+/// A parsed argument.
 enum Word<'a> {
     Long(&'a str, Option<&'a str>),
     Short(char, Option<&'a str>),
@@ -200,7 +200,7 @@ impl<'a> Word<'a> {
     }
 }
 
-/// The value as it is kept: toggles become `true` or `false`.
+/// The value in its stored form: toggles become `true` or `false`.
 fn checked(option: &Opt, value: &str) -> Result<String, OptionError> {
     let wrong = |takes| {
         Err(OptionError::BadValue {
@@ -237,7 +237,7 @@ fn asks_for_something(option: &Opt, value: &str) -> bool {
     }
 }
 
-/// `{"options": {"name": "value", …}}`, by the names inside of mcrouter.
+/// Reads `{"options": {"name": "value", …}}`, by mcrouter's internal names.
 fn read_flavor(
     path: &Path,
     warnings: &mut Vec<String>,

@@ -40,7 +40,7 @@ pub(super) fn read(node: &Node, cx: &mut Reading) -> Result<Hash, Diagnostic> {
     Ok(hash)
 }
 
-/// Adds the salt, the weights and the tags that an object says.
+/// Adds the salt, the weights and the tags of an object.
 pub(super) fn with_parameters(hash: Hash, object: &Object<'_>, cx: &mut Reading) -> Result<Hash, Diagnostic> {
     let salt = object.take("salt", cx, text)?.unwrap_or(hash.salt);
     let weights = object.take("weights", cx, list(number))?.or(hash.weights);

@@ -1,10 +1,10 @@
-//! What `--help` says.
+//! The text of `--help`.
 
 use std::fmt::Write as _;
 
 use super::options::{OPTIONS, Status, Takes};
 
-/// The options of [`Status::Ours`], which no other manual explains.
+/// The options with [`Status::Ours`], which no other manual explains.
 const OURS: &str = "
 What mcrouter has not:
       --admin=ADDRESS            where operators look: /metrics, /ready, /explain, ... (host:port)

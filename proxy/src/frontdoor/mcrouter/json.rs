@@ -1,4 +1,5 @@
-//! mcrouter's JSON → tree: comments and trailing commas are allowed; of repeated keys the last one holds.
+//! Parses mcrouter's JSON to a tree. Comments and trailing commas are allowed, and the last of repeated keys
+//! counts.
 
 use std::collections::HashMap;
 
@@ -99,7 +100,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// A text as mcrouter's preprocessor leaves it, if there is nothing for it to do but to take the escapes away.
+/// A text as mcrouter's preprocessor leaves it. Only the removal of escapes is done here; texts with macros
+/// are refused.
 fn without_macros(text: &str, at: Place) -> Result<String, Diagnostic> {
     let macros = |what: &str| {
         let problem = format!("macros are not served yet ({what} in `{}`)", shortened(text));
@@ -120,7 +122,7 @@ fn without_macros(text: &str, at: Place) -> Result<String, Diagnostic> {
     Ok(out)
 }
 
-/// Where the lines of a text begin.
+/// The beginnings of the lines of a text.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,

@@ -1,5 +1,5 @@
-//! `--keep-writing`, which mcrouter has not: a pool that an AllSyncRoute writes to as a whole is one of copies. A lost node then
-//! stops no write, and is not read again before it was repaired.
+//! `--keep-writing`, which mcrouter does not have: a pool that an AllSyncRoute writes to as a whole becomes a
+//! pool of copies. A lost node then stops no write, and is not read again before it is repaired.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use crate::config::{
     schema::{Children, Config, Pool, Replicated, Route},
 };
 
-/// Makes the pools that are written as a whole replicated ones; returns what is worth saying about that.
+/// Makes pools that are written as a whole replicated. Returns warnings.
 ///
 /// # Errors
 /// A pool has fewer servers than must have taken a write.
@@ -48,8 +48,8 @@ pub(super) fn keep_writing(config: &mut Config, how: Replicated) -> Result<Vec<S
     Ok(warnings)
 }
 
-/// Routes that change copies without waiting for all of them. Of a copy that has left its pool they notice nothing, so that it
-/// must be a new one when it returns.
+/// Handles routes that change copies without waiting for all of them. They do not notice a copy that has left
+/// its pool, so such a copy counts as new when it returns.
 fn replace_bypasses(config: &mut Config) -> Vec<String> {
     let mut found = BTreeMap::new();
     for bypass in bypass_writes(config) {

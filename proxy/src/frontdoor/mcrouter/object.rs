@@ -1,4 +1,5 @@
-//! An object of mcrouter's JSON, read key by key; what nobody asked for is refused, said, or ignored as mcrouter does.
+//! Reads an object of mcrouter's JSON key by key. Keys that are left are refused, warned of, or ignored as
+//! mcrouter does.
 
 use std::cell::RefCell;
 
@@ -54,7 +55,7 @@ impl<'a> Object<'a> {
             .ok_or_else(|| cx.refuse(self.at, format!("`{key}` is missing")))
     }
 
-    /// All entries; they count as read.
+    /// All entries, which count as read.
     pub(super) fn entries(&self) -> &'a [(Name, Node)] {
         self.read
             .borrow_mut()
@@ -62,8 +63,9 @@ impl<'a> Object<'a> {
         self.entries
     }
 
-    /// Ends the reading. Of the keys that were not read, those of `unserved` would change the meaning and are refused
-    /// unless they ask for nothing; those of `idle` mean nothing here; others mean nothing to mcrouter either.
+    /// Ends the reading. Of the keys that were not read, those in `unserved` would change the meaning and are
+    /// refused unless they ask for nothing. Those in `idle` have no meaning here. Others have no meaning to
+    /// mcrouter either.
     pub(super) fn finish(
         &self,
         unserved: &[&str],
@@ -141,7 +143,7 @@ pub(super) fn whole(least: i32) -> impl Fn(&Node, &mut Reading) -> Result<i32, D
     }
 }
 
-/// Reads a list of what `read` reads.
+/// Reads a list of values that `read` reads.
 pub(super) fn list<T>(
     read: impl Fn(&Node, &mut Reading) -> Result<T, Diagnostic>,
 ) -> impl Fn(&Node, &mut Reading) -> Result<Vec<T>, Diagnostic> {

@@ -1,4 +1,4 @@
-//! mcrouter's command-line options as data: name, value, and what becomes of them here.
+//! mcrouter's command-line options as data: name, value, and how they are treated here.
 
 /// One option.
 #[derive(Debug)]
@@ -13,29 +13,29 @@ pub(super) struct Opt {
     pub(super) status: Status,
 }
 
-/// What an option takes, and what holds without it.
+/// The kind of value of an option, and its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Text(&'static str),
     Number(i64),
-    /// Alone it inverts the default; `=true|false|1|0` sets it.
+    /// `--name` inverts the default; `=true|false|1|0` sets it.
     Toggle(bool),
-    /// Off without it, on alone or with `=true|false`; a number from 1 is on as well, with so many copies.
+    /// Off by default; on alone, with `=true|false`, or with a number from 1, which is that of copies.
     Acks,
 }
 
-/// What becomes of an option that asks for something else than its default.
+/// How an option is treated that asks for something else than its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
-    /// It does what it does in mcrouter.
+    /// It has the same effect as in mcrouter.
     Served,
-    /// mcrouter has no such option: it asks for what Proxima adds.
+    /// mcrouter has no such option: it asks for something that only Proxima has.
     Ours,
-    /// It is about something that mcrouter has and Proxima has not, and that no client sees.
+    /// It is about something that only mcrouter has, and that no client sees.
     Idle,
-    /// What it asks for is missing; it is said at start.
+    /// Its effect is missing, which is logged at the start.
     Missing,
-    /// Without it clients would get something else than they should: refused.
+    /// It is refused: without its effect clients would get something else than they should.
     Refused,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn by_internal(name: &str) -> Option<&'static Opt> {
 
 /// All options but `--help`, `--version` and `--validate-config`, which are not settings.
 pub(super) static OPTIONS: &[Opt] = &[
-    // What runs.
+    // The configuration.
     opt("config", Text(""), Served),
     opt("config-file", Text(""), Served).short('f'),
     opt("config-str", Text(""), Served),
@@ -110,7 +110,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("config-params", Text(""), Refused),
     opt("additional-config-params", Text(""), Refused),
     opt("runtime-vars-file", Text(""), Missing),
-    // Where clients connect.
+    // Listeners.
     opt("port", Text(""), Served).short('p').internal("ports"),
     opt("listen-addresses", Text(""), Served),
     opt("unix-domain-sock", Text(""), Served),
@@ -156,7 +156,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("proxy-max-inflight-requests", Number(0), Missing),
     opt("proxy-max-throttled-requests", Number(0), Missing),
     opt("proxy-max-inflight-shadow-requests", Number(0), Idle),
-    // What is done with requests and replies.
+    // Requests and replies.
     opt("enable-flush-cmd", Toggle(false), Served),
     opt("send-invalid-route-to-default", Toggle(false), Refused),
     opt("group-remote-errors", Toggle(false), Refused),
@@ -174,7 +174,7 @@ pub(super) static OPTIONS: &[Opt] = &[
         .short('a')
         .internal("async_spool"),
     opt("use-asynclog-version2", Toggle(false), Missing),
-    // What is written down.
+    // Logs and files.
     opt("log-path", Text(""), Served).short('L').internal("log_file"),
     opt("verbosity", Text("1"), Served).short('v'),
     opt("stats-root", Text("/var/mcrouter/stats"), Missing),
@@ -199,7 +199,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("post-reconfiguration-delay-ms", Number(0), Idle),
     opt("file-observer-poll-period-ms", Number(100), Idle),
     opt("file-observer-sleep-before-update-ms", Number(1000), Idle),
-    // TLS and marks on packets.
+    // TLS and packet marks.
     opt("pem-cert-path", Text(""), Missing),
     opt("pem-key-path", Text(""), Missing),
     opt("pem-ca-path", Text(""), Missing),
@@ -225,7 +225,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("acl-checker-enforce", Toggle(false), Refused),
     opt("prefix-acl-checker-enable", Toggle(false), Refused),
     opt("server-ssl-service-identity", Text("memcache"), Idle),
-    // How its threads do their work.
+    // Threads.
     opt("core-multiplier", Text("0"), Missing),
     opt("core-multiplier-threshold", Number(0), Idle),
     opt("enable-compression", Toggle(false), Idle),
@@ -256,7 +256,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("thrift-listen-sock-fd", Number(-1), Refused),
     opt("gets", Toggle(false), Idle),
     opt("skip-sanity-checks", Toggle(false), Idle),
-    // What mcrouter has not.
+    // Options that mcrouter does not have.
     opt("admin", Text(""), Ours),
     opt("io", Text("auto"), Ours),
     opt("keep-writing", Acks, Ours),

@@ -1,4 +1,4 @@
-//! `pools`: servers by name, one pool's keys perhaps the defaults of another's.
+//! `pools`: servers by name. The keys of one pool may be the defaults of another's.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,9 +21,9 @@ use crate::config::{
     suggest,
 };
 
-/// Keys that would change where requests go or what comes back.
+/// Keys that would change where requests go, or what clients get.
 const UNSERVED: [&str; 5] = ["tko_tracker", "use_ssl", "shadows", "rates", "shard_splits"];
-/// Keys of what is not there: replies that carry more than ASCII, diagnostics, marks on packets.
+/// Keys of features that do not exist here: replies that carry more than ASCII, diagnostics, packet marks.
 const IDLE: [&str; 5] = [
     "failure_domains",
     "enable_compression",
@@ -32,7 +32,7 @@ const IDLE: [&str; 5] = [
     "asynclog",
 ];
 
-/// A pool, and what an empty one answers.
+/// A pool, and the answer of an empty one.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     pub(super) pool: Pool,
@@ -47,7 +47,7 @@ pub(super) struct Listed {
 #[derive(Debug)]
 pub(super) struct Pools {
     pub(super) listed: BTreeMap<String, Listed>,
-    /// Files that pools were read from, and their texts.
+    /// The files from which pools were read, with their texts.
     pub(super) files: BTreeMap<PathBuf, String>,
     timeouts: Timeouts,
     eject: Eject,
@@ -82,7 +82,7 @@ impl Pools {
         Ok(pools)
     }
 
-    /// Adds a pool that stands where it is used; of several by one name the first one holds.
+    /// Adds a pool that is defined where it is used. Of several with one name the first one counts.
     pub(super) fn add(&mut self, name: &str, node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
         if !self.listed.contains_key(name) {
             let pool = self.one(node, cx)?;
@@ -158,7 +158,7 @@ impl Pools {
     }
 }
 
-/// A key of which only the plain value is served.
+/// Checks a key of which only the plain value is served.
 fn plain(key: &str, served: &[&str], object: &Object<'_>, cx: &mut Reading) -> Result<(), Diagnostic> {
     match object.get(key) {
         Some(node) if !served.contains(&node.scalar().unwrap_or_default()) => {
@@ -173,7 +173,7 @@ fn plain(key: &str, served: &[&str], object: &Object<'_>, cx: &mut Reading) -> R
     }
 }
 
-/// A pool's keys, with those of the pools that it inherits from behind them.
+/// A pool's keys, followed by those of the pools from which it inherits.
 fn inherited(
     node: &Node,
     pools: &BTreeMap<&str, &Node>,
@@ -211,7 +211,7 @@ fn inherited(
     Ok(keys)
 }
 
-/// A pool's object, read from another file if it is `"file:PATH"`.
+/// A pool's object. `"file:PATH"` names another file with it.
 fn from_file(
     node: &Node,
     cx: &mut Reading,
@@ -230,7 +230,7 @@ fn from_file(
     let mut own = Reading::default();
     let keys = json::parse(&content, &mut own).map_err(said)?;
     files.insert(PathBuf::from(path), content);
-    // Its places are of another file: what is said about its keys is said about the place that names it.
+    // Diagnostics about keys in another file get the place that names the file.
     Ok(moved(keys, node))
 }
 

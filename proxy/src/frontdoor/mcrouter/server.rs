@@ -7,7 +7,8 @@ use crate::config::{
     schema::Server,
 };
 
-/// `host:port[:protocol[:security[:compression]]]`, `[v6]:port…`, `unix:/path`; without the port where the pool says it.
+/// `host:port[:protocol[:security[:compression]]]`, `[v6]:port…` or `unix:/path`. The port is left out where
+/// the pool gives it.
 pub(super) fn server(
     node: &Node,
     port_override: Option<i32>,
@@ -37,7 +38,7 @@ pub(super) fn server(
     })
 }
 
-/// Why a text is no server that can be served. Whoever wrote it has to mend it.
+/// Why a text is no server that can be served. The operator has to correct it.
 #[derive(Debug, PartialEq, thiserror::Error)]
 enum BadServer {
     #[error(transparent)]
@@ -71,7 +72,7 @@ fn address(text: &str, port_override: Option<i32>) -> Result<String, BadServer> 
     Ok(address)
 }
 
-/// Protocol, security and compression, of which only the plain ones are served.
+/// Protocol, security and compression. Only the plain ones are served.
 fn options<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), BadServer> {
     for (word, served) in words.zip(
         ["ascii", "plain", "notcompressed"]

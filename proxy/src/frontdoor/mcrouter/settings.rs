@@ -1,28 +1,28 @@
-//! Those options of the command line that the tree depends on.
+//! The options of the command line on which the tree depends.
 
 use std::time::Duration;
 
 use super::{error::OptionError, flags::Flags};
 use crate::config::schema::{Eject, Replicated};
 
-/// "For ever", for sums with a clock.
+/// A time that never comes, but may be added to a clock.
 pub(super) const NEVER: Duration = Duration::from_secs(1_000 * 86_400);
 
-/// Time for a reply, by how far away the pool is.
+/// Time-outs for replies, by the distance of the pool.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeouts {
     pub(super) server: Duration,
-    /// Of this region and cluster are we.
+    /// The region and cluster of this proxy.
     pub(super) region: String,
     pub(super) cluster: String,
-    /// For pools elsewhere; zero = not used.
+    /// For pools in other regions and clusters; zero: not used.
     pub(super) cross_region: Duration,
     pub(super) cross_cluster: Duration,
     pub(super) within_cluster: Duration,
 }
 
 impl Timeouts {
-    /// The timeout of a pool that says this much about itself.
+    /// The time-out of a pool with this setting of its own.
     pub(super) fn of(&self, pool: Option<Duration>, region: Option<&str>, cluster: Option<&str>) -> Duration {
         let by_distance = match (region, cluster) {
             (Some(region), Some(_)) if region != self.region => self.cross_region,
@@ -38,23 +38,23 @@ impl Timeouts {
     }
 }
 
-/// What the command line says about the tree.
+/// The settings.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) timeouts: Timeouts,
     pub(super) eject: Eject,
-    /// `/region/cluster/` of keys without a prefix.
+    /// The prefix `/region/cluster/` of keys without one.
     pub(super) default_route: String,
-    /// Everything but reads gets the default reply.
+    /// Whether only reads are sent, and all other requests get the default reply.
     pub(super) only_gets: bool,
-    /// Every request is logged.
+    /// Whether every request is logged.
     pub(super) log_requests: bool,
-    /// How pools that are written as a whole are kept in agreement; none: they are not.
+    /// The rules for pools that are written as a whole. `None`: they are no pools of copies.
     pub(super) keep_writing: Option<Replicated>,
 }
 
 impl Settings {
-    /// Reads them from the options.
+    /// Takes the settings from the options.
     pub(super) fn of(flags: &Flags) -> Result<Self, OptionError> {
         let millis = |name: &str| Duration::from_millis(flags.number(name)).min(NEVER);
         let default_route = flags.text("route-prefix");
@@ -115,7 +115,7 @@ fn keep_writing(flags: &Flags) -> Option<Replicated> {
     let asked = flags.text("keep-writing");
     (asked != "false").then(|| Replicated {
         min_acks: asked.parse().ok(),
-        // As mcrouter does: each server computes for itself.
+        // As in mcrouter, each server computes for itself.
         decide_at_home: false,
         ..Replicated::DEFAULT
     })

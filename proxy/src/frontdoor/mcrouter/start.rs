@@ -1,4 +1,4 @@
-//! From a command line to what runs, and again whenever the file changes.
+//! Makes a configuration of a command line, and again whenever its file changes.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,16 +25,17 @@ use crate::{
     reactor::Io,
 };
 
-/// What `--version` says.
+/// The output of `--version`.
 const VERSION: &str = "1.0.0 mcrouter\n";
 
-/// What stands for the file where the configuration is an argument.
+/// The name in messages for a configuration that is an argument.
 const ARGUMENT: &str = "<command line>";
 
-/// How long a file is left alone after a change unless `--reconfiguration-delay-ms` says: enough for a writer to finish.
+/// Time after a change before a file is read, unless `--reconfiguration-delay-ms` is given: enough for a
+/// writer to finish.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// Parts of mcrouter that are not there whatever the options say.
+/// Parts of mcrouter that do not exist here, whatever the options say.
 const NOT_THERE: [&str; 6] = [
     "the asynchronous log of failed deletes",
     "leases",
@@ -44,7 +45,7 @@ const NOT_THERE: [&str; 6] = [
     "keys for several routes (`/*/*/key`, `/region/*/key`, `/region/fallback/key`): they get an error",
 ];
 
-/// What a command line comes to.
+/// The result of a command line.
 #[derive(Debug)]
 pub enum Start {
     /// Print this on standard output and exit with 0.
@@ -53,41 +54,41 @@ pub enum Start {
     Run(Box<Run>),
 }
 
-/// What a command line of mcrouter's asks to serve, and how.
+/// The server that a command line of mcrouter's asks for.
 #[derive(Debug)]
 pub struct Run {
     /// The first configuration.
     pub loaded: Loaded,
-    /// About the command line.
+    /// Warnings about the command line.
     pub warnings: Vec<String>,
-    /// What mcrouter would do and this does not, to be said at start.
+    /// Features of mcrouter that were asked for and do not exist here, to be logged at the start.
     pub not_served: Vec<String>,
-    /// How long after a change the files are read again; none = they are not followed.
+    /// Time from a change of the files until they are read again. `None`: they are not followed.
     pub reload_after: Option<Duration>,
-    /// `flush_all` is allowed; otherwise `SERVER_ERROR Command disabled`.
+    /// Whether `flush_all` is allowed. Otherwise it gets `SERVER_ERROR Command disabled`.
     pub flush_enabled: bool,
-    /// Where to log; none = standard error.
+    /// The log file. `None`: standard error.
     pub log_file: Option<PathBuf>,
-    /// How much to log: 0 to 4, 1 without an option.
+    /// The amount of logging: 0 to 4, by default 1.
     pub verbosity: u64,
-    /// How to talk to the kernel.
+    /// The I/O back end.
     pub io: Io,
     source: Input,
     settings: Settings,
     base: Config,
 }
 
-/// Where the configuration is.
+/// The place of the configuration.
 #[derive(Clone, Debug)]
 enum Input {
     File(PathBuf),
     Text(String),
 }
 
-/// Reads the arguments behind the program's name, and the configuration that they name.
+/// Parses the arguments behind the program's name, and reads the configuration that they name.
 ///
 /// # Errors
-/// Options that are refused, ports that cannot be, a configuration that is missing or refused.
+/// Options are refused, ports are impossible, or the configuration is missing or refused.
 pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refused> {
     let mut flags = flags::read(arguments)?;
     if flags.asks_help {
@@ -178,7 +179,7 @@ fn load_from(source: &Input, settings: &Settings, base: &Config) -> Result<Loade
         Input::File(path) => match file::read(path) {
             Ok(text) => (path.as_path(), text),
             Err(diagnostic) => {
-                // The words that mcrouter's users look for.
+                // The message is the one that mcrouter's users look for.
                 let problem = format!("Can not read config: {}", diagnostic.problem);
                 return Err(ConfigError::one(
                     path,

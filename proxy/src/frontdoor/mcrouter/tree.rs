@@ -16,13 +16,13 @@ use crate::config::{
     schema::{Pool, Route},
 };
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) pools: BTreeMap<String, Pool>,
     pub(super) routes: BTreeMap<String, Route>,
     pub(super) root: Route,
-    /// Files that the file named, and their texts.
+    /// Further files that the file names, with their texts.
     pub(super) files: BTreeMap<PathBuf, String>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Resul
         root = Route::Log(Box::new(root));
     }
     let root = builder.share(root, "root", top.at);
-    // Nothing leads to a pool without servers: what it answers stands in the tree.
+    // No route leads to an empty pool: its answer stands in the tree.
     let pools = builder
         .pools
         .listed
@@ -92,7 +92,7 @@ pub(super) fn read(source: &str, settings: &Settings, cx: &mut Reading) -> Resul
     })
 }
 
-/// Routes by prefix: `[{"aliases": […], "route": …}]` or `{"/region/cluster/": …}`.
+/// Reads routes by prefix: `[{"aliases": […], "route": …}]` or `{"/region/cluster/": …}`.
 fn routes(
     builder: &mut Builder,
     node: &Node,

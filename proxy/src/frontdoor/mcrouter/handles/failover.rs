@@ -1,4 +1,4 @@
-//! Handles that go on to the next child.
+//! Handles that go on to the next child on errors.
 
 use proxima_wire::message::Outcome;
 
@@ -17,9 +17,9 @@ use crate::{
     },
 };
 
-/// Keys that would change which child is asked, or with which key.
+/// Keys that would change the child or the key of a request.
 const UNSERVED: [&str; 2] = ["failover_tag", "hash"];
-/// Leases are not served, so there is nothing to pair.
+/// Keys without a meaning here: leases are not served, so none are paired.
 const IDLE: [&str; 1] = ["enable_lease_pairing"];
 
 pub(super) fn failover(
@@ -76,7 +76,8 @@ pub(super) fn on_miss(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     }))
 }
 
-/// The policies that would ask the children in another order than that of the list; others are taken as in order.
+/// Refuses policies that would ask the children in another order than that of the list. Other policies count
+/// as in order.
 fn policy(node: &Node, cx: &mut Reading) -> Result<(), Diagnostic> {
     const UNSERVED: [&str; 4] = [
         "LeastFailuresPolicy",
@@ -116,7 +117,7 @@ fn limit(node: &Node, cx: &mut Reading) -> Result<FailoverLimit, Diagnostic> {
     Ok(FailoverLimit { rate, burst })
 }
 
-/// A list for all groups, or an object with a list for some.
+/// Reads a list for all groups, or an object with a list for some of them.
 fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     if let Value::List(_) = node.value {
         let all = Some(list(outcome)(node, cx)?);
@@ -136,7 +137,7 @@ fn errors(node: &Node, cx: &mut Reading) -> Result<FailoverErrors, Diagnostic> {
     Ok(errors)
 }
 
-/// Results by the names that mcrouter gives them.
+/// Results under mcrouter's names.
 const OUTCOMES: [(&str, Outcome); 18] = [
     ("busy", Outcome::Busy),
     ("shutdown", Outcome::Shutdown),

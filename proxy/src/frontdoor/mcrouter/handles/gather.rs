@@ -41,7 +41,7 @@ pub(super) fn majority(
     gather(builder, args, Route::AllMajority, cx)
 }
 
-/// The one whose single child does not stand for the whole: nobody waits for it.
+/// `AllAsyncRoute`. A single child does not stand for the whole here: no request waits for it.
 pub(super) fn asynchronous(
     builder: &mut Builder,
     args: &Args<'_>,

@@ -1,4 +1,4 @@
-//! Handles that end the tree: pools, errors, nothing.
+//! Handles at the ends of the tree: pools, errors and null.
 
 use super::Args;
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Keys of PoolRoute that would change where requests go, or whether.
+/// Keys of PoolRoute that would change where requests go, or whether they do.
 const UNSERVED: [&str; 6] = [
     "max_outstanding",
     "slow_warmup",
@@ -24,7 +24,7 @@ const UNSERVED: [&str; 6] = [
     "shard_splits",
     "bucketize",
 ];
-/// Keys of what is not there.
+/// Keys of features that do not exist here.
 const IDLE: [&str; 4] = ["asynclog", "asynclog_name", "shadow_policy", "split_shard_fanout"];
 
 pub(super) fn null(_: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<Built, Diagnostic> {
@@ -74,7 +74,7 @@ pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
     let name = pool_name(builder, args, cx)?;
     let own = args.take("hash", cx, hash::read)?;
     let own = match &args.object {
-        // Weights beside the hash are the hash's.
+        // Weights beside the hash belong to the hash.
         Some(object) => match object.take("weights", cx, list(number))? {
             Some(weights) => {
                 let hash = own.unwrap_or(Hash::of(Algorithm::WeightedCh3));
@@ -113,7 +113,7 @@ pub(super) fn pool(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> 
     }))
 }
 
-/// The pool that is meant: its name, or the pool itself with its name in it.
+/// The name of the pool: a name, or the pool itself with its name in it.
 fn pool_name(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) -> Result<String, Diagnostic> {
     let Some(node) = args.main("pool") else {
         return Err(cx.refuse(args.at, format!("`pool` is missing, line: {}", args.at.line)));

@@ -1,4 +1,4 @@
-//! mcrouter's route handles, each as the route that does the same.
+//! mcrouter's route handles, each built as the route that does the same.
 
 mod failover;
 mod gather;
@@ -91,12 +91,12 @@ pub(super) fn build(
         None if UNSERVED.contains(&kind) => {
             Err(cx.refuse(at, format!("{shown} is not served yet, line: {line}")))
         }
-        // The words that mcrouter's users look for.
+        // The message is the one that mcrouter's users look for.
         None => Err(cx.refuse(at, format!("Unknown RouteHandle: {shown} line: {line}"))),
     }
 }
 
-/// What a handle was given: an object's keys, or what stands behind `|`, or nothing.
+/// The arguments of a handle: an object's keys, the text behind `|`, or nothing.
 #[derive(Debug)]
 pub(super) struct Args<'a> {
     at: Place,
@@ -146,7 +146,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The handles under `children`; none when there are none.
+    /// The handles under `children`. `None`: there are none.
     fn children(&self, builder: &mut Builder, cx: &mut Reading) -> Result<Option<Children>, Diagnostic> {
         cx.within("children", |cx| builder.children(self.main("children"), cx))
     }
@@ -159,7 +159,8 @@ impl<'a> Args<'a> {
     }
 }
 
-/// What mcrouter makes of children: none answer as nothing does, one stands for the whole.
+/// Builds a route over children as mcrouter does: none answer as a null route, and one takes the place of the
+/// whole.
 fn over(children: Option<Children>, make: impl FnOnce(Children) -> Route) -> Built {
     Built::One(match children {
         None => Route::Null,

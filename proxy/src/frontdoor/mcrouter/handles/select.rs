@@ -1,4 +1,4 @@
-//! Handles that name one of their children.
+//! Handles that choose one of their children.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ pub(super) fn host_id(builder: &mut Builder, args: &Args<'_>, cx: &mut Reading) 
     Ok(over(children, |children| Route::HostId { children, salt }))
 }
 
-/// Operations of mcrouter that no client of ours can ask for.
+/// Operations of mcrouter that no client of this proxy can ask for.
 const UNHEARD: [&str; 4] = ["lease-get", "lease-set", "metaget", "touch-lease"];
 
 pub(super) fn by_operation(
@@ -99,7 +99,7 @@ pub(super) fn by_operation(
     Ok(selector(operations, default))
 }
 
-/// mcrouter's groups, each as the words that mean the same.
+/// mcrouter's groups, each with the words that mean the same here.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("get_like", &["read", "gat", "gats"]),
     ("update_like", &["write"]),
@@ -136,7 +136,8 @@ pub(super) fn by_group(
     Ok(selector(operations, default))
 }
 
-/// Our `touch` speaks for gat and gats as well, mcrouter's does not: without entries of their own they go to the default.
+/// Completes a selector. The word `touch` stands for gat and gats as well here, but not for mcrouter: without
+/// entries of their own they go to the default.
 fn selector(mut operations: BTreeMap<String, Route>, default: Option<Route>) -> Built {
     if operations.contains_key("touch") {
         for word in ["gat", "gats"] {

@@ -1,4 +1,4 @@
-//! Handles that change or hold what passes through them.
+//! Handles that change or delay requests.
 
 use std::time::Duration;
 
