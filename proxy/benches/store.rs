@@ -1,5 +1,6 @@
-//! The store alone: a hit, a miss and an overwrite among 100,000 items of 40-byte keys and 400-byte values, which do
-//! not fit in the nearer caches. One thread; contention is the business of the end-to-end figures.
+//! The store alone: a hit, a miss and an overwrite among 100,000 items of 40-byte keys and 400-byte values,
+//! which do not fit in the nearer caches. The benchmarks use one thread; the end-to-end benchmarks measure
+//! contention.
 
 use std::hint::black_box;
 
@@ -16,7 +17,7 @@ fn main() {
     divan::main();
 }
 
-/// 40 bytes, eight of them hexadecimal digits.
+/// A key of 40 bytes, of which eight are hexadecimal digits.
 fn key(number: u64) -> [u8; 40] {
     let mut key = [b'k'; 40];
     for (digit, place) in key[32..].iter_mut().zip(0..8) {
@@ -25,7 +26,8 @@ fn key(number: u64) -> [u8; 40] {
     key
 }
 
-/// Numbers of keys in an order that no cache foresees (a full-period linear congruence modulo 2^32).
+/// The next key number, in an order that no hardware prefetcher predicts (a full-period linear congruence
+/// modulo 2^32).
 fn walk(state: &mut u64) -> u64 {
     *state = (*state).wrapping_mul(1_664_525).wrapping_add(1_013_904_223) & 0xffff_ffff;
     (*state * KEYS) >> 32
@@ -51,7 +53,7 @@ fn key_alone(bencher: Bencher) {
     bencher.bench_local(move || key(walk(&mut state)));
 }
 
-/// The floor of `hit`: the key, and 464 bytes copied from one of as many allocations, without looking for it.
+/// The floor of `hit`: makes the key, and copies 464 bytes from one of as many allocations, without a lookup.
 #[divan::bench(sample_count = 100, sample_size = 10_000)]
 fn key_and_copy_alone(bencher: Bencher) {
     let items: Vec<Box<[u8]>> = (0..KEYS).map(|_| vec![b'v'; 512].into_boxed_slice()).collect();
@@ -93,7 +95,7 @@ fn overwrite(bencher: Bencher) {
     });
 }
 
-/// Every set evicts one.
+/// Measures sets of which each evicts one item.
 #[divan::bench(sample_count = 100, sample_size = 10_000)]
 fn set_evicting(bencher: Bencher) {
     let (store, mut number) = (filled(3 * KEYS), 3 * KEYS);

@@ -47,7 +47,6 @@ pub mod copies;
 pub mod engine;
 #[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod route;
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod upstream;
 
 pub mod frontdoor;
@@ -61,7 +60,6 @@ pub mod stream;
 pub mod table;
 
 pub mod config;
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod dialect;
 pub mod micros;
 pub mod reactor;

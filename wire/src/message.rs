@@ -1,15 +1,15 @@
-//! The common parts of all protocols' requests and replies.
+//! What the requests and replies of all protocols have in common.
 //!
-//! A codec reads only the *head* of a message: the part that gives the length of the rest. It returns
-//! positions, never copies. The owner of the buffer decides whether the body is awaited, held whole or
-//! streamed.
+//! A codec reads only the *head* of a message: the part that says how long the rest is. It returns positions
+//! and never copies bytes. The owner of the buffer decides whether the body has arrived, is held completely,
+//! or is streamed.
 
 /// A range of bytes, relative to the first byte of its message. Heads are bounded, so 32 bits are enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
+    /// The position of the first byte.
     pub start: u32,
-    /// Number of bytes; 0: absent.
+    /// The number of bytes; 0: absent.
     pub len: u32,
 }
 
@@ -22,26 +22,26 @@ impl Span {
         }
     }
 
-    /// The bytes of this span in `message`. They are empty if the span is not within it.
+    /// The bytes of this span in `message`; empty if the span reaches beyond the message.
     #[inline]
     pub fn of(self, message: &[u8]) -> &[u8] {
         message.get(self.start as usize..self.end()).unwrap_or_default()
     }
 
-    /// One past the last byte.
+    /// The position behind the last byte.
     #[inline]
     pub const fn end(self) -> usize {
         self.start as usize + self.len as usize
     }
 
-    /// Whether the span is absent.
+    /// Is the span absent?
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
 }
 
-/// The effect of a request on data, which is all that most routes ask.
+/// What a request does to the data. Most routes decide by this alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -61,16 +61,16 @@ pub enum Class {
     Session,
 }
 
-/// How a request is handled where every server holds a copy.
+/// How a request runs when every server holds a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It only reads, and any current copy will do.
+    /// The request only reads, and any copy that is up to date will do.
     Look,
-    /// It reads something that only one copy knows: the version that a later change will name.
+    /// The request reads what only one copy knows: the version that a later change will name.
     LookAtHome,
-    /// It does the same to every copy, whatever the copy holds: set, delete.
+    /// The request does the same to every copy, whatever the copy holds: set, delete.
     Everywhere,
-    /// The resulting value depends on the old one (a condition, a sum, an append): one copy decides.
+    /// The new value depends on the old one (a condition, a sum, something appended): one copy decides.
     Decide,
 }
 
@@ -79,38 +79,38 @@ pub enum Effect {
 pub struct Request {
     /// The dialect's number of the command (for memcached the number of [`crate::memcache::Command`]).
     pub command: u16,
-    /// The effect on data.
+    /// What the request does to the data.
     pub class: Class,
-    /// Bytes of the head: the command line with its line end. A request for many keys may begin before its
-    /// end has come; then these are all bytes so far.
+    /// Bytes of the head: the command line with its line end. The head of a request for many keys may be
+    /// returned before its end has come: then these are all bytes that are there.
     pub head: u32,
-    /// Bytes after the head: the value with its line end; 0: none.
+    /// Bytes that follow the head: the value with its line end; 0: none.
     pub body: u64,
     /// The first key. It is absent if the command has none.
     pub key: Span,
-    /// The second key to the last one, with the bytes between them. Absent for one key.
+    /// The bytes from the second key to the last one, with what is between them; absent for one key.
     pub more_keys: Span,
-    /// The expiry time. It is absent if the command has none.
+    /// The expiry time as written in the request; absent when the command has none.
     pub ttl: Span,
-    /// The words that ask for silence, with the blank before them (` noreply`, ` q`). Without them the server
+    /// The words that ask for quiet, with the blank before them (` noreply`, ` q`). Without them the server
     /// answers.
     pub quiet: Span,
     /// Whether some replies to this request are not for the client (see the dialect's `silenced`).
     pub is_quiet: bool,
-    /// Whether the key stands in base64, which the server decodes before use.
+    /// The key is base64-encoded; the server will decode it before use.
     pub base64_key: bool,
-    /// Its reply may take so many milliseconds longer than any other's (a command that blocks); [`u32::MAX`]: for ever. Counts on
-    /// a lane of its client's own only.
+    /// Milliseconds that the reply may take beyond the pool's time-out (for a command that blocks);
+    /// [`u32::MAX`]: for ever. It counts only on a dedicated lane.
     pub extra_timeout: u32,
-    /// It goes on a lane of its client's own. The session sets this, never a codec.
+    /// The request goes on a dedicated lane of its client. The session sets this, and no codec does.
     pub is_dedicated: bool,
-    /// No server replies to it, and the client expects no reply. It `is_quiet` too, for errors that are found
-    /// before a server is asked.
+    /// No server replies to this request, and the client expects no reply. `is_quiet` is set too, for errors
+    /// that are found before a server is asked.
     pub is_unanswered: bool,
 }
 
 impl Request {
-    /// A request of which only the command is known: it has `head` bytes in all, and no key.
+    /// A request of which only the command is known: it consists of `head` bytes and has no key.
     #[inline]
     pub const fn new(command: u16, class: Class, head: usize) -> Self {
         let absent = Span { start: 0, len: 0 };
@@ -137,32 +137,32 @@ impl Request {
         self.head as u64 + self.body
     }
 
-    /// A request is never empty. This exists because clippy wants it beside `len`.
+    /// Always false, as a request is never empty; clippy wants this method beside `len`.
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// The result of a request, from best to worst. The order is mcrouter's, and decides which of several replies
-/// is the combined one.
+/// How a request ended, from best to worst. The order is mcrouter's; it decides which of several replies is
+/// the combined one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum Outcome {
-    /// Done (`OK`, `HD` to commands without another reply, `VERSION …`).
+    /// The request was done (`OK`, `HD` to commands that do not say more, `VERSION …`).
     Ok,
-    /// Stored (`STORED`, `HD` to ms).
+    /// The value was stored (`STORED`, `HD` to ms).
     Stored,
     /// The item has another version (`EXISTS`, `EX`).
     Exists,
-    /// Deleted (`DELETED`, `HD` to md).
+    /// The value was deleted (`DELETED`, `HD` to md).
     Deleted,
     /// A value or a number was returned.
     Found,
-    /// No such key (`END` without a value, `NOT_FOUND`, `EN`, `NF`).
+    /// The key does not exist (`END` without a value, `NOT_FOUND`, `EN`, `NF`).
     NotFound,
     /// The condition of a store did not hold (`NOT_STORED`, `NS`).
     NotStored,
-    /// No reply in time.
+    /// No reply came in time.
     Timeout,
     /// The connection to the server timed out while being made.
     ConnectTimeout,
@@ -178,21 +178,21 @@ pub enum Outcome {
     Ejected,
     /// The request was too old to be sent.
     Deadline,
-    /// Too many requests wait already.
+    /// Too many requests are waiting already.
     Overloaded,
-    /// The server failed (`SERVER_ERROR …`): another one may do better.
+    /// The server answered that it failed (`SERVER_ERROR …`); another server may succeed.
     RemoteError,
-    /// The proxy could not do it (no route, no member, an error route).
+    /// The proxy could not serve the request (no route, no member, an error route).
     LocalError,
-    /// The request was wrong (`CLIENT_ERROR …`, `ERROR`). The server is well: no failure is counted, and no
-    /// other server would answer anything else.
+    /// The request was wrong (`CLIENT_ERROR …`, `ERROR`). The server is healthy: nothing is counted against
+    /// it, and no other server would answer anything else.
     ClientError,
-    /// The expiry time was changed (`TOUCHED`). It comes last, as in mcrouter.
+    /// The expiry time was changed (`TOUCHED`). It is the last one, as in mcrouter.
     Touched,
 }
 
 impl Outcome {
-    /// Whether this is an error that another copy may not have: the default reasons to fail over.
+    /// Is this an error that another copy may not have? These are the default reasons to fail over.
     pub const fn is_failover(self) -> bool {
         matches!(
             self,
@@ -209,12 +209,12 @@ impl Outcome {
         )
     }
 
-    /// Whether the key was found, deleted or touched, which ends a miss_failover.
+    /// Was the key found, deleted or touched? `miss_failover` looks for these.
     pub const fn is_hit(self) -> bool {
         matches!(self, Self::Found | Self::Deleted | Self::Touched)
     }
 
-    /// Whether this is an error, the client's own included.
+    /// Is this any error, the client's own included?
     pub const fn is_error(self) -> bool {
         self.is_failover() || matches!(self, Self::Overloaded | Self::ClientError)
     }
@@ -222,26 +222,25 @@ impl Outcome {
 
 /// The head of a reply.
 ///
-/// No field has one byte: where such a field stands at a multiple of four, the compiler reads four bytes for
-/// it, and the processor waits until the neighbours' stores have left its store buffer (a fiftieth of a
-/// pipelined request).
+/// No field has the size of one byte. Where a one-byte field stands at a multiple of four, the compiler reads
+/// four bytes for it, and the processor waits until the neighbours' stores have left its store buffer (a
+/// fiftieth of a pipelined request).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Bytes after the first line: the value with its line end, and the end of the reply (`END\r
-    /// `).
+    /// Bytes after the first line: the value with its line end, and the bytes that close the reply
+    /// (`END\r\n`).
     pub body: u64,
     /// Bytes of the first line.
     pub head: u32,
-    /// The last bytes of the reply, which end it and belong to no value. They are left out when several
-    /// replies are joined (`END\r
-    /// ` is 5, also where it is the whole reply).
+    /// The last bytes of the reply, which close it and belong to no value. They are left out when several
+    /// replies are joined into one. For `END\r\n` this is 5, even where it is the whole reply.
     pub trailer: u32,
     /// The result of the request.
     pub outcome: Outcome,
 }
 
 impl Reply {
-    /// A reply of `head` bytes in all.
+    /// A reply that consists of `head` bytes.
     #[inline]
     pub const fn new(outcome: Outcome, head: usize) -> Self {
         Self {
@@ -258,45 +257,45 @@ impl Reply {
         self.head as u64 + self.body
     }
 
-    /// A reply is never empty. This exists because clippy wants it beside `len`.
+    /// Always false, as a reply is never empty; clippy wants this method beside `len`.
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
-/// The progress of a codec in a message whose end has not come, so that it goes on from there and reads
-/// nothing twice. Only the codec knows its meaning, except that a new one is all zeros.
+/// What a codec has noted about an incomplete message: it goes on from there and reads nothing twice. Only
+/// the codec knows what the fields mean, except that a new value says nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parse {
     /// Bytes of the message that were read.
     pub seen: u32,
-    /// Parts (elements of nested lists, columns, lines) that have not come.
+    /// Items (elements of nested lists, columns, lines) that are still to come.
     pub left: u32,
     /// Further state of the codec.
     pub progress: [u32; 2],
 }
 
 impl Parse {
-    /// Whether this is a new one.
+    /// Does this value say nothing?
     #[inline]
     pub const fn is_new(&self) -> bool {
         self.seen == 0 && self.left == 0
     }
 }
 
-/// The beginning of a buffer.
+/// The result of parsing the first bytes of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<T> {
-    /// A head.
+    /// A complete head.
     Head(T),
-    /// Not enough bytes to decide. The codec decides before its line limit is reached.
+    /// There are not enough bytes to decide; the codec promises a decision before its line limit is reached.
     More,
-    /// Not a message of this protocol.
+    /// The bytes are not a message of this protocol.
     Bad(Bad),
 }
 
 impl<T> Parsed<T> {
-    /// Goes on reading after a head.
+    /// Continues with the head, if there is one.
     #[inline]
     pub fn and_then<U>(self, read: impl FnOnce(T) -> Parsed<U>) -> Parsed<U> {
         match self {
@@ -306,23 +305,23 @@ impl<T> Parsed<T> {
         }
     }
 
-    /// Converts a head.
+    /// Converts the head, if there is one.
     #[inline]
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Parsed<U> {
         self.and_then(|head| Parsed::Head(make(head)))
     }
 }
 
-/// The next part of a request for several keys, whose end may not have come.
+/// The next item in a request for several keys, which may be incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextKey {
-    /// A key, with its value if it has one of its own. The next key begins after it.
+    /// A key, with the data that belongs to it alone (its value), if any. The next key begins behind that.
     Key(Span),
-    /// The end of the request, after this many bytes.
+    /// The end of the request, which takes this many bytes.
     End(usize),
-    /// More bytes are needed. This many of the present ones have no meaning and need not be kept.
+    /// More bytes are needed. This many of the given bytes mean nothing and need not be kept.
     More(usize),
-    /// No key. The bytes after its head still belong to the request.
+    /// The bytes are not a key. The bytes behind the error's head still belong to the request.
     Bad(Bad),
 }
 
@@ -333,11 +332,11 @@ pub struct Bad {
     pub reply: &'static [u8],
     /// Bytes of the head to skip.
     pub head: u32,
-    /// Bytes after the head that are swallowed before the next message (the value of a refused `set`).
+    /// Bytes after the head to discard before the next message (the value of a refused `set`).
     pub swallow: u64,
-    /// Whether the connection is closed after this reply.
+    /// The connection is closed after this reply.
     pub close: bool,
-    /// The reason, for operators; empty if there is nothing to log.
+    /// Why the connection is closed, in words for an operator; empty: nothing is logged.
     pub why: &'static str,
 }
 
@@ -354,7 +353,7 @@ impl Bad {
         }
     }
 
-    /// Closes the connection: nothing more on it can be parsed.
+    /// No later byte of this connection can be understood.
     #[inline]
     pub const fn fatal(reply: &'static [u8]) -> Self {
         Self {
@@ -363,7 +362,7 @@ impl Bad {
         }
     }
 
-    /// Closes the connection without a reply, which the client could not read: it speaks another protocol.
+    /// The client speaks another protocol. It is closed without a reply, which it could not read.
     #[inline]
     pub const fn stranger(why: &'static str) -> Self {
         Self {

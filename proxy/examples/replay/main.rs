@@ -1,5 +1,6 @@
-//! Replays recorded traffic through an engine: `replay SCENARIO ROUNDS`. Run under callgrind with two numbers of rounds, the
-//! difference is what the requests of the rounds between cost (`tests/instructions.rs` does that).
+//! Replays recorded traffic through an engine: `replay SCENARIO ROUNDS`. Under callgrind, two runs with
+//! different numbers of rounds differ by the cost of the additional rounds (`tests/instructions.rs` computes
+//! it).
 
 mod traffic;
 

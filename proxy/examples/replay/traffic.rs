@@ -1,5 +1,6 @@
-//! A capture and its replay: what clients say and what servers answer, recorded once, fed to an engine again and again with
-//! nothing done around it. Four servers behind ketama, one worker, no sockets.
+//! Recording and replay of traffic. The requests of clients and the replies of servers are recorded once, and
+//! fed to an engine again and again with no other work around it. There are four servers behind ketama, one
+//! worker, and no sockets.
 
 use std::{collections::BTreeMap, fmt::Write, net::IpAddr, path::Path, rc::Rc, sync::Arc};
 
@@ -20,7 +21,7 @@ use proxima_wire::{
     message::Parsed,
 };
 
-/// What clients do.
+/// The traffic of a scenario's clients.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     clients: usize,
@@ -30,11 +31,11 @@ pub(crate) struct Scenario {
     keys: usize,
     /// Bytes of a value.
     value: usize,
-    /// Each client reads from the server on its own NUMA node, as the node agent tells.
+    /// Each client reads from the server on its own NUMA node, as reported by the node agent.
     near: bool,
 }
 
-/// Gets and sets, 10:1, keys of 40 bytes.
+/// All scenarios: gets and sets, 10:1, with keys of 40 bytes.
 pub(crate) const SCENARIOS: [Scenario; 5] = [
     Scenario {
         name: "1-at-a-time",
@@ -78,31 +79,32 @@ pub(crate) const SCENARIOS: [Scenario; 5] = [
     },
 ];
 
-/// Rounds recorded: each client sets once in as many.
+/// The number of recorded rounds. Each client sets once in this many requests.
 const ROUNDS: usize = 11;
 
-/// What is fed to the engine in one round.
+/// The bytes that are fed to the engine in one round.
 struct Round {
-    /// By client.
+    /// The requests of each client.
     requests: Vec<Vec<u8>>,
+    /// The replies that each client must get.
     expected: Vec<Vec<u8>>,
-    /// By lane.
+    /// The replies on each lane.
     replies: Vec<(LaneId, Vec<u8>)>,
 }
 
-/// An engine and what it is fed.
+/// An engine and its recorded traffic.
 pub(crate) struct Traffic {
     scenario: &'static Scenario,
     engine: Engine,
     clients: Vec<ClientId>,
     rounds: Vec<Round>,
     next: usize,
-    /// Scratch.
+    /// Scratch space for `flush`.
     flush: Vec<Peer>,
 }
 
 impl Traffic {
-    /// Makes the traffic, and plays it twice so that every buffer has the size it needs.
+    /// Makes the traffic, and plays it twice: afterwards every buffer has the size that it needs.
     pub(crate) fn record(scenario: &'static Scenario) -> Self {
         let mut engine = engine(if scenario.near { "{nearest: p}" } else { "p" });
         if scenario.near {
@@ -139,11 +141,12 @@ impl Traffic {
         traffic
     }
 
-    /// Replies that clients have got.
+    /// Replies that clients have received.
     pub(crate) fn replies(&self) -> u64 {
         self.engine.metrics.replies.all()
     }
 
+    /// Feeds the requests of one round to the engine.
     fn say(&mut self) {
         self.engine.now += Micros(100);
         for (&client, request) in self.clients.iter().zip(&self.rounds[self.next].requests) {
@@ -151,7 +154,7 @@ impl Traffic {
         }
     }
 
-    /// A round for the first time: servers answer what they are sent, and clients look at what they get.
+    /// Plays a round for the first time: servers answer the requests, and clients check the replies.
     fn play(&mut self) {
         self.say();
         while let Some(lane) = self.engine.actions.connect.pop() {
@@ -184,7 +187,7 @@ impl Traffic {
         self.next = (self.next + 1) % ROUNDS;
     }
 
-    /// A round again, with the recorded replies.
+    /// Plays a round again, with the recorded replies.
     pub(crate) fn replay(&mut self) {
         self.say();
         self.flush();
@@ -195,7 +198,7 @@ impl Traffic {
         self.next = (self.next + 1) % ROUNDS;
     }
 
-    /// The sockets take everything.
+    /// Empties the buffers as if the sockets took everything.
     fn flush(&mut self) {
         std::mem::swap(&mut self.flush, &mut self.engine.actions.flush);
         for peer in self.flush.drain(..) {
@@ -256,7 +259,7 @@ impl Scenario {
         )
     }
 
-    /// What a server says to these requests.
+    /// Appends the replies of a server to these requests.
     fn answer(&self, mut requests: &[u8], replies: &mut Vec<u8>) {
         while let Parsed::Head(request) = memcache::request(requests, &memcache::Limits::default()) {
             let (message, rest) = requests.split_at(request.len() as usize);

@@ -1,29 +1,30 @@
-//! What the copies of a value are told: the part of the contract for protocols whose pools can be replicated.
+//! Requests to the copies of a value: the part of the contract for protocols whose pools can be replicated.
 
 use proxima_wire::message::{Effect, Request};
 
 use super::Repair;
 
-/// How a protocol's values are copied to all servers of a pool. How a server that missed writes is repaired
-/// is the part [`Repair`] of it.
+/// Replication of a protocol's values to all servers of a pool. [`Repair`] says how a server that missed
+/// writes is repaired.
 pub trait Copied: Repair {
-    /// What the request means where every server holds a copy.
+    /// How a request runs where every server holds a copy.
     fn effect(&self, request: &Request, message: &[u8]) -> Effect;
 
-    /// Appends what the other copies are told after one of them has decided the request's value. By default:
-    /// that theirs is gone.
+    /// Appends the request for the other copies after one copy has decided the value. By default it removes
+    /// theirs.
     fn follow_up(&self, request: &Request, message: &[u8], out: &mut Vec<u8>) {
         self.removal(request.key.of(message), out);
     }
 
-    /// Appends the request that reads what this one will leave of its value, to be sent right behind it on
-    /// one lane. False: it computes none, and nothing is appended. By default none does.
+    /// Appends the request that reads the value which this request will leave; both are sent on one lane, one
+    /// right behind the other. Returns false, and appends nothing, if the request computes no value. By
+    /// default no request does.
     fn read_back(&self, _: &Request, _message: &[u8], _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Appends what the other copies are told after this whole reply to [`Copied::read_back`], at this time
-    /// in seconds since 1970. By default: that theirs is gone.
+    /// Appends the request for the other copies after this complete reply to [`Copied::read_back`]. `_unix`:
+    /// the current time in seconds since 1970. By default it removes theirs.
     fn store_read_back(
         &self,
         request: &Request,
@@ -35,24 +36,24 @@ pub trait Copied: Repair {
         self.removal(request.key.of(message), out);
     }
 
-    /// Appends what undoes, where the value was read back with this reply, what the reading itself has
-    /// changed. False: nothing, and nothing is appended.
+    /// Appends the request that undoes what the read-back itself has changed, given its reply. Returns false,
+    /// and appends nothing, if there is nothing to undo.
     fn undo_read_back(&self, _: &Request, _message: &[u8], _reply: &[u8], _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Appends the head of a request with each version of a value that it names marked as one server's.
-    /// False: it names none, and nothing is appended. By default none does.
+    /// Appends the head of a request in which each version of a value is marked as one server's. Returns
+    /// false, and appends nothing, if the request names no version. By default no request does.
     fn mark_request(&self, _: &Request, _message: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Appends a reply to `command`, maybe its head alone, with the version that it names marked so. False:
-    /// it names none, and nothing is appended. By default none does.
+    /// Appends a reply to `command`, or its head alone, in which the version is marked as one server's.
+    /// Returns false, and appends nothing, if the reply names no version. By default no reply does.
     fn mark_reply(&self, _command: u16, _reply: &[u8], _mark: u64, _out: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Appends the removal of this key, as the server knows it.
+    /// Appends the request that removes this key, which is in the server's spelling.
     fn removal(&self, key: &[u8], out: &mut Vec<u8>);
 }

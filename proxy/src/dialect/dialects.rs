@@ -2,41 +2,43 @@
 
 use super::{Dialect, Memcache};
 
-/// All of them. The first is that of whoever names none.
+/// All protocols of a process. The first one is the default.
 #[derive(Clone, Copy)]
 pub struct Dialects(&'static [&'static dyn Dialect]);
 
-/// One of them.
+/// One protocol of a process.
 #[derive(Clone, Copy)]
 pub struct Spoken {
+    /// The codec.
     pub dialect: &'static dyn Dialect,
-    /// The number of its first command among the commands of all: metrics are kept by it.
+    /// The number of the protocol's first command among the commands of all protocols, by which metrics are
+    /// counted.
     pub first: u32,
 }
 
 impl Dialects {
-    /// As ourselves.
+    /// memcached as Proxima speaks it.
     pub const PLAIN: Self = Self::new(&[&Memcache::PLAIN]);
-    /// In mcrouter's place.
+    /// memcached as mcrouter speaks it.
     pub const MCROUTER: Self = Self::new(&[&Memcache::MCROUTER]);
-    /// In mcrouter's place, with `--enable-flush-cmd`.
+    /// memcached as mcrouter speaks it with `--enable-flush-cmd`.
     pub const MCROUTER_FLUSH: Self = Self::new(&[&Memcache::MCROUTER_FLUSH]);
 
-    /// These, and no two of one name.
+    /// The protocols of a process; no two may have the same name.
     ///
     /// # Panics
-    /// There is none.
+    /// `all` is empty.
     pub const fn new(all: &'static [&'static dyn Dialect]) -> Self {
         assert!(!all.is_empty(), "a process speaks at least one protocol");
         Self(all)
     }
 
-    /// That of this name.
+    /// The protocol with this name; `None`: the process does not speak it.
     pub fn of(self, name: &str) -> Option<Spoken> {
         self.all().find(|spoken| spoken.dialect.name() == name)
     }
 
-    /// That of whoever names none.
+    /// The protocol of listeners and pools that name none.
     pub fn default(self) -> Spoken {
         Spoken {
             dialect: self.0[0],
@@ -44,7 +46,7 @@ impl Dialects {
         }
     }
 
-    /// Each of them.
+    /// Each protocol, in order.
     pub fn all(self) -> impl Iterator<Item = Spoken> {
         self.0.iter().scan(0, |next, &dialect| {
             let first = *next;
@@ -53,7 +55,7 @@ impl Dialects {
         })
     }
 
-    /// The commands of all, in the order of their numbers.
+    /// The commands of all protocols, in the order of their numbers.
     pub fn commands(self) -> impl Iterator<Item = (&'static dyn Dialect, u16)> {
         self.0
             .iter()

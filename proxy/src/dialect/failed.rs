@@ -1,21 +1,23 @@
-//! Errors of ours, on their way to a client.
+//! Errors that the proxy itself answers, on their way to a client.
 
 use std::fmt;
 
 use proxima_wire::message::Outcome;
 
-/// No server has answered. A codec puts it into its protocol's words, where the client's session is known and nowhere before: on
-/// its way nobody has to read it out of them again.
+/// An error of a request that no server has answered. The codec writes it in its protocol's words only where
+/// the client's session is known, so that no other part has to parse it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed<'a> {
+    /// How the request ended.
     pub outcome: Outcome,
-    /// The address of the server that has failed; empty: none has.
+    /// The address of the server that has failed; empty: no server has.
     pub server: &'a str,
+    /// The reason, in words for the client.
     pub what: &'a str,
 }
 
 impl<'a> Failed<'a> {
-    /// We could not do it.
+    /// An error of the proxy itself.
     pub const fn here(outcome: Outcome, what: &'a str) -> Self {
         let server = "";
         Self {
@@ -25,7 +27,7 @@ impl<'a> Failed<'a> {
         }
     }
 
-    /// The server of this address could not do it.
+    /// An error of the server with this address.
     pub const fn at(server: &'a str, outcome: Outcome, what: &'a str) -> Self {
         Self {
             outcome,
@@ -35,7 +37,7 @@ impl<'a> Failed<'a> {
     }
 }
 
-/// In one line: whatever the reason is, it begins with the address of the server that has failed.
+/// The error in one line: it begins with the address of the server that has failed, if there is one.
 impl fmt::Display for Failed<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.server {

@@ -1,12 +1,20 @@
-//! From the replies to several keys to one.
+//! Joining of several keys' replies into one.
 
-/// How the replies to the keys of one request become the reply to it.
+/// How the replies to the keys of one request become one reply.
 #[derive(Clone, Copy, Debug)]
 pub enum Join {
-    /// One behind the other without their trailers, and `end` behind the last. The first error stands for all that follow.
-    Chain { end: &'static [u8] },
-    /// One behind the other, errors too: how many will come was said before them.
+    /// The replies follow each other without their trailers, and `end` follows the last. After the first
+    /// error only that error is written.
+    Chain {
+        /// The bytes that close the joined reply.
+        end: &'static [u8],
+    },
+    /// The replies follow each other, errors included. Their number was written before them.
     List,
-    /// The sum of the [numbers](super::Dialect::number) that they say, as `total` appends it. The first error stands for all.
-    Sum { total: fn(i64, &mut Vec<u8>) },
+    /// The joined reply is the sum of their [numbers](super::Dialect::number). The first error is written in
+    /// its place.
+    Sum {
+        /// Appends the reply with this sum.
+        total: fn(i64, &mut Vec<u8>),
+    },
 }

@@ -1,6 +1,6 @@
-//! What the worker must know of a protocol, and nothing more. Everything below a session and a lane that differs between
-//! memcached, Redis and MySQL is behind [`Dialect`]; everything that does not (order, batching, limits, time-outs) is
-//! written once, in `client` and `upstream`.
+//! The contract between the worker and a protocol. [`Dialect`] hides everything below a session and a lane
+//! that differs between memcached, Redis and MySQL. Everything that does not differ (order, batching, limits,
+//! time-outs) is written once, in `client` and `upstream`.
 
 mod copied;
 mod dialects;
@@ -29,90 +29,115 @@ pub use self::{
 };
 pub use proxima_wire::message::Effect;
 
-/// State of our login at a server; what it means is the dialect's business.
+/// The state of the proxy's login at a server. Only the codec knows what it means.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// How far the login is.
+    /// The next step of the login.
     pub step: u32,
-    /// What must be remembered from one step to the next (a salt, a user's name).
+    /// Data that a later step needs (a salt, a user's name).
     pub notes: Vec<u8>,
-    /// As whom: what sessions have named ([`Session::login`]); empty: as the pool says.
+    /// The login in the codec's words, from [`Session::login`]; empty: the pool's own login.
     pub login: Arc<[u8]>,
 }
 
-/// What a step of a login has done with the bytes it saw.
+/// The result of one step of a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
-    /// The conversation goes on after `used` bytes.
-    More { used: usize },
-    /// The login is over after `used` bytes; what follows are requests or replies.
-    Ready { used: usize },
-    /// The login is over after `used` bytes, but this server is to be given only [common](Dialect::is_common) commands, for
-    /// the reason `why`.
-    Limited { used: usize, why: String },
-    /// The conversation goes on, after `used` bytes, behind [`Dialect::upgrade`]'s transform; what was appended leaves before it.
-    /// It is asked for the next step at once, without bytes. Nothing may have come behind these: whoever sits between the two could have put it there.
-    Upgrade { used: usize },
-    /// It failed; the connection is closed after what was said.
+    /// The login goes on.
+    More {
+        /// Bytes that this step has used.
+        used: usize,
+    },
+    /// The login is over; the bytes that follow are requests or replies.
+    Ready {
+        /// Bytes that this step has used.
+        used: usize,
+    },
+    /// The login is over, but the server may be given only [common](Dialect::is_common) commands.
+    Limited {
+        /// Bytes that this step has used.
+        used: usize,
+        /// The reason, in words for the client.
+        why: String,
+    },
+    /// The login goes on behind the transform of [`Dialect::upgrade`]; bytes appended so far leave before it.
+    /// The next step is taken at once, without bytes. No bytes may follow those used: an attacker between the
+    /// two ends could have inserted them.
+    Upgrade {
+        /// Bytes that this step has used.
+        used: usize,
+    },
+    /// The login failed, for this reason; the connection is closed after the bytes that were appended.
     Refused(String),
 }
 
 /// A message from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The whole reply, or the last part of one.
+    /// A complete reply, or the last part of one.
     Last(Reply),
-    /// A part of a reply of which more is to come. All of it must be there.
+    /// A part of a reply that is not the last one. All bytes of the part must be there.
     Part(Reply),
-    /// Nobody asked for it.
+    /// A message that no request has asked for.
     Push(Reply),
 }
 
 /// What the session does with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Walk the tree with it.
+    /// The request walks the tree.
     Route,
-    /// Walk the tree with it, to a lane that is the client's alone, now and as long as the session's [`Lease`] says.
+    /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
+    /// session's [`Lease`] says.
     Dedicated,
-    /// The session knows the answer, and has appended it.
+    /// The session answers the request; the codec has appended the reply.
     Answer,
-    /// The proxy's own error, with these words.
+    /// The proxy answers an error with this text.
     Refuse(&'static str),
-    /// To every member of the listener's tree.
+    /// The request goes to every member of the listener's tree.
     Broadcast,
-    /// The proxy's own metrics, or those of what is behind it.
+    /// The proxy answers its own metrics, or those of the servers behind it.
     Stats,
-    /// Close after what is due.
+    /// The connection is closed after the replies that are due.
     Close,
 }
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum End<'a> {
     /// A client of this listener.
-    Client { listener: u16 },
-    /// The server of this address, as a member of this pool.
-    Server { pool: &'a str, address: &'a str },
+    Client {
+        /// The listener's number.
+        listener: u16,
+    },
+    /// A server, as a member of a pool.
+    Server {
+        /// The pool's name.
+        pool: &'a str,
+        /// The server's address.
+        address: &'a str,
+    },
 }
 
-/// What is wrong with a login that is to be upgraded and cannot be.
+/// The error text of a login that asks for an upgrade which is not possible.
 pub const NO_UPGRADE: &str = "the login cannot be upgraded here";
 
-/// What is wrong with bytes of a server that are no reply.
+/// The error text for a server's bytes that are not a reply.
 pub const MALFORMED: &str = "malformed reply";
 
-/// In place of a command: nobody waits, so only a [`Message::Push`] can be meant.
+/// The command number that stands for "no request waits": the next message can only be a [`Message::Push`].
 pub const UNASKED: u16 = u16::MAX;
 
-/// Parts of a request that a route changes; none = as it stands.
+/// The parts of a request that a route changes; `None`: unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Change<'a> {
+    /// The new key.
     pub key: Option<&'a [u8]>,
+    /// The new expiry time, as the protocol counts it.
     pub ttl: Option<i64>,
 }
 
-/// Outcomes by the names that metrics use.
+/// All outcomes with their names in metrics.
 pub const OUTCOMES: [(Outcome, &str); 20] = [
     (Outcome::Ok, "ok"),
     (Outcome::Stored, "stored"),
@@ -136,38 +161,42 @@ pub const OUTCOMES: [(Outcome, &str); 20] = [
     (Outcome::Touched, "touched"),
 ];
 
-/// One protocol: what every one must say itself, then what many need not say.
+/// One protocol: first the methods that every protocol must have, then those with a default.
 pub trait Dialect: Send + Sync {
     // Required.
 
-    /// The protocol's name in configurations. Dialects of one protocol share it: of them a process has one.
+    /// The protocol's name in configurations. Dialects of one protocol share the name; a process has only one
+    /// of them.
     fn name(&self) -> &'static str;
 
-    /// The words of its commands, as configurations name them; each stands at the index that is its number.
+    /// The names of the commands in configurations; a name's index is the command's number.
     fn commands(&self) -> &'static [&'static str];
 
-    /// The head of the next request. `parse` is what was noted when the beginning of these bytes was seen before and was too
-    /// short, else new; it is left new unless they are too short again.
+    /// Parses the head of the next request. `parse` holds what an earlier call noted about the beginning of
+    /// these bytes, which was incomplete then; otherwise it is new. The call leaves it new, unless the bytes
+    /// are still incomplete.
+    ///
+    /// `value_limit`: the most bytes of a value.
     fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request>;
 
-    /// The next message from a server in answer to `command` (or [`UNASKED`]). `parse` is what was noted when the beginning of
-    /// these bytes was seen before and was too short, or with the part before them, else new; the last message of a reply
-    /// leaves it new. Only the last part of a reply may be larger than a shared lane takes; larger parts and pushes break the
-    /// connection.
+    /// Parses the next message from a server in answer to `command` (or [`UNASKED`]). `parse` holds what an
+    /// earlier call noted about the beginning of these bytes, or about the part before them; otherwise it is
+    /// new. The last message of a reply leaves it new. Only the last part of a reply may be larger than a
+    /// shared lane takes; larger parts and pushes break the connection.
     fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message>;
 
-    /// Writes what a cache that has nothing answers; `form` is that of the client's [`Session`].
+    /// Appends the reply of an empty cache. `form`: that of the client's [`Session`].
     fn miss(&self, form: u16, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Reply;
 
-    /// Appends the error that the proxy itself answers.
+    /// Appends an error that the proxy itself answers.
     fn error(&self, session: &Session, failed: &Failed<'_>, out: &mut Vec<u8>);
 
-    /// A request that every healthy server answers and that changes nothing, with its command.
+    /// A request that every healthy server answers and that changes nothing, with the number of its command.
     fn probe(&self) -> (u16, &'static [u8]);
 
     // Provided: commands.
 
-    /// The number of a command by its name in configurations.
+    /// The number of a command by its name in configurations; `None`: there is no such command.
     fn command(&self, name: &str) -> Option<u16> {
         let number = self.commands().iter().position(|&word| word == name)?;
         u16::try_from(number).ok()
@@ -178,35 +207,39 @@ pub trait Dialect: Send + Sync {
         self.commands().get(usize::from(command)).unwrap_or(&"?")
     }
 
-    /// A request of this command for this key, as short as can be: what `explain` walks with. By default there is none.
+    /// The shortest request of this command for this key, with which `explain` walks the tree. By default
+    /// there is none.
     fn example(&self, _command: u16, _key: &[u8]) -> Option<Vec<u8>> {
         None
     }
 
-    /// Does this command look for a key, so that its replies are hits and misses? By default none does.
+    /// Does this command look up a key, so that its replies count as hits and misses? By default no command
+    /// does.
     fn looks_up(&self, _command: u16) -> bool {
         false
     }
 
     // Provided: connections.
 
-    /// What stands between a new connection and its bytes. By default nothing does.
+    /// The transform between a new connection and its bytes. By default there is none.
     fn transform(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
         None
     }
 
-    /// What stands there from the [upgrade](Login::Upgrade) of a login on. By default no login can be upgraded: it is refused.
+    /// The transform that begins with the [upgrade](Login::Upgrade) of a login. By default there is none, and
+    /// the login is refused.
     fn upgrade(&self, _: End<'_>) -> Option<Box<dyn Transform>> {
         None
     }
 
-    /// A step of the login of a client; called first, without bytes, when it connects: a server that speaks first does so
-    /// here. By default nobody logs in.
+    /// Takes one step of a client's login. The first call, without bytes, comes when the client connects: a
+    /// protocol whose server speaks first writes its greeting here. By default clients do not log in.
     fn admit(&self, _: &mut Session, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
         Login::Ready { used: 0 }
     }
 
-    /// A step of our login at a server; called first, without bytes, when connected. By default nobody logs in.
+    /// Takes one step of the proxy's login at a server. The first call, without bytes, comes when the lane is
+    /// connected. By default the proxy does not log in.
     fn login(&self, _: &mut Conversation, _bytes: &[u8], _out: &mut Vec<u8>) -> Login {
         Login::Ready { used: 0 }
     }
@@ -218,19 +251,23 @@ pub trait Dialect: Send + Sync {
 
     // Provided: requests.
 
-    /// The head of a request that is all there.
+    /// Parses the head of a request that is complete.
     fn head(&self, message: &[u8]) -> Parsed<Request> {
         self.request(&mut Parse::default(), message, u64::MAX)
     }
 
-    /// Is the body's end what it must be? If not, this is the answer. By default it may be anything: its length says all.
+    /// Checks the end of the request's body. By default any end is valid: the length says all.
+    ///
+    /// # Errors
+    /// The end is wrong; the error is the reply.
     #[inline]
     fn check_end(&self, _message: &[u8]) -> Result<(), &'static [u8]> {
         Ok(())
     }
 
-    /// Is each key of this request a request of its own, so that it is served as it comes? Then so are their replies joined, and
-    /// it is not planned. What is appended goes before them. By default no request is split.
+    /// Is each key of this request served as a request of its own, as it comes? The returned [`Join`] says
+    /// how the replies are joined; such a request is not planned. Bytes appended to `_begin` are written
+    /// before the replies. By default no request is split.
     #[inline]
     fn split(
         &self,
@@ -242,11 +279,13 @@ pub trait Dialect: Send + Sync {
         None
     }
 
-    /// What to do with a request; asked once for each, as soon as it goes on. A read, write or delete of one key walks the tree
-    /// and is not asked for, unless the [session](Session::plans_all) wants it. Of a value that is passed on as it comes
-    /// `message` is what has come. By default whatever is about one key is routed, and the rest is refused: many clients share a
-    /// connection to a server, which is no place for what one of them says about its own, and of several keys not all need be
-    /// of one server.
+    /// What to do with a request; asked once for each request as soon as the session reaches it. A read,
+    /// write or delete of one key walks the tree without this call, unless the [session](Session::plans_all)
+    /// wants it. For a value that is passed on as it comes, `message` holds the bytes that have come.
+    ///
+    /// By default a request about one key is routed, and any other is refused. Many clients share a
+    /// connection to a server, so no client may change the connection's state; and several keys may belong to
+    /// several servers.
     #[inline]
     fn plan(&self, _: &mut Session, request: &Request, _message: &[u8], _out: &mut Vec<u8>) -> Plan {
         match request.class {
@@ -256,29 +295,32 @@ pub trait Dialect: Send + Sync {
         }
     }
 
-    /// What comes next in a request that is to be split: `bytes` begin at its first key, or behind any of its keys, and may
-    /// end before it does. By default that cannot be told: the proxy says so and closes the connection.
+    /// Parses what comes next in a request that is to be split. `bytes` begin at its first key or behind any
+    /// of its keys, and may be incomplete. By default the proxy cannot tell: it answers an error and closes
+    /// the connection.
     fn next_key(&self, _: &Request, _bytes: &[u8]) -> NextKey {
         NextKey::Bad(Bad::fatal(b""))
     }
 
-    /// Appends the request for one key of those that are to be split, with what belongs to it; `head` is what stands before the
-    /// first.
+    /// Appends the request for one key of a split request, with the data that belongs to the key. `_head`:
+    /// the bytes before the first key.
     fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
 
-    /// What this reply to one of several keys adds to their [sum](Join::Sum). By default replies are counted.
+    /// The number that this reply to one of several keys adds to their [sum](Join::Sum). By default replies
+    /// are counted.
     fn number(&self, _: &Reply, _bytes: &[u8]) -> i64 {
         1
     }
 
-    /// The key that routes hash, as the server will see it. By default it stands in the request as it is.
+    /// The key that routes hash, as the server will see it. By default it is the key's bytes in the request.
     #[inline]
     fn key<'a>(&self, request: &Request, message: &'a [u8], _scratch: &'a mut [u8; 250]) -> &'a [u8] {
         request.key.of(message)
     }
 
-    /// Appends the head with changes and without the words that ask for quiet. False: the result would be no request,
-    /// and nothing is appended. By default no request can be changed: a route that must change one answers an error.
+    /// Appends the head with changes and without the words that ask for quiet. Returns false, and appends
+    /// nothing, if the result would be no valid request. By default no request can be changed: a route that
+    /// must change one answers an error.
     #[must_use]
     fn rewrite(&self, _: &Request, _message: &[u8], _: &Change<'_>, _out: &mut Vec<u8>) -> bool {
         false
@@ -286,20 +328,20 @@ pub trait Dialect: Send + Sync {
 
     // Provided: replies.
 
-    /// A reply has come on the client's own lane, whole, or its head or last part where it is large: what does the server keep
-    /// for the client from here on? By default nothing changes.
+    /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
+    /// bytes are the complete reply, or its head or last part if it is large. By default nothing changes.
     fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
 
-    /// Does a whole reply end as its head said? If not, nothing more from this connection can be trusted. By default it
-    /// may end in any way: its length says all.
+    /// Does a complete reply end as its head said? If not, no later byte of this connection can be trusted.
+    /// By default any end is valid: the length says all.
     #[inline]
     fn is_whole(&self, _: &Reply, _bytes: &[u8]) -> bool {
         true
     }
 
-    /// The reply at the beginning of `bytes`, if that is what nearly all are: the last message to `command`, of at most
-    /// `limit` bytes, all there, and with the end that it must have. One call where three would be. Asked only where nothing
-    /// was noted about these bytes.
+    /// Parses an ordinary reply at the beginning of `bytes`: the last message to `command`, of at most
+    /// `limit` bytes, complete, and with a valid end. One call replaces three. It is used only where no
+    /// earlier call has noted anything about these bytes.
     #[inline]
     fn whole(&self, command: u16, bytes: &[u8], limit: u64) -> Option<Reply> {
         match self.reply(&mut Parse::default(), command, bytes) {
@@ -311,30 +353,33 @@ pub trait Dialect: Send + Sync {
         }
     }
 
-    /// Is a reply with this outcome kept from a client that asked for quiet? By default each is: it reads none, and would
-    /// take this one for the answer to what it asks next.
+    /// Is a reply with this outcome kept from a client that asked for quiet? By default every one is: such a
+    /// client reads no reply, and would take this one for the answer to its next request.
     fn silenced(&self, _command: u16, _: Outcome) -> bool {
         true
     }
 
-    /// Appends the reply with the client's own key in place of the one a route has sent. By default replies name no key.
+    /// Appends the reply with the client's own key in place of the one that a route has sent. By default
+    /// replies name no key.
     fn rewrite_reply_key(&self, _command: u16, _key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(reply);
     }
 
-    // Provided: what not every protocol has.
+    // Provided: abilities that only some protocols have.
 
-    /// How values are copied to all servers of a pool. By default they cannot be: such a pool is refused.
+    /// How values are replicated to all servers of a pool. By default they cannot be: a replicated pool is
+    /// refused.
     fn copied(&self) -> Option<&'static dyn Copied> {
         None
     }
 
-    /// What is kept of a pool while the process runs. By default nothing is.
+    /// Makes the state that is kept for a pool while the process runs. By default there is none.
     fn pool_state(&self) -> Option<Box<dyn PoolState>> {
         None
     }
 
-    /// Does the store in this process answer its requests? By default it does not: a route that leads there is refused.
+    /// Can the store in this process answer the protocol's requests? By default it cannot: a route to that
+    /// store is refused.
     fn is_embedded(&self) -> bool {
         false
     }

@@ -1,24 +1,26 @@
-//! What a protocol keeps of a pool while the process runs.
+//! The state that a protocol keeps for a pool while the process runs.
 
 use std::sync::Arc;
 
 use proxima_wire::message::Class;
 
-/// A map of slots, roles of members, a clock: made once for each pool, shared by all workers. A member is named by its position in
-/// `addresses`, which are those of the pool's members in the order of the configuration.
+/// State of one pool: a map of slots, roles of members, a clock. It is made once for each pool and shared by
+/// all workers. A member is named by its index in `addresses`, which lists the pool's members in the order of
+/// the configuration.
 pub trait PoolState: Send + Sync {
-    /// Must requests of this class for this key wait for now? They are asked about again, until they need not or the pool's time-out
-    /// has passed. By default none must.
+    /// Must requests of this class for this key wait for now? The question is repeated until they need not
+    /// wait, or until the pool's time-out has passed. By default none must wait.
     fn holds(&self, _class: Class, _key: &[u8]) -> bool {
         false
     }
 
-    /// The member that a request of this class for this key is for. `None`: the pool's hash says. By default it always does.
+    /// The member for a request of this class for this key. `None`: the pool's hash decides. By default it
+    /// always does.
     fn member(&self, _class: Class, _key: &[u8], _addresses: &[Arc<str>]) -> Option<usize> {
         None
     }
 
-    /// The member that a reply says must be asked instead, for this key. By default no reply says so.
+    /// The member that must be asked instead, according to this reply. By default no reply redirects.
     fn redirect(&self, _key: &[u8], _reply: &[u8], _addresses: &[Arc<str>]) -> Option<usize> {
         None
     }

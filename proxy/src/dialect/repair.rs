@@ -1,4 +1,4 @@
-//! How a server that missed writes is repaired: the part of the contract for protocols whose pools can be
+//! Repair of a server that missed writes: the part of the contract for protocols whose pools can be
 //! replicated.
 
 use std::{collections::HashSet, net::SocketAddr, time::Duration};
@@ -6,25 +6,24 @@ use std::{collections::HashSet, net::SocketAddr, time::Duration};
 /// One life of a server's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incarnation {
-    /// The process, as its host numbers it.
+    /// The process id, as its host numbers it.
     pub pid: u64,
-    /// How long it has run, cut to whole seconds.
+    /// How long the process has run, cut to whole seconds.
     pub uptime: Duration,
 }
 
 impl Incarnation {
-    /// Is this another life than the one that was `known`? A pid alone does not tell (in a container it is
-    /// always 1), and neither does a clock alone: that of a frozen server stands still, but it never goes
-    /// back.
+    /// Is this a later life than `known`? A process id alone does not tell (in a container it is always 1). A
+    /// clock alone does not tell either: the clock of a frozen server stands still, but it never goes back.
     pub fn is_after(self, known: Self) -> bool {
         self.pid != known.pid || self.uptime < known.uptime
     }
 }
 
-/// What a server says of itself.
+/// What a server says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Introduction {
-    /// The life in which it is.
+    /// The server's current life.
     pub life: Incarnation,
     /// How many values have been stored in this life.
     pub stored: u64,
@@ -45,8 +44,7 @@ pub enum Unfit {
 /// A request that a repair sends: the number of its command, and its bytes.
 pub type Question = (u16, &'static [u8]);
 
-/// What a repair asks of a server. The reply to each question comes as one text, all of its parts behind each
-/// other.
+/// The requests of a repair to a server. The reply to each one comes as one text, with all its parts joined.
 pub trait Repair: Send + Sync {
     /// Must a repair log in before it asks? By default it must, as a lane does; so must every protocol whose
     /// connections have a transform.
@@ -63,14 +61,14 @@ pub trait Repair: Send + Sync {
     /// No copy can be made of this server.
     fn introduction(&self, reply: &[u8]) -> Result<Introduction, Unfit>;
 
-    /// Asks for the connections that the server has.
+    /// The request for the server's list of connections.
     fn ask_connections(&self) -> Question;
 
-    /// Reads the reply to [`Repair::ask_connections`]: the other ends of the connections that the server has
-    /// accepted.
+    /// Reads the reply to [`Repair::ask_connections`]: the remote addresses of the connections that the
+    /// server has accepted.
     fn connections(&self, reply: &[u8]) -> HashSet<SocketAddr>;
 
-    /// Drops all that the server holds. `None`: a server of this protocol may never be flushed, whatever it
-    /// missed.
+    /// The request that drops all that the server holds. `None`: a server of this protocol must never be
+    /// flushed, whatever it missed.
     fn flush(&self) -> Option<Question>;
 }

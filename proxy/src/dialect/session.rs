@@ -1,30 +1,34 @@
-//! What a codec knows of a client.
+//! The codec's state of a client.
 
-/// From the first byte of a client's connection to its last. What `step` and `notes` mean is the codec's business.
+/// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
+/// `notes` mean.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// How far the login is.
+    /// The next step of the login.
     pub step: u32,
-    /// What must be remembered (a salt, a user's name).
+    /// Data that a later step needs (a salt, a user's name).
     pub notes: Vec<u8>,
-    /// As whom its requests are made at servers (user, database, version), in the codec's words; empty: as the pool says.
+    /// The login that the client's requests use at servers (user, database, version), in the codec's words;
+    /// empty: the pool's own.
     pub login: Vec<u8>,
-    /// How this client has asked its replies to be written (in which version of the protocol); all that the tree is told of it.
+    /// How the client wants its replies written (in which version of the protocol). The tree gets no other
+    /// part of the session.
     pub form: u16,
-    /// What its server keeps for it on a lane of its own.
+    /// What the server keeps for the client on its dedicated lane.
     pub lease: Lease,
-    /// Something that the client has said changes what even a read, write or delete of one key means: each is planned too.
+    /// The client has said something that changes the meaning even of a read, write or delete of one key:
+    /// each is planned too.
     pub plans_all: bool,
 }
 
-/// What a server keeps for a client on the lane that is the client's own.
+/// What a server keeps for a client on its dedicated lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lease {
-    /// Nothing: the lane is another's when its last reply has come.
+    /// The server keeps nothing: the lane is free for another client after its last reply.
     #[default]
     Clean,
-    /// A transaction, a subscription: the lane stays the client's.
+    /// The server keeps a transaction or a subscription: the lane stays the client's.
     Kept,
-    /// Something that nobody else may find: the lane is closed when its last reply has come.
+    /// The server keeps something that no other client may find: the lane is closed after its last reply.
     Spoilt,
 }

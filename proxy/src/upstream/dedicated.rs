@@ -1,10 +1,11 @@
-//! Lanes that are one client's alone, as long as their server keeps something for it: a transaction, a subscription, a command
-//! that blocks.
+//! A dedicated lane belongs to one client for as long as the server keeps state for that client: a
+//! transaction, a subscription, or a command that blocks.
 //!
-//! Invariant: nobody is given a lane on which the server keeps something of somebody else's. What is kept is the codec's to know
-//! ([`Lease`]); a lane whose state is in doubt is closed.
+//! Invariant: a client never gets a lane on which the server keeps state of another client. Only the codec
+//! knows what the server keeps ([`Lease`]). A lane whose state is in doubt is closed.
 //!
-//! Invariant: a client whose lane is lost with what was kept there is closed: whatever it said next would mean something else.
+//! Invariant: a client is closed when its lane is lost together with the state that the server kept. Without
+//! that state the client's next request would mean something else.
 
 use std::{collections::VecDeque, mem, sync::Arc};
 
@@ -20,9 +21,9 @@ use crate::{
     route::ReplyTo,
 };
 
-/// Lanes of one worker to one member that are clients' own. Whoever comes when all are taken waits.
+/// The most dedicated lanes that one worker has to one member. Further clients wait in a queue.
 pub const DEDICATED: usize = 64;
-/// As many of them are kept when nobody wants them.
+/// The most idle dedicated lanes that one worker keeps to one member.
 const IDLE: usize = 4;
 
 const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
@@ -31,15 +32,15 @@ const ELSEWHERE: &str = "what belongs together is on several servers, or of seve
 #[derive(Debug, Default)]
 pub(super) struct Dedicated {
     count: usize,
-    /// Nobody's: nothing is kept there.
+    /// Lanes that belong to no client now; their servers keep no state.
     idle: Vec<LaneId>,
-    /// Who waits for one, the first in front.
+    /// Requests that wait for a lane, oldest first.
     queue: VecDeque<Queued>,
-    /// They are being served.
+    /// `serve_queue` is running.
     serving: bool,
 }
 
-/// A request that waits for a lane of its client's own.
+/// A request that waits for a dedicated lane of its client.
 #[derive(Debug)]
 struct Queued {
     client: ClientId,
@@ -48,12 +49,13 @@ struct Queued {
     to: ReplyTo,
     request: Request,
     message: Vec<u8>,
-    /// Until when.
+    /// The request fails at this time.
     due: Micros,
 }
 
 impl Engine {
-    /// Hands a request to the lane of this member that is its client's own, or is to be.
+    /// Hands a request to its client's dedicated lane to this member; opens the lane, or queues the request,
+    /// if needed.
     pub(super) fn send_dedicated(
         &mut self,
         member: &Arc<Member>,
@@ -63,7 +65,7 @@ impl Engine {
         to: ReplyTo,
     ) {
         if member.is_copy() {
-            let what = "a pool of copies keeps nothing for one client";
+            let what = "a replicated pool keeps no state for a single client";
             return self.fail(to, &Failed::here(Outcome::LocalError, what));
         }
         let gone = Failed::here(Outcome::LocalError, "its client has left");
@@ -88,7 +90,7 @@ impl Engine {
                 }
             }
             None if (message.len() as u64) < request.len() => {
-                let what = "all connections of their clients' own are taken";
+                let what = "all dedicated connections are in use";
                 self.fail(to, &Failed::at(&member.address, Outcome::Overloaded, what));
             }
             None => {
@@ -108,11 +110,12 @@ impl Engine {
         }
     }
 
+    /// The dedicated lanes to this member; an empty set is made if there is none yet.
     fn dedicated_of(&mut self, member: &Member) -> &mut Dedicated {
         self.lanes_of(member).dedicated.get_or_insert_default()
     }
 
-    /// A lane for this client alone; `None`: there is none.
+    /// Assigns a dedicated lane to this client; `None`: all are in use.
     fn check_out(&mut self, member: &Arc<Member>, login: u16, owner: ClientId) -> Option<LaneId> {
         self.dedicated_of(member);
         let dedicated = self.servers.by_member[member.id.0 as usize].dedicated.as_mut()?;
@@ -125,7 +128,7 @@ impl Engine {
         let (id, other) = match dedicated.idle.iter().rposition(is_its) {
             Some(at) => (dedicated.idle.remove(at), None),
             None => {
-                // One that has logged in as somebody else makes room.
+                // An idle lane with another login is closed to make room.
                 let other = match dedicated.count < DEDICATED {
                     true => None,
                     false => Some(dedicated.idle.pop()?),
@@ -144,7 +147,7 @@ impl Engine {
         Some(id)
     }
 
-    /// A reply has come on a client's own lane: what does it mean for what is kept there?
+    /// A reply has come on a client's dedicated lane: the codec notes what the server keeps from now on.
     pub(super) fn note_reply(&mut self, id: LaneId, command: u16, reply: &Reply, bytes: &[u8]) {
         let lane = self.servers.lanes.get(id);
         if let Some(owner) = lane.and_then(|lane| lane.owner) {
@@ -152,8 +155,9 @@ impl Engine {
         }
     }
 
-    /// What nobody has asked for is for the client whose lane it is. A client that does not take it is closed, as its server would
-    /// do; what comes on a lane of many is for nobody.
+    /// Passes on a message that no request has asked for to the client that owns the lane. A client that does
+    /// not read fast enough is closed, as its server would do. On a shared lane such a message is for no
+    /// client and is dropped.
     pub(super) fn push(&mut self, id: LaneId, bytes: &[u8]) {
         let lane = self.servers.lanes.get(id);
         if let Some(owner) = lane.and_then(|lane| lane.owner)
@@ -163,7 +167,7 @@ impl Engine {
         }
     }
 
-    /// The client of this lane is told more than it takes.
+    /// Closes the client that owns this lane, because the server sends it more than it may have buffered.
     pub(super) fn overwhelm(&mut self, id: LaneId) {
         let lane = self.servers.lanes.get(id);
         if let Some(owner) = lane.and_then(|lane| lane.owner) {
@@ -171,7 +175,8 @@ impl Engine {
         }
     }
 
-    /// A client's own lane has nothing under way: it is given back, if nothing is kept there.
+    /// A dedicated lane has no request in flight: it is returned to the idle lanes, if the server keeps no
+    /// state.
     pub(crate) fn give_back(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -187,7 +192,7 @@ impl Engine {
             None => return self.drop_lane(id, ""),
             Some(Lease::Kept) => return,
             Some(Lease::Spoilt) => {
-                // The client's next lane is another.
+                // The client's next dedicated request gets another lane.
                 self.clients.end_lease(owner);
                 return self.drop_lane(id, "");
             }
@@ -208,10 +213,11 @@ impl Engine {
         }
     }
 
-    /// Whoever waits longest is given the lanes that there are.
+    /// Gives free lanes to the queued requests, oldest first.
     fn serve_queue(&mut self, member: &Arc<Member>) {
         if mem::replace(&mut self.dedicated_of(member).serving, true) {
-            // One that is served may give its lane back at once: the next one is served by who has begun.
+            // A request that is served here may return its lane at once; the call that is already running
+            // serves the next one.
             return;
         }
         while let Some(queued) = self.dedicated_of(member).queue.pop_front() {
@@ -233,7 +239,7 @@ impl Engine {
         self.dedicated_of(member).serving = false;
     }
 
-    /// A dedicated lane has ended. What its client has said there is lost.
+    /// A dedicated lane has ended: the state that the server kept for its client is lost.
     pub(super) fn lost(&mut self, id: LaneId, lane: &Lane) {
         let dedicated = self.dedicated_of(&lane.member);
         dedicated.count -= 1;
@@ -246,7 +252,8 @@ impl Engine {
         }
     }
 
-    /// A client has left: what its server kept for it is ended with its connection, at once. `waits`: it may stand in a queue.
+    /// A client has left. Its dedicated lane is closed at once, which ends what the server kept for it.
+    /// `waits`: the client may have requests in a queue.
     pub(crate) fn end_lease(&mut self, own: Option<LaneId>, client: ClientId, waits: bool) {
         if let Some(lane) = own {
             self.drop_lane(lane, "its client left");
@@ -267,12 +274,13 @@ impl Engine {
         }
         self.servers.queued -= left.len();
         for queued in left {
-            // A step of the tree may wait for it.
+            // A step of the tree may wait for this request.
             self.fail(queued.to, &Failed::here(Outcome::ClientError, "its client left"));
         }
     }
 
-    /// Nobody waits for a lane of his own for longer than a time-out.
+    /// Fails the queued requests that have waited for a dedicated lane for longer than the time-out of their
+    /// pool.
     pub(super) fn end_queues(&mut self) {
         if self.servers.queued == 0 {
             return;
@@ -300,14 +308,15 @@ impl Engine {
 }
 
 impl Lane {
-    /// Bytes of the largest message that nobody has asked for and that is passed on; `client_bytes`: what one client may be due.
+    /// The largest unrequested message, in bytes, that is passed on. `client_bytes`: the most bytes that one
+    /// client may have buffered.
     pub(super) fn largest_push(&self, client_bytes: usize) -> u64 {
         self.owner.map_or(WHOLE, |_| WHOLE.max(client_bytes as u64))
     }
 }
 
 impl Dedicated {
-    /// Bytes of memory that those who wait take.
+    /// Bytes of memory that the queued requests take.
     pub(super) fn holds(&self) -> usize {
         let messages = self.queue.iter().map(|queued| queued.message.capacity());
         self.queue.capacity() * size_of::<Queued>() + messages.sum::<usize>()

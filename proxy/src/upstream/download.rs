@@ -1,11 +1,13 @@
-//! Large replies, passed on as they come.
+//! Large replies, passed on to the client while they arrive.
 //!
-//! Invariant: the memory that a large reply takes is bounded. With nobody behind it, the server is held back at
-//! [`HIGH_WATER`]. With others behind it, it is collected, up to the configured bytes in all; beyond these the lane waits for the
-//! reader, though not for long (`hold.rs`).
+//! Invariant: the memory that a large reply takes is bounded. If no other request waits behind it, the lane
+//! is not read any further while more than [`HIGH_WATER`] bytes wait for the client. If others wait behind
+//! it, the reply is buffered, up to the configured total; beyond that total the lane waits for the reader,
+//! for a limited time (`hold.rs`).
 //!
-//! Invariant: a lane is held back only while a reply to the reader that is slow to take it is under way. What comes next may
-//! be another's, whose progress would free nothing; if it is the same reader's, the lane stays held back from one to the next.
+//! Invariant: a lane is held back only while a reply to the slow reader is under way. The next reply may be
+//! for another client, and holding it back would free no memory. If the next reply is for the same reader,
+//! the lane stays held back.
 
 use proxima_wire::message::Reply;
 
@@ -17,7 +19,7 @@ use crate::{
 };
 
 impl Engine {
-    /// The head of a large reply has come. Returns the bytes used.
+    /// The head of a large reply has come. Returns the number of bytes used.
     pub(super) fn begin_download(&mut self, id: LaneId, reply: &Reply, bytes: &[u8]) -> usize {
         let alone = self
             .servers
@@ -46,17 +48,17 @@ impl Engine {
         let mut parts = std::mem::take(&mut lane.parts);
         lane.part_bytes = 0;
         let mut head = bytes.get(..reply.head as usize).unwrap_or(bytes);
-        let claimed = match waiter.to {
+        let slot = match waiter.to {
             ReplyTo::Client { client: id, seq } if parts.is_empty() => Some((id, seq)),
             to => {
                 parts.extend_from_slice(head);
-                let claimed = self.give_large_reply(to, &mut parts);
+                let slot = self.give_large_reply(to, &mut parts);
                 head = &parts;
-                claimed
+                slot
             }
         };
-        let trailer = claimed.and_then(|slot| self.begin_large_reply(slot, reply, head));
-        let to = claimed.filter(|_| trailer.is_some());
+        let trailer = slot.and_then(|slot| self.begin_large_reply(slot, reply, head));
+        let to = slot.filter(|_| trailer.is_some());
         let trailer = trailer.unwrap_or(0);
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
@@ -70,7 +72,8 @@ impl Engine {
         reply.head as usize
     }
 
-    /// From now on this lane is its client's; new requests take a fresh one. False: there are too many such lanes already.
+    /// Makes this lane a bulk lane for its client; new requests take a fresh lane. Returns false if the
+    /// member has no place for one more bulk lane.
     fn make_bulk(&mut self, id: LaneId) -> bool {
         let Some(lane) = self.servers.lanes.get(id) else {
             return false;
@@ -98,7 +101,7 @@ impl Engine {
         true
     }
 
-    /// More of a large reply; returns the bytes used.
+    /// Passes on more bytes of a large reply. Returns the number of bytes used.
     pub(super) fn download(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return bytes.len();
@@ -115,7 +118,8 @@ impl Engine {
         let mut hold = false;
         match to.and_then(|to| self.pass_piece(to, &bytes[..visible], done)) {
             Some(waiting) => hold = waiting > most,
-            // The reader is gone. Nobody is behind: closing is cheaper than reading the rest for nothing.
+            // The reader is gone and no request waits behind it: closing is cheaper than reading and
+            // discarding the rest.
             None if !done && !collect => {
                 self.drop_lane(id, "its client left in the middle of a reply");
                 return bytes.len();
@@ -137,8 +141,9 @@ impl Engine {
         used as usize
     }
 
-    /// A part of a reply whose end only the codec knows. A client gets it as it comes. A flight gets the whole, as long as
-    /// that is small; a larger one is claimed as every large reply is.
+    /// Passes on one part of a reply whose end only the codec knows. A client gets each part as it comes. A
+    /// flight gets the whole reply as long as it is small; a larger one goes to one client, as every large
+    /// reply does.
     pub(super) fn part(&mut self, id: LaneId, to: ReplyTo, bytes: &[u8]) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -178,6 +183,7 @@ impl Engine {
         self.pass_part(id, to, &parts);
     }
 
+    /// Passes on one part of a reply to the client that waits for it, if there is one.
     fn pass_part(&mut self, lane: LaneId, to: ReplyTo, bytes: &[u8]) {
         let alone = self
             .servers
@@ -189,7 +195,8 @@ impl Engine {
             _ => None,
         };
         let Some(waiting) = waiting else {
-            // Nobody wants it and nobody is behind: closing is cheaper than reading the rest for nothing.
+            // The reader is gone and no request waits behind it: closing is cheaper than reading and
+            // discarding the rest.
             if alone {
                 self.drop_lane(lane, "its client left in the middle of a reply");
             }
@@ -200,7 +207,7 @@ impl Engine {
         }
     }
 
-    /// Bytes of a large reply that may wait for its reader before its server is held back.
+    /// The most bytes of a large reply that may wait for its reader before the lane is held back.
     fn most_waiting(&self, collect: bool) -> usize {
         if collect {
             self.clients.collected()
@@ -209,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// The last part of a reply of several.
+    /// Delivers a reply that came in parts, now that its last part is here.
     pub(super) fn last_part(&mut self, id: LaneId, to: ReplyTo, mut reply: Reply, bytes: &[u8]) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;

@@ -1,4 +1,4 @@
-//! When a lane breaks, is late, or has nothing more to do.
+//! Lanes that break, that are late, or that have no more work.
 
 use std::{
     io::{Error, ErrorKind},
@@ -16,25 +16,27 @@ use crate::{
     reactor::is_shortage,
 };
 
-/// Why a copy is not asked that has to be repaired first.
+/// The error text for a copy that is not asked because it missed writes.
 pub(super) const UNREPAIRED: &str = "it missed writes and is not asked before it is repaired";
 
-/// Idle bulk lanes kept for the next large message.
+/// The most idle bulk lanes that are kept for later large messages.
 const IDLE_BULK: usize = 1;
 
 impl Engine {
-    /// The lane broke or its server failed: everybody who waits on it gets the error, and the member's health is told.
+    /// The lane broke or its server failed: every request that waits on the lane gets the error, and the
+    /// failure counts against the member's health.
     pub(crate) fn fail_lane(&mut self, id: LaneId, failure: Failure, outcome: Outcome, what: &str) {
         self.blame(id, failure, what);
         self.end_lane(id, outcome, what);
     }
 
-    /// This lane's member has failed.
+    /// Counts a failure of this lane's member.
     fn blame(&mut self, id: LaneId, failure: Failure, what: &str) {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
         };
-        // What ends or is silent on one client's own lane may be that client's doing. Others, and probes, will see.
+        // A dedicated lane that ends or falls silent may be its client's doing. Other lanes and probes will
+        // find a real failure.
         let is_its_own = lane.dedicated && matches!(lane.phase, Phase::Ready);
         if is_its_own && matches!(failure, Failure::Connection | Failure::Timeout) {
             return;
@@ -49,13 +51,14 @@ impl Engine {
         }
     }
 
-    /// The lane is of no more use, through no fault of its server. Who waits on it has left: no copy is said to have missed
-    /// its half of a value, and no other server is asked.
+    /// Ends a lane that is of no more use, through no fault of its server. The clients that waited on it have
+    /// left: no copy is marked as having missed a write, and no other server is asked.
     pub(crate) fn drop_lane(&mut self, id: LaneId, text: &str) {
         self.end_lane(id, Outcome::ClientError, text);
     }
 
-    /// Who waits on the lane gets an error, which names the server unless the lane was dropped.
+    /// Ends a lane. Each request that waits on it gets an error, which names the server unless the lane was
+    /// dropped.
     pub(super) fn end_lane(&mut self, id: LaneId, outcome: Outcome, what: &str) {
         let Some(lane) = self.servers.lanes.remove(id) else {
             return;
@@ -77,7 +80,8 @@ impl Engine {
             self.actions.close.push((conn, true));
         }
         if let Some((client, _)) = lane.download.and_then(|download| download.to) {
-            // Half a reply has left: nothing but a closed connection tells the client so.
+            // The client has part of a reply already: only a closed connection tells the client that the rest
+            // is missing.
             self.close_client(client, true);
         }
         if let Some(client) = lane.uploading {
@@ -88,7 +92,7 @@ impl Engine {
         }
         self.servers.in_flight -= lane.waiters.len();
         let unanswered = lane.member.is_copy() && !lane.waiters.is_empty();
-        // Before that nothing was sent that a server could still execute.
+        // Before the lane was ready nothing was sent that a server could still execute.
         let broken = (unanswered && matches!(lane.phase, Phase::Ready)).then(|| {
             let (member, end) = (lane.member.clone(), lane.local);
             WorkerEvent::Copy(copies::Event::Broken { member, end })
@@ -106,11 +110,12 @@ impl Engine {
         for waiter in lane.waiters {
             self.fail(waiter.to, &failed);
         }
-        // Behind the event that a write was missed: only the connections of stale copies are remembered.
+        // This event comes after the event of the missed write, because only connections of stale copies are
+        // remembered.
         self.actions.events.extend(broken);
     }
 
-    /// The server closed or broke the connection.
+    /// The server closed the connection, or the connection broke.
     pub fn lane_failed(&mut self, id: LaneId, error: Option<&Error>) {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
@@ -139,8 +144,8 @@ impl Engine {
         self.fail_lane(id, failure, Outcome::ConnectError, &what);
     }
 
-    /// There was no descriptor for the connection. Nothing was sent, and the server is not to blame: it is neither ejected, nor
-    /// has a copy missed anything, as its change is refused.
+    /// The process had no file descriptor for the connection. Nothing was sent, and the server is not to
+    /// blame: it is not ejected. A copy has missed no write either, as the change is refused.
     fn lane_unmade(&mut self, id: LaneId, why: &str) {
         let Some(lane) = self.servers.lanes.get(id) else {
             return;
@@ -154,7 +159,8 @@ impl Engine {
         );
     }
 
-    /// Ends the lanes on which this copy may still be given a change: it must not be repaired before that is known.
+    /// Ends the lanes on which this copy may still be given a change. A repair must not begin before the fate
+    /// of those changes is known.
     pub(crate) fn cut_changes(&mut self, member: MemberId) {
         let changing: Vec<LaneId> = self
             .servers
@@ -164,12 +170,12 @@ impl Engine {
             .map(|(id, _)| id)
             .collect();
         for id in changing {
-            // The end of one can end another.
+            // The end of one lane can end another.
             self.end_lane(id, Outcome::ConnectError, UNREPAIRED);
         }
     }
 
-    /// Lanes follow the settings that their members have now.
+    /// Gives each lane the current settings of its member.
     pub fn renew_lanes(&mut self) {
         let members = self.tree.members();
         for (_, lane) in self.servers.lanes.iter_mut() {
@@ -181,8 +187,8 @@ impl Engine {
         }
     }
 
-    /// Closes the lanes to members that the tree does not name any more, or of logins that nobody wants, as soon as nobody waits on
-    /// them.
+    /// Closes idle lanes that have no further use: the tree no longer names the member, or no client wants
+    /// the login.
     pub fn retire_lanes(&mut self) {
         let gone: Vec<LaneId> = self
             .servers
@@ -202,7 +208,8 @@ impl Engine {
         }
     }
 
-    /// A bulk lane has done its message: it waits for the next or is closed.
+    /// A lane has finished a message. A dedicated lane may return to the idle ones; a bulk lane becomes the
+    /// shared lane, waits for the next large message, or is closed.
     pub(crate) fn settle_lane(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -227,7 +234,7 @@ impl Engine {
         self.wake_uploads();
     }
 
-    /// A server has taken what was sent to it: clients that wait to send it more go on.
+    /// The socket has taken bytes of this lane: a client that waits to send more goes on.
     pub fn lane_drained(&mut self, id: LaneId) {
         let now = self.now;
         let Some(lane) = self.servers.lanes.get_mut(id) else {
@@ -247,7 +254,7 @@ impl Engine {
     }
 }
 
-/// Does this answer to the wish for a connection say that nobody is there? (Of a Unix socket: it is not there itself.)
+/// Does this error say that no server listens at the address? For a Unix socket a missing file says so.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -255,7 +262,7 @@ fn is_refusal(error: &Error) -> bool {
     )
 }
 
-/// The words for a connection error that operators know.
+/// The error's text in words that operators know, without the number of the operating system's error.
 pub fn reason(error: &Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

@@ -1,51 +1,55 @@
-//! Lanes that are held back, because the reader of a large reply is slow to take it.
+//! Lanes that are held back (not read), because the reader of a large reply is slow.
 //!
-//! Invariant: for slow readers a request is delayed by half its pool's time-out at most, however many of them there are before
-//! it. A lane may be held back for a quarter of the time-out while others wait behind the reply; of that it regains one
-//! microsecond in the four that follow, so that within a time-out it is a quarter and a quarter of the rest. After that the
-//! reader is closed with a reset, what is left of the reply is read and thrown away, and the lane lives on. It is not held
-//! back again before it has regained some of its time: the next reader for whom it would have to be is closed at once.
+//! Invariant: slow readers delay a request by at most half its pool's time-out, however many of them are
+//! before it. A lane may be held back for a quarter of the time-out while others wait behind the reply. A
+//! lane that is not held back regains one microsecond of this time in four. Within one time-out that makes a
+//! quarter, and a quarter of the rest. When the time is used up, the reader is closed with a reset, the rest
+//! of its reply is read and discarded, and the lane lives on. The lane is not held back again before it has
+//! regained some time: the next slow reader is closed at once.
 
 use super::{Lane, LaneId, Waiter};
 use crate::{client::ClientId, engine::Engine, micros::Micros, route::ReplyTo};
 
-/// How long a lane was held back with others behind it.
+/// The time for which a lane was held back while others waited behind the reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hold {
+    /// Time used up when `changed` was last set.
     spent: Micros,
-    /// When it was last held back, or let go.
+    /// When the lane was last held back or released.
     changed: Micros,
 }
 
 impl Hold {
-    /// What a quarter of the time-out is reduced by when it ends.
+    /// The time used up shrinks by one microsecond per this many microseconds in which the lane is not held
+    /// back.
     const REGAINED: u64 = 4;
 
+    /// Starts to hold the lane back.
     fn begin(&mut self, now: Micros) {
-        self.spent = self.owed_at(now);
+        self.spent = self.unregained_at(now);
         self.changed = now;
     }
 
-    /// Of a lane that is not held back: what it has spent and not regained.
-    fn owed_at(&self, now: Micros) -> Micros {
+    /// Time used up and not regained; for a lane that is not held back now.
+    fn unregained_at(&self, now: Micros) -> Micros {
         self.spent - (now - self.changed) / Self::REGAINED
     }
 
-    /// `behind`: since when the first of the others waits.
+    /// Releases the lane. `behind`: since when the first of the other requests has waited.
     fn end(&mut self, now: Micros, behind: Option<Micros>) {
         self.spent = self.spent(now, behind);
         self.changed = now;
     }
 
-    /// Of a lane that is held back now.
+    /// Time used up; for a lane that is held back now.
     fn spent(&self, now: Micros, behind: Option<Micros>) -> Micros {
         self.spent + behind.map_or(Micros::ZERO, |behind| now - self.changed.max(behind))
     }
 }
 
 impl Engine {
-    /// Stops or starts reading from a server. A lane that others wait for and that has no time left for it is not stopped:
-    /// its reader goes.
+    /// Stops or resumes reading from a server. If requests of others wait behind the reply and the lane has
+    /// no time left, the lane is not stopped; the reader is closed instead.
     pub(crate) fn hold_lane(&mut self, id: LaneId, hold: bool) {
         let now = self.now;
         if let Some(lane) = self.servers.lanes.get(id)
@@ -74,15 +78,15 @@ impl Engine {
         }
     }
 
-    /// Is the next reply of this lane for a read of this client, through whatever steps of the tree? A change is let through:
-    /// others may wait for its key.
+    /// Is the next reply of this lane for a read of this client, through whatever steps of the tree? Replies
+    /// to changes are let through, because other requests may wait for the key.
     pub(super) fn reads_next(&self, lane: LaneId, client: ClientId) -> bool {
         let lane = self.servers.lanes.get(lane);
         let first = lane.and_then(|lane| lane.waiters.front());
         first.is_some_and(|waiter| self.reader_of(waiter.to) == Some(client))
     }
 
-    /// Servers that were held back for this client go on.
+    /// Resumes reading from servers that were held back for this client.
     pub(crate) fn release_lanes(&mut self, client: ClientId) {
         if self.servers.held_lanes == 0 {
             return;
@@ -100,7 +104,7 @@ impl Engine {
         }
     }
 
-    /// Gives up readers who have held back others for too long.
+    /// Gives up the readers for which lanes were held back too long.
     pub(super) fn end_holds(&mut self) {
         if self.servers.held_lanes == 0 {
             return;
@@ -118,6 +122,7 @@ impl Engine {
         }
     }
 
+    /// Closes the reader of this lane and discards the rest of its reply.
     fn give_up_reader(&mut self, id: LaneId) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -129,7 +134,7 @@ impl Engine {
                 download.collect = true;
             }
             (None, Some(waiter)) if reader.is_some() => waiter.to = ReplyTo::Nobody,
-            // A step of the tree waits for what comes next. It must have its answer, and holds nobody back.
+            // A step of the tree waits for this reply. It must get the reply, and it delays no other request.
             _ => {}
         }
         self.hold_lane(id, false);
@@ -140,7 +145,8 @@ impl Engine {
 }
 
 impl Lane {
-    /// Since when anybody but the reader waits for the end of the reply under way.
+    /// Since when a request other than the reader's has waited for the end of the reply under way; `None`: no
+    /// other waits.
     fn behind(&self) -> Option<Micros> {
         if self.dedicated {
             return None;
@@ -154,17 +160,18 @@ impl Lane {
         behind.find(is_anothers).map(|waiter| waiter.sent)
     }
 
-    /// Of a lane that is held back: must it be let go?
+    /// Must this lane, which is held back, be released?
     fn has_held_enough(&self, now: Micros) -> bool {
         let behind = self.behind();
         behind.is_some() && self.hold.spent(now, behind) > self.time_to_hold()
     }
 
-    /// Of one that is not: may it be held back no more?
+    /// Has this lane, which is not held back, used up its time?
     fn has_no_time_left(&self, now: Micros) -> bool {
-        self.behind().is_some() && self.hold.owed_at(now) >= self.time_to_hold()
+        self.behind().is_some() && self.hold.unregained_at(now) >= self.time_to_hold()
     }
 
+    /// The longest time for which the lane may be held back while others wait.
     fn time_to_hold(&self) -> Micros {
         Micros::from(self.member.timeout) / 4
     }
@@ -182,7 +189,7 @@ mod tests {
             let (mut hold, mut now, mut delayed) = (Hold::default(), TIMEOUT, Micros::ZERO);
             let sent = now;
             while now - sent < TIMEOUT {
-                if hold.owed_at(now) >= TIMEOUT / 4 {
+                if hold.unregained_at(now) >= TIMEOUT / 4 {
                     now += Micros(rest.max(100));
                     continue;
                 }

@@ -16,86 +16,91 @@ use crate::{
     table::{Entry, Id},
 };
 
-/// Bulk lanes of one worker to one member.
+/// The most bulk lanes of one worker to one member.
 pub const BULK_LANES: usize = 4;
-/// As many of them take messages as they come. The last one is kept for requests that are here whole: however many clients
-/// send or read slowly, such a request waits for servers alone.
+/// The most bulk lanes that pass on messages as they come. The remaining one is kept for requests that have
+/// arrived completely: such a request waits for servers only, however many clients send or read slowly.
 pub const STREAMED: usize = BULK_LANES - 1;
 
-/// A lane. Its fields stand in the order in which they are written here: first what every request touches, so that with a
-/// thousand members a request fetches half of a lane from far memory and not all of it.
+/// One connection of one worker to one member. The fields are laid out in the order written here. Those that
+/// every request touches come first: with a thousand members, a request then fetches half a lane from distant
+/// memory and not all of it.
 #[repr(C)]
 pub struct Lane {
     pub(super) generation: u32,
-    /// One message at a time.
+    /// The lane carries one message at a time.
     pub(super) bulk: bool,
-    /// The number of the login that it has made, or will.
+    /// The number of the login with which the lane logs in.
     pub(super) login: u16,
-    /// One client's alone, or nobody's for now.
+    /// The lane belongs to one client, or is idle and will belong to one.
     pub(super) dedicated: bool,
     /// The server takes only some commands, for the reason in `limit`.
     pub(super) limited: bool,
     pub(super) phase: Phase,
+    /// The server at the other end.
     pub member: Arc<Member>,
-    /// Requests in the order in which they were sent.
+    /// Requests that wait for replies, in the order in which they were sent.
     pub(super) waiters: VecDeque<Waiter>,
-    /// Of the reply under way: bytes that have come in parts.
+    /// Bytes of the reply under way that have come in parts.
     pub(super) part_bytes: u64,
-    /// When bytes last came, or were taken of a large message.
+    /// When bytes last came, or when the server last took bytes of a large message.
     pub(super) active: Micros,
-    /// Since when its server owes its reply (it was opened, the login, the reply before or a large message
-    /// ended).
+    /// Since when the server could work on the first request: the time when the lane was opened, or when the
+    /// login, the previous reply or a large message ended.
     pub(super) free: Micros,
-    /// Bytes of all requests that it was given.
+    /// Bytes of all requests that this lane was given.
     pub(super) given: u64,
     pub(super) stream: Stream,
-    /// The client whose lane it is, if it is dedicated.
+    /// The client that owns the lane, if it is dedicated.
     pub(super) owner: Option<ClientId>,
-    /// The client whose value is on its way through this lane.
+    /// The client whose value is being sent through this lane.
     pub(super) uploading: Option<ClientId>,
-    /// A large reply on its way through this lane.
+    /// A large reply that is being received on this lane.
     pub(super) download: Option<Download>,
-    /// Of a reply that comes in parts: what waits for the whole.
+    /// Buffered parts of an incomplete reply.
     pub(super) parts: Vec<u8>,
-    /// Requests that wait for the end of the login: what is said until then must not mix with them.
+    /// Requests that wait for the end of the login: they must not mix with the bytes of the login.
     pub(super) held: Vec<u8>,
-    /// Why its server takes only some commands.
+    /// Why the server takes only some commands.
     pub(super) limit: String,
-    /// Our end, where the server of a copy may have to prove that it is gone.
+    /// The local address of the connection. It is known for copies, whose servers may have to prove that the
+    /// connection is gone.
     pub(super) local: Option<SocketAddr>,
-    /// How far its server takes the request whose reply is awaited; `None`: that request is young.
+    /// The server's progress in taking the request whose reply is awaited; `None`: that request is young.
     pub(super) uptake: Option<Uptake>,
-    /// How long it was held back for slow readers.
+    /// How long the lane was held back for slow readers.
     pub(super) hold: Hold,
-    /// How fast its large message moves.
+    /// The rate at which the lane's large message moves.
     pub(super) pace: Pace,
 }
 
-/// How far a lane is. Requests may be given to it in every phase; before `Ready` they are held.
+/// The phase of a lane. Requests may be given to it in every phase; before `Ready` they are held.
 #[derive(Debug)]
 pub(super) enum Phase {
     Connecting,
     Login(Box<Conversation>),
-    /// Before a copy is given a write, the server must have answered on this very connection: one that was made while the
-    /// server was frozen waits unseen in its queue, and would bring the write long after it was given up.
+    /// Before a copy gets a write, the server must have answered on this very connection. A connection that
+    /// was made while the server was frozen waits unaccepted in the listen queue, and would deliver the write
+    /// long after it was given up.
     Greeting,
     Ready,
 }
 
-/// Who waits for a reply.
+/// A request that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     pub(super) to: ReplyTo,
     pub(super) command: u16,
-    /// It may change what a copy holds.
+    /// The request may change what a copy holds.
     pub(super) changes: bool,
-    /// Milliseconds that it may take longer than others; [`u32::MAX`]: for ever.
+    /// Milliseconds that the reply may take beyond the pool's time-out; [`u32::MAX`]: for ever.
     pub(super) extra_time: u32,
-    /// When it was sent.
+    /// When the request was sent.
     pub(super) sent: Micros,
 }
 
 impl Waiter {
+    /// A placeholder that waits for nothing.
     pub(super) const NOBODY: Self = Self {
         to: ReplyTo::Nobody,
         command: 0,
@@ -105,24 +110,25 @@ impl Waiter {
     };
 }
 
-/// A large reply being passed on.
+/// A large reply that is being passed on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Download {
-    /// Client id and slot; none: nobody wants it any more.
+    /// The client and its slot; `None`: the client no longer wants the reply.
     pub(super) to: Option<(ClientId, u32)>,
-    /// Bytes still to come, and of these the last ones that are not for the client.
+    /// Bytes still to come.
     pub(super) remaining: u64,
+    /// The last of the remaining bytes, which are not for the client.
     pub(super) trailer: u64,
-    /// Others wait behind it: it is collected rather than held back at the server.
+    /// Other requests wait behind the reply: it is buffered instead of being held back at the server.
     pub(super) collect: bool,
 }
 
 /// A worker's lanes to one member.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    /// Where small requests go: of those who log in as the pool says.
+    /// The lane of small requests that use the pool's own login.
     shared: Option<LaneId>,
-    /// And of others, by their logins.
+    /// The lanes of small requests that use other logins.
     others: Vec<(u16, LaneId)>,
     /// Bulk lanes, busy or idle.
     pub(super) bulk: u32,
@@ -130,12 +136,12 @@ pub(super) struct Lanes {
     pub(super) idle: Vec<LaneId>,
     /// When a large message last found no place.
     pub(super) wanted: Option<Micros>,
-    /// Those that are clients' own.
+    /// The dedicated lanes.
     pub(super) dedicated: Option<Box<Dedicated>>,
 }
 
 impl Lanes {
-    /// Where the small requests go that need this login.
+    /// The lane of small requests that use this login.
     #[inline]
     pub(super) fn shared(&self, login: u16) -> Option<LaneId> {
         if login == 0 {
@@ -145,7 +151,7 @@ impl Lanes {
         found.map(|other| other.1)
     }
 
-    /// From now on they go here.
+    /// Makes this lane the one for small requests that use this login.
     pub(super) fn share(&mut self, login: u16, id: LaneId) {
         if login == 0 {
             self.shared = Some(id);
@@ -155,7 +161,7 @@ impl Lanes {
         self.others.push((login, id));
     }
 
-    /// Those that need this login go to a fresh lane.
+    /// Makes the next small request that uses this login open a fresh lane.
     pub(super) fn unshare(&mut self, login: u16) {
         if login == 0 {
             self.shared = None;
@@ -164,7 +170,8 @@ impl Lanes {
         }
     }
 
-    /// Is there no place for one more large message, which is a request that is here whole, or comes as it comes?
+    /// Is there no place for one more large message? `is_whole`: the message is a request that has arrived
+    /// completely.
     pub(super) fn is_full(&self, is_whole: bool) -> bool {
         let places = if is_whole { BULK_LANES } else { STREAMED };
         self.bulk as usize - self.idle.len() >= places
@@ -181,27 +188,27 @@ impl Entry for Lane {
 }
 
 impl Lane {
-    /// Its connection; `None`: it is not connected.
+    /// The lane's connection; `None`: the lane is not connected.
     pub fn conn(&self) -> Option<Conn> {
         self.stream.conn
     }
 
-    /// Is its login under way?
+    /// Is the login under way?
     pub fn logs_in(&self) -> bool {
         matches!(self.phase, Phase::Login(_))
     }
 
-    /// Bytes that wait for the end of the turn, or for its socket to take others.
+    /// Bytes that wait for the end of the event-loop iteration, or for room in the socket.
     pub fn unsent(&self) -> usize {
         self.stream.out.len()
     }
 
-    /// Is a client's value on its way through it?
+    /// Is a client's value being sent through this lane?
     pub fn is_uploading(&self) -> bool {
         self.uploading.is_some()
     }
 
-    /// Where the bytes of requests go.
+    /// The buffer to which the bytes of requests are appended.
     pub fn requests(&mut self) -> &mut Vec<u8> {
         match self.phase {
             Phase::Ready => &mut self.stream.out,
@@ -209,7 +216,7 @@ impl Lane {
         }
     }
 
-    /// What was held may leave.
+    /// The login has ended: the requests that were held may be sent.
     pub fn ready(&mut self, now: Micros) {
         self.phase = Phase::Ready;
         self.free = now;
@@ -217,7 +224,7 @@ impl Lane {
         self.stream.out.extend_from_slice(&held);
     }
 
-    /// Bytes that its buffers take, used or not.
+    /// Bytes of memory that the lane's buffers take, used or not.
     pub fn holds(&self) -> usize {
         let Stream {
             read_buffer,
@@ -230,7 +237,7 @@ impl Lane {
         requests + waiters + read_buffer.capacity() + self.parts.capacity()
     }
 
-    /// The client that takes the reply under way as it comes, and the slot that the reply is for.
+    /// The client that takes the reply under way as it comes, and the slot of the reply.
     pub fn reading_slot(&self) -> Option<(ClientId, u32)> {
         match (self.download, self.waiters.front().map(|waiter| waiter.to)) {
             (Some(download), _) => download.to,
@@ -244,7 +251,7 @@ impl Lane {
         self.reading_slot().map(|(client, _)| client)
     }
 
-    /// Is the next message a reply like nearly all: to a small request, and from its beginning?
+    /// Is the next message an ordinary reply: to a small request, and from its first byte?
     #[inline]
     pub fn is_plain(&self) -> bool {
         matches!(self.phase, Phase::Ready)
@@ -255,13 +262,14 @@ impl Lane {
             && self.stream.parse.is_new()
     }
 
-    /// The first in the queue has its reply. True: the server failed with it.
+    /// The first waiting request has its reply. Returns true if the reply says that the server failed.
     #[inline]
     pub fn answered(&mut self, reply: &Reply, now: Micros) -> bool {
         self.waiters.pop_front();
         self.free = now;
         if self.waiters.is_empty() {
-            // The next one stands in the same place: with many members, a line of far memory less.
+            // The next waiter then takes the same place: with many members, this saves a cache line of
+            // distant memory.
             self.waiters.clear();
         }
         let failed = reply.outcome.is_failover();
@@ -271,7 +279,7 @@ impl Lane {
         failed
     }
 
-    /// Is a message on its way that may take as long as its bytes move?
+    /// Is a message under way that may take as long as its bytes move?
     pub fn is_streaming(&self) -> bool {
         self.download.is_some() || self.part_bytes > 0
     }

@@ -1,25 +1,25 @@
-//! Is a server late?
+//! Detection of late servers.
 //!
-//! A lane is late if for its pool's time-out neither a reply has come nor any of the awaited request's bytes were taken. What
-//! waits here for a slow link is our own load, and no fault of the server. Bytes behind the awaited request do not count:
-//! the kernel of a frozen server goes on taking them.
+//! A lane is late if, for its pool's time-out, neither a reply has come nor the server has taken any bytes of
+//! the awaited request. Bytes that wait here for a slow link are the proxy's own load, and no fault of the
+//! server. Bytes behind the awaited request do not count: the kernel of a frozen server goes on taking them.
 
 use super::{Lane, LaneId, Phase};
 use crate::{engine::Engine, members::Failure, micros::Micros, reactor::Conn};
 use proxima_wire::message::Outcome;
 
-/// How far a server takes the request whose reply is awaited.
+/// The server's progress in taking the request whose reply is awaited.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Uptake {
-    /// The request ends at most here, in bytes that the lane was given.
+    /// An upper bound of the request's end, in bytes that the lane was given.
     end: u64,
-    /// Bytes that its server's kernel has acknowledged.
+    /// Bytes that the kernel of the server has acknowledged.
     taken: u64,
-    /// When that last grew.
+    /// When `taken` last grew.
     moved: Micros,
 }
 
-/// Lanes that are not what they should be any more.
+/// The ways in which a lane can be late.
 #[derive(Clone, Copy)]
 enum Late {
     Connecting,
@@ -27,8 +27,9 @@ enum Late {
 }
 
 impl Engine {
-    /// Ends lanes whose server is late, and what waits too long for an agreement or a slow client. Called a few times a
-    /// second; `refused` tells what a socket has not taken, `unacknowledged` what it has and its peer has not.
+    /// Ends lanes whose server is late, and requests that have waited too long for an agreement or for a slow
+    /// client. Called a few times a second. `refused` returns the bytes that a socket has not taken yet,
+    /// `unacknowledged` those that it has taken and its peer has not acknowledged.
     pub fn check_lanes(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         self.settle();
         self.end_holds();
@@ -44,7 +45,7 @@ impl Engine {
             .filter_map(|(id, lane)| Some((id, lane.is_late(now, &queued)?)))
             .collect();
         for (id, late) in late {
-            // The end of one can end another, and bring a fresh one in its place.
+            // The end of one lane can end another, and open a fresh one in its place.
             if self.servers.lanes.get_mut(id).is_none() {
                 continue;
             }
@@ -58,10 +59,12 @@ impl Engine {
 }
 
 impl Lane {
+    /// How this lane is late; `None`: it is not.
     fn is_late(&mut self, now: Micros, queued: &dyn Fn(Conn) -> usize) -> Option<Late> {
         let is_connecting = match self.phase {
             Phase::Connecting | Phase::Greeting => true,
-            // Who waits behind it waits for a reply, and a copy that does not answer is no copy.
+            // The requests behind it wait for a reply, and a copy that does not answer does not count as a
+            // copy.
             Phase::Login(_) => self.member.is_copy() || self.waiters.is_empty(),
             Phase::Ready => false,
         };
@@ -69,19 +72,20 @@ impl Lane {
             let limit = Micros::from(self.member.connect_timeout);
             return ((now - self.free) > limit).then_some(Late::Connecting);
         }
-        // Held back for a slow reader, or it has taken all that a slow writer gave.
+        // The lane is held back for a slow reader, or the server has taken all bytes that a slow writer has
+        // given.
         let took_all = matches!(self.phase, Phase::Ready) && self.stream.out.is_empty();
         if self.stream.paused || self.uploading.is_some() && took_all {
             return None;
         }
         let since = match self.waiters.front() {
-            // As long as bytes move, a large message is not late.
+            // A large message is not late as long as its bytes move.
             _ if self.is_streaming() || self.uploading.is_some() => self.active,
             Some(waiter) if self.bulk => waiter.sent.max(self.active),
             Some(waiter) => waiter.sent.max(self.free),
             None => return None,
         };
-        // The member is looked at last: most lanes of many are idle, and theirs is far memory.
+        // The member is read last: most lanes of many are idle, and their members lie in distant memory.
         let waits = matches!(self.phase, Phase::Ready) && !self.is_streaming() && self.uploading.is_none();
         let extra_time = match self.waiters.front().filter(|_| waits) {
             Some(waiter) if waiter.extra_time == u32::MAX => return None,
@@ -99,7 +103,8 @@ impl Lane {
         ((now - since) > limit).then_some(Late::Answering)
     }
 
-    /// When its server last took bytes of the awaited request; zero: not since it was first asked.
+    /// When the server last took bytes of the awaited request; zero: not since the first call for this
+    /// request.
     fn take_up(&mut self, now: Micros, queued: &dyn Fn(Conn) -> usize) -> Micros {
         let Some(conn) = self.stream.conn else {
             return Micros::ZERO;

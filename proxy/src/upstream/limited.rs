@@ -1,4 +1,4 @@
-//! Servers that take only a part of the commands.
+//! Servers that take only some of the commands.
 
 use proxima_wire::message::{Outcome, Parsed};
 
@@ -7,8 +7,9 @@ use crate::{dialect::Dialect, dialect::Failed, engine::Engine, members::Failure}
 use super::{LaneId, Waiter};
 
 impl Engine {
-    /// The login has found that the server takes only some commands, for this reason. What waited for its end and is none of
-    /// them is answered with an error; nothing of it has been sent. A copy must take all commands: it is not used at all.
+    /// The login has found that the server takes only some commands, for the reason `why`. Each held request
+    /// with another command is answered with an error; none of its bytes has been sent. A copy must take all
+    /// commands: a limited copy is not used at all.
     pub(super) fn limit_lane(&mut self, id: LaneId, why: &str) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
@@ -39,19 +40,19 @@ impl Engine {
         for waiter in refused {
             self.fail(waiter.to, &Failed::at(&member.address, Outcome::LocalError, why));
         }
-        // A bulk lane whose value had come whole has nothing more to do.
+        // A bulk lane whose value had arrived completely has no more work.
         self.settle_lane(id);
     }
 }
 
 impl super::Lane {
-    /// Takes out the requests that this server is not to be given; who waits for them.
+    /// Removes the held requests that this server must not be given. Returns what waits for them.
     fn drop_held(&mut self, dialect: &dyn Dialect) -> Vec<Waiter> {
         let held = std::mem::take(&mut self.held);
         let mut waiters = std::mem::take(&mut self.waiters).into_iter();
         let mut refused = Vec::new();
         let mut rest = &held[..];
-        // They were read once before, when they came.
+        // These heads were parsed successfully when the requests came.
         while let Parsed::Head(request) = dialect.head(rest) {
             let (message, behind) = rest.split_at(rest.len().min(request.len() as usize));
             rest = behind;

@@ -1,4 +1,4 @@
-//! A connection to a server is made, and logs in.
+//! Connecting and logging in to a server.
 
 use proxima_wire::message::{Outcome, Parsed};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Engine {
-    /// The connection is made: log in, if the protocol asks for it.
+    /// The connection is made: the login begins, if the protocol has one.
     pub fn lane_connected(&mut self, id: LaneId) {
         let now = self.now;
         let Some(lane) = self.servers.lanes.get_mut(id) else {
@@ -29,7 +29,8 @@ impl Engine {
         self.log_in(id, &[]);
     }
 
-    /// A step of the login; returns how many bytes it used, none when it failed or needs more.
+    /// Takes one step of the login. Returns the number of bytes used; `None`: the login failed or needs more
+    /// bytes.
     pub(super) fn log_in(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
         let lane = self.servers.lanes.get_mut(id)?;
         let conversation = match &mut lane.phase {
@@ -42,14 +43,14 @@ impl Engine {
             .dialect
             .login(conversation, bytes, &mut lane.stream.out);
         let used = match step {
-            // What cannot be understood within the size of a reply never will be.
+            // Bytes that do not make sense within the size limit of a reply never will.
             Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
                 let what = "greeting without an end";
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
                 return None;
             }
             Login::More { used } => Some(used).filter(|&used| used > 0),
-            // A login in which the server has spoken last is an answer on this very connection.
+            // If the server has spoken last in the login, that is an answer on this very connection.
             Login::Ready { used } if lane.member.is_copy() && used == 0 => {
                 lane.phase = Phase::Greeting;
                 lane.stream.out.extend_from_slice(lane.member.dialect.probe().1);
@@ -70,7 +71,7 @@ impl Engine {
                     self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, NO_UPGRADE);
                     return None;
                 }
-                // Whose turn it is to speak, the codec knows.
+                // The codec knows which side speaks next.
                 self.log_in(id, &[]);
                 Some(used).filter(|&used| used > 0)
             }
@@ -83,7 +84,8 @@ impl Engine {
         used
     }
 
-    /// The answer to the first question; returns how many bytes it was.
+    /// Reads the answer to the first probe of a copy's connection. Returns the number of bytes used; `None`:
+    /// the probe failed or its answer is incomplete.
     fn greeted(&mut self, id: LaneId, bytes: &[u8]) -> Option<usize> {
         let lane = self.servers.lanes.get_mut(id)?;
         let dialect = lane.member.dialect;
@@ -97,7 +99,7 @@ impl Engine {
             }
             Parsed::More => None,
             _ => {
-                let what = "no answer to the first question";
+                let what = "no answer to the first request";
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, what);
                 None
             }

@@ -1,19 +1,20 @@
-//! As whom lanes log in: a request goes on a lane that has logged in as its client wants it.
+//! The logins of lanes: a request goes on a lane that has logged in as its client asks.
 //!
-//! Invariant: however many names clients think of, a worker knows [`LOGINS`] logins at a time, and lanes that log in as somebody whose
-//! last client has left are closed as soon as nobody waits on them.
+//! Invariant: a worker knows at most [`LOGINS`] logins at a time, however many names clients use. Lanes with
+//! a login that no client uses any more are closed as soon as no request waits on them.
 
 use std::sync::Arc;
 
 use super::Servers;
 
-/// Logins of one worker's clients at a time, that of the pools themselves besides.
+/// The most logins of clients that one worker knows at a time. The pools' own login does not count.
 pub const LOGINS: usize = 256;
 
-/// The logins that a worker's clients have asked for, by their numbers. 0 is what the pool says.
+/// The logins that a worker's clients have asked for, by number. Number 0 is the pool's own login.
 #[derive(Debug)]
 pub(super) struct Logins(Vec<Known>);
 
+/// One login, and how many use it.
 #[derive(Debug)]
 struct Known {
     words: Arc<[u8]>,
@@ -33,7 +34,7 @@ impl Default for Logins {
 }
 
 impl Logins {
-    /// A client wants this one; its number. `None`: there are too many.
+    /// Counts one more client with this login. Returns the login's number; `None`: there are too many logins.
     pub(super) fn join(&mut self, words: &[u8]) -> Option<u16> {
         let known = self.0.iter().position(|known| &*known.words == words);
         let number = match known.or_else(|| {
@@ -62,26 +63,28 @@ impl Logins {
         Some(number as u16)
     }
 
-    /// A client wants it no more.
+    /// Counts one client less with this login.
     pub(super) fn leave(&mut self, login: u16) {
         if let Some(known) = self.0.get_mut(usize::from(login)) {
             known.clients = known.clients.saturating_sub(1);
         }
     }
 
+    /// Counts one more lane with this login.
     pub(super) fn lane_opened(&mut self, login: u16) {
         if let Some(known) = self.0.get_mut(usize::from(login)) {
             known.lanes += 1;
         }
     }
 
+    /// Counts one lane less with this login.
     pub(super) fn lane_closed(&mut self, login: u16) {
         if let Some(known) = self.0.get_mut(usize::from(login)) {
             known.lanes = known.lanes.saturating_sub(1);
         }
     }
 
-    /// Does anybody want lanes that log in so?
+    /// Does any client need lanes with this login?
     pub(super) fn is_wanted(&self, login: u16) -> bool {
         login == 0
             || self
@@ -90,13 +93,13 @@ impl Logins {
                 .is_some_and(|known| known.clients > 0)
     }
 
-    /// What a codec has said of it.
+    /// The login in the codec's words.
     pub(super) fn words(&self, login: u16) -> Arc<[u8]> {
         let known = self.0.get(usize::from(login));
         known.map(|known| Arc::clone(&known.words)).unwrap_or_default()
     }
 
-    /// Are these the words of this login?
+    /// Does this login have these words?
     pub(super) fn is(&self, login: u16, words: &[u8]) -> bool {
         self.0
             .get(usize::from(login))
@@ -105,14 +108,15 @@ impl Logins {
 }
 
 impl Known {
+    /// May the number be given to another login?
     fn is_free(&self) -> bool {
         self.clients == 0 && self.lanes == 0
     }
 }
 
 impl Servers {
-    /// A client whose login was `known` has named this one; its number. `None`: there are too many, and the client logs in as the
-    /// pool says.
+    /// Changes a client's login from `known` to one with these words. Returns the new number; `None`: there
+    /// are too many logins, and the client uses the pool's own.
     pub(crate) fn change_login(&mut self, known: u16, words: &[u8]) -> Option<u16> {
         self.logins.leave(known);
         let joined = self.logins.join(words);
@@ -122,12 +126,12 @@ impl Servers {
         joined
     }
 
-    /// A client leaves that wanted this login.
+    /// A client with this login has left.
     pub(crate) fn leave_login(&mut self, login: u16) {
         self.logins.leave(login);
     }
 
-    /// Are these the words of this login?
+    /// Does this login have these words?
     pub(crate) fn is_login(&self, login: u16, words: &[u8]) -> bool {
         self.logins.is(login, words)
     }

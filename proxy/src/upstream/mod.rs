@@ -1,10 +1,13 @@
 //! Connections to servers: lanes.
 //!
-//! A *shared* lane carries whole requests of many clients, pipelined: its queue says whom each reply is for. A *bulk* lane
-//! carries one message at a time, as it comes. A *dedicated* lane is one client's alone (`dedicated.rs`). A lane whose server announces a large reply becomes the bulk lane of the
-//! client that asked, if nobody else waits behind it and there is a place; else the reply is collected, so that those behind
-//! it do not wait for a slow reader. However slow, he delays them by half the time-out at most (`hold.rs`), and a large message
-//! that hardly moves loses its place when others want it (`pace.rs`).
+//! A *shared* lane carries complete requests of many clients, pipelined: its queue says where each reply
+//! goes. A *bulk* lane carries one message at a time, as it comes. A *dedicated* lane belongs to one client
+//! (`dedicated.rs`).
+//!
+//! A lane whose server announces a large reply becomes the bulk lane of the client that asked, if no other
+//! request waits behind the reply and there is a place. Otherwise the reply is buffered, and the requests
+//! behind it do not wait for a slow reader. A slow reader delays them by at most half the time-out
+//! (`hold.rs`). A large message that hardly moves loses its place when others want it (`pace.rs`).
 
 mod dedicated;
 mod download;

@@ -1,4 +1,4 @@
-//! Which lane a request takes; connecting and logging in.
+//! The choice of a lane for a request, and the opening of lanes.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use super::{BULK_LANES, Hold, Lane, LaneId, Lanes, Pace, Phase};
 use crate::{engine::Engine, members::Member, stream::Stream};
 
 impl Engine {
+    /// The lanes to this member; an empty set is made if there is none yet.
     pub(super) fn lanes_of(&mut self, member: &Member) -> &mut Lanes {
         let number = member.id.0 as usize;
         if self.servers.by_member.len() <= number {
@@ -14,6 +15,7 @@ impl Engine {
         &mut self.servers.by_member[number]
     }
 
+    /// The lane for small requests to this member with this login; opened if there is none.
     #[inline]
     pub(super) fn shared_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
         if let Some(id) = self.lanes_of(member).shared(login) {
@@ -24,6 +26,7 @@ impl Engine {
         id
     }
 
+    /// A lane for one large message to this member with this login: an idle one or a fresh one.
     pub(super) fn bulk_lane(&mut self, member: &Arc<Member>, login: u16) -> LaneId {
         self.lanes_of(member);
         let lanes = &mut self.servers.by_member[member.id.0 as usize];
@@ -36,7 +39,7 @@ impl Engine {
         if let Some(at) = lanes.idle.iter().position(is_its) {
             return lanes.idle.swap_remove(at);
         }
-        // One that has logged in as somebody else is of no use, and takes a place.
+        // An idle lane with another login is of no use here, and takes a place.
         if lanes.bulk as usize >= BULK_LANES
             && let Some(other) = lanes.idle.pop()
         {
@@ -47,6 +50,7 @@ impl Engine {
         id
     }
 
+    /// Opens a lane to this member. The worker makes the connection.
     pub(super) fn open_lane(&mut self, member: &Arc<Member>, login: u16, bulk: bool) -> LaneId {
         self.servers.logins.lane_opened(login);
         let now = self.now;

@@ -1,24 +1,28 @@
-//! Places for large messages, and who loses his.
+//! Places for large messages, and the clients that lose them.
 //!
-//! A worker gives a member's large messages so many lanes, whichever way they go. Who finds none waits (an upload), or has his
-//! reply collected. Invariant: nobody keeps others from a place for longer than half a time-out by hardly moving: a client that is
-//! waited for, and moves less than `limits.minimum_rate` while others want a place, is closed with a reset.
+//! A worker has a limited number of lanes for the large messages of one member, in both directions. An upload
+//! that finds no place waits. A reply that finds no place is buffered.
+//!
+//! Invariant: a client that hardly moves its message keeps others from a place for at most half a time-out.
+//! If the worker waits for that client, the message moves less than `limits.minimum_rate`, and others want a
+//! place, the client is closed with a reset.
 
 use super::Lane;
 use crate::{client::Clients, engine::Engine, micros::Micros};
 
-/// How fast a large message moves.
+/// The rate at which a large message moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Since when the bytes are counted.
+    /// The start of the current span.
     since: Micros,
+    /// Bytes that moved in the current span.
     bytes: u64,
-    /// Did it hardly move, through its client, in the span before?
+    /// The message hardly moved in the previous span, because of its client.
     dawdles: bool,
 }
 
 impl Pace {
-    /// Of a message that begins.
+    /// The pace of a message that begins now.
     pub(super) fn since(now: Micros) -> Self {
         Self {
             since: now,
@@ -28,11 +32,12 @@ impl Pace {
     }
 
     #[inline]
+    /// Counts bytes of the message that have moved.
     pub(super) fn moved(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// Ends a span of measuring after `span`. `rate`: bytes a second.
+    /// Ends the current span if it has lasted `span`. `rate`: the fewest bytes a second.
     fn measure(&mut self, now: Micros, span: Micros, rate: u64, waits_for_client: bool) {
         let passed = now - self.since;
         if passed >= span {
@@ -44,7 +49,7 @@ impl Pace {
 }
 
 impl Engine {
-    /// Ends large messages that hardly move where others want their place.
+    /// Closes the clients whose large messages hardly move while others want their place.
     pub(super) fn end_dawdling(&mut self) {
         let (now, rate) = (self.now, self.limits.minimum_rate as u64);
         let clients = &self.clients;
@@ -68,7 +73,8 @@ impl Engine {
 }
 
 impl Lane {
-    /// Is it the client that is awaited, to give or to take, and nothing else that the client waits for itself?
+    /// Does the lane wait for its client only, to send or to read, and does the client itself wait for
+    /// nothing else?
     fn waits_for_client(&self, clients: &Clients) -> bool {
         match (self.uploading, self.reading_slot()) {
             (Some(client), _) => self.stream.out.is_empty() && clients.is_served(client),

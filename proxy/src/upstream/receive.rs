@@ -1,4 +1,4 @@
-//! From a server's bytes to replies.
+//! Parsing of a server's bytes into replies.
 
 use proxima_wire::message::{Outcome, Parsed};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Plain bytes from a server.
+    /// Takes plain bytes from a server.
     pub fn lane_bytes(&mut self, id: LaneId, bytes: &[u8]) {
         let now = self.now;
         let Some(lane) = self.servers.lanes.get_mut(id) else {
@@ -27,7 +27,8 @@ impl Engine {
         }
         let mut read_buffer = std::mem::take(&mut lane.stream.read_buffer);
         let mut at = 0;
-        // Only the message that has begun is put together; what follows it is read where it is.
+        // Only the message that has begun is put together in the read buffer; the bytes behind it are read in
+        // place.
         while at < bytes.len() {
             let begun = read_buffer.len();
             let missing = self.missing(id, &read_buffer).clamp(1, bytes.len() - at);
@@ -52,15 +53,15 @@ impl Engine {
         self.keep_within_room();
     }
 
-    /// How many bytes the message that begins with `read_buffer` still lacks; where that cannot be told yet, as many as its first
-    /// line may take.
+    /// How many bytes the message that begins with `read_buffer` still lacks. Where that is not known yet,
+    /// the most bytes that the first line may take.
     fn missing(&self, id: LaneId, read_buffer: &[u8]) -> usize {
         const LINE: usize = 512;
         let Some(lane) = self.servers.lanes.get(id) else {
             return LINE;
         };
         if !matches!(lane.phase, Phase::Ready) {
-            // A login sees all that has come: nothing may stand behind the word with which it is upgraded.
+            // A login sees all bytes that have come: none may follow the message that begins the upgrade.
             return usize::MAX;
         }
         let command = lane.waiters.front().map_or(UNASKED, |waiter| waiter.command);
@@ -75,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// Hands out as many replies as there are; returns how many bytes they were.
+    /// Delivers all complete replies. Returns the number of bytes used.
     fn replies(&mut self, id: LaneId, bytes: &[u8]) -> usize {
         let (mut at, now) = (0, self.now);
         while let Some(lane) = self.servers.lanes.get_mut(id) {
@@ -103,7 +104,8 @@ impl Engine {
         bytes.len()
     }
 
-    /// The next message of a lane in whatever state, be it whole or not; returns the bytes used, none when more are needed.
+    /// Takes the next message of a lane in any phase, complete or not. Returns the number of bytes used;
+    /// `None`: more are needed.
     fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
         let due = self.clients.share();
         let lane = self.servers.lanes.get_mut(id)?;
@@ -134,7 +136,8 @@ impl Engine {
                 Some(push.len())
             }
             (Parsed::Head(Message::Push(_)), _) if lane.owner.is_some() => {
-                // More than its client may be due: the server has done nothing wrong.
+                // The message is larger than what its client may have buffered: the server has done nothing
+                // wrong.
                 self.overwhelm(id);
                 Some(rest.len())
             }

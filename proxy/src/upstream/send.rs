@@ -1,4 +1,4 @@
-//! A request goes to a server.
+//! Sending of requests to servers.
 
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use crate::{
     route::ReplyTo,
 };
 
-/// Bytes that may wait for a server that takes none, as far as no client waits for the replies; beyond this such requests
-/// are refused. Those that a client waits for are bounded by the clients' shares of memory.
+/// The most bytes that may wait for a server that takes none, counting requests for which no client waits;
+/// beyond this they are refused. Requests for which a client waits are bounded by the clients' shares of
+/// memory.
 const LANE_BYTES: usize = 16 << 20;
 
 /// May this request change what a copy holds?
@@ -25,7 +26,8 @@ fn changes_copy(member: &Member, request: &Request, message: &[u8]) -> bool {
 }
 
 impl Engine {
-    /// Hands a request to a lane of this member. `message` is the whole request, or the head of a streamed one.
+    /// Hands a request to a lane of this member. `message` is the complete request, or the head of a streamed
+    /// one.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -53,8 +55,8 @@ impl Engine {
         self.give(id, member, request, message, to);
     }
 
-    /// Writes a request into this lane's queue.
-    #[inline(always)] // a hundredth of a pipelined request
+    /// Appends a request to this lane.
+    #[inline(always)] // Inlining saves a hundredth of a pipelined request.
     pub(super) fn give(
         &mut self,
         id: LaneId,
@@ -74,11 +76,11 @@ impl Engine {
             return self.not_sent(member, request, message, to, Outcome::LocalError, &what);
         }
         if request.is_unanswered && member.is_copy() {
-            let what = "a copy must answer what it is told";
+            let what = "a copy must answer every request";
             return self.not_sent(member, request, message, to, Outcome::LocalError, what);
         }
-        // What a client waits for is bounded by what it may have under way. What a copy is refused it misses, and our own
-        // overload is not its failure.
+        // Requests for which a client waits are bounded by the client's limit of requests in flight. A copy
+        // misses each write that it is refused, and the proxy's own overload is not the copy's failure.
         let is_bounded = matches!(to, ReplyTo::Client { .. }) && !request.is_unanswered;
         if lane.requests().len() > LANE_BYTES && !is_bounded && !member.is_copy() {
             let what = "too many requests wait for it";
@@ -105,8 +107,8 @@ impl Engine {
         }
         lane.given += message.len() as u64;
         if !request.is_unanswered {
-            // Written in its place: `push_back` is a call, and would copy what has just been written in parts, for which the
-            // processor waits until its store buffer is empty.
+            // The waiter is written in place: `push_back` is a call, and would copy what has just been
+            // written in parts. The processor waits for such a copy until its store buffer is empty.
             lane.waiters.push_back(Waiter::NOBODY);
             if let Some(waiter) = lane.waiters.back_mut() {
                 *waiter = Waiter {
@@ -129,19 +131,19 @@ impl Engine {
             self.servers.uploads.push(id);
         }
         if request.is_unanswered {
-            // That it is on its way is all that will ever be known.
+            // There is no reply: the sender learns only that the request is on its way.
             self.deliver(to, &Reply::new(Outcome::Ok, 0), b"");
             self.settle_lane(id);
         }
     }
 
-    /// Sends a lane a piece of the value that is on its way through it.
+    /// Sends a piece of the value that is being sent through this lane.
     pub(crate) fn send_piece(&mut self, id: LaneId, piece: &[u8], is_last: bool) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
         if lane.requests().is_empty() {
-            // It has taken all so far: only from now on can it be late.
+            // The server has taken all bytes so far: only from now on can it be late.
             lane.active = self.now;
         }
         lane.requests().extend_from_slice(piece);
@@ -156,7 +158,8 @@ impl Engine {
         }
     }
 
-    /// The server is not given the request. If it is a copy, it has missed a change.
+    /// Fails a request that is not sent. If the member is a copy and the request may change it, the copy
+    /// misses a write.
     #[cold]
     fn not_sent(
         &mut self,

@@ -1,4 +1,4 @@
-//! The connections of a worker to servers.
+//! A worker's connections to servers.
 
 use std::net::SocketAddr;
 
@@ -8,28 +8,28 @@ use crate::{
     table::Table,
 };
 
-/// What a worker knows of its connections to servers.
+/// All lanes of one worker, with their counters.
 #[derive(Default)]
 pub struct Servers {
     pub(super) lanes: Table<Lane>,
-    /// Which lanes each member has, by member number.
+    /// The lanes to each member, by the member's number.
     pub(super) by_member: Vec<Lanes>,
-    /// As whom lanes log in.
+    /// The logins that lanes use.
     pub(super) logins: Logins,
-    /// Requests sent to servers and not answered.
+    /// Requests that were sent to servers and have no reply yet.
     pub(super) in_flight: usize,
     /// Lanes that are not read because their reader is slow.
     pub(super) held_lanes: usize,
-    /// Requests that wait for a lane of their client's own.
+    /// Requests that wait for a dedicated lane.
     pub(super) queued: usize,
     /// The client whose upload is being dispatched.
     pub(super) uploader: Option<ClientId>,
-    /// Bulk lanes that its upload was given.
+    /// Bulk lanes that this upload was given.
     pub(super) uploads: Vec<LaneId>,
 }
 
 impl Servers {
-    /// A lane.
+    /// The lane with this handle; `None`: it has ended.
     pub fn lane(&self, id: LaneId) -> Option<&Lane> {
         self.lanes.get(id)
     }
@@ -39,62 +39,62 @@ impl Servers {
         self.lanes.iter()
     }
 
-    /// The bytes of a lane's connection.
+    /// The byte stream of a lane; `None`: the lane has ended.
     pub fn stream(&mut self, id: LaneId) -> Option<&mut Stream> {
         self.lanes.get_mut(id).map(|lane| &mut lane.stream)
     }
 
-    /// Is this a lane whose connection is still being made?
+    /// Is the connection of this lane still being made?
     pub fn is_connecting(&self, id: LaneId) -> bool {
         let lane = self.lanes.get(id);
         lane.is_some_and(|lane| matches!(lane.phase, Phase::Connecting))
     }
 
-    /// Our end of a lane's connection, by which the server of a copy lists it.
+    /// Notes the local address of a lane's connection, by which the server of a copy lists it.
     pub fn note_address(&mut self, id: LaneId, local: Option<SocketAddr>) {
         if let Some(lane) = self.lanes.get_mut(id) {
             lane.local = local;
         }
     }
 
-    /// Requests sent to servers and not answered.
+    /// Requests that were sent to servers and have no reply yet.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Does anything wait for a server?
+    /// Does any request wait for a server?
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.in_flight > 0 || self.queued > 0
     }
 
-    /// Does the server of this lane answer what it was asked whenever it likes?
+    /// May the server of this lane take unlimited time for the first waiting request?
     pub(crate) fn is_blocked(&self, id: LaneId) -> bool {
         let first = self.lanes.get(id).and_then(|lane| lane.waiters.front());
         first.is_some_and(|waiter| waiter.extra_time == u32::MAX)
     }
 
-    /// Is there a copy with a change that it has not answered?
+    /// Does any copy have a change that it has not answered?
     pub(crate) fn leaves_unanswered(&self) -> bool {
         self.lanes
             .iter()
             .any(|(_, lane)| lane.member.is_copy() && lane.waiters.iter().any(|waiter| waiter.changes))
     }
 
-    /// Is any server held back because its reader is slow?
+    /// Is any lane held back because its reader is slow?
     #[inline]
     pub fn holds_lanes(&self) -> bool {
         self.held_lanes > 0
     }
 
-    /// Bytes of memory that lanes and those who wait for one take.
+    /// Bytes of memory that lanes and the requests queued for them take.
     pub(crate) fn holds(&self) -> usize {
         let lanes: usize = self.lanes.iter().map(|(_, lane)| lane.holds()).sum();
         let queues = self.by_member.iter().filter_map(|lanes| lanes.dedicated.as_ref());
         lanes + queues.map(|dedicated| dedicated.holds()).sum::<usize>()
     }
 
-    /// Fills in the gauges about lanes.
+    /// Fills in the gauges of lanes.
     pub(crate) fn report(&self, metrics: &mut Metrics) {
         metrics.open_lanes = self.lanes.len() as u64;
         metrics.in_flight = self.in_flight as u64;
@@ -105,8 +105,8 @@ impl Servers {
         }
     }
 
-    /// The first of these members that has no place for one more large message, which is a request that is here whole, or comes
-    /// as it comes. That a place was wanted is noted.
+    /// Returns the first of these members that has no place for one more large message, and notes that a
+    /// place was wanted. `is_whole`: the message is a request that has arrived completely.
     pub(crate) fn find_full<'a>(
         &mut self,
         members: impl IntoIterator<Item = &'a Member>,
@@ -126,19 +126,20 @@ impl Servers {
         })
     }
 
-    /// What is streamed from here on is this client's.
+    /// Begins an upload: large requests that are sent from now on belong to this client.
     pub(crate) fn begin_upload(&mut self, client: ClientId) {
         self.uploads.clear();
         self.uploader = Some(client);
     }
 
-    /// The lanes that what was streamed since then was given.
+    /// Ends the dispatch of the upload. Returns the lanes that it was given.
     pub(crate) fn upload_lanes(&mut self) -> Vec<LaneId> {
         self.uploader = None;
         std::mem::take(&mut self.uploads)
     }
 
-    /// Forgets those of these lanes that have ended. True: one of the others has so many bytes to send that its client waits.
+    /// Removes the lanes that have ended. Returns true if one of the others has `high_water` bytes or more to
+    /// send.
     pub(crate) fn is_slow(&mut self, lanes: &mut Vec<LaneId>, high_water: usize) -> bool {
         lanes.retain(|&lane| self.lanes.get(lane).is_some());
         lanes.iter().any(|&lane| {

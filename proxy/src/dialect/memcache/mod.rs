@@ -1,4 +1,4 @@
-//! memcached, text and meta commands.
+//! The memcached protocol: text and meta commands.
 
 mod repair;
 
@@ -11,37 +11,39 @@ use super::{
     Change, Conversation, Copied, Dialect, Effect, Failed, Join, Login, MALFORMED, Message, Plan, Session,
 };
 
-/// The memcached dialect, as ourselves or in mcrouter's place.
+/// The memcached dialect, as Proxima or as mcrouter speaks it.
 #[derive(Debug)]
+/// The reply to `version`.
 pub struct Memcache {
     version: &'static [u8],
+    /// `flush_all` is allowed.
     flush: bool,
     /// Errors begin as mcrouter's do.
     as_mcrouter: bool,
 }
 
 impl Memcache {
-    /// As ourselves.
+    /// memcached as Proxima speaks it.
     pub const PLAIN: Self = Self {
         version: VERSION,
         flush: true,
         as_mcrouter: false,
     };
-    /// In mcrouter's place.
+    /// memcached as mcrouter speaks it.
     pub const MCROUTER: Self = Self {
         version: b"VERSION 1.0.0 mcrouter\r\n",
         flush: false,
         as_mcrouter: true,
     };
-    /// In mcrouter's place, with `--enable-flush-cmd`.
+    /// memcached as mcrouter speaks it with `--enable-flush-cmd`.
     pub const MCROUTER_FLUSH: Self = Self {
         flush: true,
         ..Self::MCROUTER
     };
 }
 
-/// What `version` answers. Client libraries read the first number to know what they may send and how errors look: it is
-/// that of the memcached whose protocol this is.
+/// The reply to `version`. Client libraries read the first number to know what they may send and how errors
+/// look. It is the version of the memcached whose protocol Proxima speaks.
 const VERSION: &[u8] = concat!("VERSION 1.6.18 proxima-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes();
 
 impl Dialect for Memcache {
@@ -125,7 +127,7 @@ impl Dialect for Memcache {
 
     #[inline]
     fn reply(&self, _: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
-        // memcached never speaks unasked.
+        // A memcached server never speaks unasked.
         let Some(command) = Command::from_number(command) else {
             return Parsed::Bad(Bad::fatal(b""));
         };
@@ -194,8 +196,8 @@ impl Dialect for Memcache {
         }
     }
 
-    /// In mcrouter's place an error of a server begins with the words that its users look for; of a late reply they are all of
-    /// it.
+    /// As mcrouter writes it, the error of a server begins with the words that users of mcrouter look for;
+    /// for a late reply these words are the whole text.
     fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(match failed.outcome {
             Outcome::ClientError => b"CLIENT_ERROR ",
@@ -213,7 +215,7 @@ impl Dialect for Memcache {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Asks which version it is: a server that reads meta commands in another way must not be given any.
+    /// Asks for the server's version: a server with another syntax of meta commands must not be given any.
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
         if conversation.step == 0 {
             conversation.step = 1;

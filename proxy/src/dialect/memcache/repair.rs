@@ -1,4 +1,4 @@
-//! How a memcached says who it is and which connections it has, and how it is flushed.
+//! How a memcached server tells its life and its connections, and how it is flushed.
 
 use std::{collections::HashSet, net::SocketAddr, time::Duration};
 
@@ -44,7 +44,7 @@ impl Repair for Memcache {
         (Command::Stats as u16, b"stats conns\r\n")
     }
 
-    /// The rows `FD:addr ADDRESS`, except those of sockets that listen.
+    /// Reads the rows `FD:addr ADDRESS`, except those of listening sockets.
     fn connections(&self, reply: &[u8]) -> HashSet<SocketAddr> {
         let rows_of =
             |what| rows(reply).filter_map(move |(name, value)| Some((name.strip_suffix(what)?, value)));
@@ -63,7 +63,7 @@ impl Repair for Memcache {
     }
 }
 
-/// Names and values of the lines `STAT NAME VALUE`.
+/// The names and values of the lines `STAT NAME VALUE`.
 fn rows(reply: &[u8]) -> impl Iterator<Item = (&str, &str)> {
     let lines = reply.split(|&byte| byte == b'\n');
     lines.filter_map(|line| {
@@ -72,7 +72,7 @@ fn rows(reply: &[u8]) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// `tcp:127.0.0.1:4711` or `tcp6:[::1]:4711`. A server that listens to both kinds of addresses lists
+/// Parses `tcp:127.0.0.1:4711` or `tcp6:[::1]:4711`. A server that listens to both kinds of addresses lists
 /// `::ffff:127.0.0.1` for 127.0.0.1.
 fn address(value: &str) -> Option<SocketAddr> {
     let text = value
