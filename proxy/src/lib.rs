@@ -45,7 +45,6 @@ pub mod client;
 pub mod copies;
 #[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod engine;
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod route;
 pub mod upstream;
 

@@ -1,4 +1,4 @@
-//! What comes back up the tree, and how a flight keeps it.
+//! Answers on their way back up the tree, and how a flight keeps them.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -6,19 +6,20 @@ use proxima_wire::message::{Outcome, Reply};
 
 use crate::dialect::Failed;
 
-/// What becomes of a request.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer<'a> {
-    /// A server, or what stands for one, has answered with these bytes.
+    /// A server, or a part of the proxy in its place, has answered with these bytes.
     Reply(&'a Reply, &'a [u8]),
-    /// Nobody has.
+    /// No server has answered.
     Failed(Failed<'a>),
 }
 
 impl Answer<'_> {
-    /// What a child that is ejected answers before it is asked.
+    /// The answer of an ejected child, which is not asked.
     pub const EJECTED: Self = Self::Failed(Failed::here(Outcome::Ejected, "ejected"));
 
+    /// The kind of answer.
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Reply(reply, _) => reply.outcome,
@@ -26,7 +27,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Of an error: what it says.
+    /// The text of an error.
     pub fn what(&self) -> Cow<'_, str> {
         match self {
             Self::Reply(_, bytes) => String::from_utf8_lossy(bytes.trim_ascii_end()),
@@ -35,18 +36,18 @@ impl Answer<'_> {
     }
 }
 
-/// Answers that a flight may still need: of each outcome the first.
+/// Answers that a flight may still need: the first one of each outcome.
 #[derive(Debug, Default)]
 pub struct Answers {
     all: Vec<Kept>,
-    /// Of replies.
+    /// The bytes of all replies in `all`, one after the other.
     bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Kept {
     outcome: Outcome,
-    /// How many answers had this outcome.
+    /// The number of answers that had this outcome.
     count: u32,
     form: Form,
 }
@@ -58,7 +59,7 @@ enum Form {
 }
 
 impl Answers {
-    /// Counts an outcome, and keeps the first answer that had it; how many had it by now.
+    /// Counts an outcome and keeps the first answer that had it. Returns how many answers have had it by now.
     pub fn keep(&mut self, answer: &Answer<'_>) -> u32 {
         let outcome = answer.outcome();
         if let Some(kept) = self.all.iter_mut().find(|kept| kept.outcome == outcome) {
@@ -81,7 +82,7 @@ impl Answers {
         count
     }
 
-    /// How those that are kept have ended.
+    /// The outcomes of the answers that are kept.
     pub fn outcomes(&self) -> impl Iterator<Item = Outcome> {
         self.all.iter().map(|kept| kept.outcome)
     }
@@ -108,32 +109,32 @@ impl Answers {
         })
     }
 
-    /// The one of this outcome.
+    /// The answer that has this outcome.
     pub fn of(&self, outcome: Outcome) -> Option<Answer<'_>> {
         self.pick(|(a, _), _| a == outcome)
     }
 
-    /// The one of the worst outcome, in mcrouter's order.
+    /// The answer with the worst outcome, in mcrouter's order.
     pub fn worst(&self) -> Option<Answer<'_>> {
         self.pick(|(a, _), (b, _)| a > b)
     }
 
-    /// The one of the best outcome.
+    /// The answer with the best outcome, in mcrouter's order.
     pub fn best(&self) -> Option<Answer<'_>> {
         self.pick(|(a, _), (b, _)| a < b)
     }
 
-    /// The one of the most frequent outcome; of equals the worst.
+    /// The answer with the most frequent outcome; between equals, the worst.
     pub fn most_frequent(&self) -> Option<Answer<'_>> {
         self.pick(|(a, a_count), (b, b_count)| (a_count, a) > (b_count, b))
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the answers take.
     pub fn holds(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Forgets them, and keeps the room.
+    /// Forgets the answers, and keeps their buffers.
     pub fn clear(&mut self) {
         self.all.clear();
         self.bytes.clear();

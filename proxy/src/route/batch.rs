@@ -1,5 +1,5 @@
-//! Four requests of a pipeline at once, where the tree is one choice of a member. FNV, which hashes most keys, makes the processor
-//! wait for each byte of a key; four keys take hardly longer than one.
+//! Four requests of a pipeline at once, where the tree is one choice of a member. FNV, which hashes most
+//! keys, makes the processor wait for each byte of a key; four keys take hardly longer than one.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -8,13 +8,14 @@ use proxima_wire::message::Request;
 use super::{Leaf, Node, NodeId, Origin, ReplyTo, Tree, Walk};
 use crate::{engine::Engine, members::Member};
 
-/// Requests of a batch.
+/// The number of requests in a batch.
 pub(crate) const BATCH: usize = 4;
 
-/// A request that has its slot and waits for those behind it, no longer than the bytes last with which it came.
+/// A request that has its slot and waits for the requests behind it. It waits no longer than the bytes that
+/// it came with are kept.
 pub(crate) struct Pending {
     pub(crate) request: Request,
-    /// Where it lies in these bytes.
+    /// The offset of the request in these bytes.
     pub(crate) start: usize,
     pub(crate) to: ReplyTo,
 }
@@ -26,7 +27,7 @@ impl Pending {
 }
 
 impl Engine {
-    /// Walks the tree with pending requests, in their order. They have come from `origin`, within `bytes`.
+    /// Walks the tree with pending requests, in their order. They came from `origin`, within `bytes`.
     #[inline]
     pub(crate) fn walk_batch(&mut self, origin: Origin, tree: &Rc<Tree>, pending: &[Pending], bytes: &[u8]) {
         let Some(root) = tree.root(usize::from(origin.listener)) else {
@@ -52,7 +53,8 @@ impl Engine {
     }
 }
 
-/// The members that a whole batch goes to; `None` for each of fewer requests, and where one must be thought about.
+/// The members that the requests of a whole batch go to. `None`: the request walks the tree by itself, because
+/// the batch is incomplete, the choice depends on more than the key, or the member is ejected.
 fn choose<'a>(
     tree: &'a Tree,
     node: NodeId,

@@ -1,4 +1,4 @@
-//! From replies up the tree: what the flights do with what their children have answered.
+//! The way up the tree: flights combine the answers of their children.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::{
 use crate::{client::ClientId, engine::Engine};
 
 impl Engine {
-    /// A reply for child `child` of a flight.
+    /// Hands the answer of child `child` to its flight.
     pub(crate) fn arrived(&mut self, id: FlightId, child: u32, answer: &Answer<'_>) {
         let Some(flight) = self.router.flights.get(id) else {
             return;
@@ -78,9 +78,10 @@ impl Engine {
         let choices = walk.children(children, self.copies.snapshot());
         let mut next = handle
             .next(&query, tried, children.len(), answer)
-            // What has begun to stream cannot be sent again, and what belongs to one connection is of no use on another.
+            // A request that has begun to stream cannot be sent again. A request that belongs to one
+            // connection is of no use on another.
             .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated)
-            // Two that send it to each other do not do so for ever.
+            // Two members that redirect to each other do not do so for ever.
             .filter(|_| (flight.tries as usize) < children.len());
         while let Some(child) = next
             && !choices.is_up(child)
@@ -101,7 +102,7 @@ impl Engine {
         }
         let (parent, answers) = (flight.parent, std::mem::take(&mut flight.answers));
         self.router.flights.close(id);
-        // There are none unless the best of all is asked for.
+        // There are no kept answers unless the handle asks for the best of all.
         self.pass_on_answer(parent, &answers.best().unwrap_or(*answer));
     }
 
@@ -131,7 +132,8 @@ impl Engine {
         self.deliver(parent, &Reply { head, ..**reply }, &renamed);
     }
 
-    /// Who gets a large reply as it comes? Ends the flights between. `head` is its first line, which a wrap may change.
+    /// Finds the client that gets a large reply as it comes, and ends the flights between. `head` is the
+    /// reply's first line, which a wrap may change. `None`: no client gets it.
     pub(crate) fn give_large_reply(
         &mut self,
         mut to: ReplyTo,
@@ -159,7 +161,8 @@ impl Engine {
                 return None;
             }
             match tree.node(flight.node) {
-                // Fastest takes it; other rules would have to hold it, so the first large reply stands for all.
+                // The fastest rule takes this reply. Other rules would have to hold it, so the first large
+                // reply stands for all.
                 Node::Gather { .. } => {
                     if last {
                         self.router.flights.close(id);

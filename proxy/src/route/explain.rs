@@ -1,5 +1,5 @@
-//! `explain KEY`: the serving walk with a recorder. Where serving would wait for replies, all children are shown in the order
-//! in which they would be asked.
+//! `explain KEY`: the serving walk with a recorder. Where serving would wait for replies, all children are
+//! shown in the order in which they would be asked.
 
 use std::{fmt::Write, net::IpAddr};
 
@@ -14,37 +14,46 @@ use crate::{
 };
 use proxima_wire::message::{Parsed, Request};
 
-/// Why there is no way to be told. Whoever asks has to ask otherwise.
+/// A request cannot be explained; the operator has to ask otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
+    /// The listener's protocol has no such command, or it takes no key.
     #[error("`{command}` is no command of {protocol}")]
-    NoCommand { command: String, protocol: &'static str },
+    NoCommand {
+        /// The command as the operator wrote it, escaped.
+        command: String,
+        /// The name of the listener's protocol.
+        protocol: &'static str,
+    },
+    /// The protocol cannot parse the request, which is shown here, escaped.
     #[error("`{0}` is no request")]
     NoRequest(String),
+    /// The text, shown here escaped, is more than one request, or has more than one key.
     #[error("`{0}` is not one request for one key")]
     NotOne(String),
+    /// The configuration has no listener of this number.
     #[error("there is no such listener")]
     NoListener,
 }
 
-/// For whom a way is explained.
+/// The client for which a walk is explained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asker<'a> {
-    /// What the node agent tells; `None`: none is followed.
+    /// The localities that the node agent reports; `None`: no node agent is followed.
     pub localities: Option<&'a Localities>,
-    /// Where the client is.
+    /// The client's place.
     pub locality: Locality,
 }
 
 impl<'a> Asker<'a> {
-    /// A client at this address; `None`: one of which nothing is known.
+    /// A client at this address; `None`: a client of unknown address.
     pub fn at(localities: Option<&'a Localities>, address: Option<IpAddr>) -> Self {
         let source = address.map_or(ClientSource::Unknown, ClientSource::Address);
         let locality = localities.map_or(Locality::NONE, |localities| localities.of_client(&source));
         Self { localities, locality }
     }
 
-    /// How far this member is from the client, for people and machines: the distance, and what it is known from.
+    /// The distance of this member from the client, and the source of that knowledge.
     pub fn distance(&self, member: &Member) -> (Distance, DistanceSource) {
         match self.localities {
             Some(localities) => {
@@ -56,11 +65,11 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// The way of one request, as an indented text of one line a step.
+/// The walk of one request, as an indented text with one line for each step.
 ///
 /// # Errors
 /// There is no such listener, or this is no request in its protocol.
-#[allow(clippy::too_many_arguments)] // a request, whose it is, and what decides about it
+#[allow(clippy::too_many_arguments)] // These are the request, its client, and the inputs of the decisions.
 pub fn explain(
     tree: &Tree,
     snapshot: &Snapshot,
@@ -174,6 +183,7 @@ impl Recorder<'_> {
         let _ = writeln!(self.text, "{:depth$}{note}{what}", "", depth = depth * 2);
     }
 
+    // This function is longer than 80 lines: it is one `match` with one arm for each shape of node.
     fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &str) {
         let dialect = self.dialect;
         let Parsed::Head(head) = dialect.head(message) else {
@@ -229,7 +239,7 @@ impl Recorder<'_> {
                 }
             }
             Node::Wrap { handle, child } => {
-                // The way does not depend on the time.
+                // The walk does not depend on the time.
                 let wrapped = handle.request(&head, message, &query, 0, self.random);
                 self.line(depth, note, &format!("{}: {}", handle.name(), handle.why()));
                 let mut changed = Vec::new();

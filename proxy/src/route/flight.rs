@@ -1,4 +1,5 @@
-//! What gather, attempt and some wraps remember while they wait: a few words per request, in a slab of the worker.
+//! The memory of gathers, attempts and some wraps while they wait: a few words per request, in a slab of the
+//! worker.
 
 use std::rc::Rc;
 
@@ -13,58 +14,73 @@ use crate::{
     table::{Entry, Id, Table},
 };
 
-/// Whom a reply is for.
+/// The destination of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyTo {
-    /// Slot `seq` of a client. The generation tells it from the one that had its place before.
-    Client { client: ClientId, seq: u32 },
-    /// Child number `child` of a gather, an attempt or a wrap.
-    Flight { flight: FlightId, child: u32 },
-    /// Child number `child` of a pool of copies, or what was sent to a home besides.
-    Operation { operation: OperationId, child: u32 },
-    /// Nobody waits for it.
+    /// A slot of a client.
+    Client {
+        /// The client. Its generation tells it from an earlier client in the same place.
+        client: ClientId,
+        /// The number of the slot.
+        seq: u32,
+    },
+    /// A child of a gather, an attempt or a wrap.
+    Flight {
+        /// The flight that waits.
+        flight: FlightId,
+        /// The number of the child.
+        child: u32,
+    },
+    /// A child of a replicated pool, or a further request to a key's home.
+    Operation {
+        /// The operation that waits.
+        operation: OperationId,
+        /// The number of the child.
+        child: u32,
+    },
+    /// Nobody waits for the reply.
     Nobody,
 }
 
-/// Where a request came from: what every step of its walk needs and none changes.
+/// The origin of a request: facts that every step of its walk needs and none changes.
 #[derive(Clone, Copy)]
 pub struct Origin {
-    /// Which listener it came through.
+    /// The number of the listener that it came through.
     pub listener: u16,
-    /// How the client wants its replies.
+    /// The form in which the client wants its replies; its meaning is the dialect's.
     pub form: u16,
     /// The number of the login that it needs at servers.
     pub login: u16,
-    /// Where the client was when it asked.
+    /// The place of the client when it asked.
     pub locality: Locality,
-    /// What is spoken there.
+    /// The protocol of the listener.
     pub dialect: &'static dyn Dialect,
 }
 
 /// A node that waits for replies.
 pub struct Flight {
     generation: u32,
-    /// Whom its own reply is for.
+    /// The destination of its own reply.
     pub(super) parent: ReplyTo,
     /// The tree it began in: a reload does not change the rules under a request.
     pub(super) tree: Rc<Tree>,
     pub(super) node: NodeId,
     pub(super) origin: Origin,
     pub(super) request: Request,
-    /// The request's bytes (of a streamed one the head), where they may be needed again.
+    /// The request's bytes, where they may be needed again; for a streamed request, its head.
     pub(super) message: Vec<u8>,
-    /// How often it was sent, if it is sent to one after the other.
+    /// The number of times it was sent, where it goes to one child after the other.
     pub(super) tries: u32,
-    /// Replies still to come.
+    /// The number of replies still to come.
     pub(super) pending: u32,
-    /// The parent has its answer; what still comes is dropped.
+    /// The parent has its answer; later replies are dropped.
     pub(super) done: bool,
-    /// What is kept for the rule.
+    /// The answers that the node's rule still needs.
     pub(super) answers: Answers,
 }
 
 impl Flight {
-    /// Its request, as it walks `tree` for this destination.
+    /// The walk of its request through `tree`, with this destination for the reply.
     pub fn walk<'a>(&'a self, tree: &'a Rc<Tree>, to: ReplyTo) -> Walk<'a> {
         Walk {
             tree,
@@ -75,13 +91,13 @@ impl Flight {
         }
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the flight takes.
     pub fn holds(&self) -> usize {
         size_of::<Self>() + self.message.capacity() + self.answers.holds()
     }
 }
 
-/// The handle of a flight.
+/// The identifier of a flight.
 pub type FlightId = Id<Flight>;
 
 impl Entry for Flight {
@@ -90,21 +106,23 @@ impl Entry for Flight {
     }
 }
 
-/// All flights of one worker. Freed ones keep their buffers for the next.
+/// All flights of one worker. Ended flights leave their buffers to later ones.
 #[derive(Default)]
 pub struct Flights {
     table: Table<Flight>,
-    spare: Vec<(Vec<u8>, Answers)>,
+    recycled: Vec<(Vec<u8>, Answers)>,
 }
 
-/// Larger buffers are not worth keeping.
-const SPARE_BYTES: usize = 4 * 1024;
-const SPARE_COUNT: usize = 1024;
+/// Buffers of more bytes than this are freed, not recycled.
+const RECYCLED_BYTES: usize = 4 * 1024;
+/// The number of flights whose buffers are kept.
+const RECYCLED_COUNT: usize = 1024;
 
 impl Flights {
-    /// A new flight of `pending` replies for the request of this walk, which has come to `node`.
+    /// Opens a flight that waits for `pending` replies, for the request of this walk, which has come to
+    /// `node`.
     pub fn open(&mut self, node: NodeId, walk: &Walk<'_>, pending: u32) -> (FlightId, &mut Flight) {
-        let (message, answers) = self.spare.pop().unwrap_or_default();
+        let (message, answers) = self.recycled.pop().unwrap_or_default();
         let id = self.table.insert(|generation| Flight {
             generation,
             parent: walk.to,
@@ -122,12 +140,12 @@ impl Flights {
         (id, flight.expect("it was inserted just now"))
     }
 
-    /// The flight of this handle.
+    /// The flight of this identifier; `None`: it has ended.
     pub fn get(&mut self, id: FlightId) -> Option<&mut Flight> {
         self.table.get_mut(id)
     }
 
-    /// The flight of this handle, to be looked at.
+    /// The flight of this identifier, read-only; `None`: it has ended.
     pub fn peek(&self, id: FlightId) -> Option<&Flight> {
         self.table.get(id)
     }
@@ -138,10 +156,10 @@ impl Flights {
             return;
         };
         let (mut message, mut answers) = (flight.message, flight.answers);
-        if self.spare.len() < SPARE_COUNT && message.capacity() + answers.holds() <= SPARE_BYTES {
+        if self.recycled.len() < RECYCLED_COUNT && message.capacity() + answers.holds() <= RECYCLED_BYTES {
             message.clear();
             answers.clear();
-            self.spare.push((message, answers));
+            self.recycled.push((message, answers));
         }
     }
 
@@ -150,18 +168,18 @@ impl Flights {
         self.table.iter().map(|(_, flight)| flight)
     }
 
-    /// How many flights there are.
+    /// The number of flights.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Is there none?
+    /// Is there no flight?
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 }
 
-/// The address of one child of a flight.
+/// The destination of replies for one child of a flight.
 pub(super) fn child_of(flight: FlightId, child: usize) -> ReplyTo {
     ReplyTo::Flight {
         flight,

@@ -1,9 +1,10 @@
 //! Where a request goes and how replies combine.
 //!
-//! A tree of four shapes: *choose* names one child and keeps nothing, *gather* sends to several and waits by a rule,
-//! *attempt* lets a reply decide whether to go on, *wrap* changes or holds a request around one child. The shapes' machinery
-//! is in `step` (down) and `combine` (up), once; a handle (folder `handle`, one file each) is only its decision. A replicated
-//! pool is one node, whose requests `crate::copies` serves.
+//! The tree has nodes of four shapes. *Choose* names one child and keeps nothing. *Gather* sends to several
+//! children and waits by a rule. *Attempt* lets a reply decide whether to go on. *Wrap* changes or holds a
+//! request around one child. The machinery of the shapes is in `step` (down) and `combine` (up), once; a
+//! handle (folder `handle`, one file each) is only the decision. A replicated pool is one node, whose
+//! requests `crate::copies` serves.
 
 mod answer;
 mod batch;

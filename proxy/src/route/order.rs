@@ -1,5 +1,6 @@
-//! In which order children are asked that are told apart by their distance: one order for each place of clients, made by the
-//! control thread when the node agent tells something new, and shared by the workers.
+//! The order in which children are asked that differ by distance. There is one order for each place of
+//! clients. The control thread makes the orders when the node agent reports something new, and the workers
+//! share them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,9 +10,9 @@ use crate::members::{Distance, DistanceSource, Localities, Locality, Rank};
 /// The order of the children of one node.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// By the number of a locality: which of the orders.
+    /// For the number of each locality, the index of its order in `orders`.
     by_locality: Vec<u16>,
-    /// The first is that of clients whose place is not known, or new.
+    /// The first order is for clients whose place is unknown or new.
     orders: Vec<Vec<Ranked>>,
 }
 
@@ -19,8 +20,9 @@ pub struct Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {
     child: u32,
-    /// How near its nearest server is, and from what that is known.
+    /// The distance and latency of the nearest server below it.
     pub rank: Rank,
+    /// The source of that knowledge.
     pub source: DistanceSource,
 }
 
@@ -30,13 +32,13 @@ impl Order {
         self.orders.get(usize::from(which)).map_or(&[], Vec::as_slice)
     }
 
-    /// The children for a client there, the nearest first.
+    /// The positions of the children for a client at this place, the nearest first.
     #[inline]
     pub fn of(&self, client: Locality) -> impl Iterator<Item = usize> {
         self.ranked(client).iter().map(|ranked| ranked.child as usize)
     }
 
-    /// How near a child is to a client there.
+    /// The rank of a child for a client at this place; `None`: the order does not name the child.
     pub fn rank(&self, client: Locality, child: usize) -> Option<Ranked> {
         let all = self.ranked(client).iter();
         all.copied().find(|ranked| ranked.child as usize == child)
@@ -61,7 +63,7 @@ impl Order {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders(BTreeMap<u32, Arc<Order>>);
 
-/// Farther than everything.
+/// Farther than every server.
 const LAST: (Rank, DistanceSource) = (
     Rank {
         distance: Distance::Elsewhere,
@@ -70,7 +72,7 @@ const LAST: (Rank, DistanceSource) = (
     DistanceSource::Nothing,
 );
 
-/// Nearer than everything: it is not on the way to any server.
+/// Nearer than every server, because no network is between.
 const FIRST: (Rank, DistanceSource) = (
     Rank {
         distance: Distance::Process,
@@ -80,10 +82,10 @@ const FIRST: (Rank, DistanceSource) = (
 );
 
 impl Tree {
-    /// The orders of its nodes by what the agent tells.
+    /// The orders of the tree's nodes, by the localities that the node agent reports.
     pub fn orders(&self, localities: &Localities) -> Orders {
         let mut orders: BTreeMap<u32, Order> = BTreeMap::new();
-        // The first place is that of clients of which nothing is known: its order is the default.
+        // The first place is that of clients of unknown address; its order is the default.
         for client in localities.used() {
             let ranks = self.ranks(client, localities);
             let of = |id: &NodeId| ranks.get(id.0 as usize).copied().unwrap_or(LAST);
@@ -101,7 +103,7 @@ impl Tree {
                     }
                     _ => continue,
                 };
-                // Stable: between two of the same rank the order without an agent decides.
+                // The sort is stable: between two of the same rank, the order without an agent decides.
                 order.sort_by_key(|ranked| ranked.rank);
                 orders.entry(number as u32).or_default().add(client, order);
             }
@@ -112,7 +114,7 @@ impl Tree {
         Orders(shared.collect())
     }
 
-    /// How near the nearest server below each node is. Children stand before their parents.
+    /// The rank of the nearest server below each node. This relies on children standing before their parents.
     fn ranks(&self, client: Locality, localities: &Localities) -> Vec<(Rank, DistanceSource)> {
         let mut ranks: Vec<(Rank, DistanceSource)> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -133,7 +135,7 @@ impl Tree {
         ranks
     }
 
-    /// Asks by these orders from now on; by its own where there is none.
+    /// Uses these orders from now on. A node without an order here uses its own.
     pub fn follow(&self, orders: &Orders) {
         for (number, node) in self.nodes.iter().enumerate() {
             let order = orders.0.get(&(number as u32));

@@ -1,4 +1,5 @@
-//! Requests that wait before any server is chosen for them, until the step of the tree that holds them lets them go on.
+//! Requests that wait before any server is chosen for them, until the step of the tree that holds them
+//! releases them.
 
 use std::rc::Rc;
 
@@ -10,12 +11,12 @@ use crate::{dialect::Failed, engine::Engine, micros::Micros};
 /// A request that waits.
 pub(super) struct Parked {
     flight: FlightId,
-    /// It waits no longer than until then.
+    /// The request fails if it still waits at this time.
     due: Micros,
 }
 
 impl Engine {
-    /// The wrap at `node` holds this request. What its client asks next waits as well.
+    /// Holds this request at the wrap `node`. The client's next requests wait as well.
     pub(super) fn park(&mut self, node: NodeId, limit: Micros, walk: &Walk<'_>) {
         if walk.is_streamed() {
             let text = "this request is too large to wait for its pool";
@@ -27,7 +28,7 @@ impl Engine {
         self.hold_back_client(walk.to);
     }
 
-    /// Asks again about the requests that wait. Called in every turn.
+    /// Asks again about the requests that wait. The worker calls this in every turn.
     pub fn release_parked(&mut self) {
         for parked in std::mem::take(&mut self.router.parked) {
             self.ask_again(parked);
@@ -57,7 +58,7 @@ impl Engine {
         self.fail(parent, &failed);
     }
 
-    /// Has the client gone that this answer is for?
+    /// Is the client gone that this answer is for?
     fn has_left(&mut self, to: ReplyTo) -> bool {
         let slot = self.slot_of(to);
         slot.is_some_and(|(client, _)| self.clients.lease(client).is_none())

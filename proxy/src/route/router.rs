@@ -1,4 +1,4 @@
-//! What is under way between clients and servers.
+//! The requests that are under way between clients and servers.
 
 use std::{collections::BinaryHeap, time::Duration};
 
@@ -7,27 +7,27 @@ use proxima_wire::message::Class;
 use super::{Flight, Flights, ReplyTo, Sleeper, Timer, park::Parked};
 use crate::{client::ClientId, engine::Engine, micros::Micros};
 
-/// The flights of a worker, and what waits for a time.
+/// The flights of a worker, its timers and its parked requests.
 #[derive(Default)]
 pub struct Router {
     pub(super) flights: Flights,
     pub(super) timers: BinaryHeap<Timer>,
     /// Requests that a step of the tree holds.
     pub(super) parked: Vec<Parked>,
-    /// Scratch for a request that a flight sends again or later.
+    /// Scratch buffer for a request that a flight sends again or later.
     pub(super) resend: Vec<u8>,
-    /// Scratch for replies that are made here.
+    /// Scratch buffer for replies that this proxy makes.
     pub(super) reply: Vec<u8>,
 }
 
 impl Router {
-    /// How long nothing has to be woken, at this time; `None`: nothing waits for a time.
+    /// The time from `now` to the next timer; `None`: there is no timer.
     pub fn sleeps(&self, now: Micros) -> Option<Duration> {
         let timer = self.timers.peek()?;
         Some((timer.due - now).into())
     }
 
-    /// Wakes what waits at that time.
+    /// Sets a timer that wakes this sleeper at that time.
     pub(crate) fn wake(&mut self, due: Micros, wakes: Sleeper) {
         self.timers.push(Timer { due, wakes });
     }
@@ -37,7 +37,7 @@ impl Router {
         !self.parked.is_empty()
     }
 
-    /// Does no flight wait for anything?
+    /// Is there no flight?
     pub fn is_empty(&self) -> bool {
         self.flights.is_empty()
     }
@@ -49,7 +49,8 @@ impl Router {
 }
 
 impl Engine {
-    /// Whom the reply of the step that waits for an answer is for, and what kind of request it serves. `None`: no step does.
+    /// The destination of the reply of the step that waits for this answer, and the class of the request that
+    /// the step serves. `None`: no step waits for it.
     fn parent_of(&self, to: ReplyTo) -> Option<(ReplyTo, Class)> {
         match to {
             ReplyTo::Flight { flight, .. } => {
@@ -61,7 +62,8 @@ impl Engine {
         }
     }
 
-    /// The slot of a client that an answer is for in the end, through whatever steps. `None`: it is for no client.
+    /// The slot of the client that an answer is for in the end, through any number of steps. `None`: it is
+    /// for no client.
     pub(crate) fn slot_of(&self, mut to: ReplyTo) -> Option<(ClientId, u32)> {
         loop {
             if let ReplyTo::Client { client, seq } = to {
@@ -71,7 +73,8 @@ impl Engine {
         }
     }
 
-    /// The client that reads what this answer says, through whatever steps. `None`: no client does, or a step is a change.
+    /// The client that reads this answer's value, through any number of steps. `None`: no client does, or a
+    /// step serves a change.
     pub(crate) fn reader_of(&self, mut to: ReplyTo) -> Option<ClientId> {
         loop {
             if let ReplyTo::Client { client, .. } = to {

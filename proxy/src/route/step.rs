@@ -1,5 +1,6 @@
-//! The four shapes on the way down; `combine` is the way back. A walk goes down choose nodes until it ends at a leaf, which costs
-//! no state at all, or at a node that must wait for replies, which opens a flight.
+//! The four shapes on the way down; `combine` is the way back. A walk goes down choose nodes until it ends.
+//! It ends at a leaf, which costs no state at all, or at a node that must wait for replies, which opens a
+//! flight.
 
 use std::rc::Rc;
 
@@ -17,7 +18,7 @@ use crate::{
     near::embedded,
 };
 
-/// What a route answers when the request that it made cannot be read.
+/// The error text when the request that a route made cannot be parsed.
 const UNREADABLE: &str = "a route made this request unreadable";
 
 impl Engine {
@@ -49,7 +50,7 @@ impl Engine {
                 Node::Gather { wait, children, .. } => return self.gather(node, *wait, children, walk),
                 Node::Attempt { handle, children } => {
                     let choices = walk.children(children, self.copies.snapshot());
-                    // Ejected children need no flight to be passed by.
+                    // No flight is needed to pass by ejected children.
                     let mut first = 0;
                     while !choices.is_up(first)
                         && let Some(next) = handle.next(&query, first, children.len(), &Answer::EJECTED)
@@ -147,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// Goes on with a changed request.
+    /// Walks on with a changed request.
     fn walk_changed(&mut self, node: NodeId, change: Change<'_>, walk: &Walk<'_>) {
         let mut changed = Vec::with_capacity(walk.message.len() + 32);
         let dialect = walk.origin.dialect;
@@ -157,7 +158,7 @@ impl Engine {
         self.walk_with_head(node, changed, walk);
     }
 
-    /// Goes on with another head in place of the request's own.
+    /// Walks on with another head in place of the request's own.
     pub(crate) fn walk_with_head(&mut self, node: NodeId, mut head: Vec<u8>, walk: &Walk<'_>) {
         head.extend_from_slice(walk.message.get(walk.request.head as usize..).unwrap_or_default());
         let Parsed::Head(changed) = walk.origin.dialect.head(&head) else {
@@ -197,7 +198,7 @@ impl Engine {
                 self.walk(child, &walk.to(child_of(flight, 0)));
             }
             Wrapped::Park(limit) => self.park(node, limit, walk),
-            // The body of a streamed request is already coming: it cannot be held back.
+            // A streamed request cannot be held back: its body is already coming.
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
             Wrapped::Delay(span) => {
                 let flight = self.watch(node, walk);
@@ -209,14 +210,14 @@ impl Engine {
         }
     }
 
-    /// A flight that sees the reply on its way back.
+    /// Opens a flight that sees the reply on its way back.
     pub(super) fn watch(&mut self, node: NodeId, walk: &Walk<'_>) -> FlightId {
         let (id, flight) = self.router.flights.open(node, walk, 1);
         flight.message.extend_from_slice(walk.message);
         id
     }
 
-    /// Wakes the flights and clients whose time has come.
+    /// Wakes the flights, operations and clients whose timers are due.
     pub fn run_timers(&mut self) {
         while let Some(timer) = self
             .router
@@ -244,8 +245,8 @@ impl Engine {
         }
     }
 
-    /// Walks from `node` with the request of a flight. The reply may come within the walk, and the flight may need its message for
-    /// it: what walks is a copy.
+    /// Walks from `node` with a copy of the request of a flight. The flight keeps its message because the
+    /// reply may come within the walk, and the flight may need the message for it.
     pub(super) fn resend(&mut self, id: FlightId, node: NodeId, to: ReplyTo) {
         let Some(flight) = self.router.flights.get(id) else {
             return;

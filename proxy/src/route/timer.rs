@@ -1,30 +1,32 @@
-//! What waits until a certain time.
+//! Timers, and the requests and clients that they wake.
 
 use std::cmp::Ordering;
 
 use super::FlightId;
 use crate::{client::ClientId, copies::OperationId, micros::Micros};
 
-/// Wakes what waits.
+/// Wakes a sleeper at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
+    /// The time at which it fires, on the worker's clock.
     pub due: Micros,
+    /// The sleeper that it wakes.
     pub wakes: Sleeper,
 }
 
-/// Who is woken; of one kind, at one time, the older first.
+/// A request or client that waits for a time. At the same time, within one kind, the older one wakes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sleeper {
     /// A request that a route holds back.
     Flight(FlightId),
-    /// A change of copies that waits for the lock of its key, or for its home.
+    /// A change of copies that waits for its key lock, or for its key's home.
     Operation(OperationId),
-    /// A client whose value waits for the lock of its key.
+    /// A client whose value waits for its key lock.
     Client(ClientId),
 }
 
 impl Ord for Timer {
-    /// The earliest is the greatest: a binary heap gives it first.
+    /// The earliest timer is the greatest, because a binary heap gives the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.due, other.wakes).cmp(&(self.due, self.wakes))
     }

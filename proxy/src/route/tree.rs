@@ -20,79 +20,86 @@ use crate::{
     micros::Micros,
 };
 
-/// Position of a node in its tree.
+/// The position of a node in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeId(pub u32);
 
-/// What a decision may look at. Time and chance come as arguments, so that a walk can be repeated.
+/// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.
 pub struct Query<'a> {
+    /// The number of the command in its dialect.
     pub command: u16,
+    /// The class of the request: read, write and so on.
     pub class: Class,
-    /// The key as the server will see it (decoded, without what a wrapping route removes).
+    /// The key as the server will see it: decoded, and without the prefix that a wrapping route removes.
     pub key: &'a [u8],
+    /// The protocol of the request.
     pub dialect: &'static dyn Dialect,
-    /// Where the client is.
+    /// The place of the client.
     pub locality: Locality,
 }
 
-/// Looks at the request and the members' states, names one child, keeps nothing.
+/// Looks at the request and the members' states, names one child, and keeps nothing.
 pub trait Choose: Send {
+    /// The name of the route, as in the configuration.
     fn name(&self) -> &'static str;
-    /// The child to go on with; anything beyond the children is answered with a local error.
+    /// The child to go on with. A number beyond the children is answered with a local error.
     fn choose(&self, query: &Query<'_>, children: &Children<'_>, random: &mut Random) -> usize;
-    /// The children of four keys, while all children are up: for decisions that look at the key alone and are faster made
-    /// for four. None: ask for each.
+    /// The children of four keys, while all children are up. This is for decisions that look at the key alone
+    /// and are faster for four keys at once. `None`: the caller has to ask for each key.
     fn choose_four(&self, _keys: [&[u8]; 4]) -> Option<[usize; 4]> {
         None
     }
-    /// Takes another order of its children, where it has one that depends on distances; `None`: the order in which they stand.
+    /// Takes another order of its children, where its order depends on distances. `None`: the order of the
+    /// tree.
     fn set_order(&self, _order: Option<&Arc<Order>>) {}
-    /// Does it ask its children in the order of their distances?
+    /// Does this route ask its children in the order of their distances?
     fn is_by_distance(&self) -> bool {
         false
     }
-    /// Why that child, for people.
+    /// The reason for the choice of that child, for people.
     fn why(&self, query: &Query<'_>, children: &Children<'_>, chosen: usize) -> String;
 }
 
-/// Sends to one; its reply decides whether to go on.
+/// Sends to one child, whose reply decides whether to go on.
 pub trait Attempt: Send {
+    /// The name of the route, as in the configuration.
     fn name(&self) -> &'static str;
-    /// The child to ask after child `tried` has answered so. `None`: that is the answer.
+    /// The child to ask after child `tried` has given this answer. `None`: the answer is final.
     fn next(&self, query: &Query<'_>, tried: usize, children: usize, answer: &Answer<'_>) -> Option<usize>;
-    /// When nobody gave a final answer: the best reply rather than the last one?
+    /// Does this route answer with the best reply, rather than the last one, when no reply was final?
     fn best_on_failure(&self) -> bool {
         false
     }
-    /// May another child than the first be asked for this, whatever the first one answers?
+    /// Is there any answer of the first child after which another child is asked for this request?
     fn goes_on(&self, query: &Query<'_>) -> bool;
-    /// What it goes on after, for people.
+    /// The answers after which the next child is asked, for people.
     fn why(&self) -> String;
 }
 
-/// What a wrap does to a request on its way down.
+/// The decision of a wrap about a request on its way down.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wrapped {
-    /// As it is, and the reply need not be seen.
+    /// The request goes on unchanged, and the wrap need not see the reply.
     Pass,
-    /// As it is, and the reply is to be shown to `reply`.
+    /// The request goes on unchanged, and the reply is shown to [`Wrap::reply`].
     Watch,
-    /// With this key; the reply gets the client's own key back.
+    /// The request goes on with this key, and the reply gets the client's own key back.
     Key(Vec<u8>),
-    /// With this expiry.
+    /// The request goes on with this expiry, in seconds, as the protocol writes it.
     Ttl(i64),
-    /// Not before so much time has passed.
+    /// The request goes on after this time.
     Delay(Micros),
-    /// Not before it is said otherwise when asked again; an error, when so much time has passed.
+    /// The request waits until the wrap, asked again, decides otherwise. It fails when this time has passed.
     Park(Micros),
-    /// Answer this error.
+    /// The request fails with this outcome and this text.
     Fail(Outcome, String),
 }
 
 /// Changes or holds a request or its reply around one child.
 pub trait Wrap: Send {
+    /// The name of the route, as in the configuration.
     fn name(&self) -> &'static str;
-    /// `unix` is now, in seconds since 1970.
+    /// Decides about a request. `unix` is the present time, in seconds since 1970.
     fn request(
         &self,
         request: &Request,
@@ -105,68 +112,85 @@ pub trait Wrap: Send {
     fn changes_key(&self) -> bool {
         false
     }
-    /// Sees the answer to what it asked to watch.
+    /// Sees the answer to a request that it watches.
     fn reply(&self, _key: &[u8], _command: &'static str, _answer: &Answer<'_>) {}
+    /// The effect of this wrap, for people.
     fn why(&self) -> String;
 }
 
-/// When a gather has its answer.
+/// The rule by which a gather has its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// All have answered: the worst reply.
+    /// The gather waits for all children, and answers with the worst reply.
     All,
-    /// More than half agree: their reply. Else the most frequent, ties to the worst.
+    /// The gather answers with the reply that more than half of the children agree on. Without a majority it
+    /// answers with the most frequent reply; between equals, the worst.
     Majority,
-    /// The first reply that is no failover error, else the last.
+    /// The gather answers with the first reply that is no failover error, else with the last reply.
     Fastest,
-    /// The first child's.
+    /// The gather answers with the first child's reply.
     Initial,
-    /// Nobody's: a miss at once.
+    /// The gather waits for no child, and answers a miss at once.
     None,
 }
 
-/// One node.
+/// One node of a tree.
 pub enum Node {
+    /// Names one child and keeps nothing.
     Choose {
+        /// The decision.
         handle: Box<dyn Choose>,
+        /// The children that it chooses from.
         children: Vec<NodeId>,
     },
+    /// Sends to all children.
     Gather {
+        /// The name of the route, as in the configuration.
         name: &'static str,
+        /// The rule by which it has its answer.
         wait: Wait,
+        /// The children that it sends to.
         children: Vec<NodeId>,
     },
+    /// Sends to one child after the other, as their replies decide.
     Attempt {
+        /// The decision.
         handle: Box<dyn Attempt>,
+        /// The children, in the order in which they are asked.
         children: Vec<NodeId>,
     },
+    /// Changes or holds a request around one child.
     Wrap {
+        /// The decision.
         handle: Box<dyn Wrap>,
+        /// The child that gets the request.
         child: NodeId,
     },
     /// All copies of a replicated pool.
     Copies(Copies),
+    /// The end of a walk.
     Leaf(Leaf),
 }
 
-/// The copies of a pool, for what changes them.
+/// The copies of a replicated pool.
 pub struct Copies {
-    /// What they are told.
+    /// The protocol's rules for commands to copies.
     pub copied: &'static dyn Copied,
-    /// The members, in the order of the pool.
+    /// The members in the order of the pool, and behind them the departed ones.
     pub children: Vec<NodeId>,
-    /// Their positions, the nearest first.
+    /// The positions of the members, the nearest first.
     pub nearest: Vec<usize>,
     /// The same by the client's locality, while a node agent is followed.
     pub order: RefCell<Option<Arc<Order>>>,
-    /// So many must have taken a write.
+    /// The number of copies that must have taken a write.
     pub min_acks: usize,
-    /// Where a key's value is decided, when a command computes it; none: everywhere by itself.
+    /// Names the home of each key, the copy that computes its value. `None`: every copy computes it by
+    /// itself.
     pub home: Option<Arc<Distribution>>,
 }
 
 impl Copies {
-    /// The nearest copy for a client there that may be read.
+    /// The nearest readable copy for a client at this place; `None`: no copy is readable.
     #[inline]
     pub fn nearest(&self, client: Locality, is_readable: impl Fn(usize) -> bool) -> Option<usize> {
         if client != Locality::NONE
@@ -178,11 +202,12 @@ impl Copies {
     }
 }
 
-/// Where a walk ends.
+/// The end of a walk.
 #[derive(Clone)]
 pub enum Leaf {
+    /// Sends to this member.
     Member(Arc<Member>),
-    /// The store in this process.
+    /// Asks the store in this process.
     Embedded,
     /// Answers a miss.
     Null,
@@ -190,36 +215,37 @@ pub enum Leaf {
     Error(String),
 }
 
-/// Where one listener's requests enter, and what they can reach.
+/// The entry of one listener's requests, and the members that they can reach.
 pub(super) struct Root {
     pub(super) node: NodeId,
-    /// What its clients speak, and every member below it.
+    /// The protocol of its clients and of every member below it.
     pub(super) spoken: Spoken,
     /// Every member below it, for commands that go to all.
     pub(super) reach: Vec<Arc<Member>>,
-    /// A gather over all that it reaches, for commands that go to every member.
+    /// A gather over every member below it, for commands that go to all.
     pub(super) broadcast: NodeId,
     /// Does it lead to the embedded store?
     pub(super) has_store: bool,
     /// Does it choose a member by the key, and nothing else?
     pub(super) is_plain: bool,
-    /// To how many members it sends one request at once, at most.
+    /// The largest number of members that one request is sent to at once.
     pub(super) fanout: u32,
 }
 
-/// A worker's own copy: handles may keep state of their own (a counter) without sharing it.
+/// The routes of one configuration. Each worker has its own tree, so that handles may keep state (a counter)
+/// without sharing it.
 pub struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// Where each listener's requests enter.
+    /// The entries, by the number of the listener.
     pub(super) roots: Vec<Root>,
     /// The numbers of all its members.
     pub(super) numbers: HashSet<MemberId>,
-    /// Tells one configuration from another.
+    /// The version of the configuration, which tells it from every other one.
     pub version: Arc<str>,
 }
 
 impl Tree {
-    /// A tree that nothing enters.
+    /// A tree without listeners.
     pub fn empty() -> Self {
         Self {
             nodes: Vec::new(),
@@ -229,11 +255,12 @@ impl Tree {
         }
     }
 
+    /// The node of this number, which must be of this tree.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
-    /// The copies of this node; `None`: it is no replicated pool.
+    /// The copies of this node; `None`: the node is no replicated pool.
     pub fn copies(&self, id: NodeId) -> Option<&Copies> {
         match self.node(id) {
             Node::Copies(copies) => Some(copies),
@@ -241,12 +268,12 @@ impl Tree {
         }
     }
 
-    /// Where the requests of listener number `listener` enter.
+    /// The node where the requests of listener number `listener` enter; `None`: there is no such listener.
     pub fn root(&self, listener: usize) -> Option<NodeId> {
         self.roots.get(listener).map(|root| root.node)
     }
 
-    /// What the clients of listener number `listener` speak.
+    /// The protocol of listener number `listener`; `None`: there is no such listener.
     pub fn spoken(&self, listener: usize) -> Option<Spoken> {
         self.roots.get(listener).map(|root| root.spoken)
     }
@@ -266,13 +293,14 @@ impl Tree {
         self.roots.iter().any(|root| root.has_store)
     }
 
-    /// Does listener number `listener` lead to members by one choice, which can be made for several requests at once?
+    /// Does listener number `listener` lead to members by one choice that can be made for several requests at
+    /// once?
     pub fn is_plain(&self, listener: usize) -> bool {
         self.roots.get(listener).is_some_and(|root| root.is_plain)
     }
 
-    /// Bytes that may wait for servers because of one request of so many bytes to listener number `listener`. A read is
-    /// counted once: where it goes to several, it is short.
+    /// The bytes that may wait for servers because of one request of `bytes` bytes to listener number
+    /// `listener`. A read is counted once, because a read that goes to several members is short.
     #[inline]
     pub fn cost(&self, listener: usize, class: Class, bytes: usize) -> u32 {
         let times = match class {
@@ -282,7 +310,7 @@ impl Tree {
         (bytes as u32).saturating_mul(times)
     }
 
-    /// Its members, in the order of their numbers.
+    /// The tree's members, in the order of their numbers.
     pub fn members(&self) -> Vec<Arc<Member>> {
         let mut found = BTreeMap::new();
         for node in &self.nodes {
@@ -293,7 +321,7 @@ impl Tree {
         found.into_values().collect()
     }
 
-    /// Members that this tree has and `next` has not.
+    /// The members that this tree has and `next` has not.
     pub fn gone<'a>(&'a self, next: &'a Self) -> impl Iterator<Item = MemberId> + 'a {
         self.numbers.difference(&next.numbers).copied()
     }
@@ -303,7 +331,7 @@ impl Tree {
         self.numbers.contains(&member)
     }
 
-    /// The node that sends to everything that listener number `listener` can reach.
+    /// The node that sends to every member that listener number `listener` can reach.
     pub fn broadcast(&self, listener: usize) -> Option<NodeId> {
         self.roots.get(listener).map(|root| root.broadcast)
     }
@@ -315,32 +343,39 @@ impl fmt::Debug for Tree {
     }
 }
 
-/// The children of one node, as its decision sees them.
+/// The children of one node, as the node's decision sees them.
 #[derive(Clone, Copy)]
 pub struct Children<'a> {
+    /// The tree of the node.
     pub tree: &'a Tree,
+    /// The children.
     pub ids: &'a [NodeId],
+    /// The worker's snapshot of the copies' states.
     pub snapshot: &'a Snapshot,
+    /// The class of the request.
     pub class: Class,
 }
 
 impl<'a> Children<'a> {
+    /// The number of children.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
+    /// Is there no child?
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// May this child be asked? Everything may but an ejected member, and a copy that is not fit for it.
+    /// May this child be asked? Every child may, except an ejected member and a copy whose state does not
+    /// admit the request.
     pub fn is_up(&self, index: usize) -> bool {
         self.member(index).is_none_or(|member| {
             member.is_up() && (!member.is_copy() || self.snapshot.admits(member.id, self.class))
         })
     }
 
-    /// The child, where it is a member itself, maybe with changes on the way.
+    /// The member that this child is, directly or below wraps; `None`: the child is no member.
     pub fn member(&self, index: usize) -> Option<&'a Arc<Member>> {
         let mut id = *self.ids.get(index)?;
         loop {

@@ -7,25 +7,28 @@ use proxima_wire::message::Request;
 use super::{Children, NodeId, Origin, Query, ReplyTo, Tree};
 use crate::copies::Snapshot;
 
-/// What every step of a way down needs: the request, where it came from, and whom its reply is for.
+/// The inputs of every step on the way down: the request, its origin, and the destination of its reply.
 #[derive(Clone, Copy)]
 pub struct Walk<'a> {
     /// The tree that the request walks.
     pub tree: &'a Rc<Tree>,
+    /// The origin of the request.
     pub origin: Origin,
+    /// The parsed request.
     pub request: &'a Request,
-    /// The request's bytes; the head alone of a request that is streamed.
+    /// The request's bytes; for a streamed request, its head alone.
     pub message: &'a [u8],
+    /// The destination of the reply.
     pub to: ReplyTo,
 }
 
 impl<'a> Walk<'a> {
-    /// Does the request's body follow as it comes?
+    /// Is the request streamed, so that its body follows as it comes?
     pub fn is_streamed(&self) -> bool {
         (self.message.len() as u64) < self.request.len()
     }
 
-    /// The children of a node, as its decision sees them.
+    /// The children of a node, as the node's decision sees them.
     #[inline]
     pub fn children<'b>(&'b self, ids: &'b [NodeId], snapshot: &'b Snapshot) -> Children<'b> {
         Children {
@@ -41,7 +44,7 @@ impl<'a> Walk<'a> {
         Self { to, ..*self }
     }
 
-    /// The key that routes look at, which `scratch` has room for if it must be decoded.
+    /// The key that routes look at. `scratch` has room for a key that must be decoded.
     #[inline]
     pub fn key<'b>(&self, scratch: &'b mut [u8; 250]) -> &'b [u8]
     where
@@ -50,7 +53,7 @@ impl<'a> Walk<'a> {
         self.origin.dialect.key(self.request, self.message, scratch)
     }
 
-    /// What decisions may look at, with this key.
+    /// The inputs of a decision, with this key.
     pub fn query<'b>(&self, key: &'b [u8]) -> Query<'b> {
         Query {
             command: self.request.command,

@@ -47,7 +47,7 @@ impl Maker<'_, '_> {
         })
     }
 
-    /// The next distribution: made with the first tree, the same in all.
+    /// The next distribution. It is made with the first tree, and all later trees share it.
     pub(super) fn shared_distribution(
         &mut self,
         spec: &Hash,
@@ -73,7 +73,7 @@ impl Maker<'_, '_> {
             None => nodes.iter().map(|&node| self.name(node)).collect(),
         };
         let weight = |index: usize| match (&spec.weights, spec.algorithm) {
-            // mcrouter: a weight that is not given is one half.
+            // As in mcrouter, a weight that is not given is one half.
             (Some(weights), _) => weights.get(index).copied().unwrap_or(0.5),
             (None, _) => nodes
                 .get(index)
@@ -91,7 +91,7 @@ impl Maker<'_, '_> {
         distribution(spec.algorithm, &listed)
     }
 
-    /// What consistent hashing knows a child by.
+    /// The name by which consistent hashing knows a child.
     pub(super) fn name(&self, node: NodeId) -> String {
         match self.member_at(node) {
             Some(member) => member.name.clone(),

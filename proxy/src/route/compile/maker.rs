@@ -1,4 +1,4 @@
-//! One route after the other becomes nodes.
+//! Turns one route after the other into nodes.
 
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
@@ -20,15 +20,15 @@ use crate::{
 pub(super) struct Maker<'m, 'a> {
     pub(super) compiler: &'m mut Compiler<'a>,
     pub(super) registry: &'m mut Registry,
-    /// What is spoken at the listener whose route is being made.
+    /// The protocol of the listener whose route is being made.
     pub(super) dialect: &'static dyn Dialect,
     pub(super) nodes: Vec<Node>,
-    /// Named routes are made once for each protocol, and shared.
+    /// The named routes, by protocol and name. They are made once for each protocol, and shared.
     pub(super) named: HashMap<(&'static str, &'a str), NodeId>,
-    /// Pools of copies as well.
+    /// The replicated pools, which are made once, and shared.
     pub(super) copied: HashMap<&'a str, NodeId>,
     pub(super) depth: usize,
-    /// How many distributions this tree has asked for: later trees take them in the same order.
+    /// The number of distributions that this tree has asked for. Later trees take them in the same order.
     pub(super) hashes: usize,
     pub(super) warnings: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl<'a> Maker<'_, 'a> {
         let children = self.children(children)?;
         Ok(match children[..] {
             [] => self.push(Node::Leaf(Leaf::Null)),
-            // With one child all rules are one; but all_async never waits.
+            // With one child all rules are the same, except that all_async never waits.
             [only] if wait != Wait::None => only,
             _ => self.push(Node::Gather {
                 name: gather_name(wait),
@@ -94,6 +94,7 @@ impl<'a> Maker<'_, 'a> {
         made
     }
 
+    // This function is longer than 80 lines: it is one `match` with one arm for each kind of route.
     pub(super) fn make(&mut self, route: &'a Route) -> Result<NodeId, CompileError> {
         Ok(match route {
             Route::Named(name) => self.by_name(name)?,
@@ -242,7 +243,7 @@ impl<'a> Maker<'_, 'a> {
                 if fault.error_rate > 0.0 {
                     node = self.wrap(Fail(fault.error_rate), node);
                 }
-                // Around the errors: those that will fail are held as well.
+                // The delay is around the errors, so that requests that will fail are held as well.
                 if !fault.delay.is_zero() {
                     node = self.wrap(Delay(fault.delay), node);
                 }
@@ -265,7 +266,8 @@ impl<'a> Maker<'_, 'a> {
         Ok(node)
     }
 
-    /// All members of a pool of copies, and the departed ones, so that what they miss is remembered.
+    /// A replicated pool of all members and the departed ones, so that the writes that these miss are
+    /// remembered.
     fn copies(&mut self, name: &'a str, replicated: &Replicated) -> Result<NodeId, CompileError> {
         if let Some(&node) = self.copied.get(name) {
             return Ok(node);
@@ -305,7 +307,8 @@ impl<'a> Maker<'_, 'a> {
         Ok(node)
     }
 
-    /// One member of a pool, by the pool's own hash.
+    /// A node that chooses one member of a pool by the pool's own hash, or the whole pool if it is
+    /// replicated.
     pub(super) fn pool(&mut self, name: &'a str) -> Result<NodeId, CompileError> {
         let config = self.compiler.config;
         let pool = config
@@ -321,7 +324,8 @@ impl<'a> Maker<'_, 'a> {
         Ok(self.by_state(chosen, nodes))
     }
 
-    /// Around the choice of a pool: what its protocol keeps of it at run time.
+    /// Puts around the choice of a pool the nodes that follow the protocol's state of the pool, if it has
+    /// one.
     fn by_state(&mut self, chosen: NodeId, members: Vec<NodeId>) -> NodeId {
         let of = |&node: &NodeId| Some(Arc::clone(self.member_at(node)?));
         let Some(all) = members.iter().map(of).collect::<Option<Vec<_>>>() else {
@@ -351,7 +355,7 @@ impl<'a> Maker<'_, 'a> {
         let spec = self.compiler.config.pools.get(pool);
         self.speaks(pool)?;
         if members.is_empty() && spec.is_some_and(|pool| pool.source.may_be_empty()) {
-            // Not the miss of an empty list: what is written to it is lost.
+            // An empty list would answer a miss, and a write to it would be lost without an error.
             let text = format!("pool {pool} has no servers: DNS has not named any yet");
             return Ok(vec![self.push(Node::Leaf(Leaf::Error(text)))]);
         }
@@ -361,7 +365,7 @@ impl<'a> Maker<'_, 'a> {
             .collect())
     }
 
-    /// `pool/name`, or a server that stands in no pool.
+    /// A member that the text names as `pool/name`, or a server of no pool by its address.
     pub(super) fn single(&mut self, text: &str) -> Result<NodeId, CompileError> {
         if let Some((pool, name)) = text.split_once('/')
             && let Some(members) = self.compiler.pools.get(pool)

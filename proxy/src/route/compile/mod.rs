@@ -1,7 +1,7 @@
-//! From a configuration's routes to a tree.
+//! Makes trees of a configuration's routes.
 //!
-//! `maker` turns each kind of route into nodes; `selectors` are the routes that look at a command or a key's letters,
-//! `hashing` those that hash it; `survey` looks at nodes that are made.
+//! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
+//! letters of a key, and `hashing` the routes that hash the key. `survey` looks at nodes that are made.
 
 mod hashing;
 mod maker;
@@ -27,59 +27,83 @@ use crate::{
 /// A configuration cannot become a tree.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
+    /// A server's address cannot be parsed.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// A route names no route and no pool of the configuration.
     #[error("there is no route and no pool called `{0}`")]
     Unknown(String),
+    /// Routes are nested too deep, or name each other in a circle.
     #[error(
         "routes are nested more than {} deep (do they name each other in a circle?)",
         Route::DEPTH
     )]
     TooDeep,
+    /// A hash cannot be made over these children.
     #[error("hash over {over}: {source}")]
-    Hash { over: String, source: DistributionError },
+    Hash {
+        /// The children, for people.
+        over: String,
+        /// The reason.
+        source: DistributionError,
+    },
+    /// A `by_operation` names neither a command of the protocol nor a class.
     #[error("`{0}` is no operation of this protocol")]
     Operation(String),
+    /// This program does not have the dialect of this protocol.
     #[error("this program does not speak `{0}`")]
     Protocol(&'static str),
+    /// A pool is replicated, but its protocol has no rules for copies.
     #[error("pool {pool} cannot be replicated: {protocol} has no copies")]
-    NoCopies { pool: String, protocol: &'static str },
+    NoCopies {
+        /// The name of the pool.
+        pool: String,
+        /// The name of the protocol.
+        protocol: &'static str,
+    },
+    /// A route leads to the embedded store, which does not speak the listener's protocol.
     #[error("the embedded store does not speak {0}")]
     NotEmbedded(&'static str),
+    /// A listener and a pool that it leads to have different protocols.
     #[error("a route of a listener that speaks {listener} leads to pool {pool}, which speaks {other}")]
     TwoProtocols {
+        /// The listener's protocol.
         listener: &'static str,
+        /// The name of the pool.
         pool: String,
+        /// The pool's protocol.
         other: &'static str,
     },
 }
 
-/// Makes trees of one configuration: one for each worker, sharing what is large and never changes.
+/// Makes the trees of one configuration, one for each worker. The trees share large parts that never change.
 pub struct Compiler<'a> {
     config: &'a Config,
-    /// The servers of each pool, whatever their source.
+    /// The members of each pool, whatever their source.
     pools: Pools<'a>,
-    /// Copies of each pool that are named no more.
+    /// The departed copies of each pool.
     departed: Pools<'a>,
-    /// In the order in which trees ask for them; none: by chance.
+    /// The distributions, in the order in which trees ask for them. `None`: the children are chosen at
+    /// random.
     distributions: Vec<Option<Arc<Distribution>>>,
     dialects: Dialects,
     version: Arc<str>,
     host_id: u64,
 }
 
-/// What is known after the first tree.
+/// A tree, and the warnings that came up while it was made.
 pub struct Compiled {
+    /// The tree of one worker.
     pub tree: Tree,
-    /// What an operator should hear.
+    /// Warnings for the operator.
     pub warnings: Vec<String>,
 }
 
 impl<'a> Compiler<'a> {
-    /// Makes every server a member. `servers` are those of each pool.
+    /// Makes every server a member. `servers` has the servers of each pool.
     ///
     /// # Errors
-    /// A server's address is none.
+    /// A server's address cannot be parsed.
     pub fn new(
         config: &'a Config,
         servers: &BTreeMap<String, Vec<Server>>,
@@ -99,7 +123,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// These copies are named no more, and are to stay members for a while.
+    /// Keeps departed copies as members for a while, although the configuration does not name them any more.
     ///
     /// # Errors
     /// As for [`Compiler::new`].
@@ -112,8 +136,8 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// One more tree. `listeners` are their addresses by number; a number whose address the configuration does not name
-    /// any more leads to an error.
+    /// Makes one more tree. `listeners` has the addresses of the listeners by number. A listener whose
+    /// address the configuration does not name any more answers every request with an error.
     ///
     /// # Errors
     /// See [`CompileError`]; the first tree finds them all.

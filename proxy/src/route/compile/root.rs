@@ -1,10 +1,10 @@
-//! Where a listener's requests enter, and in which protocol.
+//! The entry of a listener's requests, and their protocol.
 
 use super::{CompileError, maker::Maker, spoken};
 use crate::route::tree::{Leaf, Node, Root, Wait};
 
 impl Maker<'_, '_> {
-    /// Where the requests of the listener at `address` enter.
+    /// The entry of the requests of the listener at `address`.
     pub(super) fn root(&mut self, address: &str) -> Result<Root, CompileError> {
         let (config, dialects) = (self.compiler.config, self.compiler.dialects);
         let listener = config
@@ -42,7 +42,7 @@ impl Maker<'_, '_> {
         })
     }
 
-    /// Does this pool speak what is spoken at the listener?
+    /// Checks that this pool has the protocol of the listener.
     pub(super) fn speaks(&self, pool: &str) -> Result<(), CompileError> {
         let (listener, spec) = (self.dialect.name(), self.compiler.config.pools.get(pool));
         match spec

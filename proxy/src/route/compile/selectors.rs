@@ -19,7 +19,7 @@ impl<'a> Maker<'_, 'a> {
         operations: &'a BTreeMap<String, Route>,
         default: Option<&'a Route>,
     ) -> Result<NodeId, CompileError> {
-        // Without a route: what a cache that has nothing answers, as mcrouter does.
+        // As in mcrouter, an operation without a route gets the answer of an empty cache.
         let mut nodes = vec![match default {
             Some(route) => self.node(route)?,
             None => self.push(Node::Leaf(Leaf::Null)),
@@ -31,7 +31,7 @@ impl<'a> Maker<'_, 'a> {
             let child = nodes.len() as u16 - 1;
             match (group(name), self.dialect.command(name)) {
                 (Some(class), _) => table[class as usize].fill(child),
-                // Single commands are set last: they win over their group.
+                // Single commands are set last, so that they win over their group.
                 (None, Some(command)) => named.push((command, child)),
                 (None, None) => return Err(CompileError::Operation(name.clone())),
             }
@@ -110,7 +110,7 @@ impl<'a> Maker<'_, 'a> {
     }
 }
 
-/// The words that stand for several commands.
+/// The class that a word for several commands names; `None`: it is no such word.
 fn group(name: &str) -> Option<Class> {
     Some(match name {
         "read" => Class::Read,

@@ -1,4 +1,4 @@
-//! Looking at nodes that are made.
+//! Facts about nodes that are made: members, distances, fan-out.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Maker<'_, '_> {
         handle.choose_four([b""; 4]).is_some() && children.iter().all(is_member)
     }
 
-    /// To how many members one request goes at once, at most.
+    /// The largest number of members that one request goes to at once.
     pub(super) fn fanout(&self, node: NodeId) -> u32 {
         let widest = |children: &[NodeId]| children.iter().map(|&child| self.fanout(child)).max();
         match &self.nodes[node.0 as usize] {
@@ -67,8 +67,8 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// What a command for all of these leaves goes to: copies as a whole pool, which knows who misses it. Where there are
-    /// none, the root itself knows what to answer.
+    /// The nodes that a command for all of these leaves goes to. Copies get it as a whole pool, because the
+    /// pool remembers which copies miss it. Without leaves it goes to the root, which makes the answer.
     pub(super) fn everywhere(
         &mut self,
         root: NodeId,
@@ -93,7 +93,7 @@ impl Maker<'_, '_> {
         Ok(found)
     }
 
-    /// How far the nearest leaf below is.
+    /// The distance of the nearest leaf below this node.
     pub(super) fn distance(&self, node: NodeId) -> Distance {
         match &self.nodes[node.0 as usize] {
             Node::Leaf(Leaf::Member(member)) => member.distance,
@@ -117,11 +117,11 @@ impl Maker<'_, '_> {
     }
 
     pub(super) fn warn_if_none_is_local(&mut self, children: &Children, nodes: &[NodeId]) {
-        // The node agent will tell which are.
+        // The node agent will report the local servers.
         if self.compiler.config.nodes.is_some() {
             return;
         }
-        // One whose name does not resolve yet may be the local one.
+        // A member whose name does not resolve yet may be the local one.
         let lost = |&node: &NodeId| self.member_at(node).is_some_and(|member| member.socket.is_none());
         if nodes.iter().any(lost) {
             return;

@@ -1,8 +1,9 @@
-//! all_sync, all_majority, all_fastest, all_initial, all_async: to all children; they differ only in the wait rule.
+//! all_sync, all_majority, all_fastest, all_initial, all_async: these send to all children, and differ only
+//! in the wait rule.
 
 use crate::route::tree::Wait;
 
-/// What a gather is called, by its wait rule.
+/// The name of the gather that has this wait rule.
 pub(in crate::route) fn name(wait: Wait) -> &'static str {
     match wait {
         Wait::All => "all_sync",

@@ -1,8 +1,9 @@
-//! by_key_pattern: by the first glob (`*` any text, `?` any character) that the whole key matches.
+//! by_key_pattern: the child of the first glob (`*` any text, `?` any character) that the whole key matches.
 
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
 
+/// The route `by_key_pattern`.
 #[derive(Debug)]
 pub(in crate::route) struct ByKeyPattern {
     /// Child `i` is for pattern `i`; the child after the last is for every other key.
@@ -35,7 +36,8 @@ impl Choose for ByKeyPattern {
     }
 }
 
-/// Greedy with one point to return to: at most pattern × key steps, no recursion.
+/// Does the pattern match the whole key? The search is greedy with one point to return to: it takes at most
+/// pattern × key steps, and does not recurse.
 fn matches(pattern: &[u8], key: &[u8]) -> bool {
     let (mut p, mut k) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,17 +1,19 @@
-//! by_operation: by the command, and by what the request does. Resolved to a table when the tree is built.
+//! by_operation: the child of the command, or of the request's class. The table is made when the tree is
+//! built.
 
 use proxima_wire::message::Class;
 
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
 
+/// The route `by_operation`.
 #[derive(Debug)]
 pub(in crate::route) struct ByOperation {
-    /// Child by class and command number: an `mg` may read, write or touch.
+    /// The child by class and command number. Both are needed, because an `mg` may read, write or touch.
     pub(in crate::route) table: Box<[[u16; 256]; CLASSES]>,
 }
 
-/// Classes there are.
+/// The number of classes.
 pub(in crate::route) const CLASSES: usize = Class::Session as usize + 1;
 
 impl Choose for ByOperation {

@@ -1,11 +1,12 @@
-//! by_prefix: by the longest of its prefixes that the key begins with.
+//! by_prefix: the child of the longest prefix that the key begins with.
 
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
 
+/// The route `by_prefix`.
 #[derive(Debug)]
 pub(in crate::route) struct ByPrefix {
-    /// Longest first, each with its child's index.
+    /// The prefixes, longest first, each with its child's index.
     pub(in crate::route) prefixes: Vec<(Vec<u8>, usize)>,
     /// The child for every other key.
     pub(in crate::route) default: usize,

@@ -1,18 +1,20 @@
-//! by_routing_prefix: mcrouter's `/region/cluster/` before a key names the route. Child 2i is route i as it stands, for
-//! keys without a prefix; child 2i+1 is the same behind a modify_key that takes the prefix off.
+//! by_routing_prefix: mcrouter's `/region/cluster/` before a key names the route. Child 2i is route i as
+//! configured, for keys without a prefix. Child 2i+1 is the same route behind a modify_key that takes the
+//! prefix off.
 
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
 
+/// The route `by_routing_prefix`.
 #[derive(Debug)]
 pub(in crate::route) struct ByRoutingPrefix {
-    /// `/region/cluster/` of each route.
+    /// The prefix `/region/cluster/` of each route.
     pub(in crate::route) prefixes: Vec<Vec<u8>>,
-    /// The route for keys without one.
+    /// The number of the route for keys without a prefix.
     pub(in crate::route) default: usize,
 }
 
-/// The `/region/cluster/` that a key begins with.
+/// The `/region/cluster/` that a key begins with; `None`: the key has no such prefix.
 fn prefix(key: &[u8]) -> Option<&[u8]> {
     if key.first() != Some(&b'/') {
         return None;

@@ -1,4 +1,4 @@
-//! failover: the children in order while the reply is a failover error.
+//! failover: the children are asked in order, until a reply is no failover error.
 
 use std::cell::Cell;
 
@@ -12,13 +12,17 @@ use crate::{
     },
 };
 
+/// The route `failover`.
 #[derive(Debug)]
 pub(in crate::route) struct Failover {
+    /// The outcomes after which the next child is asked.
     pub(in crate::route) errors: FailoverErrors,
+    /// The limit on failovers; `None`: no limit.
     pub(in crate::route) limit: Option<Tokens>,
 }
 
-/// mcrouter's failover_limit: a bucket, full at the start; each request earns, each failover costs one.
+/// mcrouter's failover_limit: a token bucket, full at the start. Each request earns `rate` tokens, and each
+/// failover costs one.
 #[derive(Debug)]
 pub(in crate::route) struct Tokens {
     limit: FailoverLimit,
@@ -26,6 +30,7 @@ pub(in crate::route) struct Tokens {
 }
 
 impl Tokens {
+    /// A full bucket with this limit.
     pub(in crate::route) fn new(limit: FailoverLimit) -> Self {
         Self {
             level: Cell::new(limit.burst),
@@ -48,7 +53,7 @@ impl Tokens {
 }
 
 impl Failover {
-    /// The errors that count for this class; none = the defaults.
+    /// The outcomes that are failover errors for this class; `None`: the defaults.
     const fn listed(&self, class: Class) -> Option<&Vec<Outcome>> {
         match class {
             Class::Read | Class::Touch => &self.errors.gets,
@@ -78,7 +83,7 @@ impl Attempt for Failover {
         if !counts || tried + 1 >= children {
             return None;
         }
-        // Nobody was there to be loaded: such failovers are free.
+        // These failovers cost no token, because the failed server got no load.
         let free = matches!(
             outcome,
             Outcome::Ejected | Outcome::ConnectError | Outcome::ConnectTimeout | Outcome::Shutdown

@@ -1,4 +1,4 @@
-//! fault: holds requests, then fails some of them, so that users can try how their clients bear it.
+//! fault: holds requests, then fails some of them, so that users can test their clients.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! hash: one child by the hash of the routing key.
+//! hash: the child that the hash of the routing key names.
 
 use std::sync::Arc;
 
@@ -10,10 +10,12 @@ use crate::{
     route::tree::{Children, Choose, Query},
 };
 
+/// The route `hash`.
 #[derive(Debug)]
 pub(in crate::route) struct HashRoute {
-    /// Built once for all workers.
+    /// The distribution, made once for all workers.
     pub(in crate::route) distribution: Arc<Distribution>,
+    /// The algorithm and its options, as configured.
     pub(in crate::route) spec: Hash,
 }
 

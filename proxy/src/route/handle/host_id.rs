@@ -3,6 +3,7 @@
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
 
+/// The route `host_id`.
 #[derive(Debug)]
 pub(in crate::route) struct HostId {
     /// A number that stays the same on this host.

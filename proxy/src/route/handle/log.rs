@@ -1,4 +1,4 @@
-//! log: passes through, with one line in the log for each request and its outcome.
+//! log: passes requests through, and writes one line to the log for each request and its outcome.
 
 use proxima_wire::message::Request;
 
@@ -6,6 +6,7 @@ use super::Random;
 use crate::route::Answer;
 use crate::route::tree::{Query, Wrap, Wrapped};
 
+/// The route `log`.
 #[derive(Debug)]
 pub(in crate::route) struct Log;
 

@@ -1,16 +1,17 @@
-//! miss_failover, with mcrouter's rules: reads and deletes try the children in turn until one has the key; everything
-//! else asks the first only.
+//! miss_failover, with mcrouter's rules: reads and deletes try the children in turn until one has the key;
+//! every other request asks the first child only.
 
 use proxima_wire::message::{Class, Outcome};
 
 use crate::route::Answer;
 use crate::route::tree::{Attempt, Query};
 
+/// The route `miss_failover`.
 #[derive(Debug)]
 pub(in crate::route) struct MissFailover {
-    /// When nobody has it: the best reply, not the last.
+    /// The answer is the best reply, not the last one, when no child has the key.
     pub(in crate::route) best_on_error: bool,
-    /// `touch`: unlike the others of its class it reads nothing.
+    /// The number of the command `touch`, which reads nothing, unlike the other commands of its class.
     pub(in crate::route) touch: Option<u16>,
 }
 

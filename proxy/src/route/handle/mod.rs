@@ -1,4 +1,4 @@
-//! One handle, one file: its decision and why.
+//! The handles of the routes, one file each: a handle is its decision, and the reason that it gives for it.
 
 mod all;
 mod by_key_pattern;

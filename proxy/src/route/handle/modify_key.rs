@@ -1,16 +1,20 @@
-//! modify_key: puts a prefix before the key (or in place of another), a suffix after it.
+//! modify_key: puts a prefix before the key (or in place of another prefix), and a suffix after it.
 
 use proxima_wire::message::{Outcome, Request};
 
 use super::Random;
 use crate::route::tree::{Query, Wrap, Wrapped};
 
+/// The route `modify_key`.
 #[derive(Debug)]
 pub(in crate::route) struct ModifyKey {
+    /// The prefix of every key behind this route.
     pub(in crate::route) ensure_prefix: Vec<u8>,
+    /// The prefix that `ensure_prefix` replaces; `None`: it replaces no prefix.
     pub(in crate::route) replace_prefix: Option<Vec<u8>>,
-    /// The prefix overwrites the key's first bytes.
+    /// `ensure_prefix` overwrites the key's first bytes.
     pub(in crate::route) in_place: bool,
+    /// The suffix that is added to every key.
     pub(in crate::route) suffix: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! modify_ttl: changes the expiry of everything but deletes.
+//! modify_ttl: changes the expiry of every request but deletes.
 
 use proxima_wire::{
     memcache::{LONGEST_TTL, time},
@@ -11,9 +11,12 @@ use crate::{
     route::tree::{Query, Wrap, Wrapped},
 };
 
+/// The route `modify_ttl`.
 #[derive(Debug)]
 pub(in crate::route) struct ModifyTtl {
+    /// The new expiry, in seconds.
     pub(in crate::route) ttl: i64,
+    /// The requests that get the new expiry: all, or those that live longer.
     pub(in crate::route) action: TtlAction,
 }
 
@@ -39,7 +42,7 @@ impl Wrap for ModifyTtl {
         } else {
             own
         };
-        // 0 = never expires: the largest of all.
+        // An expiry of 0 means never, which is longer than every other expiry.
         let keeps = self.action == TtlAction::Min && own != 0 && (self.ttl == 0 || left <= self.ttl);
         if keeps {
             Wrapped::Pass

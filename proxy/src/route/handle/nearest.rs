@@ -1,6 +1,6 @@
-//! nearest: the nearest member that may be asked; the next one while it is ejected. The children are put in order of
-//! distance when the tree is built, and once for each place of clients when the node agent tells something new, so that the walk only
-//! looks at their states.
+//! nearest: the nearest member that may be asked; the next one while it is ejected. The children are put in
+//! order of distance when the tree is built, and for each place of clients when the node agent reports
+//! something new. The walk then only looks at the children's states.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -13,9 +13,10 @@ use crate::{
     },
 };
 
+/// The route `nearest`.
 #[derive(Debug, Default)]
 pub(in crate::route) struct Nearest {
-    /// By the client's locality, while a node agent is followed.
+    /// The order by the client's locality, while a node agent is followed.
     order: RefCell<Option<Arc<Order>>>,
 }
 

@@ -1,5 +1,5 @@
-//! Pools of which a protocol keeps something at run time: requests that wait, go to the member that it names, and are sent on where a
-//! reply says so.
+//! Pools for which a protocol keeps a state at run time. The state makes requests wait, names the member that
+//! a request goes to, and redirects a request where a reply says so.
 
 use std::sync::Arc;
 
@@ -19,7 +19,9 @@ use crate::{
 /// A pool with a state, and the addresses of its members in the order of the configuration.
 #[derive(Clone, Debug)]
 pub(in crate::route) struct Kept {
+    /// The pool, which holds the state.
     pub(in crate::route) pool: Arc<Pool>,
+    /// The addresses of its members.
     pub(in crate::route) addresses: Arc<[Arc<str>]>,
 }
 
@@ -29,11 +31,12 @@ impl Kept {
     }
 }
 
-/// Requests wait while the state says so.
+/// Holds requests while the pool's state says so.
 #[derive(Debug)]
 pub(in crate::route) struct Held {
+    /// The pool.
     pub(in crate::route) kept: Kept,
-    /// And no longer than this.
+    /// The longest time that a request waits.
     pub(in crate::route) limit: Micros,
 }
 
@@ -54,7 +57,8 @@ impl Wrap for Held {
     }
 }
 
-/// The first child is the pool's own choice; those behind it are its members.
+/// Chooses the member that the pool's state names. The first child is the pool's own hash; the children
+/// behind it are the pool's members.
 #[derive(Debug)]
 pub(in crate::route) struct Assigned(pub(in crate::route) Kept);
 
@@ -77,7 +81,7 @@ impl Choose for Assigned {
     }
 }
 
-/// The same children: a reply may say which member must be asked instead.
+/// Goes on to the member that a reply names. The children are those of [`Assigned`], in the same order.
 #[derive(Debug)]
 pub(in crate::route) struct Redirected(pub(in crate::route) Kept);
 

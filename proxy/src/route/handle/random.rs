@@ -1,8 +1,9 @@
-//! random: any child, a live one where there is one.
+//! random: any child, and a live one where there is one.
 
 use crate::route::tree::{Children, Choose, Query};
 
-/// Chance as an argument: SplitMix64 (Steele, Lea, Flood 2014). Not for secrets.
+/// A random number generator: SplitMix64 (Steele, Lea, Flood 2014), seeded with its number. It is not fit for
+/// secrets.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -21,12 +22,13 @@ impl Random {
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// A number from 0 up to, but not including, 1.
     pub fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
+/// The route `random`.
 #[derive(Debug)]
 pub(in crate::route) struct RandomChild;
 

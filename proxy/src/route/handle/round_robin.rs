@@ -1,12 +1,14 @@
-//! round_robin: the children in turn, ejected members left out; counted for each worker.
+//! round_robin: the children in turn, without ejected members. Each worker counts by itself.
 
 use std::cell::Cell;
 
 use super::Random;
 use crate::route::tree::{Children, Choose, Query};
 
+/// The route `round_robin`.
 #[derive(Debug, Default)]
 pub(in crate::route) struct RoundRobin {
+    /// The number of the next child, up to the number of children.
     turn: Cell<usize>,
 }
 
