@@ -31,6 +31,9 @@ fuzz_target!(|text: &[u8]| {
     let servers = [("p".to_owned(), servers)].into();
     let mut registry = Registry::new(Here::new(&[], None));
     let mut compiler = Compiler::new(&config, &servers, &mut registry, Dialects::PLAIN, "fuzz", 1).unwrap();
-    let tree = compiler.tree(&mut registry, &["127.0.0.1:1".into()]).unwrap().tree;
+    let tree = compiler
+        .tree(&mut registry, &["127.0.0.1:1".into()])
+        .unwrap()
+        .tree;
     tree.follow(&tree.orders(&told));
 });
