@@ -1,5 +1,6 @@
-//! Everything of a worker but its sockets: bytes in, bytes and actions out. No system call, no clock: time comes with each
-//! turn, chance from a seed, so that a simulator can own both.
+//! Worker state without sockets: bytes in, bytes and actions out. The engine makes no system call and reads
+//! no clock: each turn brings the time, and a seed gives the random numbers. A simulator can therefore own
+//! both.
 
 use std::{ops::Range, rc::Rc, sync::Arc};
 
@@ -17,102 +18,120 @@ use crate::{
     upstream::{LaneId, Servers},
 };
 
-/// A worker's state.
+/// The state of one worker.
 pub struct Engine {
-    /// The time of this turn.
+    /// The time of this turn, on the clock of the process.
     pub now: Micros,
+    /// The source of all random choices of this worker.
     pub random: Random,
+    /// The limits of the configuration in force.
     pub limits: Limits,
     /// The tree that new requests enter.
     pub tree: Rc<Tree>,
+    /// The clients of this worker.
     pub clients: Clients,
+    /// The servers that this worker has lanes to.
     pub servers: Servers,
+    /// The requests that take several steps in the tree.
     pub router: Router,
+    /// What this worker knows of the copies of replicated pools.
     pub copies: WorkerCopies,
-    /// What the node agent tells; `None`: none is followed.
+    /// The places of processes by the node agent's report; `None`: no agent is followed.
     pub localities: Option<Arc<Localities>>,
+    /// The embedded store, which all workers share.
     pub store: Arc<Store>,
     pub(crate) prefetch: Prefetch,
+    /// The counts of this worker.
     pub metrics: Metrics,
+    /// What the worker has to do after the events of this turn.
     pub actions: Actions,
-    /// Buffers for what is to be sent.
+    /// The send-buffer pool.
     pub buffers: BufferPool,
-    /// When the control thread was last told that descriptors ran out.
+    /// When the control thread was last told that descriptors ran out; `None`: never.
     short_told: Option<Micros>,
-    /// Scratch for requests and replies made here.
+    /// Scratch space for requests and replies that are made here.
     pub(crate) scratch: Vec<u8>,
-    /// Addresses of the bytes that the worker has lent for the event under way: what lies there may leave from there,
-    /// without a copy.
+    /// Addresses of the borrowed receive buffer of the event under way. A reply that lies there may leave
+    /// from there, without a copy.
     pub borrowed: Range<usize>,
     /// Process-wide facts that `stats` reports.
     pub facts: Facts,
 }
 
-/// What the worker must do to its reactor after the events of a turn.
+/// What the worker does with its reactor after the events of a turn.
 #[derive(Default)]
 pub struct Actions {
     /// Connections with bytes to send.
     pub flush: Vec<Peer>,
-    /// Pieces of the lent bytes that leave as they are.
+    /// Pieces of the borrowed receive buffer that leave as they are.
     pub pass: Vec<Passed>,
     /// Lanes to connect.
     pub connect: Vec<LaneId>,
-    /// Connections to close; true = with a reset.
+    /// Connections to close; `true`: with a reset.
     pub close: Vec<(Conn, bool)>,
-    /// Connections to stop (true) or start (false) receiving from.
+    /// Connections whose receiving stops (`true`) or starts again (`false`).
     pub pause: Vec<(Conn, bool)>,
-    /// Clients to be served again from what they have already sent.
+    /// Clients to serve again from the bytes that they have already sent.
     pub again: Vec<ClientId>,
-    /// What the control thread should hear of.
+    /// Events for the control thread.
     pub events: Vec<WorkerEvent>,
 }
 
-/// A reply that a client is sent straight from the buffer in which it came.
+/// A reply that goes to a client straight from the buffer in which it came.
 #[derive(Clone, Debug)]
 pub struct Passed {
+    /// The client that the reply is for.
     pub client: ClientId,
-    /// Where it lies in the lent bytes.
+    /// The position of the reply in the borrowed receive buffer, in bytes.
     pub range: Range<usize>,
 }
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
+    /// A client.
     Client(ClientId),
+    /// A lane to a server.
     Lane(LaneId),
 }
 
-/// What the control thread should hear of.
+/// An event that a worker reports to the control thread.
 #[derive(Clone, Debug)]
 pub enum WorkerEvent {
     /// This member was ejected just now, for this reason.
     Ejected(Arc<Member>, String),
-    /// Something about a copy.
+    /// An event about a copy.
     Copy(copies::Event),
-    /// A client was closed at once, for this reason: it speaks another protocol.
+    /// A client was closed at once because it speaks another protocol; the text gives the reason.
     Stranger(&'static str),
     /// Descriptors ran out, for this reason.
     Short(String),
-    /// A worker has ended. `unanswered`: it has left copies with changes that they have not answered.
-    Ended { unanswered: bool },
+    /// A worker has ended.
+    Ended {
+        /// The worker has left copies with changes that they have not answered.
+        unanswered: bool,
+    },
 }
 
-/// What there were no descriptors for.
+/// What a missing descriptor was needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// A client, who waits.
+    /// A client, which waits in the kernel's queue.
     Accept,
     /// A connection to a server.
     Connect,
 }
 
-/// Facts about the process.
+/// Facts about the process and this worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
+    /// The process id.
     pub pid: u32,
-    /// Unix seconds at which `now` was 0.
+    /// Unix time in seconds at which `now` was 0.
     pub epoch: u64,
+    /// The number of workers.
     pub workers: usize,
+    /// The number of this worker, from 0 on.
     pub worker: usize,
 }
 
@@ -148,12 +167,12 @@ impl Engine {
         }
     }
 
-    /// Seconds since 1970.
+    /// The Unix time of this turn, in seconds.
     pub(crate) fn unix(&self) -> u64 {
         self.facts.epoch + self.now.as_secs()
     }
 
-    /// There is no descriptor for something: counted, and told once a second at most.
+    /// Counts that there is no descriptor for `what`. The control thread is told at most once a second.
     #[cold]
     pub(crate) fn fall_short(&mut self, what: Shortage, why: &str) {
         const ONCE: Micros = Micros::secs(1);
@@ -164,13 +183,13 @@ impl Engine {
         }
     }
 
-    /// Does anything wait for servers, or for others?
+    /// Returns whether anything waits for servers, for requests under way or for changes of copies.
     #[inline]
     pub fn waits(&self) -> bool {
         self.servers.is_awaited() || self.router.holds_requests() || self.copies.is_unsettled()
     }
 
-    /// Is this a lane whose connection is still being made?
+    /// Returns whether this is a lane whose connection is still being made.
     pub fn is_connecting(&self, peer: Peer) -> bool {
         match peer {
             Peer::Lane(id) => self.servers.is_connecting(id),
@@ -178,7 +197,7 @@ impl Engine {
         }
     }
 
-    /// The bytes of a connection.
+    /// The bytes of this connection; `None`: it is gone.
     pub fn stream(&mut self, peer: Peer) -> Option<&mut Stream> {
         match peer {
             Peer::Client(id) => self.clients.stream(id),

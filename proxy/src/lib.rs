@@ -1,6 +1,6 @@
 //! # Proxima: reads from the nearest copy, and never a stale one
 //!
-//! The parts in the order in which a request meets them:
+//! A request meets the parts in this order:
 //!
 //! ```text
 //!             bytes                request                  request
@@ -14,11 +14,11 @@
 //!                                  protocol says
 //!
 //!  cli ─▶ frontdoor ─▶ config ─▶ control ─▶ trees for the workers          admin ─▶ operators
-//!  options and files, one checked configuration; the control thread, which serves no request
+//!  options and files become one checked configuration; the control thread serves no request
 //! ```
 //!
-//! Who may use whom: a part uses what stands on lines below its own; only those with a `+` between them use
-//! each other, too. A test holds the code to it.
+//! A part may use the parts on the lines below its own. Parts with a `+` between them may also use each
+//! other. A test (`tests/layout.rs`) holds the code to this.
 //!
 //! ```text
 //! cli
@@ -37,24 +37,19 @@ pub mod cli;
 pub mod admin;
 pub mod control;
 
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod worker;
 
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod client;
 pub mod copies;
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod engine;
 pub mod route;
 pub mod upstream;
 
 pub mod frontdoor;
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod metrics;
 
 pub mod members;
 pub mod near;
-#[allow(missing_docs, reason = "not documented throughout yet")]
 pub mod stream;
 pub mod table;
 

@@ -1,19 +1,21 @@
-//! What a worker counts. Plain numbers of its own; asked for them, it hands out a copy.
+//! What a worker counts. The counts are plain numbers that belong to the worker; on request it hands out a
+//! copy.
 
 use proxima_wire::message::Outcome;
 
 use crate::members::{MemberId, PoolId};
 
-/// Latency buckets: powers of two of a microsecond, the last one open.
+/// Number of latency buckets. Their limits are powers of two in µs; the last bucket is open.
 pub const BUCKETS: usize = 26;
 
-/// A latency histogram. The sum stands beside the buckets of fast replies: one line of memory to fetch, not two.
+/// A latency histogram. The sum stands beside the buckets of fast replies, so that one cache line is fetched
+/// and not two.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Latency {
-    /// Microseconds in all.
+    /// Sum of all latencies, in µs.
     pub sum: u64,
-    /// Bucket `i` counts what took less than 2^i µs (and at least half of that).
+    /// Bucket `i` counts latencies below 2^i µs, and of at least half of that.
     pub buckets: [u64; BUCKETS],
 }
 
@@ -33,6 +35,7 @@ impl Latency {
         self.sum += other.sum;
     }
 
+    /// The number of latencies in all buckets.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
@@ -41,45 +44,51 @@ impl Latency {
 /// Counts about clients.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
+    /// Clients accepted.
     pub accepted: u64,
+    /// Clients closed, for any reason.
     pub closed: u64,
-    /// Requests answered with an error without being routed.
+    /// Requests that were answered with an error without being routed.
     pub refused: u64,
-    /// Requests streamed because of their size.
+    /// Requests that were streamed because of their size.
     pub uploads: u64,
-    /// Closed because there were too many.
+    /// Clients closed because there were too many.
     pub over_limit: u64,
-    /// Closed because they asked for nothing for too long.
+    /// Clients closed because they asked for nothing for too long.
     pub idle: u64,
-    /// Closed because they took nothing of what they were due.
+    /// Clients closed because they took nothing of what was due to them.
     pub slow: u64,
-    /// Closed because the rest of a request did not come.
+    /// Clients closed because the rest of a request did not come.
     pub unfinished: u64,
-    /// Closed because they had closed their side, asked for much, and others waited for a descriptor.
+    /// Clients closed because they had closed their side, asked for much, and other clients waited for a
+    /// descriptor.
     pub half_closed: u64,
-    /// Closed because they held the most when there was no memory.
+    /// Clients closed because they held the most memory when there was none left.
     pub greedy: u64,
 }
 
-/// Counts about one member. How long its replies took is counted by pool: a histogram for each of a hundred members is more
-/// than anybody looks at.
+/// Counts about one member. Latencies are counted by pool: a histogram for each of a hundred members is more
+/// than anyone looks at.
 #[derive(Clone, Debug, Default)]
 pub struct MemberMetrics {
-    /// Replies, and the microseconds that they took together.
+    /// Replies of this member.
     pub replies: u64,
+    /// Time that all replies took together, in µs.
     pub micros: u64,
-    /// Error replies.
+    /// Error replies among them.
     pub errors: u64,
-    /// Lanes that broke or were late.
+    /// Lanes that broke or timed out.
     pub failures: u64,
-    /// Writes that went on without this copy.
+    /// Writes that this copy missed because they went on without it.
     pub skipped: u64,
-    /// Gauges, filled in when a copy is handed out: lanes, and requests on them that are not answered.
+    /// Gauge, filled in when the metrics are handed out: open lanes to this member.
     pub lanes: u64,
+    /// Gauge, filled in when the metrics are handed out: requests on these lanes that are not answered.
     pub waiting: u64,
 }
 
 impl MemberMetrics {
+    /// Counts a lane that broke or timed out.
     pub fn failed(&mut self) {
         self.failures += 1;
     }
@@ -95,29 +104,30 @@ impl MemberMetrics {
     }
 }
 
-/// Replies to clients, by the number of the command among those of all protocols, and outcome.
+/// Replies to clients, by outcome and by the number of the command among those of all protocols.
 #[derive(Clone, Debug, Default)]
 pub struct Replies(Vec<[u64; OUTCOMES]>);
 
-/// An outcome's number is below this.
+/// The number of every outcome is below this.
 const OUTCOMES: usize = 32;
 
 impl Replies {
-    /// How often a command ended so.
+    /// How often this command ended with this outcome.
     pub fn of(&self, command: usize, outcome: Outcome) -> u64 {
         self.0.get(command).map_or(0, |row| row[outcome as usize])
     }
 
-    /// How often any command ended so.
+    /// How often any command ended with this outcome.
     pub fn with(&self, outcome: Outcome) -> u64 {
         self.0.iter().map(|row| row[outcome as usize]).sum()
     }
 
+    /// The number of all replies.
     pub fn all(&self) -> u64 {
         self.0.iter().flatten().sum()
     }
 
-    /// Keys that a command has found, and those that it has not.
+    /// How many keys this command has found, and how many it has not.
     pub fn lookups(&self, command: usize) -> [u64; 2] {
         let hits = [Outcome::Found, Outcome::Deleted, Outcome::Touched];
         let hits = hits.iter().map(|&outcome| self.of(command, outcome)).sum();
@@ -132,11 +142,13 @@ impl Replies {
     }
 }
 
-/// Bytes received and sent, counted for each receive and each flush. Those in a transform's form count as they are on the
-/// wire.
+/// Bytes received and sent, counted at each receive and each flush. Bytes in the form of a transform are
+/// counted as they are on the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
+    /// Bytes received.
     pub received: u64,
+    /// Bytes sent.
     pub sent: u64,
 }
 
@@ -150,49 +162,56 @@ impl Traffic {
 /// All counts of one worker, or their sum over all workers.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
+    /// Counts about clients.
     pub clients: Clients,
-    /// By the number of the command among those of all protocols.
+    /// Requests of clients, by the number of the command among those of all protocols.
     pub requests: Vec<u64>,
+    /// Replies to clients.
     pub replies: Replies,
-    /// With clients, and with servers.
+    /// Bytes from and to clients.
     pub client_traffic: Traffic,
+    /// Bytes from and to servers.
     pub server_traffic: Traffic,
-    /// By listener.
+    /// Latency of replies to clients, by the number of the listener.
     pub latency: Vec<Latency>,
-    /// How long members took to reply, by pool number.
+    /// Latency of members' replies, by the number of the pool.
     pub pools: Vec<Latency>,
-    /// By member number.
+    /// Counts about members, by the number of the member.
     pub members: Vec<MemberMetrics>,
+    /// Lanes opened.
     pub lanes_opened: u64,
-    /// Times that there was no descriptor for a client, and for a connection to a server; by `Shortage`.
+    /// How often there was no descriptor for a client, and for a connection to a server; the index is a
+    /// `Shortage`.
     pub shortages: [u64; 2],
     /// Requests that went on to another child after an error or a miss.
     pub failovers: u64,
-    /// Messages of servers that nobody had asked for.
+    /// Messages of servers that no request had asked for.
     pub pushes: u64,
-    /// Gauges, filled in when a copy is handed out.
+    /// Gauge, filled in when the metrics are handed out: open clients.
     pub open_clients: u64,
-    /// Clients known to be on one NUMA node, on one socket, and anywhere on this host.
+    /// Gauge: clients known to be on one NUMA node, on one socket, and anywhere on this host.
     pub located: [u64; 3],
+    /// Gauge: open lanes to all members.
     pub open_lanes: u64,
+    /// Gauge: requests on lanes that are not answered.
     pub in_flight: u64,
 }
 
 impl Metrics {
-    /// A request of a client.
+    /// Counts a request of a client.
     #[inline]
     pub fn asked(&mut self, command: usize) {
         *at(&mut self.requests, command) += 1;
     }
 
-    /// A reply to a client of this listener.
+    /// Counts a reply to a client of this listener, which took `micros` µs.
     #[inline]
     pub fn replied(&mut self, command: usize, outcome: Outcome, micros: u64, listener: u16) {
         at(&mut self.replies.0, command)[outcome as usize] += 1;
         at(&mut self.latency, usize::from(listener)).record(micros);
     }
 
-    /// A member's reply.
+    /// Counts a reply of this member, which took `micros` µs.
     #[inline]
     pub fn served(&mut self, pool: PoolId, member: MemberId, micros: u64, failed: bool) {
         at(&mut self.pools, pool.0 as usize).record(micros);
@@ -202,17 +221,19 @@ impl Metrics {
         member.errors += u64::from(failed);
     }
 
+    /// The counts of this member.
     #[inline]
     pub fn member(&mut self, id: MemberId) -> &mut MemberMetrics {
         at(&mut self.members, id.0 as usize)
     }
 
-    /// This member is gone: its number may be given to another, who begins at 0.
+    /// Clears the counts of this member, which is gone. Its number may be given to another, whose counts begin
+    /// at 0.
     pub fn forget(&mut self, id: MemberId) {
         *self.member(id) = MemberMetrics::default();
     }
 
-    /// Adds another worker's counts.
+    /// Adds the counts of another worker.
     pub fn add(&mut self, other: &Self) {
         let (mine, theirs) = (&mut self.clients, &other.clients);
         mine.accepted += theirs.accepted;
@@ -251,7 +272,7 @@ impl Metrics {
     }
 }
 
-/// The counts with this number; numbers are given from 0 on.
+/// The counts with this number. Numbers are given from 0 on.
 #[inline]
 fn at<T: Default>(counts: &mut Vec<T>, number: usize) -> &mut T {
     if counts.len() <= number {

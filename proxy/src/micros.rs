@@ -1,29 +1,29 @@
-//! Times of a worker's clock.
+//! Times on the clock of a worker.
 
 use std::{
     ops::{Add, AddAssign, Div, Sub},
     time::Duration,
 };
 
-/// A time since the process began, or a span, in microseconds.
+/// A time since the process began, or a span, in µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Micros(pub u64);
 
 impl Micros {
-    /// When the process began; no time at all.
+    /// The time at which the process began, and the span of no time.
     pub const ZERO: Self = Self(0);
 
-    /// So many milliseconds.
+    /// This number of milliseconds.
     pub const fn millis(millis: u64) -> Self {
         Self(millis * 1000)
     }
 
-    /// So many seconds.
+    /// This number of seconds.
     pub const fn secs(secs: u64) -> Self {
         Self(secs * 1_000_000)
     }
 
-    /// Whole seconds.
+    /// The whole seconds in it.
     pub const fn as_secs(self) -> u64 {
         self.0 / 1_000_000
     }
@@ -44,7 +44,7 @@ impl From<Micros> for Duration {
 impl Add for Micros {
     type Output = Self;
 
-    /// The end of time stands for whatever is later.
+    /// Adds a span. A sum beyond the largest value is the largest value.
     fn add(self, span: Self) -> Self {
         Self(self.0.saturating_add(span.0))
     }
@@ -59,7 +59,7 @@ impl AddAssign for Micros {
 impl Sub for Micros {
     type Output = Self;
 
-    /// What has passed since `earlier`; nothing, if that is later.
+    /// The span since `earlier`; zero if `earlier` is later.
     fn sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }

@@ -1,22 +1,25 @@
-//! The bytes of one connection in both directions, above the reactor: the same for clients and servers.
+//! The bytes of one connection in both directions, above the reactor. Clients and servers have the same.
 
 use proxima_wire::message::Parse;
 
 use crate::{dialect::Transform, reactor::Conn};
 
-/// Empty buffers, for whatever connection has bytes to send next. The last one that was given back is lent first: it is
-/// still in the processor's cache, where a buffer of the connection's own, filled long ago, is not.
+/// The send-buffer pool: empty buffers for the connection that has bytes to send next. The last buffer that
+/// was given back is taken first: it is still in the processor's cache. A buffer that belonged to the
+/// connection, and was filled long ago, would not be.
 #[derive(Debug, Default)]
 pub struct BufferPool {
     buffers: Vec<Vec<u8>>,
-    /// The room in all of them.
+    /// The capacity of all of them, in bytes.
     bytes: usize,
 }
 
 impl BufferPool {
-    /// How many are kept, the largest that is worth keeping, and the room that all of them may have.
+    /// The pool keeps at most this many buffers.
     const COUNT: usize = 1024;
+    /// The pool keeps no larger buffer than this, in bytes.
     const SIZE: usize = 64 * 1024;
+    /// The buffers of the pool have at most this capacity together, in bytes.
     const BYTES: usize = 4 << 20;
 
     fn lend(&mut self) -> Vec<u8> {
@@ -40,29 +43,31 @@ impl BufferPool {
 /// One connection's bytes.
 #[derive(Default)]
 pub struct Stream {
-    /// None while it is not (or no more) connected.
+    /// The connection in the reactor; `None`: it is not connected yet, or no longer.
     pub conn: Option<Conn>,
-    /// Received and not yet understood: the beginning of a message.
+    /// Received bytes that are not understood yet: the beginning of a message.
     pub read_buffer: Vec<u8>,
-    /// So many of its first bytes were understood since: they go when that is worth moving the rest.
+    /// This many of the first bytes of `read_buffer` have been understood since. They are removed when that
+    /// is worth moving the rest.
     pub(crate) taken: usize,
-    /// What its codec has noted about the message that has begun.
+    /// What the codec has noted about the message that has begun.
     pub(crate) parse: Parse,
-    /// To be sent at the end of this turn.
+    /// Bytes to send at the end of this turn.
     pub out: Vec<u8>,
-    /// On the list of connections to flush.
+    /// The connection is on the list of connections to flush.
     pub dirty: bool,
-    /// On the list of connections that are looked at until they have taken what they were sent.
+    /// The connection is on the list of those that are looked at until they have taken what they were sent.
     pub watched: bool,
-    /// Not receiving.
+    /// The connection does not receive.
     pub paused: bool,
-    /// Bytes in the transform's form, to be sent at the end of this turn.
+    /// Bytes in the form of the transform, to be sent at the end of this turn.
     pub wire: Vec<u8>,
+    /// What every byte of the connection goes through; `None`: bytes are sent and received as they are.
     pub transform: Option<Box<dyn Transform>>,
 }
 
 impl Stream {
-    /// The buffer for bytes to be sent, at first a spare one.
+    /// The buffer for bytes to send. An empty one comes from the pool first.
     #[inline]
     pub fn filling(&mut self, buffers: &mut BufferPool) -> &mut Vec<u8> {
         if self.out.capacity() == 0 {
@@ -71,13 +76,13 @@ impl Stream {
         &mut self.out
     }
 
-    /// Notes that there is something to flush; true the first time.
+    /// Notes that there is something to flush. Returns `true` the first time.
     #[inline]
     pub fn mark(&mut self) -> bool {
         !std::mem::replace(&mut self.dirty, true)
     }
 
-    /// Keeps bytes that were not understood yet, at first in a spare buffer.
+    /// Keeps bytes that are not understood yet, at first in a buffer of the pool.
     #[inline]
     pub fn keep(&mut self, rest: &[u8], buffers: &mut BufferPool) {
         if rest.is_empty() {
@@ -92,8 +97,8 @@ impl Stream {
         append(rest, &mut self.read_buffer);
     }
 
-    /// From here on all goes through this; what is still to be sent leaves as it is. False: something stands there already, or the
-    /// transform cannot begin.
+    /// Puts this transform in place: every later byte goes through it, and what is still to be sent leaves as
+    /// it is. Returns `false` if a transform is already in place, or if this one cannot begin.
     #[must_use]
     pub fn upgrade(&mut self, mut transform: Box<dyn Transform>) -> bool {
         self.wire.append(&mut self.out);
@@ -101,12 +106,13 @@ impl Stream {
         begins && self.transform.replace(transform).is_none()
     }
 
-    /// Bytes that are kept.
+    /// Bytes that are kept because they are not understood yet.
     pub fn held(&self) -> usize {
         self.read_buffer.len() - self.taken
     }
 
-    /// Lends what was kept, to be [given back](Self::keep_rest), and where in it the first byte stands that was not understood.
+    /// Takes the read buffer out, to be [given back](Self::keep_rest), with the position of the first byte
+    /// that is not understood.
     pub fn take_read_buffer(&mut self) -> (Vec<u8>, usize) {
         (
             std::mem::take(&mut self.read_buffer),
@@ -114,8 +120,8 @@ impl Stream {
         )
     }
 
-    /// Keeps what was lent, of which all before `at` and not everything was understood. A long line is served in many small
-    /// steps: each moves only as many bytes as were understood before.
+    /// Puts the read buffer back, of which all bytes before `at` are understood, but not every byte. A long
+    /// line is served in many small steps: each step moves only as many bytes as were understood before.
     pub fn keep_rest(&mut self, mut read_buffer: Vec<u8>, at: usize) {
         if at > read_buffer.len() / 2 {
             read_buffer.drain(..at);
@@ -126,8 +132,9 @@ impl Stream {
     }
 }
 
-/// Appends a piece of a message. A large buffer grows from one power of two to the next, so that what one connection has
-/// outgrown fits another: odd sizes would leave the allocator with holes that nobody fills.
+/// Appends a piece of a message. A large buffer grows from one power of two to the next, so that a buffer
+/// that one connection has outgrown fits another. Odd sizes would leave the allocator with holes that nothing
+/// fills.
 #[inline]
 pub fn append(piece: &[u8], buffer: &mut Vec<u8>) {
     const LARGE: usize = 64 * 1024;

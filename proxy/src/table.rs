@@ -1,5 +1,5 @@
-//! Tables whose entries are addressed by handles. A handle of an entry that was removed finds nothing, also when its place was
-//! given to another: each entry has a generation, which its handle repeats.
+//! Tables whose entries are addressed by handles. The handle of a removed entry finds nothing, even when
+//! another entry has taken its place: each entry has a generation, which its handle repeats.
 
 use std::{cmp::Ordering, fmt, marker::PhantomData};
 
@@ -12,7 +12,7 @@ pub struct Id<T> {
     entry: PhantomData<fn() -> T>,
 }
 
-/// Generations have 30 bits, so that a handle and two bits more fit a reactor's tag.
+/// Generations have 30 bits, so that a handle and two more bits fit the tag of a reactor.
 const GENERATIONS: u32 = 0x3fff_ffff;
 
 impl<T> Id<T> {
@@ -24,7 +24,7 @@ impl<T> Id<T> {
         }
     }
 
-    /// Its place, which is unique among the entries that exist.
+    /// The place of the entry, which is unique among the entries that exist.
     pub const fn index(self) -> u32 {
         self.index
     }
@@ -34,7 +34,7 @@ impl<T> Id<T> {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// The handle in the low 62 bits; the others are not looked at.
+    /// The handle in the low 62 bits; the other bits are ignored.
     pub const fn from_bits(bits: u64) -> Self {
         Self::new(bits as u32, (bits >> 32) as u32 & GENERATIONS)
     }
@@ -74,7 +74,8 @@ impl<T> fmt::Debug for Id<T> {
     }
 }
 
-/// An entry of a table. The generation stands in the entry, so that the look at it fetches no other memory than the entry's.
+/// An entry of a table. The generation is stored in the entry, so that checking it touches no memory but the
+/// entry's.
 pub trait Entry {
     /// The generation of its handle.
     fn generation(&self) -> u32;
@@ -96,28 +97,28 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Entry> Table<T> {
-    /// Adds the entry that is made for this generation.
+    /// Adds the entry that `entry` makes for its generation, and returns the handle.
     pub fn insert(&mut self, entry: impl FnOnce(u32) -> T) -> Id<T> {
         self.generation = (self.generation + 1) & GENERATIONS;
         let index = self.slots.insert(entry(self.generation));
         Id::new(index as u32, self.generation)
     }
 
-    /// The entry of this handle.
+    /// The entry of this handle; `None`: it was removed.
     #[inline]
     pub fn get(&self, id: Id<T>) -> Option<&T> {
         let entry = self.slots.get(id.index as usize)?;
         (entry.generation() == id.generation).then_some(entry)
     }
 
-    /// The entry of this handle.
+    /// The entry of this handle, to be changed; `None`: it was removed.
     #[inline]
     pub fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
         let entry = self.slots.get_mut(id.index as usize)?;
         (entry.generation() == id.generation).then_some(entry)
     }
 
-    /// Takes the entry out; its handle finds nothing any more.
+    /// Removes the entry and returns it. From now on its handle finds nothing.
     pub fn remove(&mut self, id: Id<T>) -> Option<T> {
         self.get(id)?;
         self.slots.try_remove(id.index as usize)
@@ -130,19 +131,19 @@ impl<T: Entry> Table<T> {
             .map(|(index, entry)| (Id::new(index as u32, entry.generation()), entry))
     }
 
-    /// All entries with their handles.
+    /// All entries with their handles, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T>, &mut T)> {
         self.slots
             .iter_mut()
             .map(|(index, entry)| (Id::new(index as u32, entry.generation()), entry))
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Is there none?
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

@@ -1,4 +1,4 @@
-//! From replies to a client's bytes.
+//! Replies become a client's bytes.
 
 use proxima_wire::message::{Reply, Request};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Engine {
-    /// A reply has come for whoever waits for it.
+    /// Hands a reply to the receiver that waits for it.
     #[inline]
     pub(crate) fn deliver(&mut self, to: ReplyTo, reply: &Reply, bytes: &[u8]) {
         match to {
@@ -26,7 +26,7 @@ impl Engine {
 
     #[inline]
     fn answer(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
-        // Field by field: the rest of the engine is used beside it.
+        // The client is borrowed field by field, because the rest of the engine is used beside it.
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
@@ -67,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// A reply of which only the number counts.
+    /// Takes a reply of which only the number counts.
     #[cold]
     fn count_part(&mut self, id: ClientId, seq: u32, reply: &Reply, bytes: &[u8]) {
         let Some(client) = self.clients.table.get_mut(id) else {
@@ -79,8 +79,9 @@ impl Engine {
         self.requeue(id);
     }
 
-    /// A piece of a large reply for this slot of a client. It leaves straight from the buffer in which it came, or waits in the
-    /// client's. Returns how many bytes wait for the client in all; none: it is gone.
+    /// Takes a piece of a large reply for this slot of a client. It leaves straight from the buffer in which
+    /// it came, or waits in the client's buffer. Returns how many bytes wait for the client in all; `None`:
+    /// the client has gone.
     pub(crate) fn pass_piece(&mut self, to: (ClientId, u32), piece: &[u8], is_last: bool) -> Option<usize> {
         let (id, seq) = to;
         let client = self.clients.table.get_mut(id)?;
@@ -107,7 +108,8 @@ impl Engine {
             return Some(0);
         }
         client.slots.more(seq, piece, &mut client.stream.out);
-        // All that waits for this client: of many large replies that come before their turn none may be large by itself.
+        // The sum counts all that waits for this client, because many large replies that come before their
+        // turn need not be large each.
         let waiting = client.slots.held() + client.stream.out.len();
         if is_last {
             client.slots.finish(seq, &mut client.stream.out);
@@ -121,7 +123,7 @@ impl Engine {
         Some(waiting)
     }
 
-    /// The proxy's own error for whoever waits. A client is told in its protocol's words.
+    /// Hands an error of the proxy to the receiver that waits. A client is told in its protocol's words.
     pub(crate) fn fail(&mut self, to: ReplyTo, failed: &Failed<'_>) {
         match to {
             ReplyTo::Client { client: id, seq } => {
@@ -129,10 +131,11 @@ impl Engine {
                     return;
                 };
                 if !client.slots.forget(seq) {
-                    // A reply that had begun to leave broke off: the client must not take the error for its rest.
+                    // A reply that had begun to leave broke off: the client must not take the error for the
+                    // rest of it.
                     return self.close_client(id, true);
                 }
-                // Its server was to keep something, and now nobody knows what it keeps.
+                // The server was to keep something for the client, and now it is not known what it keeps.
                 client.closing |= client.session.lease != Lease::Clean;
                 let mut line = Vec::with_capacity(64);
                 client.dialect.error(&client.session, failed, &mut line);
@@ -147,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// What has become of a request, for whoever waits.
+    /// Hands the result of a request to the receiver that waits.
     pub(crate) fn pass_on_answer(&mut self, to: ReplyTo, answer: &Answer<'_>) {
         match answer {
             Answer::Reply(reply, bytes) => self.deliver(to, reply, bytes),
@@ -155,7 +158,7 @@ impl Engine {
         }
     }
 
-    /// An answer that the session knows by itself, in its turn.
+    /// Sends an answer that the session knows by itself, in its turn.
     pub(crate) fn answer_here(&mut self, id: ClientId, answer: &[u8], quiet: bool) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -168,8 +171,8 @@ impl Engine {
         self.flush_later(peer);
     }
 
-    /// Answers a request with an error of ours. Where the server keeps something for the client, what it keeps lacks this one: then
-    /// the client is closed.
+    /// Answers a request with an error of the proxy. Where a server keeps something for the client, the
+    /// server has missed this request: the client is closed then.
     pub(super) fn refuse(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         if let Some(client) = self.clients.table.get_mut(id) {
             client.closing |= client.session.lease != Lease::Clean;
@@ -177,7 +180,7 @@ impl Engine {
         self.object(id, request, failed);
     }
 
-    /// Answers a request with an error that its codec has found.
+    /// Answers a request with an error that the codec has found.
     pub(super) fn object(&mut self, id: ClientId, request: &Request, failed: &Failed<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -190,7 +193,8 @@ impl Engine {
         self.scratch = out;
     }
 
-    /// A client speaks another protocol. Once a second of this is enough for a log; each is counted.
+    /// Reports that a client speaks another protocol. One report a second is enough for a log; each such
+    /// client is counted.
     #[cold]
     pub(super) fn tell_of_stranger(&mut self, why: &'static str) {
         const PAUSE: Micros = Micros::secs(1);
@@ -204,15 +208,16 @@ impl Engine {
         }
     }
 
-    /// A client has taken bytes: it is served further, and servers that were held back for it go on.
+    /// Notes that a client has taken bytes: it is served further, and servers that were held back for it go
+    /// on.
     pub fn client_drained(&mut self, id: ClientId) {
         self.charge(id, 0);
         self.requeue(id);
         self.release_lanes(id);
     }
 
-    /// The head of a large reply to this slot has come; how many of its last bytes are not for the client. `None`: the client has
-    /// gone.
+    /// Takes the head of a large reply to this slot. Returns how many of the last bytes of the reply are not
+    /// for the client; `None`: the client has gone.
     pub(crate) fn begin_large_reply(
         &mut self,
         (id, seq): (ClientId, u32),
@@ -233,7 +238,7 @@ impl Engine {
         Some(trailer)
     }
 
-    /// What this client asks next waits for the answer that is for `to`: it may be about the same key.
+    /// Makes what this client asks next wait for the answer to `to`: it may be about the same key.
     pub(crate) fn hold_back_client(&mut self, to: ReplyTo) {
         if let Some((id, seq)) = self.slot_of(to)
             && let Some(client) = self.clients.table.get_mut(id)
@@ -250,7 +255,7 @@ impl Engine {
         }
     }
 
-    /// Closes a client and forgets what it waits for: replies to it will find nobody.
+    /// Closes a client and forgets what it waits for: replies to it are dropped.
     pub(crate) fn close_client(&mut self, id: ClientId, abort: bool) {
         let Some(client) = self.clients.table.remove(id) else {
             return;
@@ -273,7 +278,7 @@ impl Engine {
         }
     }
 
-    /// Nothing more is due to this client, and it will ask for nothing more.
+    /// Returns whether nothing more is due to this client and it will ask for nothing more.
     pub fn is_finished(&self, id: ClientId) -> bool {
         let Some(client) = self.clients.table.get(id) else {
             return true;
@@ -284,12 +289,13 @@ impl Engine {
             && sent
             && !matches!(client.stage, Stage::Dump(_))
             && (client.closing || !client.is_uploading());
-        // Half a request will not become a whole one after the end; whole ones that wait for their turn are still served.
+        // Half a request does not become a whole one after the end; whole requests that wait for their turn
+        // are still served.
         let between = client.stream.read_buffer.is_empty() && !matches!(client.stage, Stage::Keys(_));
         leaves && idle && (client.closing || !client.stalled && (between || client.eof))
     }
 
-    /// The client has closed its side: what is due is still delivered.
+    /// Notes that the client has closed its side: what is due is still delivered.
     pub fn client_eof(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -299,14 +305,14 @@ impl Engine {
             return self.close_client(id, false);
         }
         if client.place().is_some() {
-            // It is served now, or its rest will never come.
+            // The upload is served now, or its rest will never come.
             self.requeue(id);
         }
-        // The flush closes it when nothing is due, in the socket's buffer neither.
+        // The flush closes the client when nothing is due, in the socket's buffer either.
         self.flush_later(Peer::Client(id));
     }
 
-    /// The client's connection is broken.
+    /// Closes a client whose connection is broken.
     pub fn client_failed(&mut self, id: ClientId) {
         if self.clients.table.get(id).is_some() {
             self.close_client(id, false);

@@ -11,24 +11,25 @@ use crate::{
     table::Table,
 };
 
-/// What a worker knows of its clients.
+/// The clients of one worker.
 pub struct Clients {
     pub(super) table: Table<Client>,
     /// The clients of all workers.
     pub(super) register: Arc<Register>,
-    /// Memory that clients take.
+    /// The memory that clients take.
     pub(super) room: Room,
-    /// Bytes that one client may be due: its own limit, or its share of all.
+    /// Bytes that may be due to one client: the limit of a connection, or its share of the memory of all.
     pub(super) share: usize,
-    /// New requests are refused until buffers have shrunk.
+    /// New requests are refused until the buffers have shrunk.
     pub(super) over_memory: bool,
     /// Clients are closed as soon as nothing is due to them.
     pub(super) draining: bool,
-    /// Clients whose upload waits for a place.
+    /// The number of clients whose upload waits for a place.
     pub(super) waiting_uploads: usize,
-    /// These clients and until when they wait, in the order in which they came; and some that wait no more, until the next look.
+    /// These clients and the time until which they wait, in the order in which they came. Some may have
+    /// stopped waiting; they stay until the next look.
     pub(super) places: Vec<(Micros, ClientId)>,
-    /// Requests of the client being served that are about to walk the tree together.
+    /// Requests of the client being served that are about to walk the tree as one batch.
     pub(super) pending: Vec<Pending>,
     /// When the control thread was last told of a client that speaks another protocol; `None`: never.
     pub(super) stranger_told: Option<Micros>,
@@ -51,12 +52,12 @@ impl Clients {
         }
     }
 
-    /// How many clients there are.
+    /// The number of clients.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Is there none?
+    /// Returns whether there is no client.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
@@ -66,7 +67,7 @@ impl Clients {
         self.table.iter().map(|(id, _)| id)
     }
 
-    /// The bytes of a client's connection.
+    /// The bytes of this client's connection; `None`: the client has gone.
     pub fn stream(&mut self, id: ClientId) -> Option<&mut Stream> {
         self.table.get_mut(id).map(|client| &mut client.stream)
     }
@@ -76,7 +77,7 @@ impl Clients {
         &self.register
     }
 
-    /// Bytes that one client may be due.
+    /// Bytes that may be due to one client.
     pub fn share(&self) -> usize {
         self.share
     }
@@ -91,22 +92,22 @@ impl Clients {
         self.room.collected()
     }
 
-    /// Are clients closed as soon as nothing is due to them?
+    /// Returns whether clients are closed as soon as nothing is due to them.
     pub fn is_draining(&self) -> bool {
         self.draining
     }
 
-    /// From now on they are.
+    /// Has clients closed from now on as soon as nothing is due to them.
     pub fn drain(&mut self) {
         self.draining = true;
     }
 }
 
 impl Engine {
-    /// Shares what may be buffered in all among the clients there are.
+    /// Shares the memory for buffers among the clients that there are.
     pub(crate) fn share_memory(&mut self) {
-        /// Enough for a few replies that are large for a shared lane: a client that is served one request at a time waits behind
-        /// slow readers once for each.
+        /// The least share, in bytes. It is enough for a few replies that are large for a shared lane: a
+        /// client that is served one request at a time waits behind slow readers once for each.
         const LEAST: usize = 256 * 1024;
         let all = self.limits.total_bytes / self.facts.workers.max(1);
         let share = (all / self.clients.len().max(1)).max(LEAST);
@@ -114,7 +115,7 @@ impl Engine {
         self.clients.room.limit(all);
     }
 
-    /// Does anything wait until this client has taken what it was sent?
+    /// Returns whether anything waits until this client has taken what it was sent.
     pub fn is_awaited(&self, id: ClientId) -> bool {
         let stalled = self.clients.table.get(id).is_some_and(|client| client.stalled);
         stalled || self.servers.holds_lanes()

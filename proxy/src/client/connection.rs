@@ -18,13 +18,13 @@ use crate::{
 /// The place among the large messages to a server that an upload waits for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// Until when.
+    /// The time until which the upload waits.
     pub due: Micros,
-    /// Of its whole message.
+    /// The size of the whole message.
     pub bytes: u64,
 }
 
-/// What a client's next bytes are.
+/// The meaning of a client's next bytes.
 pub(super) enum Stage {
     /// A step of its login.
     Login,
@@ -32,7 +32,7 @@ pub(super) enum Stage {
     Requests,
     /// The same large request again, which waits for a place among the large messages to a server.
     Place(Wanted),
-    /// The rest of a refused value: so many bytes are thrown away.
+    /// The rest of a refused value: this many bytes are thrown away.
     Discard(u64),
     /// The rest of a value that is passed on as it comes.
     Upload(Box<Upload>),
@@ -46,49 +46,51 @@ pub(super) enum Stage {
 pub struct Client {
     pub(super) generation: u32,
     pub(super) stream: Stream,
-    /// Number of its listener: the route its requests enter.
+    /// The number of its listener, which decides the route that its requests enter.
     pub(super) listener: u16,
     pub(super) dialect: &'static dyn Dialect,
-    /// The number of its protocol's first command among those of all.
+    /// The number of its protocol's first command among the commands of all protocols.
     pub(super) first_command: u32,
     pub(super) session: Session,
     /// The number of the login that its requests need at servers.
     pub(super) login: u16,
-    /// Where it is by the newest word of the node agent.
+    /// Where the client is, by the newest report of the node agent.
     pub(super) locality: Locality,
-    /// What that is looked up by.
+    /// The key by which its place is looked up.
     pub(super) source: ClientSource,
-    /// The lane that is its alone.
+    /// The lane of the client's own; `None`: it has none.
     pub(super) own: Option<LaneId>,
     pub(super) slots: Slots,
-    /// What its next bytes are.
+    /// The meaning of its next bytes.
     pub(super) stage: Stage,
-    /// Bytes of a reply to this client, as far as is known: rises at once, falls slowly. What it may have in flight
-    /// follows from it, so that replies that nobody has seen yet cannot outgrow the client's share of memory.
+    /// The size of a reply to this client in bytes, as far as is known. It rises at once and falls slowly.
+    /// The number of requests in flight follows from it, so that replies that have not come yet cannot
+    /// outgrow the client's share of memory.
     pub(super) reply_size: usize,
-    /// It asked to leave, or cannot be understood any more: closed after what is due.
+    /// The client asked to leave, or cannot be understood any more: it is closed after what is due.
     pub(super) closing: bool,
-    /// The peer has closed its side: closed after what is due.
+    /// The client has closed its side: it is closed after what is due.
     pub(super) eof: bool,
-    /// The request in this slot changes copies in several steps: not served further before it is answered.
+    /// The request in this slot changes copies in several steps: the client is not served further before it
+    /// is answered.
     pub(super) awaits: Option<u32>,
-    /// Not served further until replies have made room.
+    /// The client is not served further until replies have made room.
     pub(super) stalled: bool,
-    /// On the list of clients to be served again.
+    /// The client is on the list of clients to be served again.
     pub(super) queued: bool,
-    /// On the list of clients that wait for room.
+    /// The client is on the list of clients that wait for room.
     pub(super) waits: bool,
     /// Bytes that its socket was given and has not taken.
     pub(super) unsent: usize,
-    /// Bytes of its buffers, as they are charged to it.
+    /// Bytes of its buffers that are charged to it.
     pub(super) charged: usize,
-    /// Since when it has sent a part of a request and not the rest; `None`: it has not.
+    /// Since when it has sent a part of a request and not the rest; `None`: there is no such part.
     pub(super) half: Option<Micros>,
     /// The last time it sent anything or was answered.
     pub(super) active: Micros,
     /// Since when it takes nothing of what it is due.
     pub(super) stuck: Micros,
-    /// What was on its way to the peer, here and in the kernel, when `stuck` was set.
+    /// Bytes that were on their way to the client, here and in the kernel, when `stuck` was set.
     pub(super) stuck_backlog: usize,
 }
 
@@ -102,7 +104,7 @@ impl Entry for Client {
 }
 
 impl Client {
-    /// The place that its upload waits for; `None`: it does not wait.
+    /// The place that its upload waits for; `None`: no upload waits.
     pub(super) fn place(&self) -> Option<Wanted> {
         match self.stage {
             Stage::Place(place) => Some(place),
@@ -110,7 +112,7 @@ impl Client {
         }
     }
 
-    /// Where its requests come from.
+    /// The origin of its requests.
     pub fn origin(&self) -> Origin {
         Origin {
             listener: self.listener,
@@ -121,25 +123,27 @@ impl Client {
         }
     }
 
-    /// Is to be asked what to do with this request? Most often it is about one key, and walks the tree.
+    /// Returns whether the session has to plan this request. Most requests are about one key and walk the
+    /// tree.
     #[inline]
     pub(super) fn plans(&self, request: &Request) -> bool {
         let walks = matches!(request.class, Class::Read | Class::Write | Class::Delete);
         !walks || !request.more_keys.is_empty() || self.session.plans_all
     }
 
-    /// The number of a command among those of all protocols.
+    /// The number of a command among the commands of all protocols.
     #[inline]
     pub fn number(&self, command: u16) -> usize {
         self.first_command as usize + usize::from(command)
     }
 
-    /// Is it in the middle of a value that is being passed on?
+    /// Returns whether the client is in the middle of a value that is being passed on.
     pub fn is_uploading(&self) -> bool {
         matches!(&self.stage, Stage::Upload(upload) if upload.remaining > 0)
     }
 
-    /// Will the rest of its value never come? What has come may still wait here, all of it even.
+    /// Returns whether the rest of its value will never come. What has come may still wait here, even all of
+    /// it.
     pub(super) fn left_midway(&self) -> bool {
         self.eof && self.is_uploading() && !self.stalled
     }
@@ -155,7 +159,8 @@ impl Client {
         self.unsent + read_buffer.capacity() + out.capacity() + wire.capacity() + self.slots.memory()
     }
 
-    /// Has it sent the beginning of a request and not yet the rest? (Of a value that is passed on as it comes nothing is kept.)
+    /// Returns whether it has sent the beginning of a request and not yet the rest. A value that is passed on
+    /// as it comes does not count, since nothing of it is kept.
     pub(super) fn is_midway(&self) -> bool {
         let begun = match self.stage {
             Stage::Upload(_) => false,
@@ -165,21 +170,23 @@ impl Client {
         begun && !self.stalled
     }
 
-    /// May a reply leave without waiting for the end of the turn? Nothing is before it, and nothing is to be done after it.
+    /// Returns whether a reply may leave without waiting for the end of the turn: nothing is before it, and
+    /// nothing is to be done after it.
     pub(super) fn takes_at_once(&self) -> bool {
         let free = self.stream.out.is_empty() && self.stream.transform.is_none() && !self.stream.dirty;
         free && !(self.stalled || self.closing || self.eof)
     }
 }
 
-/// A request too large for a shared lane, on its way through; its client is served no further before it is answered.
+/// A request that is too large for a shared lane, on its way through. Its client is served no further before
+/// it is answered.
 pub(super) struct Upload {
-    /// Bytes of it that are still to come.
+    /// Bytes of the request that are still to come.
     pub(super) remaining: u64,
-    /// Bulk lanes that take them.
+    /// Bulk lanes that take these bytes.
     pub(super) lanes: Vec<LaneId>,
     /// Changes of copies that wait for the lock of their key.
     pub(super) changes: Vec<OperationId>,
-    /// Since when its last byte waits for that.
+    /// Since when the last byte waits for the key lock; `None`: it does not.
     pub(super) due: Option<Micros>,
 }

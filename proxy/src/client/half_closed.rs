@@ -1,18 +1,19 @@
 //! Clients that have closed their side and are still served.
 //!
-//! Whoever pipes requests into a connection closes his side behind them and reads on, so that they are served to the end. Whoever
-//! has gone altogether looks the same until something is sent to him; and a line of a million keys that nobody has is a second's
-//! work before anything is.
+//! A client that pipes requests into a connection closes its side behind them and reads on, so such clients
+//! are served to the end. A client that has gone altogether looks the same until something is sent to it. A
+//! line of a million keys that no server has is a second's work before anything is sent.
 
 use super::{Client, ClientId, Stage};
 use crate::{engine::Engine, micros::Micros, reactor::Conn};
 
-/// How long a line of keys may take, whoever waits.
+/// A line of keys may take this long even when others wait.
 const GRACE: Micros = Micros::secs(1);
 
 impl Engine {
-    /// Others wait for a descriptor: clients that send no more, and whose line of keys takes long, make way for them.
-    /// `left_to_read` tells of a connection that sends no more how many bytes were not received.
+    /// Closes clients that send no more and whose line of keys takes long, because others wait for a
+    /// descriptor. `left_to_read` gives the bytes of a connection that sends no more that were not received;
+    /// `None`: it may still send.
     pub fn make_way(&mut self, left_to_read: &dyn Fn(Conn) -> Option<u64>) {
         let takes_long =
             |client: &Client| matches!(&client.stage, Stage::Keys(keys) if self.now - keys.since > GRACE);

@@ -1,4 +1,4 @@
-//! Listening sockets: one for each worker by `SO_REUSEPORT`, one for all on a Unix path.
+//! Listening sockets: one for each worker by `SO_REUSEPORT`, or one for all workers on a Unix path.
 #![allow(
     clippy::disallowed_methods,
     reason = "waits for an address, or looks whether a socket file is alive, before it is served"
@@ -19,23 +19,25 @@ use crate::config::{
     schema::{Id, Permissions},
 };
 
-/// The kernel shortens it to net.core.somaxconn.
+/// The length of the queue of new connections. The kernel shortens it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
-/// The listening sockets of one address, one for each worker, and the address with the port that was given.
+/// The listening sockets of one address.
 #[derive(Debug)]
 pub struct Bound {
+    /// The address, with the port that the kernel gave.
     pub address: String,
+    /// The sockets, one for each worker.
     pub sockets: Vec<Socket>,
 }
 
-/// Binds `address` (`IP:port`, `[v6]:port`, `localhost:port`, `unix:/path`) for so many workers.
+/// Binds `address` (`IP:port`, `[v6]:port`, `localhost:port`, `unix:/path`) for this number of workers.
 ///
-/// `SO_REUSEPORT` would let a second instance bind in silence and take half of the clients, so the first bind is
-/// made without it: that one the kernel refuses.
+/// With `SO_REUSEPORT` a second instance would bind in silence and take half of the clients. The first bind
+/// is therefore made without it: the kernel refuses it when the address is in use.
 ///
 /// # Errors
-/// The address is none, or is in use.
+/// The address is not valid, or it is in use.
 pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Result<Bound> {
     if let Some(path) = address.strip_prefix("unix:") {
         return bind_unix(path, permissions, workers);
@@ -65,8 +67,9 @@ pub fn bind(address: &str, permissions: &Permissions, workers: usize) -> io::Res
     })
 }
 
-/// A listener that shares with nobody. The kernel takes down the ring of a killed process, and with it its listeners, a little
-/// after the process itself: whoever starts again at once must not fail for that.
+/// A listener that shares its address with no other. The kernel takes down the ring of a killed process, and
+/// with it its listeners, a little after the process itself: a process that starts again at once must not
+/// fail for that.
 fn guard(address: SocketAddr) -> io::Result<Socket> {
     const TRIES: u32 = 50;
     const PAUSE: Duration = Duration::from_millis(20);
@@ -96,7 +99,7 @@ fn tcp(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    // Accepted sockets inherit it.
+    // Accepted sockets inherit this option.
     socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     Ok(socket)
@@ -106,7 +109,7 @@ fn bind_unix(path: &str, permissions: &Permissions, workers: usize) -> io::Resul
     clear(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    // Before anybody can connect.
+    // The permissions are set before any client can connect.
     permit(path, permissions).inspect_err(|_| {
         let _ = fs::remove_file(path);
     })?;
@@ -121,7 +124,7 @@ fn bind_unix(path: &str, permissions: &Permissions, workers: usize) -> io::Resul
     })
 }
 
-/// Removes a socket that one who was killed has left behind; nothing else is ever removed.
+/// Removes a socket that a killed process has left behind; nothing else is ever removed.
 fn clear(path: &str) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -129,14 +132,14 @@ fn clear(path: &str) -> io::Result<()> {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "what is there is no socket, and is not replaced; choose another path",
+                "a file that is not a socket is there and is not replaced; choose another path",
             ));
         }
         Ok(_) => {}
     }
-    // One whose queue is full is alive, too: it must not be waited for.
-    let visitor = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
-    match visitor.connect(&SockAddr::unix(path)?) {
+    // A listener whose queue is full is alive, too: it must not be waited for.
+    let probe = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
+    match probe.connect(&SockAddr::unix(path)?) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
         _ => Err(io::ErrorKind::AddrInUse.into()),
@@ -146,7 +149,7 @@ fn clear(path: &str) -> io::Result<()> {
 /// Gives a Unix socket its owner and mode.
 ///
 /// # Errors
-/// There is no such user or group, or it may not be given to them.
+/// There is no such user or group, or the file may not be given to them.
 pub fn permit(path: &str, permissions: &Permissions) -> io::Result<()> {
     if let Some(owner) = &permissions.owner {
         let user = owner
@@ -157,8 +160,12 @@ pub fn permit(path: &str, permissions: &Permissions) -> io::Result<()> {
             .group
             .as_ref()
             .map(|group| number(group, "/etc/group", "group"));
-        chown(path, user.transpose()?, group.transpose()?)
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot give it its owner: {error}")))?;
+        chown(path, user.transpose()?, group.transpose()?).map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("cannot set the owner of the socket file: {error}"),
+            )
+        })?;
     }
     match permissions.mode {
         Some(mode) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
@@ -166,7 +173,7 @@ pub fn permit(path: &str, permissions: &Permissions) -> io::Result<()> {
     }
 }
 
-/// The number of a user or group: `NAME:…:NUMBER:…` in this file.
+/// The number of a user or group from a file with lines of `NAME:…:NUMBER:…`.
 fn number(id: &Id, file: &str, what: &str) -> io::Result<u32> {
     let name = match id {
         Id::Number(number) => return Ok(*number),
@@ -178,8 +185,8 @@ fn number(id: &Id, file: &str, what: &str) -> io::Result<u32> {
         let is_it = columns.next() == Some(name);
         columns.nth(1)?.parse().ok().filter(|_| is_it)
     });
-    let nobody = || io::Error::new(io::ErrorKind::NotFound, format!("{file} has no {what} `{name}`"));
-    found.ok_or_else(nobody)
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("{file} has no {what} `{name}`"));
+    found.ok_or_else(missing)
 }
 
 #[cfg(test)]

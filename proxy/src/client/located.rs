@@ -1,4 +1,4 @@
-//! Where clients are, by the node agent's word.
+//! The places of clients, by the node agent's report.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ fn locality(localities: Option<&Arc<Localities>>, source: &ClientSource) -> Loca
 }
 
 impl Clients {
-    /// Where this client is; `None`: it has gone.
+    /// The place of this client; `None`: the client has gone.
     pub fn locality(&self, id: ClientId) -> Option<Locality> {
         self.table.get(id).map(|client| client.locality)
     }
 
-    /// How many are known to be on one NUMA node, how many on one socket, and how many anywhere on this host.
+    /// The number of clients that are known to be on one NUMA node, on one socket, and anywhere on this host.
     pub fn located(&self) -> [u64; 3] {
         let mut counts = [0; 3];
         for (_, client) in self.table.iter() {
@@ -35,7 +35,7 @@ impl Clients {
 }
 
 impl Engine {
-    /// A client that was just opened is known by this, from which its place follows.
+    /// Notes the source of a client that was just opened. Its place follows from the source.
     pub fn set_source(&mut self, peer: Peer, source: ClientSource) {
         let locality = locality(self.localities.as_ref(), &source);
         if let Peer::Client(id) = peer
@@ -45,8 +45,8 @@ impl Engine {
         }
     }
 
-    /// The node agent tells something new; `None`: it is not followed any more. `orders` follow from what it tells, and
-    /// `container_of` says what a process id stands for.
+    /// Takes the newest report of the node agent; `None`: the agent is not followed any more. `orders` follow
+    /// from the report, and `container_of` gives the container of a process id.
     pub fn locate(
         &mut self,
         localities: Option<Arc<Localities>>,

@@ -1,4 +1,4 @@
-//! Accepts clients, finds their requests, gives them their replies in order.
+//! The client part accepts clients, finds their requests and gives them their replies in order.
 
 mod answer;
 mod clients;

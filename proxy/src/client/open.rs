@@ -1,4 +1,4 @@
-//! A client connects: what it is told first, and its login.
+//! A client connects: the greeting and the login.
 
 use proxima_wire::message::Outcome;
 
@@ -12,11 +12,12 @@ use crate::{
     stream::Stream,
 };
 
-/// What a reply is taken for before the first has come: 64 requests for the default share of memory.
+/// The size that a reply is taken for before the first has come, in bytes: 64 requests for the default share
+/// of memory.
 pub(super) const UNKNOWN_REPLY: usize = 16 * 1024;
 
 impl Engine {
-    /// A client has connected. `None`: nothing is spoken at this listener any more.
+    /// Opens a client that has connected. `None`: no protocol is spoken at this listener any more.
     pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
         let Spoken { dialect, first } = self.tree.spoken(usize::from(listener))?;
         let now = self.now;
@@ -56,14 +57,15 @@ impl Engine {
         Some(Peer::Client(id))
     }
 
-    /// The connection of a client that was just opened.
+    /// Gives a client or lane that was just opened its connection.
     pub fn attach(&mut self, peer: Peer, conn: Conn) {
         if let Some(stream) = self.stream(peer) {
             stream.conn = Some(conn);
         }
     }
 
-    /// The session of this client may have named another login. False: there are too many.
+    /// Follows the session of this client, which may have named another login. Returns `false` if there are
+    /// too many.
     pub(super) fn follow_login(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
@@ -79,7 +81,7 @@ impl Engine {
         joined.is_some()
     }
 
-    /// There are too many logins to add its.
+    /// Closes a client with an error because there are too many logins to add the client's.
     pub(super) fn refuse_login(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -91,7 +93,7 @@ impl Engine {
         self.answer_here(id, &line, false);
     }
 
-    /// A step of its login; returns the bytes used, none when more are needed.
+    /// Takes a step of the login. Returns the bytes used; `None`: more bytes are needed.
     pub(super) fn admit(&mut self, id: ClientId, bytes: &[u8]) -> Option<usize> {
         let client = self.clients.table.get_mut(id)?;
         let said = client.stream.out.len();
@@ -101,7 +103,7 @@ impl Engine {
         let spoke = client.stream.out.len() > said;
         let peer = Peer::Client(id);
         let used = match login {
-            // What cannot be understood within the size of a request never will be.
+            // A login that is not understood within the size of a request never will be.
             Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
                 client.closing = true;
                 Some(0)
@@ -120,7 +122,7 @@ impl Engine {
                 let is_alone = used == bytes.len();
                 if transform.is_some_and(|transform| is_alone && client.stream.upgrade(transform)) {
                     self.flush_later(peer);
-                    // Whose turn it is to speak, the codec knows.
+                    // The codec knows which side speaks next.
                     self.admit(id, &[]);
                     return Some(used).filter(|&used| used > 0);
                 }

@@ -4,13 +4,13 @@ use super::{Client, ClientId, Clients, Stage, Wanted};
 use crate::{engine::Engine, micros::Micros, reactor::Conn};
 
 impl Clients {
-    /// Is this client there, and served as it sends?
+    /// Returns whether this client is connected and is served as it sends.
     pub(crate) fn is_served(&self, id: ClientId) -> bool {
         self.table.get(id).is_some_and(|client| !client.stalled)
     }
 
-    /// The clients that wait for a place and are of this kind, in the order in which they came; `is` is given the time until which
-    /// they wait, too.
+    /// The clients that wait for a place and for which `is` holds, in the order in which they came. `is` is
+    /// also given the time until which the client waits.
     fn waiting(&mut self, is: impl Fn(&Client, Micros) -> bool) -> Vec<ClientId> {
         if self.waiting_uploads == 0 {
             self.places.clear();
@@ -27,7 +27,7 @@ impl Clients {
         found.map(|&(_, id)| id).collect()
     }
 
-    /// Is this slot of the client the next to leave?
+    /// Returns whether this slot of the client is the next to leave.
     pub(crate) fn is_first(&self, id: ClientId, seq: u32) -> bool {
         let client = self.table.get(id);
         client.is_some_and(|client| client.slots.is_first(seq))
@@ -35,7 +35,7 @@ impl Clients {
 }
 
 impl Engine {
-    /// Uploads that have waited too long for a place are served, to be refused.
+    /// Serves uploads that have waited too long for a place: they are refused then.
     pub(crate) fn end_waits_for_places(&mut self) {
         let now = self.now;
         for id in self.clients.waiting(|_, due| due <= now) {
@@ -43,9 +43,9 @@ impl Engine {
         }
     }
 
-    /// Uploads whose rest will never come wait for no place. Nobody reads from those that wait, so that their ends have to be
-    /// looked for. Called a few times a second; `left_to_read` tells how many bytes a client that sends no more has sent that
-    /// were not received.
+    /// Ends the wait of uploads whose rest will never come. Clients that wait are not read, so that their
+    /// ends have to be looked for. It is called a few times a second. `left_to_read` gives the bytes that a
+    /// client that sends no more has sent and that were not received.
     pub fn check_uploads(&mut self, left_to_read: &dyn Fn(Conn) -> Option<u64>) {
         if self.clients.waiting_uploads == 0 {
             return;
@@ -58,7 +58,7 @@ impl Engine {
             let Some(left) = conn.and_then(left_to_read) else {
                 return false;
             };
-            // What a transform has in hand nobody knows.
+            // The bytes that a transform still has are not known.
             let is_short =
                 client.stream.transform.is_none() && client.stream.held() as u64 + left < place.bytes;
             left == 0 || is_short
@@ -68,14 +68,14 @@ impl Engine {
         }
     }
 
-    /// A place is free: clients that wait for one go on, in the order in which they came.
+    /// Lets clients that wait for a place go on, in the order in which they came: a place is free.
     pub(crate) fn wake_uploads(&mut self) {
         for id in self.clients.waiting(|_, _| true) {
             self.requeue(id);
         }
     }
 
-    /// This client's upload waits for a place, or does not wait any more.
+    /// Notes that this client's upload waits for a place; `None`: it does not wait any more.
     pub(super) fn wait_for_place(&mut self, id: ClientId, place: Option<Wanted>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;

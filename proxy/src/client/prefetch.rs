@@ -1,10 +1,11 @@
-//! A look at what a client has sent, before its turn comes.
+//! The prefetch looks at what a client has sent before its requests are served.
 
 use super::ClientId;
 use crate::{engine::Engine, near::embedded};
 
 impl Engine {
-    /// Lets the store begin to load what these bytes will most likely ask it for. False: nothing will be asked of it.
+    /// Lets the store begin to load what these bytes will most likely ask it for. Returns `false` if nothing
+    /// will be asked of it.
     pub fn prefetch(&mut self, id: ClientId, bytes: &[u8]) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;

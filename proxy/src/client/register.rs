@@ -1,5 +1,6 @@
-//! Who is connected to this process, for `stats conns`: a proxy that flushes the embedded store as a member must be able to
-//! see that its old connections are gone. Touched when a client comes or goes, never by a request.
+//! The clients of this process, for `stats conns`. A proxy that flushes the embedded store as a member must
+//! be able to see that its old connections are gone. The register is touched when a client comes or goes, and
+//! never by a request.
 #![allow(
     clippy::disallowed_types,
     reason = "touched when a client comes or goes, never by a request"
@@ -17,13 +18,14 @@ use std::{
 use super::stats::Tally;
 use crate::near::embedded::{Connection, Connections};
 
-/// One part for each worker, so that accepting takes no contended lock.
+/// The clients of all workers. Each worker has a part of its own, so that accepting takes no contended lock.
 #[derive(Debug)]
 pub struct Register {
     parts: Vec<Part>,
-    /// Clients for which there are descriptors.
+    /// The number of clients for which there are descriptors.
     room: AtomicU64,
-    /// Where clients are accepted, by listener number; none: removed.
+    /// The addresses where clients are accepted, by the number of the listener; `None`: the listener was
+    /// removed.
     listening: Mutex<Vec<Option<Arc<str>>>>,
     pub(super) tally: Tally,
 }
@@ -37,12 +39,12 @@ struct Part {
 
 #[derive(Clone, Copy, Debug)]
 struct Client {
-    /// None on a Unix socket.
+    /// The address of the client; `None`: it came through a Unix socket.
     peer: Option<SocketAddr>,
     listener: u16,
 }
 
-/// An address as memcached shows it: `tcp:127.0.0.1:11211`, `tcp6:[::1]:11211`, `unix:/path`.
+/// Formats an address as memcached does: `tcp:127.0.0.1:11211`, `tcp6:[::1]:11211`, `unix:/path`.
 fn shown(address: &str) -> String {
     match address.as_bytes() {
         [b'u', ..] => address.to_owned(),
@@ -52,6 +54,7 @@ fn shown(address: &str) -> String {
 }
 
 impl Register {
+    /// A register for this number of workers, without clients.
     pub fn new(workers: usize) -> Self {
         Self {
             parts: (0..workers).map(|_| Part::default()).collect(),
@@ -61,17 +64,17 @@ impl Register {
         }
     }
 
-    /// There are descriptors for so many clients.
+    /// Sets the number of clients for which there are descriptors.
     pub fn set_room(&self, clients: u64) {
         self.room.store(clients, Relaxed);
     }
 
-    /// Are there descriptors for one more client?
+    /// Returns whether there are descriptors for one more client.
     pub fn has_room(&self) -> bool {
         self.current() < self.room.load(Relaxed)
     }
 
-    /// The addresses where clients are accepted, by listener number.
+    /// Sets the addresses where clients are accepted, by the number of the listener; `None`: it was removed.
     pub fn listening(&self, addresses: &[Option<String>]) {
         let address = |address: &Option<String>| address.as_deref().map(|address| shown(address).into());
         let addresses = addresses.iter().map(address).collect();
@@ -88,21 +91,22 @@ impl Register {
             .map_or(0, |(worker, _)| worker)
     }
 
-    /// A client is on its way to this worker: counted at once, so that the next one goes elsewhere.
+    /// Counts a client that is on its way to this worker. It is counted at once, so that the next one goes
+    /// elsewhere.
     pub fn expect(&self, worker: usize) {
         if let Some(part) = self.parts.get(worker) {
             part.current.fetch_add(1, Relaxed);
         }
     }
 
-    /// The expected client is here, and is counted as every other from now on.
+    /// Notes that the expected client has arrived. From now on it is counted like every other.
     pub fn arrived(&self, worker: usize) {
         if let Some(part) = self.parts.get(worker) {
             part.current.fetch_sub(1, Relaxed);
         }
     }
 
-    /// A client has come to this listener.
+    /// Adds a client that has come to this listener.
     pub fn opened(&self, worker: usize, client: u32, listener: u16, peer: Option<SocketAddr>) {
         let Some(part) = self.parts.get(worker) else {
             return;
@@ -115,7 +119,7 @@ impl Register {
             .insert(client, Client { peer, listener });
     }
 
-    /// It has gone.
+    /// Removes a client that has gone.
     pub fn closed(&self, worker: usize, client: u32) {
         let Some(part) = self.parts.get(worker) else {
             return;

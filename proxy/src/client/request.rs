@@ -1,4 +1,4 @@
-//! What a client's session does with one whole request.
+//! The session of a client serves one whole request.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Serves one whole request, `message`, which stands at the input's position.
+    /// Serves one whole request, `message`, which starts at the input's position.
     #[inline]
     pub(super) fn request(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
@@ -36,7 +36,7 @@ impl Engine {
         self.route(id, request, message, input);
     }
 
-    /// Serves a request that the session has a word in.
+    /// Serves a request that the session has to plan.
     #[inline(never)]
     fn planned(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         let Some(client) = self.clients.table.get_mut(id) else {
@@ -78,13 +78,14 @@ impl Engine {
         answer.clear();
         self.scratch = answer;
         if let Some(own) = self.clients.table.get(id).and_then(|client| client.own) {
-            // What the client has said may have let go of its lane.
+            // The request may have released the client's own lane.
             self.give_back(own);
         }
     }
 
-    /// Walks the tree with a request, maybe beside those behind it.
-    #[inline(always)] // a hundredth of a pipelined request
+    /// Walks the tree with a request, in a batch with those behind it where that is possible.
+    // The call alone would be a hundredth of the time of a pipelined request.
+    #[inline(always)]
     fn route(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         if self.clients.over_memory {
             return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
@@ -124,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// Walks the tree with the requests of this client that wait for each other.
+    /// Walks the tree with the pending requests of this client, as one batch.
     #[inline]
     pub(super) fn serve_pending(&mut self, id: ClientId, input: &Input<'_>) {
         if self.clients.pending.is_empty() {
@@ -138,7 +139,7 @@ impl Engine {
         self.clients.pending = pending;
     }
 
-    /// Serves a command that concerns every member of the client's tree: the worst reply is the answer.
+    /// Serves a command that concerns every member of the client's tree. The worst reply is the answer.
     fn broadcast(&mut self, id: ClientId, request: &Request, message: &[u8], tree: &Rc<Tree>) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;

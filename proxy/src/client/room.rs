@@ -1,47 +1,51 @@
-//! Room for what clients are due and for what they have half sent: whom it is given, and who makes room for others.
+//! Room is the memory for what is due to clients and for what they have half sent. This file says which
+//! clients are given room, and which make room for others.
 //!
-//! Invariant: what the buffers of this worker's clients take is known at the end of each turn, by what they have allocated,
-//! and does not exceed the worker's part of `limits.total_bytes` for longer than that turn.
+//! Invariant: what the buffers of this worker's clients take is known at the end of each turn, by what they
+//! have allocated, and does not exceed the worker's part of `limits.total_bytes` for longer than that turn.
 //!
-//! A client that asks for large replies, or whose replies are not known yet, waits for room before the last of it is taken;
-//! small replies have that. If somebody waits and no room comes, or if what clients send fills it, those who hold the most
-//! are closed. A client that sends its requests and takes its replies holds nothing, and never is.
+//! A client that asks for large replies, or whose replies are not known yet, waits for room before the last
+//! of the room is taken; that last part is for small replies. If a client waits and no room comes, or if what
+//! clients send fills the room, the clients that hold the most are closed. A client that sends its requests
+//! and takes its replies holds nothing, and is never closed for that.
 
 use super::{Client, ClientId, open::UNKNOWN_REPLY};
 use crate::{engine::Engine, micros::Micros, route::ReplyTo};
 
-/// Larger replies than this are looked at before a client gets them.
+/// Replies larger than this are checked before a client gets them; in bytes.
 pub const LARGE: usize = 64 * 1024;
-/// Replies up to this size may exceed the room, if their client holds hardly anything.
+/// Replies up to this size may exceed the room if their client holds hardly anything; in bytes.
 const MODEST: usize = 256 * 1024;
-/// How long a client waits for room before others have to make some.
+/// A client waits this long for room before others have to make some.
 const WAIT: Micros = Micros::millis(100);
 
 /// Memory of the buffers of this worker's clients.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// What they may take together.
+    /// Bytes that all of them may take.
     limit: usize,
-    /// What requests to servers and half replies of servers take instead.
+    /// Bytes of the room that requests to servers and half replies of servers take instead.
     lent: usize,
-    /// What they take, as far as it is charged to one of them.
+    /// Bytes that the buffers take, as far as they are charged to a client.
     used: usize,
     /// Bytes of replies made in this turn, charged when they are sent.
     fresh: usize,
     /// Clients that wait for room.
     waiting: Vec<ClientId>,
-    /// Since when nobody of them was served.
+    /// Since when none of the waiting clients was served.
     since: Micros,
 }
 
 impl Room {
-    /// Of `all` bytes, clients may take what lanes do not, and not a quarter: what comes within a turn, buffers that move as
-    /// they grow, and memory that the allocator has not given back yet take that.
+    /// Sets the limit from `all` bytes. Clients may take three quarters without what lanes take. The last
+    /// quarter is for what comes within a turn, for buffers that move as they grow, and for memory that the
+    /// allocator has not given back yet.
     pub(crate) fn limit(&mut self, all: usize) {
         self.limit = all / 4 * 3 - self.lent.min(all / 2);
     }
 
-    /// Lanes and flights take so many. True: more than a half of all, which nothing but fewer requests can mend.
+    /// Notes that lanes and flights take this many bytes. Returns `true` if that is more than half of all,
+    /// which nothing but fewer requests can mend.
     pub(crate) fn lend(&mut self, lent: usize, all: usize) -> bool {
         self.lent = lent;
         self.limit(all);
@@ -53,18 +57,19 @@ impl Room {
         self.limit / 8
     }
 
-    /// Bytes that may be collected for one client while others wait behind its reply. As many may be on their way to it, and
-    /// buffers may have grown to twice their bytes: together half of the room.
+    /// Bytes that may be collected for one client while others wait behind its reply. The same number may be
+    /// on its way to the client, and buffers may have grown to twice their bytes: that is half of the room in
+    /// all.
     pub(crate) fn collected(&self) -> usize {
         self.limit / 8
     }
 
-    /// Is there room for so many bytes, but for a reserve?
+    /// Returns whether there is room for this many bytes without a reserve.
     fn has(&self, bytes: usize, reserve: usize) -> bool {
         self.used + self.fresh + bytes <= self.limit - reserve
     }
 
-    /// See [`Engine::charge`].
+    /// Charges a client for its buffers; see [`Engine::charge`].
     #[inline]
     pub(crate) fn charge(&mut self, client: &mut Client, unsent: usize) {
         client.unsent = unsent;
@@ -73,14 +78,14 @@ impl Room {
         client.charged = holds;
     }
 
-    /// What is charged.
+    /// Bytes that are charged to clients.
     pub(super) fn used(&self) -> usize {
         self.used
     }
 }
 
 impl Engine {
-    /// May this client be served one request more? If not, it is to be stalled.
+    /// Returns whether this client may be served one more request. If not, it is to be stalled.
     #[inline]
     pub(super) fn admits(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.table.get(id) else {
@@ -88,7 +93,7 @@ impl Engine {
         };
         let requests = client.slots.len();
         let due = client.stream.out.len() + client.unsent + client.slots.held();
-        // Its requests wait in its own socket rather than at a server that is slow to take them.
+        // The client's requests wait in its own socket rather than at a server that is slow to take them.
         if requests >= self.limits.requests_in_flight
             || client.slots.asked() >= self.clients.share
             || due + requests * client.reply_size >= self.clients.share
@@ -98,7 +103,8 @@ impl Engine {
         self.clients.room.has(0, self.clients.room.reserve()) || self.waits_for_room(id)
     }
 
-    /// There is only the reserve. True: this client may use it.
+    /// Handles a client for which there is only the reserve. Returns `true` if the client may use it;
+    /// otherwise it waits for room.
     #[cold]
     fn waits_for_room(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
@@ -117,7 +123,7 @@ impl Engine {
         false
     }
 
-    /// Notes that a reply was made here; false: it is large, and there is no room for it.
+    /// Notes that a reply was made here. Returns `false` if it is large and there is no room for it.
     #[inline]
     pub(crate) fn takes_reply(&mut self, to: ReplyTo, bytes: usize) -> bool {
         if bytes > LARGE && !self.clients.room.has(bytes, 0) && !self.may_exceed(to, bytes) {
@@ -127,8 +133,9 @@ impl Engine {
         true
     }
 
-    /// May a reply for which there is no room be made all the same? A client that holds hardly anything gets one that is not
-    /// huge: those who hold the most make room at the end of the turn, not those who come while they do.
+    /// Returns whether a reply may be made although there is no room for it. A client that holds hardly
+    /// anything gets a reply that is not huge: at the end of the turn the clients that hold the most make
+    /// room, and not those that come meanwhile.
     #[cold]
     fn may_exceed(&self, to: ReplyTo, bytes: usize) -> bool {
         let ReplyTo::Client { client: id, .. } = to else {
@@ -141,7 +148,8 @@ impl Engine {
             && self.clients.table.get(id).is_some_and(modest)
     }
 
-    /// A client's buffers have changed. `unsent` is what its socket was given and has not taken.
+    /// Charges a client whose buffers have changed. `unsent` is the number of bytes that its socket was given
+    /// and has not taken.
     #[inline]
     pub fn charge(&mut self, id: ClientId, unsent: usize) {
         let Some(client) = self.clients.table.get_mut(id) else {
@@ -150,7 +158,7 @@ impl Engine {
         self.clients.room.charge(client, unsent);
     }
 
-    /// What its socket was given and has not taken is at least so much.
+    /// Charges a client for at least this many bytes that its socket was given and has not taken.
     pub(crate) fn charge_at_least(&mut self, id: ClientId, unsent: usize) {
         if let Some(client) = self.clients.table.get_mut(id) {
             let unsent = unsent.max(client.unsent);
@@ -158,13 +166,13 @@ impl Engine {
         }
     }
 
-    /// It has gone.
+    /// Gives back what was charged to a client that has gone.
     pub(super) fn discharge(&mut self, charged: usize) {
         self.clients.room.used -= charged;
     }
 
-    /// All that could be sent in this turn was sent: clients that wait are served when there is room, and what exceeds the limit
-    /// goes.
+    /// Ends the room's turn after all that could be sent was sent: clients that wait are served when there is
+    /// room, and clients are closed while the limit is exceeded.
     pub fn settle_room(&mut self) {
         self.clients.room.fresh = 0;
         self.keep_within_room();
@@ -179,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// What exceeds the limit goes: those who hold the most.
+    /// Closes the clients that hold the most if the limit is exceeded.
     #[inline]
     pub(crate) fn keep_within_room(&mut self) {
         if !self.clients.room.has(0, 0) {
@@ -187,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// Makes room if somebody has waited long enough for it. Called a few times a second.
+    /// Makes room if a client has waited long enough for it. It is called a few times a second.
     pub fn check_room(&mut self) {
         if !self.clients.room.waiting.is_empty() && (self.now - self.clients.room.since) >= WAIT {
             self.make_room(self.clients.room.limit / 4);
@@ -195,7 +203,7 @@ impl Engine {
         }
     }
 
-    /// Closes the clients that hold the most until so much is free.
+    /// Closes the clients that hold the most until this many bytes are free.
     #[cold]
     fn make_room(&mut self, free: usize) {
         let mut holders: Vec<(usize, ClientId)> = self

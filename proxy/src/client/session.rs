@@ -1,4 +1,4 @@
-//! From a client's bytes to requests in the tree.
+//! A client's bytes become requests in the tree.
 //!
 //! ```text
 //!  bytes ─▶ head? ─▶ whole (≤ 64 KiB)? ─▶ plan ─▶ slot + route
@@ -17,20 +17,21 @@ use crate::{
     stream::Stream,
 };
 
-/// Only a request up to this size, held whole, enters a shared lane.
+/// Only a request up to this size, held whole, enters a shared lane; in bytes.
 pub const WHOLE: u64 = 64 * 1024;
-/// Requests of one client in one turn: a pipeline of 10,000 does not hold up the rest.
+/// The number of requests of one client in one turn. A pipeline of 10,000 requests does not hold up other
+/// clients.
 const BUDGET: usize = 1024;
 pub(super) const REMOVED: &str = "this listener was removed from the configuration";
 
-/// Bytes of a client that are being served.
+/// The bytes of a client that are being served.
 pub(super) struct Input<'a> {
     /// The tree that its requests enter.
     pub(super) tree: &'a Rc<Tree>,
     pub(super) bytes: &'a [u8],
-    /// How many bytes are taken.
+    /// The number of bytes that are taken.
     pub(super) at: usize,
-    /// How many requests may still be taken in this turn.
+    /// The number of requests that may still be taken in this turn.
     pub(super) budget: usize,
 }
 
@@ -41,9 +42,9 @@ impl Engine {
         }
     }
 
-    /// Plain bytes from a client.
+    /// Takes plain bytes from a client.
     pub fn client_bytes(&mut self, id: ClientId, bytes: &[u8]) {
-        // Field by field: the rest of the engine is used beside it.
+        // The client is borrowed field by field, because the rest of the engine is used beside it.
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
@@ -62,7 +63,8 @@ impl Engine {
         self.after_serving(id);
     }
 
-    /// Serves a client from what it has already sent; replies have made room, or its turn's budget was used up.
+    /// Serves a client from what it has already sent. Replies have made room, or the client's budget of the
+    /// last turn was used up.
     pub fn serve_again(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -89,13 +91,15 @@ impl Engine {
         let at = begun + self.serve(id, &read_buffer[begun..]);
         match self.clients.table.get_mut(id) {
             Some(client) if at < read_buffer.len() => {
-                // Of a line that is served as it comes the beginning counts, not the last key.
+                // The time of a line that is served as it comes runs from its beginning, not from its last
+                // key.
                 if at > begun && !matches!(client.stage, Stage::Keys(_)) {
                     client.half = None;
                 }
                 client.stream.keep_rest(read_buffer, at);
             }
-            // Whoever has sent half a request next gets it: what clients keep is only what they have sent.
+            // The next client that has sent half a request gets this buffer: clients keep only what they have
+            // sent.
             _ => {
                 read_buffer.clear();
                 self.buffers.give(read_buffer);
@@ -103,8 +107,8 @@ impl Engine {
         }
     }
 
-    /// Notes what a client holds now and what it waits for. One that is stalled is not read from, so that what it sends next stays
-    /// in its own socket.
+    /// Notes what a client holds now and what it waits for. A stalled client is not read, so that what it
+    /// sends next stays in its own socket.
     fn after_serving(&mut self, id: ClientId) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -124,7 +128,7 @@ impl Engine {
         self.keep_within_room();
     }
 
-    /// Not served further for now; `again`: in the next turn, else when there is room.
+    /// Stalls a client. It is served again in the next turn if `again` is true, otherwise when there is room.
     pub(super) fn stall(&mut self, id: ClientId, again: bool) {
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stalled = true;
@@ -144,7 +148,7 @@ impl Engine {
         }
     }
 
-    /// Takes as many requests from `bytes` as may be served now; returns how many bytes they were.
+    /// Takes as many requests from `bytes` as may be served now, and returns their size in bytes.
     fn serve(&mut self, id: ClientId, bytes: &[u8]) -> usize {
         let tree = &Rc::clone(&self.tree);
         let mut input = Input {
@@ -158,7 +162,7 @@ impl Engine {
         input.at
     }
 
-    /// Takes what comes next, by the stage of the session. False: no more of it can be taken now.
+    /// Takes what comes next, by the stage of the session. Returns `false` if no more can be taken now.
     fn serve_next(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return input.discard();
@@ -208,7 +212,8 @@ impl Engine {
         }
     }
 
-    /// Takes the next request, or more keys of the one under way. False: neither can be taken now.
+    /// Takes the next request, or more keys of the one under way. Returns `false` if neither can be taken
+    /// now.
     fn serve_requests(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return input.discard();
@@ -252,7 +257,7 @@ impl Engine {
         }
     }
 
-    /// Takes a request whose head has come. False: it cannot be taken now, or is not all there.
+    /// Takes a request whose head has come. Returns `false` if it cannot be taken now, or is not all there.
     fn serve_request(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> bool {
         if !request.more_keys.is_empty()
             && let Some(is_over) = self.split(id, request, input)
@@ -261,7 +266,7 @@ impl Engine {
         }
         let len = request.len();
         if len > WHOLE && len > self.whole_limit(id) {
-            // Nothing of this client may overtake an upload, nor be overtaken by it.
+            // No other request of this client may overtake an upload, nor be overtaken by it.
             let is_alone = self
                 .clients
                 .table
@@ -288,7 +293,8 @@ impl Engine {
         true
     }
 
-    /// The embedded store takes a value whole or not at all, so what may be for it is held up to its largest item.
+    /// The largest request that is held whole, in bytes. The embedded store takes a value whole or not at
+    /// all, so a request that may be for the store is held up to the size of the store's largest item.
     fn whole_limit(&self, id: ClientId) -> u64 {
         const HEAD: u64 = 4096;
         let listener = self
@@ -305,12 +311,12 @@ impl Engine {
 }
 
 impl<'a> Input<'a> {
-    /// What is not taken yet.
+    /// The bytes that are not taken yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Nobody takes the rest.
+    /// Drops the rest. Returns `false`: no more can be taken.
     fn discard(&mut self) -> bool {
         self.at = self.bytes.len();
         false

@@ -1,7 +1,8 @@
-//! Requests for several keys: each key is a request of its own.
+//! In a request for several keys, each key is a request of its own.
 //!
-//! They are served as there is room, a portion at a time, and from a line whose end has not come. What is left of such a
-//! request waits where all of the client's bytes do, so that it takes no memory of its own however many keys it has.
+//! The keys are served as there is room, a portion at a time, and from a line whose end has not come. The
+//! rest of such a request waits where all of the client's bytes do, so that it takes no memory of its own
+//! however many keys it has.
 
 use std::rc::Rc;
 
@@ -18,26 +19,27 @@ use crate::{
     route::{ReplyTo, Tree, Walk},
 };
 
-/// Keys of one client that servers are asked for at a time. A request of theirs is short to send and costs a server as much
-/// as any: many clients with many more would be a queue before everybody else's.
+/// The number of keys of one client that servers are asked for at a time. A request for one key is short to
+/// send and costs a server as much as any. Many clients with many more keys would be a queue before every
+/// other client.
 const KEYS_AT_ONCE: usize = 256;
-/// The same while a worker has [`BUSY`] requests at servers.
+/// The same number while a worker has [`BUSY`] requests at servers.
 const KEYS_AT_BUSY_TIMES: usize = 16;
 const BUSY: usize = 4096;
 
-/// A request for many keys that is served further when there is room, or when more of it has come.
+/// A request for many keys. It is served further when there is room, or when more of it has come.
 pub(super) struct Keys {
     request: Request,
     /// The request up to its first key.
     head: Vec<u8>,
     join: &'static Join,
-    /// An error has been its answer: what still comes of it is skipped.
+    /// The request was answered with an error: the rest of it is skipped.
     failed: bool,
-    /// Since when it is served.
+    /// Since when the request is served.
     pub(super) since: Micros,
 }
 
-/// The keys of one request, of which so many bytes are served.
+/// The keys of one request, of which `used` bytes are served.
 struct Portion<'a> {
     request: &'a Request,
     head: &'a [u8],
@@ -49,17 +51,17 @@ struct Portion<'a> {
 /// Why a portion ends.
 #[derive(PartialEq, Eq)]
 enum Stop {
-    /// It was the last one.
+    /// The last key is served.
     End,
     /// The next key has not come.
     More,
-    /// There is no room for another reply, or others are to be served first.
+    /// There is no room for another reply, or other clients are to be served first.
     Full,
 }
 
 impl Engine {
-    /// Begins to serve a request for several keys, which comes next; true when all its keys are served.
-    /// `None`: its keys are no requests of their own.
+    /// Begins to serve a request for several keys, which comes next. Returns `true` when all its keys are
+    /// served; `None`: its keys are no requests of their own.
     pub(super) fn split(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> Option<bool> {
         let client = self.clients.table.get_mut(id)?;
         let message = input.rest();
@@ -79,7 +81,7 @@ impl Engine {
             used: 0,
         };
         if self.clients.over_memory {
-            // In place of the whole list.
+            // One error takes the place of the whole list.
             if matches!(join, Join::List) {
                 portion.join = &Join::Chain { end: b"" };
             }
@@ -106,7 +108,7 @@ impl Engine {
         Some(stop == Stop::End)
     }
 
-    /// Serves more keys of a request. False: the last one has not been served.
+    /// Serves more keys of a request. Returns `false` if the last one has not been served.
     pub(super) fn go_on_splitting(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
@@ -146,7 +148,7 @@ impl Engine {
         let mut single = std::mem::take(&mut self.scratch);
         let stop = loop {
             let Some(client) = self.clients.table.get(id) else {
-                // Closed by what one of its keys has led to.
+                // Serving one of the keys has closed the client.
                 portion.used = bytes.len();
                 break Stop::End;
             };
@@ -201,7 +203,7 @@ impl Engine {
         asked < most && self.admits(id)
     }
 
-    /// One of the keys, by a request that `single` has the room for.
+    /// Serves one of the keys by a request that is written into `single`.
     fn serve_key(
         &mut self,
         id: ClientId,
@@ -241,7 +243,7 @@ impl Engine {
         self.walk(root, &walk);
     }
 
-    /// The proxy's own error for all keys that are not served yet.
+    /// Answers all keys that are not served yet with an error of the proxy.
     fn fail_keys(&mut self, id: ClientId, portion: &mut Portion<'_>, outcome: Outcome, text: &str) {
         let Some(client) = self.clients.table.get(id) else {
             return;
@@ -257,7 +259,7 @@ impl Engine {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
         };
-        // In a list each key has its own.
+        // Each key of a list has its own answer.
         let is_list = matches!(portion.join, Join::List);
         if std::mem::replace(&mut portion.failed, !is_list) {
             return;
@@ -270,7 +272,7 @@ impl Engine {
         self.deliver(to, reply, line);
     }
 
-    /// The last of its replies are on their way.
+    /// Closes a request whose last replies are on their way.
     fn close_keys(&mut self, id: ClientId, join: &'static Join) {
         let Some(client) = self.clients.table.get_mut(id) else {
             return;
@@ -283,7 +285,7 @@ impl Engine {
 }
 
 impl Portion<'_> {
-    /// What the reply to one of its keys is.
+    /// The part that the reply to one of the keys has.
     const fn part(&self) -> Part {
         match self.join {
             Join::Chain { .. } => Part::Link,
@@ -293,5 +295,5 @@ impl Portion<'_> {
     }
 }
 
-/// Said where buffers are full.
+/// The error where buffers are full.
 pub(super) const OUT_OF_MEMORY: &str = "out of memory for requests in flight";

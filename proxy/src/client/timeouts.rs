@@ -1,11 +1,11 @@
-//! What clients may take too long for.
+//! Time-outs of clients.
 
 use super::ClientId;
 use crate::{engine::Engine, micros::Micros, reactor::Conn};
 
 impl Engine {
-    /// Ends what clients have waited too long for. Called once a second; `refused` tells what a socket has not taken,
-    /// `unacknowledged` what it has and its peer has not.
+    /// Closes clients that exceed a time-out. It is called once a second. `refused` gives the bytes that a
+    /// socket has not taken, and `unacknowledged` the bytes that it has taken and its peer has not.
     pub fn check_clients(&mut self, refused: &dyn Fn(Conn) -> usize, unacknowledged: &dyn Fn(Conn) -> usize) {
         let (now, idle) = (self.now, Micros::from(self.limits.idle));
         let write_timeout = Micros::from(self.limits.write_timeout);
@@ -20,21 +20,22 @@ impl Engine {
                 0
             };
             self.clients.room.charge(client, unsent);
-            // A socket makes room in steps of megabytes: a slow reader's progress shows in what his kernel acknowledges.
-            let ahead = match client.stream.conn {
+            // A socket makes room in steps of megabytes, so a slow reader's progress shows in what its kernel
+            // acknowledges.
+            let outstanding = match client.stream.conn {
                 Some(conn) if waiting > 0 => waiting + unacknowledged(conn),
                 _ => 0,
             };
-            if ahead == 0 || ahead != client.stuck_backlog {
-                (client.stuck, client.stuck_backlog) = (now, ahead);
+            if outstanding == 0 || outstanding != client.stuck_backlog {
+                (client.stuck, client.stuck_backlog) = (now, outstanding);
             }
-            // In the middle of a value it holds a lane, and others wait for one.
+            // In the middle of a value the client holds a lane, and others wait for one.
             let silent = client.is_uploading() && !client.stalled && now - client.active > write_timeout;
             if silent || waiting > 0 && now - client.stuck > write_timeout {
                 self.metrics.clients.slow += 1;
                 gone.push(id);
             } else if client.eof && client.own.is_some_and(|own| self.servers.is_blocked(own)) {
-                // It has gone, and its server would answer it for ever.
+                // The client has gone, and its server would answer it for ever.
                 gone.push(id);
             } else if client.half.is_some_and(|half| now - half > unfinished) {
                 self.metrics.clients.unfinished += 1;
@@ -51,7 +52,7 @@ impl Engine {
         self.share_room();
     }
 
-    /// What lanes and flights take is no room for clients.
+    /// Takes the memory of lanes, flights and changes of copies from the room of the clients.
     fn share_room(&mut self) {
         let all = self.limits.total_bytes / self.facts.workers.max(1);
         let others = self.servers.holds() + self.router.holds() + self.copies.holds();

@@ -1,4 +1,4 @@
-//! Requests too large for a shared lane: passed on as they come.
+//! Requests that are too large for a shared lane are passed on as they come.
 
 use std::{rc::Rc, time::Duration};
 
@@ -9,30 +9,33 @@ use crate::{
     copies::LastByte,
     dialect::{Failed, Plan},
     engine::{Engine, Peer},
+    members::Member,
     micros::Micros,
     route::{ReplyTo, Tree, Walk},
     upstream::LaneId,
 };
 
-/// A server that takes an upload this slowly makes its client wait.
+/// A client waits while a server that takes its upload has this many bytes or more to be sent.
 pub const HIGH_WATER: usize = 256 * 1024;
-/// An upload waits so long for a place, if `limits.write_timeout` is not shorter.
+/// The longest wait of an upload for a place; a shorter `limits.write_timeout` goes before it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Of what is no value.
+/// The error for a large request that carries no value.
 const TOO_LARGE: &str = "this request is too large";
-/// What has come of a request too large for a shared lane.
+
+/// The result of beginning a request that is too large for a shared lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begun {
-    /// Its head is on its way, or it is refused.
+    /// The head of the request is on its way, or the request is refused.
     Yes,
-    /// It waits for a place, and its client is read no further.
+    /// The request waits for a place, and its client is read no further.
     Later,
-    /// There will be a place for it when it is here whole.
+    /// The request gets a place when all of it is here.
     Whole,
 }
 
 impl Engine {
-    /// A request too large for a shared lane: its head is dispatched, its body follows as it comes.
+    /// Begins a request that is too large for a shared lane: its head is dispatched, and its body follows as
+    /// it comes.
     pub(super) fn begin_upload(
         &mut self,
         id: ClientId,
@@ -45,7 +48,7 @@ impl Engine {
         };
         let is_whole = rest.len() as u64 >= request.len();
         if client.eof && !is_whole {
-            // Its rest will never come.
+            // The rest of the request will never come.
             self.close_client(id, false);
             return Begun::Later;
         }
@@ -62,27 +65,7 @@ impl Engine {
         };
         let reach = reach.iter().map(AsRef::as_ref);
         if let Some(member) = self.servers.find_full(reach, is_whole, self.now) {
-            if !is_whole && request.len() <= self.clients.share as u64 {
-                return Begun::Whole;
-            }
-            let most = Micros::from(self.limits.write_timeout.min(LONGEST_WAIT));
-            let due = client.place().map_or(self.now + most, |place| place.due);
-            if self.now < due {
-                let bytes = request.len();
-                self.wait_for_place(id, Some(Wanted { due, bytes }));
-                return Begun::Later;
-            }
-            self.wait_for_place(id, None);
-            if let Some(client) = self.clients.table.get_mut(id) {
-                client.stage = Stage::Discard(request.body);
-            }
-            let what = "too many large values are on their way to it";
-            self.refuse(
-                id,
-                request,
-                &Failed::at(&member.address, Outcome::Overloaded, what),
-            );
-            return Begun::Yes;
+            return self.wait_or_refuse(id, request, is_whole, member);
         }
         self.wait_for_place(id, None);
         self.metrics.asked(number);
@@ -123,7 +106,36 @@ impl Engine {
         Begun::Yes
     }
 
-    /// Does the session let this upload pass, and on a lane of the client's own? If not, it is answered, and its rest swallowed.
+    /// Makes an upload wait for a place at this member, which has none, or refuses it after the longest wait.
+    fn wait_or_refuse(&mut self, id: ClientId, request: &Request, is_whole: bool, member: &Member) -> Begun {
+        if !is_whole && request.len() <= self.clients.share as u64 {
+            return Begun::Whole;
+        }
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return Begun::Later;
+        };
+        let most = Micros::from(self.limits.write_timeout.min(LONGEST_WAIT));
+        let due = client.place().map_or(self.now + most, |place| place.due);
+        if self.now < due {
+            let bytes = request.len();
+            self.wait_for_place(id, Some(Wanted { due, bytes }));
+            return Begun::Later;
+        }
+        self.wait_for_place(id, None);
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.stage = Stage::Discard(request.body);
+        }
+        let what = "too many large values are on their way to it";
+        self.refuse(
+            id,
+            request,
+            &Failed::at(&member.address, Outcome::Overloaded, what),
+        );
+        Begun::Yes
+    }
+
+    /// Returns whether this upload takes a lane of the client's own. `None`: the session does not let it
+    /// pass; it is answered, and its rest is thrown away.
     fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<bool> {
         let client = self.clients.table.get_mut(id)?;
         if !client.plans(request) {
@@ -157,7 +169,8 @@ impl Engine {
         passes
     }
 
-    /// Passes body bytes of an upload on; returns how many. Fewer than all when a server is slow to take them.
+    /// Passes body bytes of an upload on and returns how many. They are fewer than all when a server is slow
+    /// to take them.
     pub(super) fn pass_on(&mut self, id: ClientId, bytes: &[u8]) -> usize {
         let Some(client) = self.clients.table.get_mut(id) else {
             return bytes.len();
@@ -186,7 +199,8 @@ impl Engine {
         used
     }
 
-    /// May its last byte leave, or is it refused? Else the client waits.
+    /// Returns whether the last byte of an upload may leave, or the upload is refused. Otherwise the client
+    /// waits.
     fn may_end(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
             return false;
@@ -214,7 +228,8 @@ impl Engine {
         end != LastByte::Later
     }
 
-    /// Ends lanes whose servers have a part of a value and wait for the rest: they are of no more use.
+    /// Closes lanes whose servers have a part of a value and wait for the rest: these lanes are of no more
+    /// use.
     pub(super) fn drop_upload(&mut self, lanes: Vec<LaneId>, text: &str) {
         for lane in lanes {
             self.drop_lane(lane, text);

@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl<R: Reactor> Worker<R> {
-    /// A client has come. On a Unix socket all workers accept, and the first to wake would take them all: it goes to the one
-    /// with the fewest.
+    /// Takes a new client. All workers accept on a Unix socket, and the first to wake would take every
+    /// client, so the client goes to the worker with the fewest.
     pub(super) fn accept(&mut self, listener: u16, socket: Socket) {
         let least = match self.shared.contains(&listener) {
             true => self.engine.clients.register().least_busy(),
@@ -39,8 +39,8 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// A listener could not accept: what waits for it is tried again with the next tick, and not before, or it would be tried
-    /// all the time.
+    /// Notes that a listener could not accept. It is tried again with the next tick and not before, or it
+    /// would be tried all the time.
     pub(super) fn cannot_accept(&mut self, error: &io::Error) {
         self.engine.fall_short(Shortage::Accept, &reason(error));
         self.pause_listeners();
@@ -54,7 +54,7 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// Clients that wait are accepted as soon as there is room for them; called in every turn.
+    /// Accepts the clients that wait as soon as there is room for them. It is called in every turn.
     pub(super) fn accept_again(&mut self) {
         if self.full && !self.cannot_accept && self.engine.clients.register().has_room() {
             self.full = false;
@@ -64,6 +64,7 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
+    /// Serves a client that this worker or another has accepted, or refuses it if there are too many.
     pub(super) fn adopt(&mut self, listener: u16, socket: Socket) {
         if self.engine.clients.register().current() >= self.engine.limits.clients as u64 {
             self.engine.metrics.clients.over_limit += 1;
@@ -72,7 +73,7 @@ impl<R: Reactor> Worker<R> {
                 let failed = Failed::here(Outcome::Overloaded, "too many open connections");
                 spoken.dialect.error(&Session::default(), &failed, &mut line);
             }
-            // One line if its socket takes it; nobody waits for that.
+            // The socket takes the one line or not: no worker waits for that.
             let _ = (&socket).write(&line);
             return;
         }
@@ -89,7 +90,7 @@ impl<R: Reactor> Worker<R> {
             let source = match address {
                 Some(address) => ClientSource::Address(address.ip()),
                 None => match peer_process(&socket) {
-                    // Its cgroup is read only where an agent is followed.
+                    // The cgroup is read only where an agent is followed.
                     Some(process) if self.engine.localities.is_some() => process::container(process),
                     Some(process) => ClientSource::Process(process),
                     None => ClientSource::Unknown,

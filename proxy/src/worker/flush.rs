@@ -1,4 +1,4 @@
-//! What has gathered for a peer in this turn leaves in one write.
+//! The bytes that a turn has gathered for a peer leave in one write.
 
 use super::Worker;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl<R: Reactor> Worker<R> {
-    /// What a copy's server will list a new lane by.
+    /// Notes the local address of a new lane to a copy: the server lists the lane by it.
     pub(super) fn note_address(&mut self, id: LaneId) {
         let lane = self.engine.servers.lane(id).filter(|lane| lane.member.is_copy());
         if let Some(conn) = lane.and_then(Lane::conn) {
@@ -44,6 +44,7 @@ impl<R: Reactor> Worker<R> {
         self.engine.actions.pass = pass;
     }
 
+    /// Sends what this peer is due, if it has taken everything that it was sent before.
     pub(super) fn flush(&mut self, peer: Peer) {
         let Some(stream) = self.engine.stream(peer) else {
             return;
@@ -60,7 +61,7 @@ impl<R: Reactor> Worker<R> {
         let backlog = self.reactor.backlog(conn);
         if backlog > 0 {
             self.charge(peer, backlog);
-            // Most often a piece that was passed in this turn: the next one looks again.
+            // The backlog is most often a piece that was passed in this turn, so the next turn looks again.
             return self.watch(peer);
         }
         if let Some(transform) = &mut stream.transform {
@@ -93,14 +94,14 @@ impl<R: Reactor> Worker<R> {
         self.after_flush(peer, conn, sent > 0, size);
     }
 
-    /// What a client's socket was given and has not taken is held until then.
+    /// Charges a client at least for what its socket was given and has not taken.
     fn charge(&mut self, peer: Peer, unsent: usize) {
         if let Peer::Client(id) = peer {
             self.engine.charge_at_least(id, unsent);
         }
     }
 
-    /// Looks in the next turn whether this peer has taken what it was sent.
+    /// Has the next turn look whether this peer has taken what it was sent.
     pub(super) fn watch(&mut self, peer: Peer) {
         if let Some(stream) = self.engine.stream(peer)
             && !std::mem::replace(&mut stream.watched, true)
@@ -109,14 +110,14 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// Closes a client that is done, and remembers whose progress matters: of those that were sent something, or looking
-    /// after them would never end.
+    /// Closes a client that is done, and remembers the peers whose progress matters. Only a peer that was
+    /// sent something is watched, or looking after it would never end.
     fn after_flush(&mut self, peer: Peer, conn: Conn, sent: bool, size: usize) {
         let backlog = self.reactor.backlog(conn);
         match peer {
             Peer::Client(id) => {
-                // Small ones are taken at once as a rule, though io_uring tells so only in the next turn: those that are not
-                // are charged when the client is sent more, or looked at.
+                // A socket takes small buffers at once as a rule, though io_uring reports it only in the next
+                // turn. A buffer that is not taken is charged when the client is sent more, or is looked at.
                 let is_large = backlog > 0 && size > LARGE;
                 self.engine.charge(id, if is_large { size } else { 0 });
                 let finished = self.engine.is_finished(id);

@@ -1,11 +1,12 @@
 //! A worker: one thread, one event loop, its own clients, lanes and tree.
 //!
 //! ```text
-//!  ┌▶ wait ─▶ events ─▶ engine (bytes in, bytes and actions out) ─▶ timers ─▶ clients again ─▶ actions ─▶ flush ─┐
-//!  └──────────────────────────────────────────── one turn ────────────────────────────────────────────────────┘
+//!  ┌▶ wait ─▶ events ─▶ engine (bytes in, actions out) ─▶ timers ─▶ clients again ─▶ actions ─▶ flush ─┐
+//!  └──────────────────────────────────────── one turn ────────────────────────────────────────────────┘
 //! ```
 //!
-//! Every connection that got bytes in a turn is flushed once at its end, so that many clients' requests leave in one write.
+//! Every connection that was given bytes in a turn is flushed once at the end of the turn, so that the
+//! requests of many clients leave in one write.
 #![allow(
     clippy::disallowed_methods,
     reason = "the one place where a worker reads the clock, once a turn"
@@ -39,25 +40,28 @@ use crate::{
     upstream::LaneId,
 };
 
-/// What connects a worker with the rest of the process.
+/// The channels between a worker and the rest of the process.
 pub struct Channels {
-    /// When the process's clock was 0.
+    /// The instant at which the clock of the process was 0.
     pub started: Instant,
+    /// Orders to this worker.
     pub orders: Receiver<Order>,
-    /// Has bytes when there are orders or time-outs to look at.
+    /// The waker: it has bytes when there are orders or time-outs to look at.
     pub waker: Socket,
+    /// Events for the control thread.
     pub events: UnboundedSender<WorkerEvent>,
-    /// Set while there are time-outs to look at: ring now and then.
+    /// The worker sets it while there are time-outs to look at: the control thread then wakes it at each
+    /// tick.
     pub tick: Arc<AtomicBool>,
-    /// All workers' mailboxes, by number.
+    /// The mailboxes of all workers, by number.
     pub peers: Vec<Mailbox>,
 }
 
-/// Lanes are looked at for time-outs this often while anything waits for a server.
+/// Lanes are checked for time-outs this often while anything waits for a server.
 const LANE_CHECK: Micros = Micros::millis(50);
-/// Requests to the store are looked at so many events before they are served.
-const AHEAD: usize = 4;
-/// Clients are looked at for idleness this often.
+/// The prefetch runs at most this many events before the event that is served.
+const LOOKAHEAD: usize = 4;
+/// Clients are checked for idleness this often.
 const CLIENT_CHECK: Micros = Micros::secs(1);
 
 const CLIENT: u64 = 0;
@@ -67,7 +71,7 @@ const MAILBOX: u64 = 3;
 
 /// One worker.
 pub struct Worker<R> {
-    /// Events of this turn that were looked at and not handled yet.
+    /// Events of this turn that the prefetch has seen and that are not handled yet.
     upcoming: VecDeque<Event>,
     reactor: R,
     engine: Engine,
@@ -77,18 +81,20 @@ pub struct Worker<R> {
     listeners: Vec<(u16, Conn)>,
     /// Listeners that all workers accept from.
     shared: Vec<u16>,
-    /// The listeners are paused: new clients wait in the kernel's queues until there are descriptors for them.
+    /// The listeners are paused: new clients wait in the queues of the kernel until there are descriptors for
+    /// them.
     full: bool,
-    /// And that was tried in vain since the last tick.
+    /// A listener has failed to accept since the last tick.
     cannot_accept: bool,
-    /// All workers, by number.
+    /// The mailboxes of all workers, by number.
     peers: Vec<Mailbox>,
-    /// Peers that somebody waits for to take what they were sent.
+    /// Peers that others wait for until they have taken what they were sent.
     watched: Vec<Peer>,
     next_lane_check: Micros,
     next_client_check: Micros,
+    /// Scratch space for bytes that a transform has opened.
     plain: Vec<u8>,
-    /// Wake me now and then: there are time-outs to look at.
+    /// Set while there are time-outs to look at: the control thread then wakes this worker at each tick.
     tick: Arc<AtomicBool>,
 }
 
@@ -108,7 +114,7 @@ impl<R: Reactor> Worker<R> {
         } = channels;
         reactor.add(MAILBOX << 62, waker, Expect::Small)?;
         Ok(Self {
-            upcoming: VecDeque::with_capacity(AHEAD),
+            upcoming: VecDeque::with_capacity(LOOKAHEAD),
             reactor,
             engine,
             started,
@@ -127,7 +133,7 @@ impl<R: Reactor> Worker<R> {
         })
     }
 
-    /// Works until told to stop.
+    /// Works until it is told to stop.
     ///
     /// # Errors
     /// Waiting for events fails: nothing can be done any more.
@@ -136,7 +142,7 @@ impl<R: Reactor> Worker<R> {
         let unanswered = self.engine.servers.leaves_unanswered();
         let events = self.engine.actions.events.drain(..);
         for event in events.chain([WorkerEvent::Ended { unanswered }]) {
-            // The control thread may have gone; that is its own matter.
+            // A control thread that has ended needs no events.
             let _ = self.events.send(event);
         }
         Ok(())
@@ -166,11 +172,11 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// The next event. Those behind it are looked at as long as they are requests to the store, so that its memory is on its
-    /// way while others are served.
+    /// The next event. The prefetch looks at those behind it as long as they are requests to the store, so
+    /// that the memory of the store is on its way while other events are handled.
     fn next(&mut self) -> Option<Event> {
         let has_store = self.engine.tree.has_store();
-        while self.upcoming.len() < AHEAD {
+        while self.upcoming.len() < LOOKAHEAD {
             let Some(event) = self.reactor.next() else { break };
             let prefetched = has_store && self.prefetch(&event);
             if !prefetched && self.upcoming.is_empty() {
@@ -198,17 +204,18 @@ impl<R: Reactor> Worker<R> {
         if !engine.actions.again.is_empty() || !self.watched.is_empty() {
             return Some(Duration::ZERO);
         }
-        // Time-outs are looked at on the control thread's tick: arming a timer for each wait would cost every request.
+        // The tick of the control thread checks time-outs: arming a timer for each wait would cost every
+        // request.
         let wants_tick = engine.waits() || !engine.clients.is_empty() || self.full;
         if wants_tick != self.tick.load(Relaxed) {
             self.tick.store(wants_tick, Relaxed);
-            // Nothing will make it look at the time before the next client comes.
+            // Nothing else will make it look at the time before the next client comes.
             engine.tell_counts();
         }
         engine.router.sleeps(engine.now)
     }
 
-    /// False: stop.
+    /// Handles an event. Returns `false` if the worker is to stop.
     fn event(&mut self, event: Event) -> bool {
         match event {
             Event::Data { tag, buffer } => {
@@ -247,7 +254,8 @@ impl<R: Reactor> Worker<R> {
         true
     }
 
-    /// Bytes from a client or server, through its transform where it has one.
+    /// Hands bytes of a client or server to the engine, through the transform of the connection if it has
+    /// one.
     fn data(&mut self, tag: u64, bytes: &[u8]) {
         let peer = peer(tag);
         let metrics = &mut self.engine.metrics;
@@ -285,7 +293,7 @@ impl<R: Reactor> Worker<R> {
         self.plain = plain;
     }
 
-    /// A transform that begins the conversation does so now.
+    /// Lets a transform that begins the conversation do so now.
     fn greet(&mut self, peer: Peer) {
         if let Some(stream) = self.engine.stream(peer)
             && let Some(transform) = &mut stream.transform
@@ -329,8 +337,9 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// Has a watched peer taken what it was sent? Of what its socket has refused, `Sent` will tell. A piece that was passed in
-    /// this very turn is not offered yet, and of that nobody would tell: the next turn looks again.
+    /// Looks which watched peers have taken what they were sent. For bytes that the socket has refused,
+    /// `Sent` will come. A piece that was passed in this very turn is not offered to the socket yet, and no
+    /// event would come for it: the next turn looks again.
     fn settle_watched(&mut self) {
         for peer in std::mem::take(&mut self.watched) {
             let Some(stream) = self.engine.stream(peer) else {
@@ -356,14 +365,14 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
-    /// Does what the engine has asked for in this turn.
+    /// Applies the actions of this turn.
     fn apply_actions(&mut self) {
         while !self.engine.actions.connect.is_empty() {
             for lane in std::mem::take(&mut self.engine.actions.connect) {
                 self.connect(lane);
             }
         }
-        // A flush that fails may wish for others.
+        // A flush that fails may add others.
         let mut flush = std::mem::take(&mut self.engine.actions.flush);
         while !flush.is_empty() {
             for peer in flush.drain(..) {
@@ -415,7 +424,7 @@ fn tag(peer: Peer) -> u64 {
     }
 }
 
-/// The peer of a tag that is a client's or a lane's.
+/// The peer of a tag that belongs to a client or a lane.
 fn peer(tag: u64) -> Peer {
     match kind(tag) {
         LANE => Peer::Lane(Id::from_bits(tag)),

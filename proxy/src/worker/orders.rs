@@ -1,4 +1,4 @@
-//! What the control thread and other workers ask of a worker, and how it reaches one.
+//! Orders of the control thread and of other workers, and the mailbox through which they reach a worker.
 
 use std::{
     io::Write,
@@ -20,66 +20,87 @@ use crate::{
     route::{Orders, Tree},
 };
 
-/// What the control thread asks of a worker.
+/// An order to a worker.
 pub enum Order {
-    /// Serve new requests by this tree, and these limits. Listeners are opened and closed by number.
+    /// Serve new requests by this tree and these limits. Listeners are opened and closed by number.
     Swap {
+        /// The tree that new requests enter.
         tree: Box<Tree>,
+        /// The limits from now on.
         limits: Limits,
+        /// Listeners to open, with their numbers.
         open: Vec<(u16, Socket)>,
+        /// Numbers of the listeners to close.
         close: Vec<u16>,
+        /// Gets an ack once the order is carried out.
         done: Sender<()>,
     },
-    /// A proposal: this is what a copy may be used for from now on.
+    /// Follow a proposal: it says what a copy may be used for from now on.
     Propose {
+        /// The copy.
         member: MemberId,
+        /// The epoch of the proposal, which the ack repeats.
         epoch: u64,
+        /// The state of the copy from now on.
         state: CopyState,
     },
-    /// These copies are about to be removed: this is their state from now on.
+    /// Set the state of these copies, which are about to be removed.
     SetCopies {
+        /// The copies.
         members: Vec<MemberId>,
+        /// Their state from now on.
         state: CopyState,
+        /// Gets an ack once the order is carried out.
         done: Sender<()>,
     },
-    /// The node agent tells something new; `None`: it is not followed any more.
+    /// Use the newest report of the node agent.
     Locate {
+        /// The places of processes; `None`: the agent is not followed any more.
         localities: Option<Arc<Localities>>,
+        /// The orders of the tree's nodes that follow from the report.
         orders: Orders,
     },
-    /// Take over this client, accepted by another worker.
-    Adopt { listener: u16, socket: Socket },
+    /// Take over this client, which another worker has accepted.
+    Adopt {
+        /// The number of the listener that accepted it.
+        listener: u16,
+        /// Its connection.
+        socket: Socket,
+    },
     /// Hand out a copy of the metrics.
     Report(Sender<Metrics>),
-    /// Take no more clients, close each as soon as nothing is due to it, end when there are none.
+    /// Accept no more clients, close each client as soon as nothing is due to it, and end when there are
+    /// none.
     Drain,
     /// End now.
     Stop,
 }
 
-/// Where a worker's orders are put; from any thread.
+/// The mailbox of a worker. Any thread may put orders into it.
 #[derive(Clone)]
 pub struct Mailbox {
+    /// The channel of the orders.
     pub orders: Sender<Order>,
-    /// A byte through it wakes the worker.
+    /// A byte written here wakes the worker.
     pub bell: Arc<UnixStream>,
 }
 
 impl Mailbox {
-    /// A worker that has ended hears no orders; its thread's end is reported where it is joined.
+    /// Puts an order into the mailbox. A worker that has ended receives no orders; the end of its thread is
+    /// reported where the thread is joined.
     pub fn order(&self, order: Order) {
         let _ = self.orders.send(order);
         self.ring();
     }
 
-    /// Wakes the worker. A full pipe means that it has not yet heard the last ones.
+    /// Wakes the worker. A full pipe means that the worker has not read the last wake-ups yet.
     pub fn ring(&self) {
         let _ = (&*self.bell).write(&[0]);
     }
 }
 
 impl<R: Reactor> Worker<R> {
-    /// False: stop.
+    /// Carries out the orders in the mailbox. Returns `false` if the worker is to stop.
     pub(super) fn take_orders(&mut self) -> bool {
         while let Ok(order) = self.orders.try_recv() {
             match order {
@@ -91,7 +112,7 @@ impl<R: Reactor> Worker<R> {
                     done,
                 } => {
                     let old = std::mem::replace(&mut self.engine.tree, Rc::new(*tree));
-                    // Their numbers may be given to others.
+                    // The numbers of removed members may be given to others.
                     for member in old.gone(&self.engine.tree) {
                         self.engine.copies.forget(member);
                         self.engine.metrics.forget(member);
@@ -114,7 +135,7 @@ impl<R: Reactor> Worker<R> {
                     for number in close {
                         self.close_listener(Some(number));
                     }
-                    // The control thread may have gone; that is its own matter.
+                    // A control thread that has ended needs no ack.
                     let _ = done.send(());
                 }
                 Order::Propose { member, epoch, state } => self.engine.follow(member, epoch, state),

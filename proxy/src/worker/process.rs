@@ -1,14 +1,14 @@
-//! In which container a process on the other end of a Unix socket is.
+//! The container of the process at the other end of a Unix socket.
 
 use std::{fs::File, io::Read};
 
 use crate::members::ClientSource;
 
-/// More than the kernel writes for any process.
+/// More bytes than the kernel writes for any process.
 const LONGEST: u64 = 16 << 10;
 
-/// The container of this process. Nothing is known of one that has ended, that is outside of our PID namespace (its number is 0), or
-/// whose `/proc` is hidden from us.
+/// The container of this process. It is unknown if the process has ended, if it is outside of this PID
+/// namespace (its number is 0 then), or if its `/proc` is hidden from the proxy.
 pub(super) fn container(process: u32) -> ClientSource {
     let mut text = String::new();
     let read = File::open(format!("/proc/{process}/cgroup"))

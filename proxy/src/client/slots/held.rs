@@ -1,15 +1,15 @@
-//! Replies that wait for their turn, one behind the other.
+//! Replies that wait for their turn, one behind the other in one buffer.
 
 use std::ops::Range;
 
-/// Beyond this, gaps are worth closing.
+/// In a buffer larger than this, gaps are worth closing; in bytes.
 const COMPACT: usize = 64 * 1024;
 
 /// The replies of one client that have come before their turn.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     bytes: Vec<u8>,
-    /// Bytes that still wait; the others are gaps.
+    /// Bytes that still wait; the others of the buffer are gaps.
     live: usize,
 }
 
@@ -24,7 +24,7 @@ impl Held {
         self.bytes.capacity()
     }
 
-    /// Keeps a reply; returns where.
+    /// Keeps a reply and returns its place.
     #[inline]
     pub(super) fn keep(&mut self, reply: &[u8]) -> Range<usize> {
         let start = self.bytes.len();
@@ -33,7 +33,7 @@ impl Held {
         start..self.bytes.len()
     }
 
-    /// A reply that leaves now. Its bytes stay in their place until [`settle`](Self::settle).
+    /// Takes a reply that leaves now. Its bytes stay in their place until [`settle`](Self::settle).
     #[inline]
     pub(super) fn take(&mut self, place: Range<usize>) -> &[u8] {
         let reply = self.bytes.get(place).unwrap_or_default();
@@ -52,13 +52,13 @@ impl Held {
         }
     }
 
-    /// Is it mostly gaps?
+    /// Returns whether the buffer is large and mostly gaps.
     #[inline]
     pub(super) fn is_sparse(&self) -> bool {
         self.bytes.len() > COMPACT && self.live < self.bytes.len() / 2
     }
 
-    /// Closes the gaps between `places`, which are those of all that waits.
+    /// Closes the gaps between `places`, which are the places of all replies that wait.
     pub(super) fn compact<'a>(&mut self, places: impl Iterator<Item = &'a mut Range<usize>>) {
         let mut kept = Vec::with_capacity(self.live);
         for place in places {

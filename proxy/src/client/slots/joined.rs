@@ -1,28 +1,28 @@
-//! What the replies to the keys of one request have come to.
+//! The replies to the keys of one request, joined to one reply.
 
 use crate::dialect::Join;
 
-/// What the reply of a slot is.
+/// The part that the reply of a slot has in the reply to its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::client) enum Part {
-    /// A reply like any other.
+    /// The whole reply to a request.
     Whole,
-    /// To one key of several: it leaves without what closes it.
+    /// The reply to one key of several. It leaves without what closes it.
     Link,
-    /// To one key of several: only the number in it counts.
+    /// The reply to one key of several. Only the number in it counts.
     Number,
 }
 
-/// Of the parts before the slot that closes them.
+/// The result of the parts before the slot that closes them.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
-    /// The first that failed stands for all that follow.
+    /// The reply of the first part that failed. It stands for all parts that follow.
     failure: Vec<u8>,
     sum: i64,
 }
 
 impl Joined {
-    /// Does the reply of such a part leave as it is?
+    /// Returns whether the reply of such a part leaves as it is.
     pub(super) fn passes(&self, part: Part) -> bool {
         match part {
             Part::Whole => true,
@@ -41,7 +41,7 @@ impl Joined {
         self.sum = self.sum.saturating_add(number);
     }
 
-    /// They have all come.
+    /// Closes the parts: all of them have come.
     pub(super) fn close(&mut self, join: &Join, out: &mut Vec<u8>) {
         let sum = std::mem::take(&mut self.sum);
         if !self.failure.is_empty() {

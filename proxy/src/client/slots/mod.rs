@@ -1,4 +1,4 @@
-//! Replies leave in the order of the requests: one slot for each request that a client waits for.
+//! Replies leave in the order of the requests. There is one slot for each request that a client waits for.
 
 mod held;
 mod joined;
@@ -13,21 +13,21 @@ pub(super) use self::joined::Part;
 use self::{held::Held, joined::Joined};
 use crate::{dialect::Join, micros::Micros, stream::append};
 
-/// Room for so many slots costs a client nothing.
+/// Room for this many slots is not charged to a client.
 const USUAL: usize = 64;
-/// Room for more slots than this is given back when it is empty.
+/// Room for more slots than this is given back when no slot is used.
 const KEPT: usize = 2048;
 
-/// What one request of a client waits for.
+/// A request of a client that waits for its reply.
 #[derive(Debug)]
 pub(in crate::client) struct Slot {
     pub command: u16,
-    /// The client asked for quiet.
+    /// The client asked for quiet: some replies are not sent.
     pub quiet: bool,
     pub part: Part,
-    /// Bytes that may wait for servers because of it.
+    /// Bytes that may wait for servers because of the request.
     size: u32,
-    /// When it was asked.
+    /// When the request was taken.
     pub started: Micros,
     state: State,
 }
@@ -35,20 +35,20 @@ pub(in crate::client) struct Slot {
 #[derive(Debug)]
 enum State {
     Waiting,
-    /// The reply came before its turn: it is in this place of `held`.
+    /// The reply came before its turn. It is in this place of `held`.
     Held {
         place: Range<usize>,
         failed: bool,
     },
-    /// It is large and has begun to leave; the slot stays first until the last byte.
+    /// The reply is large and has begun to leave. The slot stays first until the last byte.
     Streaming,
-    /// It is large and comes before its turn.
+    /// The reply is large and comes before its turn.
     Large(Vec<u8>),
-    /// It is large and came before its turn.
+    /// The reply is large and came before its turn.
     Collected(Vec<u8>),
-    /// All that counts of it.
+    /// The number in the reply, which is all that counts.
     Number(i64),
-    /// Closes the parts before it.
+    /// The slot closes the parts before it.
     Close(&'static Join),
 }
 
@@ -56,15 +56,15 @@ enum State {
 #[derive(Debug, Default)]
 pub(in crate::client) struct Slots {
     queue: VecDeque<Slot>,
-    /// Number of the first slot; wraps.
+    /// The number of the first slot. It wraps around.
     head: u32,
     /// Replies that wait for their turn.
     held: Held,
-    /// Bytes of large replies that are collected for their turn.
+    /// Bytes of large replies that are collected until their turn.
     collected: usize,
-    /// Of the parts that have had their turn.
+    /// The parts of one reply that have had their turn.
     joined: Joined,
-    /// Sum of the sizes of all slots.
+    /// The sum of the sizes of all slots.
     asked: usize,
 }
 
@@ -82,7 +82,7 @@ impl Slots {
         self.held.len() + self.collected
     }
 
-    /// Bytes of memory, used or not, beyond what every client has.
+    /// Bytes of memory, used or not, beyond the room that every client has.
     pub(in crate::client) fn memory(&self) -> usize {
         let slots = self.queue.capacity().saturating_sub(USUAL);
         slots * size_of::<Slot>() + self.held.memory() + self.collected
@@ -94,7 +94,8 @@ impl Slots {
         self.asked
     }
 
-    /// A new last slot; returns its number. `size`: bytes that may wait for servers until it is answered.
+    /// Adds a slot behind the last and returns its number. `size` is the number of bytes that may wait for
+    /// servers until the request is answered.
     #[inline]
     pub(in crate::client) fn push(
         &mut self,
@@ -116,7 +117,7 @@ impl Slots {
         self.head.wrapping_add(self.queue.len() as u32 - 1)
     }
 
-    /// A slot whose reply is already known.
+    /// Adds a slot whose reply is already known.
     pub(in crate::client) fn push_answer(&mut self, reply: &[u8], out: &mut Vec<u8>) {
         if self.queue.is_empty() {
             return out.extend_from_slice(reply);
@@ -128,7 +129,8 @@ impl Slots {
         self.push_known(state, out);
     }
 
-    /// What nobody has asked for: between two replies, and before those that have not begun to leave.
+    /// Adds bytes that no request has asked for. They leave between two replies, and before those that have
+    /// not begun to leave.
     pub(in crate::client) fn push_between(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let front = self.queue.front();
         if front.is_some_and(|slot| slot.part == Part::Whole && matches!(slot.state, State::Waiting)) {
@@ -137,7 +139,7 @@ impl Slots {
         self.push_answer(bytes, out);
     }
 
-    /// Behind the last of several parts.
+    /// Adds the slot that closes several parts, behind the last of them.
     pub(in crate::client) fn close(&mut self, join: &'static Join, out: &mut Vec<u8>) {
         self.push_known(State::Close(join), out);
     }
@@ -159,13 +161,14 @@ impl Slots {
         self.queue.get(seq.wrapping_sub(self.head) as usize)
     }
 
-    /// Is this slot the next to leave?
+    /// Returns whether this slot is the next to leave.
     #[inline]
     pub(in crate::client) fn is_first(&self, seq: u32) -> bool {
         seq == self.head
     }
 
-    /// Takes slot `seq` away if it is the only one and waits for a whole reply; the caller sends that by itself.
+    /// Removes slot `seq` if it is the only one and waits for a whole reply. The caller then sends the reply
+    /// itself.
     #[inline]
     pub(in crate::client) fn answer_alone(&mut self, seq: u32) -> bool {
         let alone = self.queue.len() == 1 && self.is_first(seq);
@@ -180,7 +183,8 @@ impl Slots {
         whole
     }
 
-    /// The reply of slot `seq`: to `out` when it is its turn, with all that waited behind it; else held.
+    /// Takes the reply of slot `seq`. It goes to `out` when it is its turn, with all that waited behind it;
+    /// otherwise it is held.
     #[inline]
     pub(in crate::client) fn answer(
         &mut self,
@@ -203,7 +207,7 @@ impl Slots {
             () => bytes,
         };
         if matches!(slot.state, State::Streaming | State::Large(_)) {
-            // The last part of a reply that came in parts.
+            // These bytes are the last part of a reply that came in parts.
             self.more(seq, visible, out);
             return self.finish(seq, out);
         }
@@ -226,7 +230,7 @@ impl Slots {
         }
     }
 
-    /// Of the reply of this slot only the number counts.
+    /// Takes the number in the reply of this slot; only the number counts.
     pub(in crate::client) fn count(&mut self, seq: u32, number: i64, out: &mut Vec<u8>) {
         let at = seq.wrapping_sub(self.head) as usize;
         if let Some(slot) = self.queue.get_mut(at) {
@@ -240,7 +244,8 @@ impl Slots {
         }
     }
 
-    /// The reply of this slot comes in pieces. They leave as they come when it is its turn; else they are collected.
+    /// Notes that the reply of this slot comes in pieces. They leave as they come when it is its turn;
+    /// otherwise they are collected.
     pub(in crate::client) fn begin(&mut self, seq: u32) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
@@ -255,7 +260,7 @@ impl Slots {
         }
     }
 
-    /// More of a large reply.
+    /// Takes more of a large reply.
     pub(in crate::client) fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
         let is_first = self.is_first(seq);
         match self
@@ -264,7 +269,7 @@ impl Slots {
             .map(|slot| &mut slot.state)
         {
             Some(State::Streaming) => append(bytes, out),
-            // Whose turn it is, and who does not leave, never will.
+            // A slot that does not leave although it is its turn never will.
             Some(State::Large(_)) if is_first => {}
             Some(State::Large(collected)) => {
                 append(bytes, collected);
@@ -274,7 +279,7 @@ impl Slots {
         }
     }
 
-    /// The last byte of a large reply has come.
+    /// Notes that the last byte of a large reply has come.
     pub(in crate::client) fn finish(&mut self, seq: u32, out: &mut Vec<u8>) {
         let first = self.is_first(seq);
         let Some(slot) = self.queue.get_mut(seq.wrapping_sub(self.head) as usize) else {
@@ -288,7 +293,7 @@ impl Slots {
             State::Large(collected) => {
                 slot.state = State::Collected(std::mem::take(collected));
                 if first {
-                    // It does not pass: what waits behind it has its turn now.
+                    // The reply does not pass, so it is the turn of what waits behind it.
                     self.release(out);
                 }
             }
@@ -296,15 +301,17 @@ impl Slots {
         }
     }
 
-    /// May the next piece of this slot's reply leave at once, without going through the client's buffer? It has begun to
-    /// leave, and it is not the last one, which lets those behind it go.
+    /// Returns whether the next piece of this slot's reply may leave at once, without going through the
+    /// client's buffer. The reply must have begun to leave, and the piece must not be the last one if others
+    /// wait behind it.
     #[inline]
     pub(in crate::client) fn passes(&self, seq: u32, is_last: bool) -> bool {
         let streams = matches!(self.get(seq).map(|slot| &slot.state), Some(State::Streaming));
         streams && self.is_first(seq) && (self.queue.len() == 1 || !is_last)
     }
 
-    /// Forgets what was collected of a reply that broke off. False: it has begun to leave, and cannot be replaced.
+    /// Forgets what was collected of a reply that broke off. Returns `false` if it has begun to leave and
+    /// cannot be replaced.
     #[must_use]
     pub(in crate::client) fn forget(&mut self, seq: u32) -> bool {
         match self
@@ -324,18 +331,19 @@ impl Slots {
         }
     }
 
-    /// Lets everything go that has its turn.
+    /// Lets every reply leave whose turn has come.
     fn release(&mut self, out: &mut Vec<u8>) {
         while let Some(slot) = self.queue.front_mut() {
             match &mut slot.state {
                 State::Waiting | State::Streaming => return,
-                // It will not leave: no number is as long as that, or a part before it has failed.
+                // The reply will not leave: no number is as long as this reply, or a part before it has
+                // failed.
                 State::Large(collected) if !self.joined.passes(slot.part) => {
                     self.collected -= collected.len();
                     *collected = Vec::new();
                     return;
                 }
-                // Its beginning may leave now; the rest as it comes.
+                // The beginning of the reply may leave now, and the rest as it comes.
                 State::Large(collected) => {
                     self.collected -= collected.len();
                     hand_over(collected, out);
@@ -376,7 +384,7 @@ impl Slots {
         }
         self.head = self.head.wrapping_add(1);
         if self.queue.is_empty() {
-            // The next one stands in the same place, which is in the processor's cache.
+            // The next slot takes the same place, which is in the processor's cache.
             self.queue.clear();
             if self.queue.capacity() > KEPT {
                 self.queue = VecDeque::new();
@@ -394,7 +402,7 @@ impl Slots {
     }
 }
 
-/// Moves what was collected behind what leaves before it, without a copy where that is nothing.
+/// Moves collected bytes behind those that leave before them, without a copy where there are none.
 fn hand_over(collected: &mut Vec<u8>, out: &mut Vec<u8>) {
     if out.is_empty() {
         *out = std::mem::take(collected);

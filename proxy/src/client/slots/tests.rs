@@ -105,7 +105,7 @@ fn what_waits_is_packed_when_most_of_it_has_left() {
     let stored = reply(Outcome::Stored, 0);
     let first = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
     let big = vec![b'x'; 40 * 1024];
-    // Answers keep coming early while one always waits: the arena must not grow with time.
+    // Answers keep coming early while one request always waits: the buffer must not grow with time.
     let mut last = first;
     for _ in 0..100 {
         let next = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
@@ -125,7 +125,7 @@ fn a_large_part_behind_one_that_failed_holds_up_nobody() {
         let [a, b, c] = [0; 3].map(|_| slots.push(1, false, part, 0, Micros::ZERO));
         slots.close(&Join::Chain { end: b"END\r\n" }, &mut out);
         let behind = slots.push(1, false, Part::Whole, 0, Micros::ZERO);
-        // One has begun before it is known, the other after.
+        // One part has begun before the failure is known, the other after.
         slots.begin(c);
         slots.more(c, b"large", &mut out);
         slots.answer(a, &Reply::new(Outcome::Timeout, 5), b"late!", false, &mut out);

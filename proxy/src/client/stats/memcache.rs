@@ -1,8 +1,8 @@
-//! memcached: `stats` and `lru_crawler`: the proxy's own metrics over memcached, and the embedded store's where the listener leads straight
-//! to it.
+//! memcached's `stats` and `lru_crawler`: the proxy's own metrics, and those of the embedded store where the
+//! listener leads straight to it.
 //!
-//! What only a server knows (its items and slabs) is asked of the server where there is but one behind the listener; with
-//! several there is nothing to tell, and the answer is an empty list.
+//! Facts that only a server knows (its items and slabs) are asked of the server if there is just one behind
+//! the listener. With several servers there is nothing to tell, and the answer is an empty list.
 
 use std::{io::Write, rc::Rc, sync::Arc};
 
@@ -16,13 +16,13 @@ use crate::{
     route::{Leaf, Node, ReplyTo, Tree},
 };
 
-/// A dump goes on when less than this waits to be sent.
-const DUMP_AHEAD: usize = 64 * 1024;
-/// Steps of a dump in one turn: others are served in between.
+/// A dump goes on while fewer bytes than this wait to be sent.
+const DUMP_BACKLOG: usize = 64 * 1024;
+/// The number of steps of a dump in one turn; other clients are served in between.
 const DUMP_STEPS: usize = 256;
 
-/// A subject of `stats` and the request for it, as a server is asked.
-const OF_SERVERS: [(&[u8], &[u8]); 4] = [
+/// The subjects of `stats` that a server is asked for, and the requests for them.
+const SERVER_SUBJECTS: [(&[u8], &[u8]); 4] = [
     (b"settings", b"stats settings\r\n"),
     (b"items", b"stats items\r\n"),
     (b"slabs", b"stats slabs\r\n"),
@@ -30,7 +30,7 @@ const OF_SERVERS: [(&[u8], &[u8]); 4] = [
 ];
 
 impl Engine {
-    /// Time and process, for a request to the embedded store.
+    /// The context of a request to the embedded store: time, process and limits.
     pub(crate) fn store_context(&self) -> Context<'_> {
         Context {
             now: self.now.0 / 1000,
@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// Does this listener lead straight to the embedded store?
+    /// Returns whether this listener leads straight to the embedded store.
     pub(crate) fn serves_store(&self, listener: u16) -> bool {
         let root = self.tree.root(usize::from(listener));
         root.is_some_and(|root| matches!(self.tree.node(root), Node::Leaf(Leaf::Embedded)))
@@ -54,7 +54,7 @@ impl Engine {
         self.clients.register.tally.tell(self.facts.worker, &self.metrics);
     }
 
-    /// A request for metrics.
+    /// Answers a request for metrics.
     pub(in crate::client) fn stats(
         &mut self,
         id: ClientId,
@@ -72,7 +72,7 @@ impl Engine {
             return self.answer_here(id, b"CLIENT_ERROR lru crawler disabled\r\n", false);
         };
         let tree = Rc::clone(&self.tree);
-        let asked = OF_SERVERS.iter().find(|(known, _)| *known == subject);
+        let asked = SERVER_SUBJECTS.iter().find(|(known, _)| *known == subject);
         if let (Some((_, line)), Some(server)) = (asked, only_server(&tree, listener)) {
             return self.ask_server(id, server, line);
         }
@@ -109,7 +109,8 @@ impl Engine {
         self.scratch = out;
     }
 
-    /// One line that is known here, not the client's: nothing that a server could take for more than one request.
+    /// Asks a server with a line that is known here. The line is not the client's, so a server cannot take it
+    /// for more than one request.
     fn ask_server(&mut self, id: ClientId, server: &Arc<Member>, line: &[u8]) {
         let now = self.now;
         let Some(client) = self.clients.table.get_mut(id) else {
@@ -127,10 +128,12 @@ impl Engine {
         self.send(server, 0, &request, line, to);
     }
 
-    /// The counts are those of all workers, and what begins with `worker` is of the one that serves this connection.
+    /// Writes the general metrics. The counts are those of all workers; a name that begins with `worker` is
+    /// of the worker that serves this connection.
     ///
-    /// There is no `total_items`, which every memcached has: a proxy that repairs this one as a copy must find
-    /// out that it is none. Writes may still be on their way behind a proxy when its `stats conns` shows nobody any more.
+    /// There is no `total_items`, which every memcached has: a proxy that repairs this one as a copy must
+    /// find out that it is no memcached. Writes may still be on their way behind a proxy when its `stats
+    /// conns` shows no client any more.
     fn general(&self, tree: &Tree, listener: u16, out: &mut Vec<u8>) {
         let metrics = &self.metrics;
         row(out, "pid", self.facts.pid);
@@ -154,7 +157,8 @@ impl Engine {
         row(out, "worker_failovers", metrics.failovers);
         row(out, "worker_in_flight", self.servers.in_flight());
         for member in tree.reach(usize::from(listener)) {
-            // Two words, always: exporters take a row whose name has a colon for that of a slab, unless they see it is none.
+            // The value always has two words: exporters take a row whose name has a colon for the row of a
+            // slab, unless they see that it is none.
             let health = format!("{:?}", member.health.state()).to_lowercase();
             let state = format!("{health} {}", member.distance.name());
             row(out, &format!("member_{}", member.address), state);
@@ -174,7 +178,8 @@ impl Engine {
         row(out, "shutdown_command", "no");
     }
 
-    /// Goes on with the dump that this client has asked for, as far as there is room. False: later.
+    /// Goes on with the dump that this client has asked for, as far as there is room. Returns `false` if it
+    /// has to go on later.
     pub(in crate::client) fn go_on_dumping(&mut self, id: ClientId) -> bool {
         let now = self.now;
         let Some(client) = self.clients.table.get_mut(id) else {
@@ -186,7 +191,7 @@ impl Engine {
         let mut out = std::mem::take(&mut client.stream.out);
         let mut steps = 0;
         let mut done = false;
-        while !done && steps < DUMP_STEPS && out.len() < DUMP_AHEAD {
+        while !done && steps < DUMP_STEPS && out.len() < DUMP_BACKLOG {
             done = dump.step(&self.store, &self.store_context(), &mut out);
             steps += 1;
         }
@@ -201,7 +206,7 @@ impl Engine {
             client.stalled = true;
         }
         if sends {
-            // What is sent wakes it when it was taken.
+            // The client is woken when it has taken what is sent.
             self.flush_later(Peer::Client(id));
         } else if !done {
             self.requeue(id);
@@ -210,7 +215,7 @@ impl Engine {
     }
 }
 
-/// The server that this listener leads to, if that is all it leads to.
+/// The server that this listener leads to, if it leads to nothing else.
 fn only_server(tree: &Tree, listener: u16) -> Option<&Arc<Member>> {
     let listener = usize::from(listener);
     match tree.reach(listener) {

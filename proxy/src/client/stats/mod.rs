@@ -1,4 +1,4 @@
-//! What a protocol's own command for statistics answers: a file for each protocol that has one.
+//! The answers to the statistics command of a protocol. There is a file for each protocol that has one.
 
 mod memcache;
 mod tally;

@@ -1,5 +1,5 @@
-//! What `stats` counts, in memcached's names. Each worker tells the others its counts now and then: a client must not see
-//! them fall because its next connection is served by another worker.
+//! The counts of `stats`, by memcached's names. Each worker tells the others its counts now and then: a
+//! client must not see them fall because its next connection is served by another worker.
 
 use std::{
     array,
@@ -28,8 +28,8 @@ const SETS: &[Command] = &[
 ];
 const DELETES: &[Command] = &[Command::Delete, Command::MetaDelete];
 
-/// How often any of these commands ended in any of these ways. Exporters derive the plain `set`s from `cmd_set` and the
-/// three of `cas`.
+/// Each name counts how often any of these commands ended with any of these outcomes. Exporters derive the
+/// plain `set`s from `cmd_set` and the three counts of `cas`.
 const ENDINGS: [(&str, &[Command], &[Outcome]); 17] = [
     ("cmd_get", GETS, &[Outcome::Found, Outcome::NotFound]),
     (
@@ -63,15 +63,16 @@ const ENDINGS: [(&str, &[Command], &[Outcome]); 17] = [
     ("touch_misses", &[Command::Touch], &[Outcome::NotFound]),
 ];
 
-/// Counted whatever the command is.
+/// The names of counts that do not depend on the command.
 const OTHERS: [&str; 3] = ["rejected_connections", "bytes_read", "bytes_written"];
 
 const COUNT: usize = ENDINGS.len() + OTHERS.len();
 
-/// A number for each name.
+/// A count for each name.
 type Counts = [u64; COUNT];
 
-/// memcached is the first protocol of a process: its commands have their own numbers in the metrics.
+/// The counts in these metrics. memcached is the first protocol of a process, so its commands have their own
+/// numbers in the metrics.
 fn counts(metrics: &Metrics) -> Counts {
     let mut counts = [0; COUNT];
     for (count, (_, commands, outcomes)) in counts.iter_mut().zip(ENDINGS) {
@@ -91,7 +92,7 @@ fn counts(metrics: &Metrics) -> Counts {
 #[derive(Debug)]
 pub(in crate::client) struct Tally {
     workers: Vec<[AtomicU64; COUNT]>,
-    /// What they were at the last `stats reset`.
+    /// The sums of the counts at the last `stats reset`.
     begun: [AtomicU64; COUNT],
 }
 
@@ -104,7 +105,7 @@ impl Tally {
         }
     }
 
-    /// These are the counts of this worker now.
+    /// Takes the counts of this worker.
     pub(in crate::client) fn tell(&self, worker: usize, metrics: &Metrics) {
         if let Some(told) = self.workers.get(worker) {
             let each = told.iter().zip(counts(metrics));
@@ -124,7 +125,7 @@ impl Tally {
         names.zip(self.sums().into_iter().zip(&self.begun).map(since))
     }
 
-    /// Counts from 0 again, for `stats` alone: metrics never fall.
+    /// Lets `stats` alone count from 0 again: metrics never fall.
     pub(in crate::client) fn reset(&self) {
         let each = self.begun.iter().zip(self.sums());
         each.for_each(|(begun, count)| begun.store(count, Relaxed));
