@@ -44,6 +44,16 @@ def test_files_named_in_documents_exist(page):
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_files_named_in_the_life_of_a_request_exist():
+    """Its paths are below `proxy/src`, and a file in brackets is in any folder."""
+    text = (ROOT / "docs/life-of-a-request.md").read_text()
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:\.rs|/))`", text)
+    missing = [
+        path for path in named if not any(ROOT.glob(f"proxy/src/**/{path}")) and not (ROOT / path).exists()
+    ]
+    assert named and missing == []
+
+
 @pytest.mark.parametrize("page", sorted(DECISIONS.glob("[0-9]*.md")), ids=lambda page: page.stem)
 def test_a_decision_has_the_form_and_a_row_in_the_table(page):
     decision = FORM.fullmatch(page.read_text())
