@@ -271,7 +271,7 @@ def test_a_proxy_is_not_trusted_as_a_copy(several, memcached, proxima):
             until(lambda: outer.member(several.address)["copy"]["state"] == "out", "it missed a write")
         finally:
             several.signal(18)
-        until(lambda: outer.metric("copy_setbacks_total") > 0, "it was visited, and did not pass")
+        until(lambda: outer.metric("copy_setbacks_total") > 0, "a repair was tried and failed")
         assert outer.member(several.address)["copy"]["state"] != "current"
 
 

@@ -34,7 +34,7 @@ fn copies() -> World {
 }
 
 fn is_told(world: &World, copy: MemberId) -> bool {
-    let missed = |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == copy);
+    let missed = |event: &WorkerEvent| matches!(event, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == copy);
     world.engine.actions.events.iter().any(missed)
 }
 

@@ -96,8 +96,8 @@ impl Control {
 
     /// Takes the events that a worker has sent.
     pub(crate) fn collect(&mut self, worker: &mut World) {
-        let news = worker.engine.actions.events.drain(..);
-        self.events.extend(news.filter_map(|news| match news {
+        let events = worker.engine.actions.events.drain(..);
+        self.events.extend(events.filter_map(|event| match event {
             WorkerEvent::Copy(event) => Some(event),
             WorkerEvent::Ejected(..)
             | WorkerEvent::Short(_)

@@ -29,10 +29,15 @@ pub(crate) fn missed_by(world: &mut World, name: &str, state: CopyState) -> Miss
     let copy = id(world, name);
     world.engine.actions.events.clear();
     world.engine.follow(copy, 1, state);
-    let found = world.engine.actions.events.drain(..).find_map(|news| match news {
-        WorkerEvent::Copy(Event::Acknowledged { missed, .. }) => Some(missed),
-        _ => None,
-    });
+    let found = world
+        .engine
+        .actions
+        .events
+        .drain(..)
+        .find_map(|event| match event {
+            WorkerEvent::Copy(Event::Acknowledged { missed, .. }) => Some(missed),
+            _ => None,
+        });
     found.unwrap()
 }
 
@@ -67,8 +72,7 @@ fn a_missed_write_is_answered_when_its_copy_is_out() {
     let mut world = copies();
     let client = missed_at_c(&mut world);
     let c = id(&world, "c");
-    let missed =
-        |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == c);
+    let missed = |event: &WorkerEvent| matches!(event, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == c);
     assert!(world.engine.actions.events.iter().any(missed));
     assert_eq!(world.heard(client), "", "somebody may still read the copy");
     world.engine.follow(c, 1, CopyState::Leaving);
@@ -93,8 +97,8 @@ fn write_that_cannot_be_sent_for_want_of_descriptors_is_missed_by_no_copy() {
     }
     let refused = "SERVER_ERROR 10.0.0.3:1: cannot connect: Too many open files in this proxy\r\n";
     assert_eq!(world.heard(client), refused);
-    let mut news = world.engine.actions.events.iter();
-    assert!(news.all(|news| matches!(news, WorkerEvent::Short(_))));
+    let mut events = world.engine.actions.events.iter();
+    assert!(events.all(|event| matches!(event, WorkerEvent::Short(_))));
     assert!(
         world
             .engine
@@ -124,16 +128,16 @@ fn a_worker_cuts_its_pending_changes_before_it_acknowledges_a_copy_is_out() {
     let c = id(&world, "c");
     // Another worker has seen the copy miss a write. In this worker a write is still under way.
     world.engine.follow(c, 1, CopyState::Leaving);
-    let news: Vec<&WorkerEvent> = world.engine.actions.events.iter().collect();
-    let broken = news
+    let events: Vec<&WorkerEvent> = world.engine.actions.events.iter().collect();
+    let broken = events
         .iter()
-        .position(|news| matches!(news, WorkerEvent::Copy(Event::Broken { member, .. }) if member.id == c));
-    let follows = news.iter().position(
-        |news| matches!(news, WorkerEvent::Copy(Event::Acknowledged { member, missed, .. }) if *member == c && *missed != MissedKeys::default()),
+        .position(|event| matches!(event, WorkerEvent::Copy(Event::Broken { member, .. }) if member.id == c));
+    let follows = events.iter().position(
+        |event| matches!(event, WorkerEvent::Copy(Event::Acknowledged { member, missed, .. }) if *member == c && *missed != MissedKeys::default()),
     );
     assert!(
         broken.is_some() && broken < follows,
-        "the connection first, then what it missed: {news:?}"
+        "the connection first, then what it missed: {events:?}"
     );
     world.engine.follow(c, 2, CopyState::Out);
     world.turn();
@@ -255,7 +259,7 @@ fn a_write_with_too_few_reachable_copies_is_sent_to_none() {
         world.engine.follow(member, 1, CopyState::Leaving);
         world.engine.follow(member, 2, CopyState::Out);
     }
-    let news = world.engine.actions.events.len();
+    let events = world.engine.actions.events.len();
     let client = world.client();
     world.say(client, b"set k 0 0 1\r\ny\r\n");
     let answer = world.heard(client);
@@ -265,10 +269,9 @@ fn a_write_with_too_few_reachable_copies_is_sent_to_none() {
     );
     assert_eq!(world.sent("a"), "md k\r\n");
     let a = id(&world, "a");
-    let is_stale =
-        |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == a);
+    let is_stale = |event: &WorkerEvent| matches!(event, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == a);
     assert!(
-        world.engine.actions.events[news..].iter().any(is_stale),
+        world.engine.actions.events[events..].iter().any(is_stale),
         "this side is read again as if rejoining"
     );
     assert_eq!(

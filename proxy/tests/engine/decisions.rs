@@ -34,7 +34,7 @@ fn asked(world: &mut World) -> (usize, &'static str) {
 }
 
 fn follows(world: &World, epoch: u64) -> bool {
-    let is_it = |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Acknowledged { epoch: found, .. }) if *found == epoch);
+    let is_it = |event: &WorkerEvent| matches!(event, WorkerEvent::Copy(Event::Acknowledged { epoch: found, .. }) if *found == epoch);
     world.engine.actions.events.iter().any(is_it)
 }
 

@@ -50,7 +50,7 @@ const CASES: &[Case] = &[
     Case {
         what: "connection timeout",
         request: GET,
-        before: |world| _ = world.absent.insert("a".into()),
+        before: |world| _ = world.unreachable.insert("a".into()),
         after: late,
     },
     Case {
@@ -151,7 +151,7 @@ fn copy_that_missed_writes_is_named_to_a_client_of_another_route() {
 fn server_for_which_too_many_bytes_wait_is_named() {
     const VALUE: usize = 60_000;
     let mut world = world("{all_sync: [{member: p/a}, null]}");
-    world.absent.insert("a".into());
+    world.unreachable.insert("a".into());
     let set = format!("set k 0 0 {VALUE}\r\n{}\r\n", "x".repeat(VALUE));
     let heard = (0..400).find_map(|_| {
         let client = world.client();

@@ -33,7 +33,7 @@ fn unsent_at_c() -> (World, usize) {
 
 fn is_missed(world: &World, name: &str) -> bool {
     let copy = id(world, name);
-    let missed = |news: &WorkerEvent| matches!(news, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == copy);
+    let missed = |event: &WorkerEvent| matches!(event, WorkerEvent::Copy(Event::Stale { member, .. }) if member.id == copy);
     world.engine.actions.events.iter().any(missed)
 }
 

@@ -113,8 +113,8 @@ fn an_old_server_is_never_a_current_copy() {
     world.reply("c", "VERSION 1.5.22\r\n");
     assert_eq!(world.sent("c"), "", "it is given nothing");
     let c = id(&world, "c");
-    let told = world.engine.actions.events.iter().any(|news| {
-        matches!(news, WorkerEvent::Copy(Event::Stale { member, why }) if member.id == c && why.contains("memcached 1.5.22"))
+    let told = world.engine.actions.events.iter().any(|event| {
+        matches!(event, WorkerEvent::Copy(Event::Stale { member, why }) if member.id == c && why.contains("memcached 1.5.22"))
     });
     assert!(told, "{:?}", world.engine.actions.events);
     world.pass(Duration::from_millis(100));
@@ -136,8 +136,9 @@ fn clients_of_other_protocols_are_logged_once_a_second() {
         assert!(world.seats[client].closed.is_some(), "{first:?}");
     }
     let told = |world: &World| {
-        let news = world.engine.actions.events.iter();
-        news.filter(|news| matches!(news, WorkerEvent::Stranger(_)))
+        let events = world.engine.actions.events.iter();
+        events
+            .filter(|event| matches!(event, WorkerEvent::Stranger(_)))
             .count()
     };
     assert_eq!((told(&world), world.engine.metrics.clients.refused), (1, 4));

@@ -49,7 +49,7 @@ pub(crate) struct World {
     /// Members that refuse connections.
     pub(crate) down: HashSet<String>,
     /// Members that do not answer a connection.
-    pub(crate) absent: HashSet<String>,
+    pub(crate) unreachable: HashSet<String>,
     /// Members whose lanes get no descriptor.
     pub(crate) short: HashSet<String>,
     /// Members that take no bytes, from their next lane on.
@@ -100,7 +100,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) ->
         rival,
         seats: Vec::new(),
         down: HashSet::new(),
-        absent: HashSet::new(),
+        unreachable: HashSet::new(),
         short: HashSet::new(),
         frozen: HashSet::new(),
         versions: HashMap::new(),
@@ -302,7 +302,7 @@ impl World {
             } else if self.down.contains(&member) {
                 let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
                 self.engine.lane_failed(id, Some(&refused));
-            } else if !self.absent.contains(&member) {
+            } else if !self.unreachable.contains(&member) {
                 self.engine.lane_connected(id);
             }
         }
