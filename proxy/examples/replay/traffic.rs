@@ -31,19 +31,31 @@ pub(crate) struct Scenario {
     keys: usize,
     /// Bytes of a value.
     value: usize,
+    route: Route,
+}
+
+/// The route that the requests enter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Route {
+    /// A pool of four servers, by the hash of the key.
+    Pool,
     /// Each client reads from the server on its own NUMA node, as reported by the node agent.
-    near: bool,
+    Near,
+    /// A replicated pool of four servers.
+    Copies,
+    /// The store in this process.
+    Embedded,
 }
 
 /// All scenarios: gets and sets, 10:1, with keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 5] = [
+pub(crate) const SCENARIOS: [Scenario; 7] = [
     Scenario {
         name: "1-at-a-time",
         clients: 100,
         pipeline: 1,
         keys: 1,
         value: 400,
-        near: false,
+        route: Route::Pool,
     },
     Scenario {
         name: "pipelines-of-16",
@@ -51,7 +63,7 @@ pub(crate) const SCENARIOS: [Scenario; 5] = [
         pipeline: 16,
         keys: 1,
         value: 400,
-        near: false,
+        route: Route::Pool,
     },
     Scenario {
         name: "gets-of-8-keys",
@@ -59,7 +71,7 @@ pub(crate) const SCENARIOS: [Scenario; 5] = [
         pipeline: 1,
         keys: 8,
         value: 400,
-        near: false,
+        route: Route::Pool,
     },
     Scenario {
         name: "values-of-32-KiB",
@@ -67,7 +79,7 @@ pub(crate) const SCENARIOS: [Scenario; 5] = [
         pipeline: 1,
         keys: 1,
         value: 32 * 1024,
-        near: false,
+        route: Route::Pool,
     },
     Scenario {
         name: "near",
@@ -75,7 +87,23 @@ pub(crate) const SCENARIOS: [Scenario; 5] = [
         pipeline: 1,
         keys: 1,
         value: 400,
-        near: true,
+        route: Route::Near,
+    },
+    Scenario {
+        name: "copies",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        route: Route::Copies,
+    },
+    Scenario {
+        name: "embedded",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        route: Route::Embedded,
     },
 ];
 
@@ -106,8 +134,8 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// Makes the traffic, and plays it twice: afterwards every buffer has the size that it needs.
     pub(crate) fn record(scenario: &'static Scenario) -> Self {
-        let mut engine = engine(if scenario.near { "{nearest: p}" } else { "p" });
-        if scenario.near {
+        let mut engine = engine(scenario.route);
+        if scenario.route == Route::Near {
             let told = Localities::read(PODS.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
             let orders = engine.tree.orders(&told);
             engine.locate(Some(Arc::new(told)), &orders, &|_| ClientSource::Unknown);
@@ -132,6 +160,9 @@ impl Traffic {
             next: 0,
             flush: Vec::new(),
         };
+        if scenario.route == Route::Embedded {
+            traffic.fill();
+        }
         for _ in 0..ROUNDS {
             traffic.play();
         }
@@ -144,6 +175,30 @@ impl Traffic {
     /// Replies that clients have received.
     pub(crate) fn replies(&self) -> u64 {
         self.engine.metrics.replies.all()
+    }
+
+    /// Stores what the clients will read in the embedded store.
+    fn fill(&mut self) {
+        for round in &self.rounds {
+            for (&client, expected) in self.clients.iter().zip(&round.expected) {
+                let mut request = Vec::new();
+                let mut rest = &expected[..];
+                while let Some(hit) = rest.strip_prefix(b"VALUE ") {
+                    let end = hit.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+                    let value = end + self.scenario.value + 2;
+                    request.extend_from_slice(b"set ");
+                    // The key, the flags 0 and the expiry 0, which a hit does not tell, then the length.
+                    let line = String::from_utf8_lossy(&hit[..end]);
+                    let (head, length) = line.rsplit_once(' ').unwrap();
+                    request.extend_from_slice(format!("{head} 0 {length}").as_bytes());
+                    request.extend_from_slice(&hit[end..value]);
+                    rest = hit[value..].strip_prefix(b"END\r\n").unwrap_or(&hit[value..]);
+                }
+                self.engine.client_bytes(client, &request);
+                self.engine.clients.stream(client).unwrap().out.clear();
+            }
+        }
+        self.flush();
     }
 
     /// Feeds the requests of one round to the engine.
@@ -282,10 +337,16 @@ const PODS: &str = r#"{"version":1,"nodes":[{"id":0},{"id":1}],"pods":[
     {"ips":["10.0.0.1","10.0.0.2","10.1.0.0","10.1.0.1"],"containers":[{"nodes":[0]}]},
     {"ips":["10.0.0.3","10.0.0.4","10.1.0.2","10.1.0.3"],"containers":[{"nodes":[1]}]}]}"#;
 
-fn engine(route: &str) -> Engine {
+fn engine(route: Route) -> Engine {
+    let replicated = route == Route::Copies;
+    let route = match route {
+        Route::Pool | Route::Copies => "p",
+        Route::Near => "{nearest: p}",
+        Route::Embedded => "embedded",
+    };
     let text = format!(
-        "pools: {{p: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]}}\n\
-         listeners: [{{address: 127.0.0.1:11211, route: {route}}}]\n"
+        "pools:\n  p:\n    servers: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]\n    \
+         replicated: {replicated}\nlisteners: [{{address: 127.0.0.1:11211, route: {route}}}]\n"
     );
     let config = config::parse(&text, Path::new("replay"))
         .unwrap_or_else(|error| panic!("{error}"))
