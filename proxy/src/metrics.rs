@@ -227,8 +227,8 @@ impl Metrics {
         at(&mut self.members, id.0 as usize)
     }
 
-    /// Clears the counts of this member, which is gone. Its number may be given to another, whose counts begin
-    /// at 0.
+    /// Clears the counts of this member, which is gone. Its number may be given to another, whose counts
+    /// begin at 0.
     pub fn forget(&mut self, id: MemberId) {
         *self.member(id) = MemberMetrics::default();
     }
