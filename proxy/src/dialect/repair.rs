@@ -29,14 +29,14 @@ pub struct Introduction {
     pub stored: u64,
 }
 
-/// Why no copy can be made of a server. The fault is the server's, and a retry helps only after another
-/// version of it was started.
+/// Why a server cannot become a copy. The fault is the server's; a retry helps only after another version of
+/// the server was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// It does not say what a repair must know, which has this name in the protocol.
+    /// The server does not say what a repair must know: the item with this name in the protocol.
     #[error("its answer has no {0}")]
     Unsaid(&'static str),
-    /// It does not understand all requests that copies are sent, for this reason.
+    /// The server does not understand all requests that copies are sent, for this reason.
     #[error("{0}")]
     Limited(String),
 }
@@ -46,19 +46,19 @@ pub type Question = (u16, &'static [u8]);
 
 /// The requests of a repair to a server. The reply to each one comes as one text, with all its parts joined.
 pub trait Repair: Send + Sync {
-    /// Must a repair log in before it asks? By default it must, as a lane does; so must every protocol whose
-    /// connections have a transform.
+    /// Must a repair log in before it asks? By default it must, as a lane does. A protocol whose connections
+    /// have a transform must not say otherwise.
     fn needs_login(&self) -> bool {
         true
     }
 
-    /// Asks which life of the server this is.
+    /// The request for the server's current life.
     fn ask_introduction(&self) -> Question;
 
     /// Reads the reply to [`Repair::ask_introduction`].
     ///
     /// # Errors
-    /// No copy can be made of this server.
+    /// The server cannot become a copy.
     fn introduction(&self, reply: &[u8]) -> Result<Introduction, Unfit>;
 
     /// The request for the server's list of connections.
