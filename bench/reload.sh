@@ -1,7 +1,8 @@
 #!/bin/bash
-# How late are replies while 1,000 members change? Open loop at a fixed rate: a reply counts from when its request was due.
-# Two runs on each back end, without and with changes: four times a second 500 of the 1,000 members (one memcached on 1,000
-# ports) are exchanged. Usage: reload.sh [SECONDS of each run, 10] [requests a second, 5000]
+# Measures how late replies are while 1,000 members change. The loop is open at a fixed rate: a reply counts
+# from when its request was due. Each back end has two runs, without and with changes. With changes, 500 of
+# the 1,000 members (one memcached on 1,000 ports) are exchanged four times a second. Usage: reload.sh
+# [SECONDS of each run, 10] [requests a second, 5000]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +24,8 @@ user=()
 memcached "${user[@]}" -c 8192 -U 0 -m 64 -l "$(paste -sd, <<<"$addresses")" 2>"$place/memcached.log" &
 pids+=($!)
 
-# names SUFFIX: the servers, each of the second half under a name that is new: as many members go and come.
+# names SUFFIX prints the servers. Each of the second half has a new name, so that half of the members are
+# replaced.
 names() {
     head -n 500 <<<"$addresses"
     tail -n 500 <<<"$addresses" | awk -v suffix="$1" '{ print $1, 1, $1 "-" suffix }'

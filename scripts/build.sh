@@ -1,9 +1,10 @@
 #!/bin/sh
-# Builds the program that is run, tested and put into the image: one build for all of them. Options are cargo's.
+# Builds the program that is run, tested and put into the image. One build serves all of them. Options are
+# cargo's.
 #
-# It is linked with glibc, statically, so that it runs anywhere. From glibc 2.34 (Debian 12) on, such a program finds users and
-# groups without any library of a system; names of hosts it looks up by itself. The option goes to the last step alone:
-# everything before it is the same in a program that is not static.
+# It is linked with glibc, statically, so that it runs anywhere. From glibc 2.34 (Debian 12) on, such a
+# program finds users and groups without a library of the system. It looks up host names by itself. The option
+# goes to the last step alone, because everything before it is the same in a program that is not static.
 set -eu
 cd "$(dirname "$0")/.."
 

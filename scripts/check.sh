@@ -1,5 +1,5 @@
 #!/bin/sh
-# What to run before every commit: lint, and the tests that need no server. `make test` has all tests.
+# Run this before every commit: lint, and the tests that need no server. `make test` has all tests.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/phases.sh

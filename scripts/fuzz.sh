@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target for FUZZ_SECONDS: the codecs (wire) and the readers of configurations (proxy). A crash is kept in
-# fuzz/artifacts of its crate and fails the run.
+# Runs every fuzz target for FUZZ_SECONDS: the codecs (wire) and the readers of configurations (proxy). A
+# crash is kept in fuzz/artifacts of its crate and fails the run.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes a container image: one static program, no base image, no registry, no docker needed. The file is an OCI image layout and
-# a docker archive at once. The same program makes the same image, byte for byte.
+# Writes a container image with one static program. It needs no base image, no registry and no docker. The
+# file is both an OCI image layout and a docker archive. The same program makes the same image, byte for byte.
 #
 #   scripts/image.sh [--program FILE] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
 #
@@ -37,7 +37,7 @@ if readelf --program-headers "$program" | grep -q INTERP; then
     exit 1
 fi
 
-# Every time in the image is that of the commit.
+# Every file in the image has the time of the commit.
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 created=$(date -u -d "@$time" +%Y-%m-%dT%H:%M:%SZ)
 
@@ -47,13 +47,13 @@ root=$work/root
 layout=$work/layout
 mkdir -p "$layout/blobs/sha256"
 
-# archive FOLDER: as a tar that says nothing of who made it and when.
+# archive FOLDER writes a tar that does not depend on who made it and when.
 archive() {
-    # Names without a leading "./", which some readers do not find.
+    # Names have no leading "./", with which some readers do not find them.
     (cd "$1" && tar --create --format ustar --sort name --mtime "@$time" --owner 0 --group 0 --numeric-owner -- *)
 }
 
-# blob: keeps standard input under its digest, and says the digest.
+# blob keeps standard input under its digest, and prints the digest.
 blob() {
     cat >"$work/blob"
     digest=$(sha256sum "$work/blob" | cut -d ' ' -f 1)
@@ -63,7 +63,7 @@ blob() {
 
 size() { stat -c %s "$layout/blobs/sha256/$1"; }
 
-# The files. Folders and users are what a container's owner expects to find; nobody else logs in.
+# These are the files, with the folders and users that a container's owner expects.
 umask 022
 mkdir -p "$root/usr/local/bin" "$root/etc/proxima" "$root/usr/share/doc/proxima"
 install -m 755 "$program" "$root/usr/local/bin/proxima"
@@ -77,7 +77,7 @@ archive "$root" >"$work/layer.tar"
 unpacked=$(sha256sum "$work/layer.tar" | cut -d ' ' -f 1)
 layer=$(gzip -n <"$work/layer.tar" | blob)
 
-# An entry point and a command apart: `args: [run, …]` and `command: [mcrouter, …]` both do what they say.
+# Entry point and command are separate, so that `args: [run, …]` and `command: [mcrouter, …]` both work.
 config=$(blob <<END
 {
   "created": "$created",
@@ -122,7 +122,7 @@ manifest=$(blob <<END
 END
 )
 
-# What makes it an OCI image layout …
+# These files make it an OCI image layout.
 echo '{"imageLayoutVersion": "1.0.0"}' >"$layout/oci-layout"
 cat >"$layout/index.json" <<END
 {
@@ -142,13 +142,13 @@ cat >"$layout/index.json" <<END
   ]
 }
 END
-# … and what makes it an archive for docker, which knows an image by this file.
+# This file makes it an archive for docker, which recognizes an image by it.
 cat >"$layout/manifest.json" <<END
 [{"Config": "blobs/sha256/$config", "RepoTags": ["proxima:$version"], "Layers": ["blobs/sha256/$layer"]}]
 END
 
 mkdir -p "$(dirname "$output")"
-# Complete or not there.
+# The image appears only when it is complete.
 archive "$layout" >"$output.new"
 mv "$output.new" "$output"
 echo "image: $output, $(du -h "$output" | cut -f 1), manifest sha256:$manifest"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything that is said about the code without running it. What is missing for it is an error: scripts/prepare.sh installs it.
+# Runs all checks that do not run the code. A missing tool is an error: scripts/prepare.sh installs the tools.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/phases.sh
@@ -9,7 +9,8 @@ for tool in ruff codespell shellcheck; do
     [ -x "$tools/$tool" ] || { echo "lint: $tools/$tool is missing; scripts/prepare.sh installs it" >&2 && exit 1; }
 done
 
-# Rust: formatting, clippy, documentation without a broken link, and the fuzz targets, which no other command here builds.
+# Rust: formatting, clippy, documentation without broken links, and the fuzz targets, which no other command
+# here builds.
 rust() {
     cargo fmt --all --check
     for crate in wire proxy; do
@@ -18,7 +19,7 @@ rust() {
     cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
     RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --locked --workspace --no-deps --document-private-items
     for crate in wire proxy; do
-        # Any path here keeps libFuzzer itself, which is C++, from being compiled: nothing is linked.
+        # Any path here keeps libFuzzer, which is C++, from being compiled. Nothing is linked.
         CUSTOM_LIBFUZZER_PATH=/nowhere/libfuzzer.a \
             cargo check --quiet --locked --manifest-path $crate/fuzz/Cargo.toml --target-dir target
     done

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
-# Sourced by other scripts: `phase NAME COMMAND…` runs a command. When the outermost script ends it says how long each phase
-# took, in seconds, and in seconds of processor time, which say more on a machine that others use too.
+# Other scripts source this one. `phase NAME COMMAND…` runs a command. When the outermost script ends, it
+# prints how long each phase took, in seconds and in seconds of processor time, which say more on a shared
+# machine.
 
 outermost=
 if [ -z "${PHASES:-}" ]; then
@@ -23,7 +24,8 @@ end_of_phases() {
     rm -f "$PHASES" "$PHASES.times"
 }
 
-# Processor time of all children that have ended, into `cpu`. `times` in a subshell would tell of that one's children.
+# Sets `cpu` to the processor time of all ended children. `times` in a subshell would report that subshell's
+# children.
 children() {
     times >"$PHASES.times"
     cpu=$(awk -F '[ms ]+' 'NR == 2 { print int(60 * ($1 + $3) + $2 + $4) }' "$PHASES.times")

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs what the tests need: programs from the distribution, Python packages in .venv. What is missing and cannot be
-# installed is said, and the tests that need it are skipped.
+# Installs what the tests need: programs from the distribution, and Python packages in .venv. It names what is
+# missing and cannot be installed, and the tests that need it are skipped.
 set -eu
 cd "$(dirname "$0")/.."
 
-# program, its package, what is skipped without it
+# Each line has a program, its package, and what is skipped without it.
 needs='
 memcached  memcached            everything that is checked beside a real memcached
 memccat    libmemcached-tools   clients built on libmemcached
@@ -29,7 +29,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
-# Packages of servers start them, on ports that people use: Debian asks this file whether it may.
+# Packages of servers start them, on ports that may be in use. Debian asks this file whether it may.
 guard=/usr/sbin/policy-rc.d
 install_packages() {
     if [ ! -e "$guard" ]; then
@@ -40,7 +40,7 @@ install_packages() {
     fi
     as_root apt-get update -q >/dev/null || true
     status=0
-    # One by one: what one release lacks must not keep the others away.
+    # Packages are installed one by one, as a package that a release lacks must not prevent the others.
     for package in "$@"; do
         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$package" \
             </dev/null >/dev/null || status=1
@@ -48,7 +48,7 @@ install_packages() {
     return $status
 }
 
-# Words, one for each package: not to be quoted below.
+# This is a list of words, one for each package, and must not be quoted below.
 wanted=$(missing | cut -d' ' -f1 | sort -u)
 if [ -n "$wanted" ]; then
     if ! command -v apt-get >/dev/null; then
@@ -67,7 +67,7 @@ done
 if can_make_venv; then
     [ -x .venv/bin/python ] || python3 -m venv .venv
     if [ ! -e .venv/installed ] || ! cmp -s tests/requirements.txt .venv/installed; then
-        # An old pip knows no more than this, and need not be a newer one.
+        # An old pip knows only this option, and need not be updated.
         PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install --quiet -r tests/requirements.txt </dev/null
         cp tests/requirements.txt .venv/installed
     fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The long runs: what goes wrong once in many times.
+# The long runs, which look for failures that are rare.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,19 +1,19 @@
 #!/bin/sh
-# Runs every test; arguments are pytest's. The runners' own summaries come last, and how long everything took.
+# Runs every test. Arguments are pytest's. The runners' own summaries come last, and how long each phase took.
 #
-# On two processors: the agent's lanes, which mostly wait, run beside the compiler and the tests of the crates; the end-to-end
-# tests, which mind a crowd more, after both, several at a time.
+# The agent's lanes, which mostly wait, run beside the compiler and the tests of the crates. The end-to-end
+# tests, which suffer more from other load, run after both, several at a time.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/phases.sh
 
-# Servers live in sbin for everyone but root.
+# Servers are in sbin, which only root has in its PATH.
 PATH="$PATH:/usr/sbin:/sbin"
 mkdir -p target
 
 agent=
 begin_agent() {
-    # A group of its own, so that nothing of it outlives this script.
+    # The agent's tests have a process group of their own, so that no process outlives this script.
     setsid make -C agent test >target/agent.log 2>&1 &
     agent=$!
     trap 'kill -s TERM -- "-$agent" 2>/dev/null || true; end_of_phases' EXIT
@@ -28,7 +28,7 @@ end_agent() {
     return $status
 }
 
-# The output of `cargo test`, then its slowest programs: a shell's pipe forgets the exit code of what is before it.
+# Prints the output of `cargo test`, then its slowest programs. A shell's pipe would lose the exit code.
 test_crates() {
     { cargo test --locked --workspace 2>&1 || echo "cargo test ended with $?" >target/cargo-test.failed; } | tee target/cargo-test.log
     echo "slowest test programs:"
@@ -37,17 +37,17 @@ test_crates() {
     [ ! -e target/cargo-test.failed ]
 }
 
-# More at a time than there are processors, as most of them wait most of the time.
+# More tests run at a time than there are processors, as most of them wait most of the time.
 jobs=$(($(nproc) * 3))
 [ "$jobs" -le 12 ] || jobs=12
 jobs=${TEST_JOBS:-$jobs}
-# The judge of stale reads need not be fast; `cargo test` has built this one.
+# The judge of stale reads need not be fast. `cargo test` has built this one.
 export PROXIMA_BENCH="${PROXIMA_BENCH:-${CARGO_TARGET_DIR:-$PWD/target}/debug/proxima-bench}"
 asked=$#
 pytest() {
     status=0
     .venv/bin/python -m pytest tests --durations=40 "$@" || status=$?
-    # 5: no test is as asked for, which is an error only where nothing was.
+    # Exit code 5 means that no test matches the arguments, which is an error only without arguments.
     [ "$status" = 5 ] && [ "$asked" -gt 0 ] || return "$status"
 }
 

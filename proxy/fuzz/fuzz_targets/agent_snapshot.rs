@@ -1,4 +1,4 @@
-//! What the node agent tells: whatever the bytes, they are read or refused, and every place has an order.
+//! Snapshots of the node agent: any bytes are read or refused, and every place has an order.
 #![no_main]
 
 use std::path::Path;

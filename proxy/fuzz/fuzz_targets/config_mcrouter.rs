@@ -1,4 +1,4 @@
-//! mcrouter's command line and JSON: whatever the text, it is read or refused.
+//! mcrouter's command line and JSON: any text is read or refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

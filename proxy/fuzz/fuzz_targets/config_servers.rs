@@ -1,4 +1,4 @@
-//! Files of servers: whatever the text, it is read or refused.
+//! Files of servers: any text is read or refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Our own configuration: whatever the text, it is accepted and becomes trees, or is refused with a place.
+//! Proxima's own configuration: any text is accepted and becomes trees, or is refused with its place.
 #![no_main]
 
 use std::{collections::BTreeMap, path::Path};

@@ -1,5 +1,5 @@
-//! A reply's head lies within the bytes and does not depend on what follows it; another key or version in it
-//! leaves the rest alone.
+//! A reply's head lies within the bytes and does not depend on the bytes behind it. Another key or version in
+//! it leaves the rest unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! A request's head lies within the bytes, does not depend on what follows it, and its parts read as what they are.
+//! A request's head lies within the bytes and does not depend on the bytes behind it, and its parts are read
+//! as what they are.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
