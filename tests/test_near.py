@@ -1,4 +1,4 @@
-"""What is near, by the node agent: each client is served by the server on its own NUMA node, then socket, then host."""
+"""Distances by the node agent: each client reads from its own NUMA node, then its socket, then its host."""
 
 import json
 import os
