@@ -5,7 +5,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use proxima::{
-    config::{self, schema::Source},
+    config,
     dialect::Dialects,
     members::{ClientSource, Here, Localities, Registry},
     route::Compiler,
@@ -25,10 +25,10 @@ fuzz_target!(|text: &[u8]| {
         assert!(!told.describe(place).is_empty());
     }
     let config = config::parse(CONFIG, Path::new("F")).unwrap().config;
-    let Source::Static(servers) = config.pools["p"].source.clone() else {
+    let Some(servers) = config.pools["p"].source.fixed() else {
         return;
     };
-    let servers = [("p".to_owned(), servers)].into();
+    let servers = [("p".to_owned(), servers.to_vec())].into();
     let mut registry = Registry::new(Here::new(&[], None));
     let mut compiler = Compiler::new(&config, &servers, &mut registry, Dialects::PLAIN, "fuzz", 1).unwrap();
     let tree = compiler
