@@ -1,4 +1,4 @@
-//! Order statistics of a handful of samples.
+//! Order statistics of a few samples.
 
 use serde::{Deserialize, Serialize};
 

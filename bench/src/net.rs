@@ -1,4 +1,4 @@
-//! Looking up and connecting, also in numbers.
+//! Looks up names and makes connections, many at a time.
 
 use std::{
     net::{SocketAddr, TcpStream, ToSocketAddrs},

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
-/// What is told of a run, and where.
+/// The output of a run, and its place.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
 pub(crate) struct Output {

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use signal_hook::{consts::SIGINT, flag};
 
-/// memcached's longest key, less what a run appends: its name, and what tells its keys apart.
+/// memcached's longest key, less what a run appends: its name, and the numbers of its keys.
 const LONGEST_PREFIX: usize = 200;
 
 /// A text cannot begin the keys of a run. Whoever calls the program has to choose another one.
@@ -22,7 +22,7 @@ pub(crate) fn prefix(text: &str) -> Result<String, BadPrefix> {
     good.then(|| text.to_owned()).ok_or(BadPrefix)
 }
 
-/// What the keys of this run begin with: values of an earlier one must not be met.
+/// The prefix of this run's keys, which keeps values of earlier runs out.
 pub(crate) fn own_prefix(prefix: &str) -> String {
     let name = UNIX_EPOCH.elapsed().map_or(0, |age| age.as_nanos()) as u64;
     format!("{prefix}{name:x}:")

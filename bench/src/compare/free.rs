@@ -1,6 +1,8 @@
-//! Free-running: real servers, a load that goes as fast as it can, then one of equal rate for all.
+//! Free-running: real servers under a load that goes as fast as it can, then under one of equal rate for all
+//! contenders.
 //!
-//! These figures swing with batching and neighbours; they stand beside lockstep, not in its place.
+//! These measurements vary with batching and with neighbours. They complement lockstep, and do not replace
+//! it.
 
 use std::{env, fs::File, path::Path, time::Instant};
 
@@ -21,15 +23,15 @@ const SERVERS: usize = 4;
 /// The share of twemproxy's greatest rate at which all are compared.
 const EQUAL_RATE: f64 = 0.6;
 
-/// What the name of nobody in between is.
+/// The name of the run without a proxy.
 const DIRECT: &str = "direct";
 
 /// One way of running, with everybody's figures.
 #[derive(Serialize, Deserialize)]
 pub(super) struct FreeFinding {
-    /// Where processes ran.
+    /// The placement of the processes.
     pub(super) placement: String,
-    /// Requests per second of the open loop; none = closed loop.
+    /// Requests per second of the open loop. `None`: closed loop.
     pub(super) rate: Option<f64>,
     pub(super) entries: Vec<FreeEntry>,
 }
@@ -51,13 +53,13 @@ pub(super) struct Run {
     pub(super) resident_bytes: Option<u64>,
 }
 
-/// Where the proxy runs, and everything else.
+/// The processors of the proxy, and of all other processes.
 struct Places {
     proxy: Placement,
     others: Placement,
 }
 
-/// Measures everybody, pinned and not; `found` is told each finding as it is made.
+/// Measures all contenders, pinned and not. `found` gets each finding as it is made.
 pub(super) fn measure(
     field: &[Entrant],
     options: &Options,
@@ -124,7 +126,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Pinned needs a processor for the proxy and another one for the rest.
+/// Processors for a pinned run: one for the proxy and another one for the rest.
 fn places(pinned: bool, options: &Options) -> Result<Option<Places>> {
     let cpus = allowed()?;
     if !pinned {
@@ -142,7 +144,7 @@ fn places(pinned: bool, options: &Options) -> Result<Option<Places>> {
     Ok((!others.is_empty()).then_some(places))
 }
 
-/// Who runs, where, in front of which servers.
+/// Where one run takes place.
 struct Arena<'a> {
     field: &'a [Entrant],
     options: &'a Options,
@@ -152,7 +154,7 @@ struct Arena<'a> {
 }
 
 impl Arena<'_> {
-    /// Everybody in turn, several rounds.
+    /// Runs all contenders in turn, in several rounds.
     fn run(&self, rate: Option<f64>) -> Result<Vec<FreeEntry>> {
         let present: Vec<_> = self
             .field
@@ -218,7 +220,7 @@ impl Arena<'_> {
         let duration = format!("{}s", self.options.run().as_secs());
         let mut words = vec!["--duration".to_owned(), duration];
         if let Some(rate) = rate {
-            // Room for a backlog: what is due leaves even while older requests wait.
+            // Room for a backlog: requests leave at their time even while older ones wait.
             words.extend([
                 "--pipeline".into(),
                 "64".into(),

@@ -15,7 +15,7 @@ use crate::{
     process::{Child, Launch, Placement, least_busy},
 };
 
-/// What a row came to.
+/// The result of a row.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Finding {
     pub(super) name: String,
@@ -25,11 +25,11 @@ pub(super) struct Finding {
     pub(super) verdicts: Vec<Verdict>,
 }
 
-/// What one contender of a row came to.
+/// The result of one contender of a row.
 #[derive(Serialize, Deserialize)]
 pub(super) struct EntryFinding {
     pub(super) label: String,
-    /// Of each round, in order; none where it failed.
+    /// Results of the rounds, in order. `None`: the round failed.
     pub(super) rounds: Vec<Option<Figures>>,
     /// The first failure, or why it did not take part.
     pub(super) failure: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct EntryFinding {
 pub(super) struct Verdict {
     pub(super) who: String,
     pub(super) against: String,
-    /// Ratio of the 10 % quantiles, over the rounds; none where either failed in all of them.
+    /// Ratio of the 10 % quantiles over the rounds. `None`: one of both failed in all rounds.
     pub(super) ratio: Option<Spread>,
     /// Median ratio of bursts that were neighbours in time, over the rounds.
     pub(super) paired: Option<Spread>,
@@ -59,7 +59,7 @@ impl Row {
     }
 }
 
-/// Measures a row; nothing where none of its contenders is there.
+/// Measures a row. `None`: none of its contenders was found.
 pub(super) fn measure(
     row: &Row,
     field: &[Entrant],
@@ -142,7 +142,7 @@ fn run(plan: &[&Case], row: &Row, round: usize, options: &Options, directory: &P
         .arguments
         .extend(["--seed".into(), (round + 1).to_string().into()]);
     if round == 0 {
-        // Neither depends on how busy the machine is: once is enough.
+        // Neither result depends on how busy the machine is, so one measurement is enough.
         launch.arguments.extend([
             "--syscalls".into(),
             "--idle-clients".into(),
@@ -164,7 +164,7 @@ fn run(plan: &[&Case], row: &Row, round: usize, options: &Options, directory: &P
     Ok(reports)
 }
 
-/// Holds a promise against the figures; nothing where either does not take part.
+/// Compares a promise with the results. `None`: one of both contenders does not take part.
 fn judge(bar: &Bar, entries: &[EntryFinding]) -> Option<Verdict> {
     let of = |label: &str| entries.iter().find(|entry| entry.label == label);
     let (who, against) = (of(&bar.who)?, of(&bar.against)?);
@@ -195,7 +195,7 @@ impl EntryFinding {
         rounds.filter_map(|(one, other)| Some((one.as_ref()?, other.as_ref()?)))
     }
 
-    /// What it costs in multiples of what `other` costs in the same round.
+    /// Its cost as a multiple of `other`'s in the same round.
     pub(super) fn ratio_to(&self, other: &Self) -> Option<Spread> {
         Spread::of(
             self.rounds_beside(other)
@@ -208,7 +208,7 @@ impl EntryFinding {
         Spread::of(self.good().map(|figures| figures.cpu_us.p10))
     }
 
-    /// Growth with idle clients, bytes, and whether it is within the bar.
+    /// Growth of memory with idle clients in bytes, and whether it is within the bar.
     pub(super) fn idle_growth(&self) -> Option<(u64, bool)> {
         let idle = self.good().find_map(|figures| figures.idle.as_ref())?;
         let growth = idle

@@ -1,4 +1,4 @@
-//! Where and when the figures were taken, and by whom.
+//! The machine, the time and the versions of a measurement.
 
 use std::{fs, process::Command};
 
@@ -14,13 +14,13 @@ pub(super) struct Machine {
     pub(super) date: String,
     pub(super) kernel: String,
     pub(super) cpu: String,
-    /// Processors that could be used.
+    /// The number of usable processors.
     pub(super) cpus: usize,
-    /// Of the repository that this was run in.
+    /// The revision of the repository in which it ran.
     pub(super) revision: Option<String>,
-    /// Whoever took part: name and version.
+    /// The contenders that took part, with their versions.
     pub(super) versions: Vec<(String, String)>,
-    /// Whoever did not, and why.
+    /// The contenders that did not, with the reasons.
     pub(super) absent: Vec<(String, String)>,
 }
 

@@ -115,7 +115,7 @@ fn costs(page: &mut String, results: &Results, section: Section, title: &str) {
     }
 }
 
-/// Rows of which each has contenders of its own.
+/// The table of rows with contenders of their own.
 fn beyond(page: &mut String, results: &Results) {
     let findings = results
         .lockstep
@@ -312,7 +312,8 @@ fn free(page: &mut String, finding: &FreeFinding) {
     equal_rate(page, finding);
 }
 
-/// At an equal rate, Proxima's latencies are not to be worse than twemproxy's beyond the spread of the runs.
+/// The promise at an equal rate: Proxima's latencies are not worse than twemproxy's beyond the spread of the
+/// runs.
 fn equal_rate(page: &mut String, finding: &FreeFinding) {
     let of = |contender: Contender| {
         finding

@@ -64,7 +64,7 @@ pub(super) struct Entrant {
 }
 
 impl Options {
-    /// Everybody who may take part.
+    /// The contenders that may take part.
     pub(super) fn field(&self) -> Vec<Entrant> {
         Contender::value_variants()
             .iter()
@@ -87,7 +87,7 @@ impl Options {
         Ok(all.into_iter().filter(|row| self.wants(row.name)).collect())
     }
 
-    /// Whether the free-running figures are asked for.
+    /// Whether the free-running measurements are wanted.
     pub(super) fn free(&self) -> bool {
         self.wants(FREE)
     }
@@ -96,7 +96,7 @@ impl Options {
         self.rows.is_empty() || self.rows.iter().any(|name| name == row)
     }
 
-    /// How many rounds are made.
+    /// The number of rounds.
     pub(super) fn rounds(&self) -> usize {
         if self.quick {
             self.rounds.min(2)

@@ -7,17 +7,17 @@ use serde::Serialize;
 
 use super::{free::FreeFinding, lockstep::Finding, machine::Machine, options::Options};
 
-/// Everything that was found so far.
+/// All results so far.
 #[derive(Serialize)]
 pub(super) struct Results {
     pub(super) machine: Machine,
-    /// Rounds that the medians are over.
+    /// Rounds behind the medians.
     pub(super) rounds: usize,
-    /// Made with `--quick`.
+    /// Whether it was made with `--quick`.
     pub(super) quick: bool,
     pub(super) lockstep: Vec<Finding>,
     pub(super) free: Vec<FreeFinding>,
-    /// Without its extension.
+    /// The path without its extension.
     #[serde(skip)]
     pub(super) file: PathBuf,
 }

@@ -11,18 +11,18 @@ use Contender::{
     ProximaIoUring, Twemproxy,
 };
 
-/// Everything that is measured together, in turn.
+/// A row: contenders that are measured together, in turn.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// What `--rows` calls it.
+    /// Its name in `--rows`.
     pub(super) name: &'static str,
-    /// What the tables call it.
+    /// Its title in the tables.
     pub(super) title: String,
-    /// Which table it belongs to.
+    /// The table to which it belongs.
     pub(super) section: Section,
-    /// Who is asked what.
+    /// The contenders with their requests.
     pub(super) entries: Vec<Entry>,
-    /// What is to hold.
+    /// The promises.
     pub(super) bars: Vec<Bar>,
     /// Idle clients at the end.
     pub(super) idle_clients: usize,
@@ -36,7 +36,7 @@ pub(super) enum Section {
     Proxies,
     /// The embedded store and memcached.
     Servers,
-    /// What costs more than a plain request to one of four.
+    /// Requests that cost more than a plain one to one of four servers.
     Beyond,
     /// Memory of idle clients.
     Idle,

@@ -7,8 +7,8 @@ use crate::process::Launch;
 /// memcached on 127.0.0.1:`port`.
 pub(crate) fn launch(program: &Path, port: u16) -> Launch {
     let port = port.to_string();
-    // As root it changes to the user that -u names. root is no change, without which the kernel would forget to end
-    // it with this process; for anyone else -u means nothing.
+    // As root, memcached changes to the user that -u names. root is no change; after a change the kernel
+    // would forget to end it with this process. For other users -u has no effect.
     Launch::new(
         program,
         [

@@ -1,4 +1,4 @@
-//! What is measured: each proxy or server by name, where its binary is, how it is configured and started.
+//! Contenders: proxies and servers by name, with their binaries, configurations and command lines.
 
 mod haproxy;
 mod mcrouter;
@@ -59,15 +59,15 @@ pub(crate) enum Spread {
     Copies,
 }
 
-/// Where a contender is to run.
+/// The place in which a contender runs.
 pub(crate) struct Site<'a> {
-    /// For its configuration and output.
+    /// The directory for its configuration and output.
     pub(crate) directory: &'a Path,
-    /// Where it shall listen on 127.0.0.1.
+    /// The port on 127.0.0.1 where it listens.
     pub(crate) port: u16,
     /// The ports of the servers behind it, on 127.0.0.1.
     pub(crate) servers: &'a [u16],
-    /// Which of them a request goes to.
+    /// How requests are spread over the servers.
     pub(crate) spread: Spread,
 }
 
@@ -87,7 +87,7 @@ impl Contender {
         }
     }
 
-    /// Whether it answers by itself, with no servers behind it.
+    /// Whether it answers by itself, without servers.
     pub(crate) fn is_server(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Proxima, as its own command line and configuration want it. What changes there changes here only.
+//! Proxima's command line and configuration. A change of either is made only here.
 
 use std::{
     env,
@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::{Site, Spread, write};
 use crate::process::{Launch, find_program};
 
-/// What stands at the end of the route.
+/// The end of the route.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaf {
     /// The servers of the site.

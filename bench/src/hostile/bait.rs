@@ -10,15 +10,16 @@ use crate::net::connect;
 
 /// A value that no proxy passes on at once.
 pub(super) const LARGE: &str = "~b";
-/// What every memcached takes, key and overhead included.
+/// The size that every memcached takes, key and overhead included.
 const LARGE_SIZE: usize = 1_000_000;
 /// A value that is just not large: proxies hold it whole.
 pub(super) const MIDDLE: &str = "~m";
 const MIDDLE_SIZE: usize = 60_000;
-/// What smuggled requests ask for: a well-behaved client that gets it got another's reply.
+/// The key that smuggled requests ask for. A well-behaved client that gets its value got another client's
+/// reply.
 pub(super) const CANARY: &str = "~canary";
 
-/// Sets all of them.
+/// Sets all baits.
 pub(super) fn lay(address: SocketAddr) -> Result<()> {
     let mut stream = connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;

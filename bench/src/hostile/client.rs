@@ -28,7 +28,7 @@ const LARGE: usize = SIZES.len() - 1;
 /// Requests of a batch at most.
 const BATCH: usize = 8;
 
-/// Pause after a failure, so that who refuses at once is not asked without end.
+/// Pause after a failure, so that a server that refuses at once is not asked without end.
 const AFTER_FAILURE: Duration = Duration::from_millis(20);
 
 /// A reply that has not come by then, or by four time-outs, is not waited for any longer.
@@ -90,7 +90,7 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Asks until the round is over, and then for all keys once more.
+    /// Sends requests until the round is over, and then one more for every key.
     pub(super) fn run(&mut self, is_over: impl Fn() -> bool) {
         while !is_over() {
             let batch = self.choose();
@@ -131,7 +131,7 @@ impl<'a> Client<'a> {
                         None => Request::SetCounter(random.random_range(0..1_000_000)),
                     }
                 }
-                // What it has just counted to.
+                // The number to which it has just counted.
                 4 => Request::ReadCounter,
                 5..7 => {
                     let first = random.random_range(0..LARGE - 4);
@@ -157,7 +157,7 @@ impl<'a> Client<'a> {
                 self.receive(request, begun)?;
                 answered += 1;
             }
-            // What nobody has asked for.
+            // A reply that was not asked for.
             match self.replies.is_empty() {
                 true => Ok(()),
                 false => Err(Failure::Wrong(format!(
@@ -302,18 +302,18 @@ impl<'a> Client<'a> {
 }
 
 enum Failure {
-    /// No reply for so long that it was given up.
+    /// There was no reply for so long that it was given up.
     Late,
     /// The connection could not be made, or is broken.
     Lost(String),
-    /// What came is not the reply.
+    /// The bytes are not the reply.
     Wrong(String),
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // What the kernel says when the time for a read or write is over.
+            // The errors of the kernel when the time for a read or write is over.
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Late,
             _ => Self::Lost(error.to_string()),
         }
@@ -325,7 +325,7 @@ enum Checked {
     Refused(String),
 }
 
-/// Compares a reply with what the client knows, and keeps what it knows now.
+/// Compares a reply with what the client knows, and updates that.
 fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Reply<'_>) -> Checked {
     let seen = match (request, reply) {
         (_, Reply::Wrong(words)) => Seen::Wrong(words),
@@ -391,7 +391,7 @@ fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Re
                 None => all,
             }
         }
-        // `parse` gives no other replies for these kinds.
+        // `parse` returns no other replies for these kinds.
         (_, reply) => Seen::Wrong(format!("{reply:?}")),
     };
     Checked::Seen(seen)
@@ -399,7 +399,7 @@ fn check(cells: &mut [Cell], counter: &mut Counter, request: &Request, reply: Re
 
 fn connect(address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, timeout)?;
-    // Where nobody listens on a port of this machine's outgoing connections, one may meet itself.
+    // Where no process listens on an ephemeral port of this machine, a connection may meet itself.
     if stream.local_addr()? == address {
         return Err(ErrorKind::ConnectionRefused.into());
     }

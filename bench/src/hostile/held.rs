@@ -1,4 +1,4 @@
-//! What a well-behaved client's keys hold, as it may be seen by that client, who alone writes them.
+//! The expected values of a well-behaved client's keys, which only that client writes.
 
 use crate::stale::value;
 
@@ -21,7 +21,7 @@ enum Held {
     Unsure,
 }
 
-/// What a read showed.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     AsWritten,
@@ -65,7 +65,7 @@ impl Cell {
         }
     }
 
-    /// Whether it was there to delete, as far as that is known.
+    /// Whether the delete should find it, as far as that is known.
     pub(super) fn should_be_there(&self) -> bool {
         matches!(self.held, Held::Version(_))
     }
@@ -79,7 +79,7 @@ impl Cell {
         self.held = Held::Unsure;
     }
 
-    /// Takes another name in the place of one that nothing is known of any more.
+    /// Replaces a key whose value is unknown by a new one.
     pub(super) fn settle(&mut self) {
         if self.held == Held::Unsure {
             self.generation += 1;
@@ -89,7 +89,7 @@ impl Cell {
         }
     }
 
-    /// Judges what a read of this key brought.
+    /// Judges the result of a read of this key.
     pub(super) fn judge(&self, bytes: Option<&[u8]>) -> Seen {
         let Some(bytes) = bytes else {
             return if self.held == Held::Nothing {
@@ -122,7 +122,7 @@ pub(super) struct Counter {
     base: String,
     generation: u32,
     name: String,
-    /// `None`: it must be set first.
+    /// The value. `None`: it must be set first.
     at: Option<u64>,
 }
 
@@ -140,7 +140,7 @@ impl Counter {
         &self.name
     }
 
-    /// What it holds; nothing: set it first.
+    /// Its value. `None`: it must be set first.
     pub(super) fn at(&self) -> Option<u64> {
         self.at
     }
@@ -149,7 +149,7 @@ impl Counter {
         self.at = Some(number);
     }
 
-    /// Judges what a read of it brought. Where nothing is known of it, because a count of the same batch failed, it is
+    /// Judges the result of a read. If its value is unknown, because a count of the same batch failed, it is
     /// not judged.
     pub(super) fn judge(&self, values: &[(&[u8], &[u8])]) -> Seen {
         match (self.at, values) {
@@ -164,7 +164,7 @@ impl Counter {
         }
     }
 
-    /// It is gone, or its outcome is open: count anew under another name.
+    /// The counter is gone, or its value is unknown: counting begins anew under another name.
     pub(super) fn failed(&mut self) {
         self.at = None;
         self.generation += 1;

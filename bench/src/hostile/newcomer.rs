@@ -1,4 +1,4 @@
-//! Whether new clients are served when the attacks are over.
+//! Checks that new clients are served after the attacks.
 
 use std::{
     io::{Read, Write},
@@ -10,10 +10,10 @@ use std::{
 /// A new client that is not served by then is not waited for any longer.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
-/// How long one attempt may take. Where the listen queue is still full, the kernel repeats a connect after a second.
+/// Time for one attempt. Where the listen queue is still full, the kernel repeats a connect after a second.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// How long it takes until a new client is served; nothing if that does not happen.
+/// Time until a new client is served. `None`: it is not.
 pub(super) fn until_served(address: SocketAddr) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < GIVE_UP {

@@ -1,4 +1,4 @@
-//! How long the machine itself stood still, so that what is attacked is not blamed for it.
+//! Measures how long the machine itself stood still, so that the target is not blamed for it.
 
 use std::{
     collections::HashMap,
@@ -16,13 +16,13 @@ use crate::{output::as_seconds, process::waited_for_processor};
 /// Time between two looks.
 const STEP: Duration = Duration::from_millis(5);
 
-/// What is shorter is no stall.
+/// Shorter times are no stalls.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// How long the control client waits for a reply before it counts all of this as a stall and asks anew.
+/// Time that the control client waits for a reply before it counts all of this as a stall and asks anew.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
-/// Written while a round lasts.
+/// Stalls of a round.
 #[derive(Default)]
 pub(super) struct Noise {
     stalls: Mutex<Vec<(Instant, Instant)>>,
@@ -44,7 +44,7 @@ pub(super) struct Worst {
 }
 
 impl Noise {
-    /// Sleeps, and notes how much longer that took; and how long the process `pid` waited for a processor.
+    /// Sleeps, and records how much longer that took, and how long the process `pid` waited for a processor.
     pub(super) fn watch(&self, pid: Option<u32>, is_over: impl Fn() -> bool) {
         let mut waited: HashMap<u32, Duration> = pid.map(waited_for_processor).unwrap_or_default();
         while !is_over() {
@@ -65,7 +65,7 @@ impl Noise {
         }
     }
 
-    /// Asks a server directly, and notes how long it took.
+    /// Asks a server directly, and records how long it took.
     pub(super) fn control(&self, server: SocketAddr, is_over: impl Fn() -> bool) {
         let mut stream = None;
         while !is_over() {
@@ -109,7 +109,7 @@ fn ask(server: SocketAddr, stream: &mut Option<TcpStream>) -> std::io::Result<()
     stream.read_exact(&mut reply)
 }
 
-/// When the machine stood still: spans that do not meet, in order.
+/// The stalls of the machine: spans that do not overlap, in order.
 pub(super) struct Stalls(Vec<(Instant, Instant)>);
 
 impl Stalls {
@@ -125,7 +125,7 @@ impl Stalls {
         Self(joined)
     }
 
-    /// How long it stood still between two moments.
+    /// Time of stalls between two moments.
     pub(super) fn within(&self, from: Instant, to: Instant) -> Duration {
         let first = self.0.partition_point(|span| span.1 <= from);
         self.0[first..]

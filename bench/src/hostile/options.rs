@@ -103,7 +103,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Refuses what cannot be run.
+    /// Refuses options that cannot be run.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(!self.timeout.is_zero(), "--timeout must be above 0");
         ensure!(!self.duration.is_zero(), "--duration must be above 0");

@@ -1,11 +1,11 @@
-//! Finding the end of a reply, and what it says.
+//! Parses replies.
 
 use super::held::Seen;
 
-/// No reply line of a well-behaved client is longer.
+/// Bytes of a reply line of a well-behaved client at most.
 const LONGEST_LINE: usize = 2_048;
 
-/// What a reply says.
+/// A parsed reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply<'a> {
     Stored,
@@ -14,13 +14,13 @@ pub(super) enum Reply<'a> {
     Number(u64),
     /// Keys and values, up to `END`.
     Values(Vec<(&'a [u8], &'a [u8])>),
-    /// `SERVER_ERROR`, with its words.
+    /// `SERVER_ERROR` with its text.
     Refused(String),
-    /// Nothing that answers the request.
+    /// Bytes that do not answer the request.
     Wrong(String),
 }
 
-/// Which reply is expected.
+/// The expected kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Set,
@@ -78,12 +78,12 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
         .position(|pair| pair == b"\r\n")
 }
 
-/// Key and size of a `VALUE` line.
+/// The key and size of a `VALUE` line.
 fn head(line: &[u8]) -> Option<(&[u8], usize)> {
     let mut words = line.split(|&byte| byte == b' ').skip(1);
     let key = words.next()?;
     let size = number(words.nth(1)?)?;
-    // None of a well-behaved client's values is larger: memcached's own limit.
+    // memcached's own limit: no value of a well-behaved client is larger.
     (words.next().is_none() && size <= 1 << 20).then_some((key, size as usize))
 }
 

@@ -1,4 +1,4 @@
-//! What a run found, for machines and for people.
+//! The report of a run, for machines and for people.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,7 +13,7 @@ const NEWCOMER: Duration = Duration::from_secs(3);
 /// The time-outs of a proxy are looked at by a clock that ticks; and noise is measured in steps.
 pub(super) const ALLOWED: Duration = Duration::from_millis(100);
 
-/// Of each kind of failure so many are printed.
+/// Failures of each kind that are printed at most.
 const PRINTED: usize = 20;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -24,7 +24,7 @@ pub(super) struct Report<'a> {
     options: &'a Options,
     #[serde(rename = "seconds", serialize_with = "as_seconds")]
     took: Duration,
-    /// Why the run has failed; none: it has not.
+    /// Why the run has failed. Empty: it has not.
     failures: Vec<String>,
     rounds: Vec<Round>,
 }
@@ -236,13 +236,13 @@ impl<'a> Report<'a> {
         !self.failures.is_empty()
     }
 
-    /// Whether well-behaved clients were there to notice anything.
+    /// Whether well-behaved clients got replies, so that the run shows something.
     pub(super) fn has_shown_something(&self) -> bool {
         let enough = |round: &Round| round.clients.iter().all(|client| client.hits > 0);
         !self.rounds.is_empty() && self.rounds.iter().all(enough)
     }
 
-    /// For people.
+    /// Prints the report for people.
     pub(super) fn print(&self) {
         for round in &self.rounds {
             round.print(self.options);

@@ -21,13 +21,13 @@ use super::{
 };
 use crate::process::{forget_peak, peak_resident_bytes};
 
-/// How long well-behaved clients are alone at first, so that their connections and the proxy's are made.
+/// Time that well-behaved clients are alone at first, so that their connections and the proxy's are made.
 const ALONE: Duration = Duration::from_millis(300);
 
-/// Evicted baits are laid again so often.
+/// Time after which baits are set again, as they may be evicted.
 const LAY_AGAIN: Duration = Duration::from_secs(1);
 
-/// Attackers are many, and need little.
+/// Bytes of an attacker's stack: attackers are many and need little.
 const STACK: usize = 256 * 1024;
 
 /// Runs one round. The keys of well-behaved clients begin with `keys`.
@@ -64,7 +64,7 @@ pub(super) fn run(
             scope.spawn(move || client.run(is_over));
         }
         thread::sleep(ALONE);
-        // Whatever happens here, the threads above must learn that it is over.
+        // Whatever happens here, the threads above must learn that the round is over.
         let attacked = attack(options, &deeds, &attacks_over, || {
             follow(options, &scores, start, interrupted);
         });
@@ -92,7 +92,7 @@ pub(super) fn run(
     ))
 }
 
-/// Lets the attackers go, until `watch` returns; they have ended when this returns.
+/// Runs the attackers until `watch` returns. They have ended when this returns.
 fn attack(
     options: &Options,
     deeds: &[(Attack, Deeds)],
@@ -129,10 +129,10 @@ fn attack(
     })
 }
 
-/// Baits may be evicted, and what is attacked may be emptied.
+/// Baits may be evicted, and the target may be flushed.
 fn lay_again(options: &Options, over: &AtomicBool) {
     while !over.load(Relaxed) {
-        // Where it fails, attacks ask for what is not there.
+        // If it fails, attacks ask for keys that do not exist.
         let _ = bait::lay(options.address);
         thread::sleep(LAY_AGAIN);
     }

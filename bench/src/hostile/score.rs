@@ -1,4 +1,4 @@
-//! What one well-behaved client has met.
+//! The results of one well-behaved client.
 
 use std::{
     collections::BTreeMap,
@@ -10,13 +10,13 @@ use serde::Serialize;
 use super::noise::Stalls;
 use crate::output::as_seconds;
 
-/// Of each kind of failure so many are kept word for word.
+/// Failures of each kind that are kept word for word.
 const KEPT: usize = 20;
 
-/// Slow replies that are kept to be judged at the end of a round; more than these are late without being judged.
+/// Slow replies that are kept to be judged at the end of a round. Further ones count as late without that.
 const JUDGED: usize = 10_000;
 
-/// Written while a round lasts.
+/// The results of a round so far.
 #[derive(Default)]
 pub(super) struct Score {
     pub(super) replies: u64,
@@ -40,7 +40,7 @@ struct Slow {
     answered: bool,
 }
 
-/// What is told of a client.
+/// The results of a client in the report.
 #[derive(Serialize)]
 pub(super) struct Outcome {
     pub(super) client: u32,
@@ -109,7 +109,7 @@ impl Score {
         count(&mut self.lost, words);
     }
 
-    /// For the line of progress: wrong, slow, refused, lost.
+    /// The failures for the progress line: wrong, slow, refused, lost.
     pub(super) fn failures(&self) -> [u64; 4] {
         let sum = |words: &BTreeMap<_, u64>| words.values().sum();
         [
@@ -124,7 +124,7 @@ impl Score {
         self.worst
     }
 
-    /// Judges what was slow by how long the machine stood still meanwhile.
+    /// Judges slow replies by how long the machine stood still meanwhile.
     pub(super) fn into_outcome(self, client: u32, limit: Duration, stalls: &Stalls) -> Outcome {
         let [wrong, slow_count, refused, lost] = self.failures();
         let unjudged = slow_count - self.slow.len() as u64;

@@ -24,7 +24,7 @@ pub(super) struct Connection {
     address: SocketAddr,
     stream: Option<TcpStream>,
     connected: bool,
-    /// Requests without a reply, oldest first, each with the time its latency counts from.
+    /// Requests without a reply, oldest first, each with the time from which its latency counts.
     waiting: VecDeque<(Operation, Instant)>,
     requests: Vec<u8>,
     written: usize,
@@ -55,7 +55,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes over a connection that is made.
+    /// Takes over an established connection.
     pub(super) fn adopt(
         &mut self,
         stream: std::net::TcpStream,
@@ -70,7 +70,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Closes; what was waited for is lost.
+    /// Closes the connection. Requests without a reply are lost.
     pub(super) fn close(&mut self, tally: &mut Tally, why: &str) {
         let now = Instant::now();
         for (operation, since) in self.waiting.drain(..) {
@@ -82,7 +82,7 @@ impl Connection {
         self.replies.clear();
     }
 
-    /// Whether there is a connection, made or in the making.
+    /// Whether there is a connection, established or not yet.
     pub(super) fn is_open(&self) -> bool {
         self.stream.is_some()
     }
@@ -92,7 +92,7 @@ impl Connection {
         self.waiting.len()
     }
 
-    /// Appends a request; it leaves with the next [`Connection::flush`].
+    /// Appends a request, which leaves with the next [`Connection::flush`].
     pub(super) fn ask(&mut self, operation: Operation, since: Instant, keys: &Keys, value_size: usize) {
         let key = keys.get(operation.key);
         if operation.set {

@@ -112,7 +112,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     })
 }
 
-/// What the file holds: the report and what was asked for.
+/// The contents of the file: the report and the options.
 #[derive(Serialize)]
 struct WithOptions<'a> {
     options: &'a Options,

@@ -94,7 +94,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Refuses what cannot be run.
+    /// Refuses options that cannot be run.
     pub(crate) fn check(&self) -> Result<()> {
         ensure!(
             self.connections > 0 && self.threads > 0,

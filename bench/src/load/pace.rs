@@ -1,4 +1,4 @@
-//! When requests are due in the open loop.
+//! The times of requests in the open loop.
 
 use std::time::{Duration, Instant};
 
@@ -23,18 +23,18 @@ impl Pace {
         }
     }
 
-    /// How many requests were due by `now`.
+    /// The number of requests that were due by `now`.
     pub(super) fn due(&self, now: Instant) -> u64 {
         now.checked_duration_since(self.start)
             .map_or(0, |age| (age.as_secs_f64() / self.interval) as u64 + 1)
     }
 
-    /// When request number `number` of all is due.
+    /// The time of request `number` of all.
     pub(super) fn time(&self, number: u64) -> Instant {
         self.start + Duration::from_secs_f64(number as f64 * self.interval)
     }
 
-    /// When the `number`-th request of `connection` is due.
+    /// The time of request `number` of `connection`.
     pub(super) fn time_on(&self, connection: usize, number: u64) -> Instant {
         self.time(number * self.connections + connection as u64)
     }

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::mpsc::Receiver};
 
 use super::{options::Options, report::Percentiles, tally::Tally, worker::Interval};
 
-/// Puts together what the threads counted.
+/// Adds up the counters of the threads.
 pub(super) struct Progress<'a> {
     options: &'a Options,
     total: Tally,
-    /// Seconds that some threads have reported and some not.
+    /// Seconds that some threads have reported and others have not.
     open: BTreeMap<u64, (usize, Tally)>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Progress<'a> {
     }
 
     fn finish(&mut self, second: u64, sum: Tally) {
-        // What comes in the last moments is not a whole second's.
+        // The counters of the last moments do not cover a whole second.
         if !self.options.output.quiet && second < self.options.duration.as_secs() {
             let Percentiles {
                 p50, p99, p999, max, ..

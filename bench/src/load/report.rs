@@ -1,4 +1,4 @@
-//! What a run of the load found.
+//! The report of a load.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{options::Options, tally::Tally};
 /// The report of a whole run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// From the start to the last reply.
+    /// Seconds from the start to the last reply.
     seconds: f64,
     /// Replies of every kind.
     pub(crate) replies: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Report {
     failed_connects: u64,
     first_wrong: Option<String>,
     first_error: Option<String>,
-    /// Whether latencies count from when a request was due (open loop) or from when it was sent.
+    /// Whether latencies count from the time at which a request was due (open loop) or was sent.
     corrected_for_coordinated_omission: bool,
     pub(crate) latency_us: Latencies,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Latencies {
     sets: Percentiles,
 }
 
-/// Microseconds.
+/// Latencies in microseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Percentiles {
     mean: f64,
@@ -95,7 +95,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// Prints the report for people.
     pub(super) fn print(&self) {
         let Percentiles {
             mean,

@@ -1,4 +1,4 @@
-//! Counting replies and their latencies.
+//! Counters of replies, and their latencies.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use crate::memcache::reply::Verdict;
 
-/// What happened in a stretch of time.
+/// The counters of a stretch of time.
 pub(super) struct Tally {
     /// Nanoseconds from due (or sent, in the closed loop) to reply, of gets.
     pub(super) gets: Histogram<u64>,
@@ -80,7 +80,7 @@ impl Tally {
 
     fn record(&mut self, set: bool, latency: Duration) {
         let histogram = if set { &mut self.sets } else { &mut self.gets };
-        // Cannot fail: the histogram grows to hold its values, and no run lasts 500 years.
+        // This cannot fail: the histogram grows to hold its values, and no run lasts 500 years.
         let _ = histogram.record(latency.as_nanos() as u64);
     }
 

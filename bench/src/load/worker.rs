@@ -20,17 +20,17 @@ use crate::{
     workload::{Keys, Operations},
 };
 
-/// How long replies are waited for after the last request.
+/// Time to wait for replies after the last request.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Until the next try, after a connection could not be made or broke.
+/// Time until the next try after a connection failed.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// What one thread counted in one second of the run.
+/// The counters of one thread in one second of the run.
 pub(super) struct Interval {
-    /// 0 for the first second.
+    /// The number of the second, from 0.
     pub(super) second: u64,
-    /// What happened in it.
+    /// The counters.
     pub(super) tally: Tally,
 }
 
@@ -43,20 +43,20 @@ pub(super) struct Worker<'a> {
     timer: OwnedFd,
     connections: Vec<Connection>,
     places: Vec<Place>,
-    /// Connections to be opened anew, and when.
+    /// Connections to be opened again, with the times.
     retries: Vec<(Instant, usize)>,
     tally: Tally,
     scratch: Vec<u8>,
 }
 
-/// What is known about a connection apart from its bytes.
+/// The state of a connection apart from its bytes.
 #[derive(Clone, Copy, Default)]
 struct Place {
     /// Open loop: requests that were due so far.
     due: u64,
     /// Open loop: how many of them were sent.
     sent: u64,
-    /// Among the retries.
+    /// Whether it is among the retries.
     parked: bool,
 }
 
@@ -121,7 +121,7 @@ impl<'a> Worker<'a> {
             let now = Instant::now();
             if now >= start + Duration::from_secs(second + 1) {
                 let tally = std::mem::replace(&mut self.tally, Tally::new());
-                // Nobody listens any more only when the main thread has failed; then this run is over too.
+                // The receiver is gone only when the main thread has failed; then this run is over too.
                 reports
                     .send(Interval { second, tally })
                     .ok()
@@ -129,7 +129,8 @@ impl<'a> Worker<'a> {
                 second += 1;
             }
             let over = now >= end;
-            // Before the run may end: what fell due while this thread did not run was due all the same.
+            // Before the run may end: requests whose time came while this thread did not run were due all the
+            // same.
             if let Some(pace) = &pace {
                 let due = pace.due(now.min(end));
                 while issued < due {
@@ -174,7 +175,7 @@ impl<'a> Worker<'a> {
             .context("the run was given up")
     }
 
-    /// Whether no reply is waited for. What was due but never sent still is.
+    /// Whether no reply is awaited. Requests that were due and never sent do not count.
     fn idle(&self) -> bool {
         self.connections
             .iter()
@@ -182,7 +183,7 @@ impl<'a> Worker<'a> {
             && self.places.iter().all(|place| place.sent == place.due)
     }
 
-    /// Counts what was never answered, and what was due but never sent.
+    /// Counts requests that were never answered, and those that were due and never sent.
     fn lose_the_rest(&mut self, pace: Option<&Pace>) {
         const WHY: &str = "no reply until the end of the run";
         let now = Instant::now();
@@ -247,7 +248,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Gives up a connection for a moment; what it waited for is lost.
+    /// Gives up a connection for a moment. Its requests without a reply are lost.
     fn park(&mut self, number: usize, why: &anyhow::Error) {
         self.connections[number].close(&mut self.tally, &format!("{why:#}"));
         if !std::mem::replace(&mut self.places[number].parked, true) {
@@ -255,7 +256,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Lets connections go on that have waited long enough after a failure.
+    /// Opens connections again that have waited long enough after a failure.
     fn retry(&mut self, now: Instant, pace: Option<&Pace>, more: bool) {
         let (ready, later): (Vec<_>, Vec<_>) = self.retries.drain(..).partition(|(time, _)| *time <= now);
         self.retries = later;

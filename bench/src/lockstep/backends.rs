@@ -13,13 +13,13 @@ use socket2::SockRef;
 
 use crate::memcache::Conversation;
 
-/// No round takes as long; whoever waits longer is stuck.
+/// No round takes as long: a wait that does is stuck.
 pub(crate) const STUCK: Duration = Duration::from_secs(5);
 
 /// Room in the kernel for the replies of a whole batch.
 const SEND_BUFFER: usize = 4 << 20;
 
-/// Servers that listen, and the connections that proxies made to them.
+/// The listening servers, and the connections that proxies made to them.
 pub(crate) struct Backends {
     poll: Poll,
     events: Events,
@@ -37,7 +37,7 @@ struct Connection {
     conversation: Conversation,
     replies: Vec<u8>,
     written: usize,
-    /// Requests of the batch among the replies, as against probes.
+    /// Replies that are held for requests of the batch, probes excluded.
     held: usize,
 }
 

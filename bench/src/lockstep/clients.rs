@@ -21,19 +21,19 @@ use crate::{
 /// The reply to a set.
 const STORED: &[u8] = b"STORED\r\n";
 
-/// What follows a value.
+/// The end of a hit after its value.
 const HIT_END: &[u8] = b"\r\nEND\r\n";
 
-/// How closely replies are looked at.
+/// How thoroughly replies are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Check {
     /// Every byte.
     Whole,
-    /// Framing, lengths, and the key inside each value: cheap, and enough to see a reply that went astray.
+    /// The framing, the lengths, and the key inside each value: cheap, and enough to see a misrouted reply.
     Framing,
 }
 
-/// Connections to the proxy and what they are about to ask.
+/// Connections to the proxy, and their next requests.
 pub(crate) struct Clients {
     connections: Vec<Connection>,
     keys: Rc<Keys>,
@@ -88,12 +88,12 @@ impl Clients {
         Rc::clone(&self.keys)
     }
 
-    /// Requests in a round of all clients.
+    /// Requests of all clients in a round.
     pub(crate) fn batch(&self) -> usize {
         self.connections.len() * self.pipeline
     }
 
-    /// Every client writes its next batch, in one write each.
+    /// Lets every client write its next batch, in one write each.
     pub(crate) fn send(&mut self) -> Result<()> {
         for connection in &mut self.connections {
             connection.requests.clear();
@@ -119,7 +119,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Every client reads the replies to its batch and judges them.
+    /// Lets every client read and judge the replies to its batch.
     pub(crate) fn receive(&mut self, check: Check) -> Result<()> {
         for connection in &mut self.connections {
             let sets = connection.batch.iter().filter(|operation| operation.set).count();
@@ -167,12 +167,12 @@ fn hit_length(keys: &Keys, value_size: usize) -> usize {
     reply.len() + b"END\r\n".len()
 }
 
-/// As much of `bytes` as an error shows.
+/// The part of `bytes` that an error shows.
 fn begin(bytes: &[u8]) -> std::slice::EscapeAscii<'_> {
     bytes[..bytes.len().min(200)].escape_ascii()
 }
 
-/// Fills `buffer`; on silence or the connection's end the error shows what has come.
+/// Fills `buffer`. If no more bytes come, the error shows those that came.
 fn read_all(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<()> {
     let mut length = 0;
     while length < buffer.len() {

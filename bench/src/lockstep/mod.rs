@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Measures every case, burst by burst in turn. One that fails leaves the others running.
+/// Measures every case, burst by burst in turn. If one fails, the others go on.
 fn measure(cases: &[Case], settings: &Settings, cpu: usize) -> Result<Vec<Report>> {
     let directory = tempfile::Builder::new().prefix("proxima-bench-").tempdir()?;
     let mut trials: Vec<Trial<'_>> = Vec::with_capacity(cases.len());

@@ -71,7 +71,7 @@ struct TargetOptions {
     plan: Option<PathBuf>,
 }
 
-/// How much is asked at once, and of what size.
+/// The shape of the requests: how many at once, and of what size.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shape {
     /// Clients that are ready at once
@@ -100,7 +100,7 @@ pub(crate) struct Shape {
     pub(crate) spread: Spread,
 }
 
-/// How it is measured.
+/// The settings of the measurement.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Settings {
     /// Bursts that are measured
@@ -126,30 +126,30 @@ pub(crate) struct Settings {
 /// A target and what it is asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Case {
-    /// What is measured.
+    /// The target.
     pub(crate) subject: Subject,
-    /// What it is asked.
+    /// The requests.
     pub(crate) shape: Shape,
 }
 
-/// What is measured.
+/// The target.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Subject {
     /// A program to be started.
     Start {
-        /// Which.
+        /// The contender.
         contender: Contender,
-        /// Where it is.
+        /// Its program.
         program: PathBuf,
     },
     /// A process that runs.
     Attach {
         /// Its id.
         pid: u32,
-        /// Where it listens.
+        /// Its address.
         address: SocketAddr,
-        /// Where it looks for its servers; none: it is one.
+        /// The ports of its servers. Empty: it is a server itself.
         backends: Vec<u16>,
     },
 }
@@ -192,7 +192,7 @@ impl Options {
 }
 
 impl Shape {
-    /// Refuses what cannot be run in lockstep.
+    /// Refuses options that cannot be run in lockstep.
     pub(crate) fn check(&self) -> Result<()> {
         ensure!(
             self.clients > 0 && self.pipeline > 0,
@@ -228,7 +228,7 @@ impl Case {
         }
     }
 
-    /// What the report calls the target.
+    /// The target's name in the report.
     pub(crate) fn name(&self) -> String {
         match &self.subject {
             Subject::Start { contender, .. } => contender.name().to_owned(),

@@ -1,22 +1,22 @@
-//! What a lockstep run found.
+//! The report of a lockstep run.
 
 use serde::{Deserialize, Serialize};
 
 use super::Shape;
 use crate::figures::Spread;
 
-/// What one case of a run came to.
+/// The result of one case of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// The contender's name, or the process that was attached to.
     pub(crate) target: String,
-    /// What it was asked.
+    /// The requests.
     pub(crate) shape: Shape,
     /// The processor of the run.
     pub(crate) cpu: usize,
-    /// What was measured.
+    /// The measurements.
     pub(crate) figures: Option<Figures>,
-    /// Why nothing was.
+    /// Why there are none.
     pub(crate) failure: Option<String>,
 }
 
@@ -29,11 +29,13 @@ pub(crate) struct Figures {
     pub(crate) cpu_us: Spread,
     /// The same, burst by burst: the n-th of every case of a run was taken at nearly the same time.
     pub(crate) samples_us: Vec<f64>,
-    /// How often the target's busiest thread went to sleep and was woken, per round: 2 for a proxy, 1 for a server.
+    /// How often the target's busiest thread went to sleep and was woken, for each round: 2 for a proxy, 1
+    /// for a server.
     pub(crate) wakeups_a_round: f64,
-    /// How often that thread was taken from the processor, per round.
+    /// How often that thread was preempted, for each round.
     pub(crate) preemptions_a_round: f64,
-    /// How often this process was, per round: each may have shown the target a part of a batch.
+    /// How often this process was preempted, for each round. Each time may have shown the target a part of a
+    /// batch.
     pub(crate) own_preemptions_a_round: f64,
     /// Resident memory of the target after the bursts.
     pub(crate) resident_bytes: u64,
@@ -43,21 +45,21 @@ pub(crate) struct Figures {
     pub(crate) idle: Option<Idle>,
 }
 
-/// Resident memory of the target around a crowd of idle clients.
+/// Resident memory of the target with idle clients.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Idle {
-    /// How many.
+    /// The number of idle clients.
     pub(crate) clients: usize,
-    /// Before they came.
+    /// Bytes before they connected.
     pub(crate) before_bytes: u64,
-    /// When all were connected and none had sent a byte.
+    /// Bytes when all were connected and none had sent a byte.
     pub(crate) connected_bytes: u64,
-    /// When each had made one request.
+    /// Bytes when each had made one request.
     pub(crate) used_bytes: u64,
 }
 
 impl Report {
-    /// For people.
+    /// Prints the report for people.
     pub(crate) fn print(&self) {
         let Shape {
             clients,

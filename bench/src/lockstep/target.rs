@@ -22,9 +22,9 @@ use crate::{
 /// A proxy (or server) has to answer within this time after its start.
 const START: Duration = Duration::from_secs(30);
 
-/// What is measured: started here or attached to.
+/// The target, which was started here or attached to.
 pub(crate) struct Target {
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: SocketAddr,
     /// The servers behind it; none where it is a server itself.
     pub(crate) backends: Option<Backends>,
@@ -95,7 +95,7 @@ impl Target {
         }
     }
 
-    /// Fails when the process has ended by itself.
+    /// Fails if the process has ended by itself.
     pub(crate) fn check_running(&mut self) -> Result<()> {
         match &mut self.process {
             Process::Started(child) => child.check_running(),
@@ -109,7 +109,8 @@ impl Target {
         }
     }
 
-    /// Asks until a get is answered without an error, serving what the proxy sends to its servers meanwhile.
+    /// Sends gets until one is answered without an error, and meanwhile serves the proxy's requests to its
+    /// servers.
     fn wait_until_it_answers(&mut self) -> Result<()> {
         let deadline = Instant::now() + START;
         let mut last = String::from("it accepts no connection");
@@ -137,7 +138,7 @@ impl Target {
             match stream.read(&mut part) {
                 Ok(0) => break,
                 Ok(length) => answer.extend_from_slice(&part[..length]),
-                // Nothing yet: the read timed out.
+                // The read timed out without bytes.
                 Err(_) => continue,
             }
             if answer.ends_with(b"END\r\n") || answer.starts_with(b"SERVER_ERROR") {

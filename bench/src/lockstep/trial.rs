@@ -32,14 +32,14 @@ pub(super) struct Trial<'a> {
 
 struct Running {
     rounds: Rounds,
-    // After the clients: they hang up before the process is ended.
+    // It stands after the clients, which hang up before the process is ended.
     target: Target,
     directory: PathBuf,
     rounds_a_burst: usize,
     measured: Measured,
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Default)]
 struct Measured {
     samples: Vec<f64>,
@@ -65,7 +65,8 @@ impl<'a> Trial<'a> {
         self.attempt(Running::burst);
     }
 
-    /// What is found out once, after all bursts: memory, system calls, idle clients; and a last look at every byte.
+    /// Measures what is found out once, after all bursts: memory, system calls, idle clients. Then checks
+    /// every byte once more.
     pub(super) fn afterwards(&mut self, settings: &Settings) {
         let case = self.case;
         self.attempt(|running| running.afterwards(case, settings));
@@ -161,9 +162,9 @@ impl Running {
         Ok(())
     }
 
-    /// Memory that clients cost which are connected and ask for nothing.
+    /// Measures the memory that connected clients without requests cost.
     fn idle(&mut self, case: &Case, settings: &Settings) -> Result<Idle> {
-        /// Ready at once when each makes its one request.
+        /// Clients that are ready at once when each makes its one request.
         const GROUP: usize = 100;
         let (count, limit) = (settings.idle_clients, raise_descriptor_limit());
         let needed = count as u64 + 200;

@@ -3,10 +3,11 @@
 use super::request;
 use crate::workload::value;
 
-/// No reply line of a run is longer; without a bound a stream that never ends a line would be waited for.
+/// Bytes of a reply line of a run at most. Without a bound, a stream that never ends a line would be waited
+/// for.
 const LONGEST_LINE: usize = 2_048;
 
-/// What a complete reply said.
+/// A complete reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The value that belongs to the key, every byte of it.
@@ -17,13 +18,13 @@ pub(crate) enum Verdict {
     Stored,
     /// The server or the proxy said no, in these words.
     Refused(String),
-    /// Not what was asked for; where the reply ends is not known either.
+    /// It is not the reply to the request, and its end is not known either.
     Wrong(String),
 }
 
-/// Judges the reply to a `get` (or a `set`) of `key` that begins at the start of `bytes`.
+/// Judges the reply to a `get` (or a `set`) of `key` at the start of `bytes`.
 ///
-/// Returns its length and what it said, or nothing while more bytes are needed.
+/// Returns its length and its contents. `None`: more bytes are needed.
 pub(crate) fn judge(bytes: &[u8], key: &[u8], set: bool, value_size: usize) -> Option<(usize, Verdict)> {
     let Some(end) = bytes
         .windows(2)

@@ -1,4 +1,4 @@
-//! Requests as a client writes them, and the replies a server owes for them.
+//! Requests of clients, and the replies to them.
 
 use std::io::Write;
 

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, ensure};
 
 use super::request;
 
-/// When this life of all stand-in servers of this process began: when first somebody asked.
+/// The start of all stand-in servers of this process, which is their first use.
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// No request line of a run is longer; one that is would be a proxy gone wrong.
+/// Bytes of a request line of a run at most. A proxy that sends a longer one is wrong.
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// The state between two reads of one connection.

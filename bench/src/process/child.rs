@@ -69,7 +69,7 @@ impl Child {
         self.inner.id()
     }
 
-    /// Fails when the process has ended, with the end of what it printed.
+    /// Fails if the process has ended, with the end of its output.
     pub(crate) fn check_running(&mut self) -> Result<()> {
         match self.inner.try_wait()? {
             Some(status) => bail!(self.obituary(status)),
@@ -95,7 +95,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Either call fails only when the process is gone already.
+        // Either call fails only if the process is gone already.
         let _ = self.inner.kill();
         let _ = self.inner.wait();
     }

@@ -1,10 +1,11 @@
-//! What a process has used: processor time, memory, context switches. All read from `/proc`.
+//! The resources that a process has used: processor time, memory, context switches. They are read from
+//! `/proc`.
 
 use std::{collections::HashMap, fs, time::Duration};
 
 use anyhow::{Context, Result};
 
-/// What the threads of a process have used up to one moment.
+/// The resources of a process' threads up to one moment.
 pub(crate) struct Usage(HashMap<u32, Thread>);
 
 #[derive(Clone, Copy, Default)]
@@ -14,15 +15,16 @@ struct Thread {
     preemptions: u64,
 }
 
-/// What a process has used between two moments.
+/// The resources of a process between two moments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
-    /// Time on a processor, kernel and user together, of all threads. That of a thread which has ended is lost.
+    /// Time on a processor of all threads, kernel and user together. The time of a thread that has ended is
+    /// lost.
     pub(crate) nanoseconds: u64,
-    /// How often the thread that used most of it went to sleep. Housekeeping threads go by the clock; theirs would say
-    /// nothing.
+    /// How often the thread that used most of it went to sleep. Housekeeping threads follow the clock, so
+    /// their numbers would say nothing.
     pub(crate) waits: u64,
-    /// How often that thread was taken from the processor.
+    /// How often that thread was preempted.
     pub(crate) preemptions: u64,
 }
 
@@ -49,7 +51,7 @@ impl Usage {
         Ok(Self(threads))
     }
 
-    /// What was used since `earlier`.
+    /// The resources used since `earlier`.
     pub(crate) fn since(&self, earlier: &Self) -> Used {
         let threads = self.0.iter().map(|(thread, now)| {
             let before = earlier.0.get(thread).copied().unwrap_or_default();
@@ -83,7 +85,7 @@ pub(crate) fn peak_resident_bytes(pid: u32) -> Result<u64> {
     Ok(status_field(&status, "VmHWM:").context("no VmHWM: the process has ended")? * 1024)
 }
 
-/// Begins to count the peak of resident memory anew. Where this may not be done, the peak stays that since the start.
+/// Resets the peak of resident memory. Where this is not allowed, the peak stays that since the start.
 pub(crate) fn forget_peak(pid: u32) {
     let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
 }

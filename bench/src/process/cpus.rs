@@ -1,4 +1,4 @@
-//! Which processors this process may use, and which of them has the least to do.
+//! The processors that this process may use, and the one that has the least to do.
 
 use std::{collections::HashMap, fs, thread, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Other processes: starting them so that none outlives this one, placing them on processors, and what they cost.
+//! Other processes: started so that none outlives this one, placed on processors, and measured.
 
 mod child;
 mod cost;

@@ -1,4 +1,4 @@
-//! Where a process runs and how it is scheduled, by util-linux's `taskset` and `chrt`.
+//! The processors and the scheduling of a process, by util-linux's `taskset` and `chrt`.
 
 use std::{
     env, fs,
@@ -19,15 +19,15 @@ const SCHED_BATCH: &str = "3";
 /// low that a machine busy with others' work starves it.
 const LOW: &str = "10";
 
-/// Where a process that is started may run.
+/// Where a started process may run.
 #[derive(Clone, Debug)]
 pub(crate) enum Placement {
-    /// Where this process may.
+    /// On the processors of this process.
     Inherited,
     /// On these processors.
     On(Vec<usize>),
-    /// On this processor, and there behind this process: under SCHED_BATCH waking it interrupts nobody, at a low
-    /// priority it hardly gets a turn while this process is ready.
+    /// On this processor, after this process: under SCHED_BATCH its wake-up interrupts no other process, and
+    /// at a low priority it hardly runs while this process is ready.
     Behind(usize),
 }
 

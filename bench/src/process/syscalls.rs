@@ -1,4 +1,4 @@
-//! Counting the system calls of a running process with strace.
+//! Counts the system calls of a running process with strace.
 
 use std::{
     env, fs,
@@ -29,7 +29,7 @@ pub(crate) struct SyscallTrace {
 }
 
 impl SyscallTrace {
-    /// Attaches to every thread of `pid` and returns once it counts; nothing where strace is not installed.
+    /// Attaches to every thread of `pid`, and returns once it counts. `None`: strace is not installed.
     pub(crate) fn attach(pid: u32, directory: &Path) -> Result<Option<Self>> {
         let Some(program) = find_program("strace") else {
             return Ok(None);
@@ -51,7 +51,7 @@ impl SyscallTrace {
             ensure!(Instant::now() < deadline, "strace did not attach within 5 s");
             thread::sleep(Duration::from_millis(5));
         }
-        // Attached to the main thread; the others follow at once.
+        // It is attached to the main thread; the others follow at once.
         thread::sleep(Duration::from_millis(50));
         Ok(Some(Self { strace, table }))
     }

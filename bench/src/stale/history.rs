@@ -1,4 +1,4 @@
-//! When each version of a key was acknowledged, in bounded memory.
+//! The times at which each version of a key was acknowledged, in bounded memory.
 
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ impl History {
         }
     }
 
-    /// When the first version above `version` was acknowledged, as far as that is still known.
+    /// The time at which the first version above `version` was acknowledged, as far as that is still known.
     pub(super) fn first_above(&self, version: u64) -> Option<Instant> {
         let place = self.0.partition_point(|(kept, _)| *kept <= version);
         self.0.get(place).map(|(_, at)| *at)

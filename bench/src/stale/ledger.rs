@@ -24,7 +24,7 @@ struct Record {
     /// The newest version that was sent; its outcome may be open.
     sent: u64,
     acknowledged: History,
-    /// Since when no write was acknowledged, if the last one was not.
+    /// The time since which no write was acknowledged, if the last one was not.
     failing_since: Option<Instant>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Read {
     floor_at: Instant,
 }
 
-/// What a version says about the read that brought it.
+/// The judgement of a version that a read has returned.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Fresh,
@@ -101,18 +101,19 @@ impl Ledger {
         since.min().map(|since| since.elapsed())
     }
 
-    /// To be called before the request is sent.
+    /// Must be called before the request is sent.
     pub(super) fn begin_read(&self, key: u32) -> Read {
         let (floor, floor_at) = self.record(key).acknowledged.last();
         Read {
-            // After the look at the ledger: what it shows was acknowledged before the read began.
+            // This is taken after the look at the ledger: what the ledger shows was acknowledged before the
+            // read began.
             begun: Instant::now(),
             floor,
             floor_at,
         }
     }
 
-    /// Judges the version that a read has brought.
+    /// Judges the version that a read has returned.
     pub(super) fn judge(&self, key: u32, read: &Read, version: u64) -> Verdict {
         let record = self.record(key);
         if version > record.sent {
@@ -222,7 +223,7 @@ mod tests {
         ledger.begin_write(0);
         ledger.fail(0, Instant::now());
         assert!(ledger.failing_for() >= Some(TICK));
-        // Another key is no answer to it.
+        // Another key is no answer to the request.
         let other = ledger.begin_write(1);
         assert_eq!(ledger.acknowledge(1, other), None);
         let next = ledger.begin_write(0);

@@ -6,15 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// No reply of a run is longer: a value and the lines around it.
+/// Bytes of a reply of a run at most: a value and the lines around it.
 const LONGEST_REPLY: usize = 2 * 1024 * 1024;
 
-/// Why a request has not done what it was for.
+/// Why a request has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     /// The other side said no, in these words.
     Refused(String),
-    /// No reply: the connection could not be made or broke, or the time was over.
+    /// There was no reply: the connection failed, or the time was over.
     Lost(String),
     /// A reply that cannot be one to this request.
     Wrong(String),
@@ -38,7 +38,7 @@ impl Link {
         }
     }
 
-    /// Stores `value` for `ttl` seconds; 0 is for ever.
+    /// Stores `value` for `ttl` seconds; 0: for ever.
     pub(super) fn set(&mut self, key: &str, ttl: u64, value: &[u8]) -> Result<(), Failure> {
         let mut request = format!("set {key} 0 {ttl} {}\r\n", value.len()).into_bytes();
         request.extend_from_slice(value);
@@ -56,7 +56,7 @@ impl Link {
     fn ask<T>(&mut self, request: &[u8], parse: impl Fn(&[u8]) -> Parsed<T>) -> Result<T, Failure> {
         let answer = self.exchange(request, parse).unwrap_or_else(|error| {
             let words = match error.kind() {
-                // What the kernel says when the time for a read or write is over.
+                // The errors of the kernel when the time for a read or write is over.
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => format!("nothing within {:?}", self.timeout),
                 _ => error.to_string(),
             };
@@ -64,7 +64,8 @@ impl Link {
         });
         let in_step = match &answer {
             Ok(_) => true,
-            // After any other refusal (ERROR, CLIENT_ERROR) the rest of the request may be taken for the next one.
+            // After any other refusal (ERROR, CLIENT_ERROR) the rest of the request may be taken for the next
+            // one.
             Err(Failure::Refused(words)) => words.starts_with("SERVER_ERROR") || words == "NOT_STORED",
             Err(Failure::Lost(_) | Failure::Wrong(_)) => false,
         };
@@ -84,7 +85,8 @@ impl Link {
             Some(stream) => stream,
             None => {
                 let stream = TcpStream::connect_timeout(&self.address, self.timeout)?;
-                // Where nobody listens on a port of this machine's outgoing connections, one may meet itself.
+                // Where no process listens on an ephemeral port of this machine, a connection may meet
+                // itself.
                 if stream.local_addr()? == self.address {
                     return Err(ErrorKind::ConnectionRefused.into());
                 }

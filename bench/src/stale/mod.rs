@@ -43,7 +43,7 @@ use tally::{Counts, Tally};
 /// Pause after a failure, so that a server that refuses at once is not asked without end.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
-/// What the clients of a run share.
+/// The shared state of a run's clients.
 struct Run<'a> {
     options: &'a Options,
     keys: Vec<String>,
@@ -58,7 +58,7 @@ impl Run<'_> {
         self.interrupted.load(Relaxed) || Instant::now() >= self.end
     }
 
-    /// Lets the time between two requests of a client pass.
+    /// Sleeps between two requests of a client.
     fn pause(&self, failed: bool) {
         let wanted = self
             .options

@@ -12,7 +12,7 @@ use crate::{
     session::prefix,
 };
 
-/// memcached takes a greater number of seconds for a date.
+/// The longest TTL: memcached takes a greater number of seconds for a date.
 const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Find out whether reads bring values that were replaced before

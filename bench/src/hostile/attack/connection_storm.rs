@@ -16,7 +16,7 @@ pub(super) fn run(ground: &Ground<'_>) {
         let mut connections = Vec::new();
         for number in 0..AT_ONCE * ground.strength {
             let Some(mut connection) = ground.connect() else {
-                // Nobody is accepted any more: what is there is kept.
+                // The server accepts no more: the connections so far are kept.
                 break;
             };
             let request = match number % 3 {

@@ -1,4 +1,4 @@
-//! Requests without end, whose replies nobody reads for a while.
+//! Requests without end, whose replies are not read for a while.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ const VALUE: usize = 60_000;
 /// Different keys of a flood.
 const KEYS: usize = 50;
 
-/// How long no reply is read.
+/// Time in which no reply is read.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// Half of the attackers get, a quarter sets, and a quarter sets and wants no reply at all.
+/// Half of the attackers send gets, a quarter sets, and a quarter sets without replies.
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
     let quiet = if number.is_multiple_of(4) { " noreply" } else { "" };
     while !ground.is_over() {

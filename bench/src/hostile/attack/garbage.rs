@@ -6,10 +6,10 @@ use rand::{Rng, RngExt, SeedableRng, rngs::SmallRng};
 
 use super::ground::Ground;
 
-/// How long an answer or an end is waited for.
+/// Time to wait for an answer or an end.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// After a greeting of a protocol that waits for an answer.
+/// Pause after a greeting of a protocol that waits for an answer.
 const BETWEEN: Duration = Duration::from_millis(20);
 
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
@@ -51,9 +51,9 @@ fn greetings() -> Vec<Vec<u8>> {
     vec![
         // Binary memcached: a get of "key".
         b"\x80\x00\x00\x03\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0key".to_vec(),
-        // And its no-op.
+        // Binary memcached: a no-op.
         b"\x80\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec(),
-        // TLS 1.2's hello, its beginning.
+        // The beginning of TLS 1.2's hello.
         b"\x16\x03\x01\x00\xf1\x01\x00\x00\xed\x03\x03abcdefghijklmnopqrstuvwxyz012345\x20".to_vec(),
         http("GET /").into_bytes(),
         http("POST /").into_bytes(),

@@ -1,4 +1,4 @@
-//! What attackers stand on: connections that never keep them from noticing that the round is over.
+//! Connections of attackers. None of them keeps an attacker from noticing the end of the round.
 
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -11,16 +11,16 @@ use std::{
 use serde::Serialize;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-/// How long an attacker sleeps, or waits for the kernel, before it looks whether the round is over.
+/// Time that an attacker sleeps, or waits for the kernel, before it checks for the end of the round.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a connection may take to be made.
+/// Time for a connection to be made.
 const CONNECT: Duration = Duration::from_millis(500);
 
 /// Pause after a connection that was not made.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// What an attack has done.
+/// Counters of an attack.
 #[derive(Default)]
 pub(crate) struct Deeds {
     connections: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct Deeds {
     unanswered: AtomicU64,
 }
 
-/// [`Deeds`], as they are told.
+/// [`Deeds`] in the report.
 #[derive(Serialize)]
 pub(crate) struct Done {
     pub(crate) attack: super::Attack,
@@ -42,7 +42,7 @@ pub(crate) struct Done {
     pub(crate) requests: u64,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
-    /// Foreign greetings to which came neither an answer nor an end within a second.
+    /// Foreign greetings with neither an answer nor an end within a second.
     pub(crate) unanswered: u64,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) deeds: &'a Deeds,
     pub(crate) over: &'a AtomicBool,
-    /// For an attacker that makes many connections, so many times more.
+    /// The factor for attackers that make many connections.
     pub(crate) strength: u32,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Ground<'a> {
         self.over.load(Relaxed)
     }
 
-    /// Lets time pass, less when the round ends before.
+    /// Sleeps, shorter when the round ends.
     pub(super) fn pause(&self, time: Duration) {
         let end = Instant::now() + time;
         while !self.is_over() {
@@ -129,7 +129,7 @@ impl<'a> Ground<'a> {
             Some(Protocol::TCP),
         )?;
         if let Some(size) = receive_buffer {
-            // Before the handshake, which announces it.
+            // This is set before the handshake, which announces it.
             socket.set_recv_buffer_size(size)?;
         }
         socket.connect_timeout(&self.address.into(), CONNECT)?;
@@ -167,7 +167,7 @@ impl Connection<'_> {
         true
     }
 
-    /// Takes what has come, up to the length of `buffer`, after waiting shortly if there is nothing; nothing when the
+    /// Receives up to the length of `buffer`, after a short wait if there is nothing. Returns 0 when the
     /// other side has closed.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
         match self.stream.read(buffer) {
@@ -187,8 +187,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Whether the other side has reset the connection, without taking any of its bytes. An end of file behind bytes
-    /// that were not taken is not seen.
+    /// Whether the other side has reset the connection. No bytes are taken, so an end of file behind them is
+    /// not seen.
     pub(super) fn is_broken(&self) -> bool {
         let broken = !matches!(self.stream.take_error(), Ok(None));
         if broken {
@@ -197,9 +197,9 @@ impl Connection<'_> {
         broken
     }
 
-    /// Leaves with a reset.
+    /// Closes with a reset.
     pub(super) fn abort(self) {
-        // Where it fails, the connection is closed as usual.
+        // If it fails, the connection is closed as usual.
         let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
     }
 
@@ -209,7 +209,7 @@ impl Connection<'_> {
     }
 }
 
-/// What the kernel says when the time for a read or write is over.
+/// The errors of the kernel when the time for a read or write is over.
 fn is_patience(error: &io::Error) -> bool {
     matches!(
         error.kind(),

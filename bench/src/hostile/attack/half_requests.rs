@@ -1,10 +1,10 @@
-//! Requests that never become whole.
+//! Requests that are never completed.
 
 use std::time::Duration;
 
 use super::ground::Ground;
 
-/// Nearly what a line of memcached may have.
+/// Bytes, nearly as many as a line of memcached may have.
 const LONG: usize = 1_000_000;
 
 /// A connection that was closed is made again after this time.

@@ -59,7 +59,7 @@ impl Attack {
         }
     }
 
-    /// What attacker `number` does until the round is over.
+    /// Runs attacker `number` until the round is over.
     pub(super) fn run(self, ground: &Ground<'_>, number: u32) {
         match self {
             Self::SlowReaders => readers::slow(ground, number),

@@ -11,10 +11,10 @@ const MANY: usize = 10_000;
 /// Keys of one byte that a line of 1 MiB has room for.
 const TINY: usize = 524_000;
 
-/// What is read of a reply before the next request.
+/// Bytes of a reply that are read before the next request.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-/// Keys of the usual length, a tenth of which are there.
+/// Gets with keys of the usual length, a tenth of which exist.
 pub(super) fn many(ground: &Ground<'_>, number: u32) {
     let name = |place: usize| format!("~many:{number}:{place:032}");
     let mut line = b"get".to_vec();
@@ -37,7 +37,7 @@ pub(super) fn many(ground: &Ground<'_>, number: u32) {
     ask(ground, &line, Duration::ZERO);
 }
 
-/// As many keys as a line has room for.
+/// Gets with as many keys as a line has room for.
 pub(super) fn tiny(ground: &Ground<'_>) {
     let mut line = b"get".to_vec();
     for place in 0..TINY {

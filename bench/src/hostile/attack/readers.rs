@@ -1,4 +1,4 @@
-//! Readers of large values that take little of them, or nothing.
+//! Readers that take little of large values, or nothing.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,16 @@ use crate::hostile::bait::LARGE;
 /// Values asked for: 40 MB.
 const VALUES: usize = 40;
 
-/// What a slow reader takes at a time.
+/// Bytes that a slow reader takes at a time.
 const SIP: usize = 2 * 1024;
 
 const BETWEEN_SIPS: Duration = Duration::from_secs(1);
 
-/// Half of the readers come again after so long, so that there is always one at the beginning of its reply.
+/// Time after which half of the readers start again, so that there is always one at the beginning of its
+/// reply.
 const RETURN: Duration = Duration::from_secs(4);
 
-/// Takes little, again and again.
+/// Takes a little, repeatedly.
 pub(super) fn slow(ground: &Ground<'_>, number: u32) {
     read(ground, number, |connection| {
         connection.receive(&mut [0; SIP]).is_some()

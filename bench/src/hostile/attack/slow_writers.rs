@@ -6,7 +6,7 @@ use super::ground::Ground;
 
 const BETWEEN_BYTES: Duration = Duration::from_secs(1);
 
-/// More than proxies hold whole.
+/// Bytes, more than proxies hold whole.
 const UPLOAD: usize = 100_000;
 
 /// A value whose end nobody will see.

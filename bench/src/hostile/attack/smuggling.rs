@@ -1,26 +1,26 @@
 //! Lines that a proxy and its servers may understand differently, in length or in the number of replies.
 //!
-//! The value that follows each of them is a command of its own. Where one of the two takes the line for a request with
-//! a value and the other does not, the server's reply to that command has nobody whom it is for: on a connection that is
-//! shared it comes to a well-behaved client.
+//! The value after each of them is a command. If one of the two takes the line for a request with a value and
+//! the other does not, the server's reply to that command belongs to no request. On a shared connection it
+//! reaches a well-behaved client.
 
 use std::time::Duration;
 
 use super::ground::Ground;
 use crate::hostile::bait::CANARY;
 
-/// Requests between two looks at what has come of them.
+/// Requests between two looks at the replies.
 const BURST: usize = 8;
 
-/// Between two requests: the second meets whatever the first has left on a shared connection.
+/// Pause between two requests: the second one meets what the first has left on a shared connection.
 const BETWEEN: Duration = Duration::from_millis(2);
 
 pub(super) fn run(ground: &Ground<'_>, number: u32) {
     let requests = requests();
-    // Attackers are at different places of the list.
+    // Attackers start at different places of the list.
     let mut turn = number as usize * 17;
     while !ground.is_over() {
-        // Some lines leave a connection on which all that follows is a value: each burst has a new one.
+        // After some lines everything on the connection is a value, so each burst has a new connection.
         let Some(mut connection) = ground.connect() else {
             continue;
         };
@@ -36,13 +36,13 @@ pub(super) fn run(ground: &Ground<'_>, number: u32) {
     }
 }
 
-/// Every line with the command that is its value, if it has one. The function is long because it is a list.
+/// Every line, with the command that is its value if it has one. The function is long because it is a list.
 fn requests() -> Vec<Vec<u8>> {
     let command = format!("get {CANARY}");
     let size = command.len();
     let long = "k".repeat(251);
     let with_value = [
-        // Flags that are none, in number, length or kind.
+        // Flags that are invalid in number, length or kind.
         format!("ms ~x {size} !"),
         format!("ms ~x {size} -"),
         format!("ms ~x {size} ~"),
