@@ -10,7 +10,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{memcache::request, net::connect, workload::Keys};
 
-/// Requests of one write, bytes; small enough that a server which answers before it reads on cannot block both sides.
+/// Requests of one write, bytes; small enough that a server which answers before it reads on cannot block
+/// both sides.
 const BATCH: usize = 64 * 1024;
 
 /// Sets all `keys` at `address`.

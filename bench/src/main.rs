@@ -27,7 +27,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measure memcached proxies: latency under load, processor time per request, stale reads, hostile clients, side by side
+/// Measure memcached proxies: latency under load, processor time per request, stale reads, hostile clients,
+/// side by side
 #[derive(Parser)]
 #[command(version)]
 struct CommandLine {

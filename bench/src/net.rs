@@ -8,8 +8,8 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// Connections opened in a row before the other side gets time to accept them: every listen queue has room for as
-/// many, and one that overflows costs a second.
+/// Connections opened in a row before the other side gets time to accept them: every listen queue has room
+/// for as many, and one that overflows costs a second.
 const AT_ONCE: usize = 64;
 
 /// No handshake on one machine takes as long.

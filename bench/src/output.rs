@@ -23,7 +23,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes `value` to the file, if there is one, and prints the report, unless the file is standard output.
+    /// Writes `value` to the file, if there is one, and prints the report, unless the file is standard
+    /// output.
     pub(crate) fn write<T: Serialize>(&self, value: &T, print: impl FnOnce()) -> Result<()> {
         if let Some(file) = &self.json {
             write_json(file, value)?;

@@ -18,8 +18,8 @@ use super::{
     score::Score,
 };
 
-/// Sizes of the values of a client's keys: most are small, two are more than a buffer, one is more than proxies hold
-/// whole.
+/// Sizes of the values of a client's keys: most are small, two are more than a buffer, one is more than
+/// proxies hold whole.
 const SIZES: [usize; 9] = [60, 60, 60, 60, 400, 400, 4_000, 16_000, 100_000];
 
 /// The key whose value is large: asked for now and then.

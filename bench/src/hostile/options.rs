@@ -15,28 +15,32 @@ use crate::{
 
 /// Attack a memcached or a proxy as hostile clients do, and see what its other clients notice
 ///
-/// While the chosen attacks last, well-behaved clients set, read, delete and count keys of their own, one batch of up
-/// to eight requests at a time. Every reply is checked: is it the reply to this request, in its order, and the value
-/// that was written last, byte for byte? And it is timed, from the moment its batch was sent.
+/// While the chosen attacks last, well-behaved clients set, read, delete and count keys of their own, one
+/// batch of up to eight requests at a time. Every reply is checked: is it the reply to this request, in its
+/// order, and the value that was written last, byte for byte? And it is timed, from the moment its batch was
+/// sent.
 ///
 /// A run fails when a well-behaved client gets
 ///
-/// * a wrong reply: of another request or key, an older value than was acknowledged, bytes that nobody asked for;
+/// * a wrong reply: of another request or key, an older value than was acknowledged, bytes that nobody asked
+///   for;
 ///
 /// * a late reply: later than --timeout, not counting the time in which the machine itself stood still;
 ///
 /// * a refusal (SERVER_ERROR), or its connection is closed; with --no-misses also when what it set is gone;
 ///
-/// or when a new client is not served within 3 s of the end of the attacks; with --pid also when that process ends, or
-/// takes more memory than --rss-limit.
+/// or when a new client is not served within 3 s of the end of the attacks; with --pid also when that process
+/// ends, or takes more memory than --rss-limit.
 ///
-/// How long the machine stands still is measured: a thread that sleeps 5 ms notes how much longer it slept; with --pid
-/// the time in which that process was ready and did not get a processor counts as well, with --control the time that a
-/// request directly to a memcached behind the proxy took. What of this falls into the time of a late reply is taken
-/// off it, and 100 ms are allowed beyond --timeout. The report has both figures.
+/// How long the machine stands still is measured: a thread that sleeps 5 ms notes how much longer it slept;
+/// with --pid the time in which that process was ready and did not get a processor counts as well, with
+/// --control the time that a request directly to a memcached behind the proxy took. What of this falls into
+/// the time of a late reply is taken off it, and 100 ms are allowed beyond --timeout. The report has both
+/// figures.
 ///
-/// All attacks run at once, or --in-turn one after the other. They store values under keys that begin with a tilde
-/// and, by smuggling, try to read them in others' places. Do not run this where anything depends on the server.
+/// All attacks run at once, or --in-turn one after the other. They store values under keys that begin with a
+/// tilde and, by smuggling, try to read them in others' places. Do not run this where anything depends on the
+/// server.
 ///
 /// Exit code: 0; 1 when the run failed as above; 2 when it could not be made, or has shown nothing.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -82,10 +86,12 @@ pub(crate) struct Options {
     #[arg(long, value_parser = humantime::parse_duration, default_value = "1s")]
     #[serde(rename = "timeout_seconds", serialize_with = "as_seconds")]
     pub(super) timeout: Duration,
-    /// A memcached behind the proxy, asked directly all the while: what is slow there is not the proxy's fault
+    /// A memcached behind the proxy, asked directly all the while: what is slow there is not the proxy's
+    /// fault
     #[arg(long, value_name = "HOST:PORT", value_parser = look_up)]
     pub(super) control: Option<SocketAddr>,
-    /// The attacked process, where it runs on this machine: its memory is measured, and how long it waits for a processor
+    /// The attacked process, where it runs on this machine: its memory is measured, and how long it waits for
+    /// a processor
     #[arg(long)]
     pub(super) pid: Option<u32>,
     /// The most resident memory that it may take

@@ -138,7 +138,8 @@ impl Connection {
     /// Reads and judges all replies that have come.
     ///
     /// # Errors
-    /// When the connection is closed or broken, and after a wrong reply: where the next one begins is not known then.
+    /// When the connection is closed or broken, and after a wrong reply: where the next one begins is not
+    /// known then.
     pub(super) fn read(
         &mut self,
         scratch: &mut [u8],

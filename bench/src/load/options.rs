@@ -13,18 +13,19 @@ use crate::{
 
 /// Load a memcached, or a proxy before some, and measure how long replies take
 ///
-/// Closed loop (the default): each connection keeps --pipeline requests under way and sends the next when a reply
-/// came. This finds the greatest rate; its latencies are those of a server that is never asked more than it answers.
+/// Closed loop (the default): each connection keeps --pipeline requests under way and sends the next when a
+/// reply came. This finds the greatest rate; its latencies are those of a server that is never asked more
+/// than it answers.
 ///
-/// Open loop (--rate): requests are due at fixed times whatever the replies do, and a latency counts from the moment
-/// its request was due, not from when a busy connection let it go. A server that stalls for a second is charged for
-/// every request of that second (no coordinated omission).
+/// Open loop (--rate): requests are due at fixed times whatever the replies do, and a latency counts from the
+/// moment its request was due, not from when a busy connection let it go. A server that stalls for a second
+/// is charged for every request of that second (no coordinated omission).
 ///
-/// Every value is derived from its key, and every byte that is read is compared. A miss is counted; use --fill to
-/// set every key first.
+/// Every value is derived from its key, and every byte that is read is compared. A miss is counted; use
+/// --fill to set every key first.
 ///
-/// Exit code: 0; 1 when a wrong byte was read, with --strict also when a request was refused or lost; 2 when the run
-/// could not be made.
+/// Exit code: 0; 1 when a wrong byte was read, with --strict also when a request was refused or lost; 2 when
+/// the run could not be made.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(
     args_override_self = true,

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 /// Requests at equal distances, dealt to the connections of one thread in turn.
 ///
-/// The n-th request of connection `c` of `C` is due at `start + (n × C + c) × interval`: nothing need be remembered
-/// about requests that are late but their number.
+/// The n-th request of connection `c` of `C` is due at `start + (n × C + c) × interval`: nothing need be
+/// remembered about requests that are late but their number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     start: Instant,

@@ -100,8 +100,8 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Sends and reads from `start` on until the duration is over and the last reply has come, reporting each second.
-    /// `pace` is the thread's share of an open loop.
+    /// Sends and reads from `start` on until the duration is over and the last reply has come, reporting each
+    /// second. `pace` is the thread's share of an open loop.
     pub(super) fn run(
         mut self,
         start: Instant,
@@ -213,8 +213,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends what a connection has to send now: in the closed loop as many requests as replies have come, in the open
-    /// loop those that are due. After the end (`more` is false) only the open loop's late ones.
+    /// Sends what a connection has to send now: in the closed loop as many requests as replies have come, in
+    /// the open loop those that are due. After the end (`more` is false) only the open loop's late ones.
     fn advance(&mut self, number: usize, pace: Option<&Pace>, more: bool) {
         let (connection, place) = (&mut self.connections[number], &mut self.places[number]);
         let room = self.options.pipeline - connection.under_way().min(self.options.pipeline);

@@ -1,4 +1,5 @@
-//! The servers of a lockstep run, all in this process: they hold their replies until every request has arrived.
+//! The servers of a lockstep run, all in this process: they hold their replies until every request has
+//! arrived.
 
 use std::{
     collections::HashMap,
@@ -67,8 +68,8 @@ impl Backends {
 
     /// Sleeps until `expected` keys have been asked for, and answers none of them.
     ///
-    /// This process is not to be woken before the proxy has nothing left to do: under SCHED_BATCH a wake-up only
-    /// makes it ready, so that a proxy which sends to several servers finishes its turn first.
+    /// This process is not to be woken before the proxy has nothing left to do: under SCHED_BATCH a wake-up
+    /// only makes it ready, so that a proxy which sends to several servers finishes its turn first.
     pub(crate) fn collect(&mut self, expected: usize) -> Result<()> {
         let deadline = Instant::now() + STUCK;
         while self.arrived < expected {

@@ -149,7 +149,8 @@ impl Clients {
     }
 }
 
-/// Whether `reply`, of a hit's length, has the announcement and the end of a hit on `key`, and the key in its value.
+/// Whether `reply`, of a hit's length, has the announcement and the end of a hit on `key`, and the key in its
+/// value.
 fn framed(reply: &[u8], key: &[u8], value_size: usize) -> bool {
     let (announcement, data) = reply.split_at(reply.len() - HIT_END.len() - value_size);
     announcement

@@ -11,14 +11,14 @@
 //! ```
 //!
 //! The proxy runs at a low priority: SCHED_BATCH keeps a wake-up from interrupting, the priority keeps the
-//! scheduler's clock from giving the proxy a turn while a thousand clients are still writing. Without it the proxy
-//! saw six batches in place of two at 1,000 clients.
+//! scheduler's clock from giving the proxy a turn while a thousand clients are still writing. Without it the
+//! proxy saw six batches in place of two at 1,000 clients.
 //!
 //! Free-running figures swing with how many requests happen to be ready at each wake-up. Here that number is
-//! chosen. What counts is the proxy's own time on the processor, so that a neighbour who delays a round does not
-//! enter its figure. A neighbour who slows the processor itself (its caches, its other hyperthread, its clock) does:
-//! hence many short bursts, of which a low quantile is taken, and all contenders in turn, burst by burst, so that
-//! each state of the machine meets all of them.
+//! chosen. What counts is the proxy's own time on the processor, so that a neighbour who delays a round does
+//! not enter its figure. A neighbour who slows the processor itself (its caches, its other hyperthread, its
+//! clock) does: hence many short bursts, of which a low quantile is taken, and all contenders in turn, burst
+//! by burst, so that each state of the machine meets all of them.
 
 mod backends;
 mod clients;

@@ -18,13 +18,14 @@ const LARGEST_BATCH: usize = 160 * 1024;
 /// Measure a proxy's processor time per request, batch by batch
 ///
 /// One process is all clients and all servers. It runs on one processor together with the proxy, both under
-/// SCHED_BATCH: every client writes its requests, then the process sleeps and the proxy sees exactly that batch; the
-/// servers hold their replies until all requests have arrived, then answer all. The figure is the proxy's processor
-/// time (user and kernel, all threads) divided by the requests, the 10 % quantile of many short bursts first. Ratios
-/// between contenders of one run repeat within a few per cent, also on a machine that others use.
+/// SCHED_BATCH: every client writes its requests, then the process sleeps and the proxy sees exactly that
+/// batch; the servers hold their replies until all requests have arrived, then answer all. The figure is the
+/// proxy's processor time (user and kernel, all threads) divided by the requests, the 10 % quantile of many
+/// short bursts first. Ratios between contenders of one run repeat within a few per cent, also on a machine
+/// that others use.
 ///
-/// Either name contenders, which are started with a configuration of their own and measured burst by burst in turn,
-/// or attach to a proxy that runs.
+/// Either name contenders, which are started with a configuration of their own and measured burst by burst in
+/// turn, or attach to a proxy that runs.
 #[derive(Args, Debug)]
 #[command(
     args_override_self = true,
@@ -62,8 +63,8 @@ struct TargetOptions {
     /// Where the process that is attached to listens
     #[arg(long, value_name = "IP:PORT", requires = "pid")]
     address: Option<SocketAddr>,
-    /// The ports on 127.0.0.1 where the attached proxy looks for its servers; this run listens there. None: the
-    /// process is a server itself
+    /// The ports on 127.0.0.1 where the attached proxy looks for its servers; this run listens there. None:
+    /// the process is a server itself
     #[arg(long, value_name = "PORT,…", value_delimiter = ',', requires = "pid")]
     backends: Vec<u16>,
     /// Read the cases from this file: a JSON list of targets with a shape each

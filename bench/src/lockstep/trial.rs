@@ -21,7 +21,8 @@ use crate::{
 /// Requests of the warm-up; more where there are more servers to get to know.
 const WARM_UP: usize = 4_000;
 
-/// A burst's first rounds, one in this many, are not measured: they bring the caches back from the case before.
+/// A burst's first rounds, one in this many, are not measured: they bring the caches back from the case
+/// before.
 const LEAD_IN: usize = 10;
 
 /// A case and how far it has come; after its first failure it rests.

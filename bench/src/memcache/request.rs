@@ -20,7 +20,8 @@ pub(crate) fn append_set(key: &[u8], size: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the part of a get's reply that carries the value: from `VALUE` to the end of the data, without `END`.
+/// Appends the part of a get's reply that carries the value: from `VALUE` to the end of the data, without
+/// `END`.
 pub(crate) fn append_value(key: &[u8], size: usize, out: &mut Vec<u8>) {
     append_value_line(key, size, out);
     value::append(key, size, out);

@@ -1,7 +1,8 @@
 //! The server's side of one connection: as little of memcached as a proxy notices.
 //!
-//! A get is answered with the value that belongs to its key, a set with `STORED`; nothing is stored. `version` and
-//! `mn` are answered because proxies probe with them, `stats` because they tell a server's lives apart by it.
+//! A get is answered with the value that belongs to its key, a set with `STORED`; nothing is stored.
+//! `version` and `mn` are answered because proxies probe with them, `stats` because they tell a server's
+//! lives apart by it.
 
 use std::{process, sync::LazyLock, time::Instant};
 
@@ -25,8 +26,8 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// Takes the next `bytes` of the connection, appends the replies they complete to `out` and returns how many
-    /// keys were read or written. Values are `value_size` bytes long.
+    /// Takes the next `bytes` of the connection, appends the replies they complete to `out` and returns how
+    /// many keys were read or written. Values are `value_size` bytes long.
     ///
     /// # Errors
     /// On bytes no client of memcached sends.

@@ -32,8 +32,8 @@ impl Launch {
 
 /// A running process; dropping it kills it and waits for its end.
 ///
-/// It is started through `setpriv --pdeathsig`, so that the kernel kills it when this process is gone without having
-/// dropped anything (Ctrl-C, SIGKILL).
+/// It is started through `setpriv --pdeathsig`, so that the kernel kills it when this process is gone without
+/// having dropped anything (Ctrl-C, SIGKILL).
 pub(crate) struct Child {
     inner: std::process::Child,
     name: String,

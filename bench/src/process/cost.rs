@@ -90,8 +90,8 @@ pub(crate) fn forget_peak(pid: u32) {
     let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
 }
 
-/// For how long threads of a process were ready and did not get a processor so far, each by its number; threads that run
-/// or wait at this moment are not counted up to now.
+/// For how long threads of a process were ready and did not get a processor so far, each by its number;
+/// threads that run or wait at this moment are not counted up to now.
 pub(crate) fn waited_for_processor(pid: u32) -> HashMap<u32, Duration> {
     let waited = |thread: u32| {
         let schedstat = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
@@ -127,7 +127,8 @@ mod tests {
     fn work_shows_as_time_and_rest_does_not() {
         let me = std::process::id();
         let before = Usage::of(me).unwrap();
-        // The test harness may run other tests in threads of this process: only a lower bound can be asserted.
+        // The test harness may run other tests in threads of this process: only a lower bound can be
+        // asserted.
         let mut sum = 0u64;
         for number in 0..20_000_000u64 {
             sum = std::hint::black_box(sum.wrapping_add(number));

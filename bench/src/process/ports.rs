@@ -7,8 +7,8 @@ use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Below Linux's default range for outgoing connections: a connection of a run cannot take a port that a server of
-/// the run is about to listen on.
+/// Below Linux's default range for outgoing connections: a connection of a run cannot take a port that a
+/// server of the run is about to listen on.
 const PORTS: std::ops::Range<u16> = 10_240..32_768;
 
 /// A port of 127.0.0.1 that nobody listens on at this moment.

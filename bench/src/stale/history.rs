@@ -7,8 +7,8 @@ const KEPT: usize = 256;
 
 /// The acknowledgements of one key, oldest first.
 ///
-/// The newest half is complete. Older ones thin out, the more the older they are: what is said about those is later
-/// than the truth, so that an age reckoned from it is never too great.
+/// The newest half is complete. Older ones thin out, the more the older they are: what is said about those is
+/// later than the truth, so that an age reckoned from it is never too great.
 pub(super) struct History(Vec<(u64, Instant)>);
 
 impl History {

@@ -1,9 +1,10 @@
 //! What was written and what was acknowledged, key by key: the judge of every read.
 //!
-//! A key has one writer, and its writes follow each other, so its versions are ordered. A read that begins after
-//! version 7 was acknowledged must bring 7, a newer one, or nothing. A write without an acknowledgement (refused, or
-//! never answered) leaves that bound where it is: its version may be seen, now or later, or never. But once a newer
-//! version *is* acknowledged, seeing it is stale, as it would be with any other older version.
+//! A key has one writer, and its writes follow each other, so its versions are ordered. A read that begins
+//! after version 7 was acknowledged must bring 7, a newer one, or nothing. A write without an acknowledgement
+//! (refused, or never answered) leaves that bound where it is: its version may be seen, now or later, or
+//! never. But once a newer version *is* acknowledged, seeing it is stale, as it would be with any other older
+//! version.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -78,7 +79,8 @@ impl Ledger {
         record.sent
     }
 
-    /// The write of `version` was acknowledged. Returns for how long none of the key had been, if the one before failed.
+    /// The write of `version` was acknowledged. Returns for how long none of the key had been, if the one
+    /// before failed.
     pub(super) fn acknowledge(&self, key: u32, version: u64) -> Option<Duration> {
         let mut record = self.record(key);
         let now = Instant::now();

@@ -17,30 +17,31 @@ const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Find out whether reads bring values that were replaced before
 ///
-/// Writers set keys through --write, each time with a higher version in the value, and readers get them through --read.
-/// A read that begins after a version was acknowledged must bring that version, a newer one, or a miss. Anything older
-/// is stale, and its age is the time from the acknowledgement of the first newer version to the beginning of the read.
-/// A miss is never stale: a cache may forget, but it must not lie.
+/// Writers set keys through --write, each time with a higher version in the value, and readers get them
+/// through --read. A read that begins after a version was acknowledged must bring that version, a newer one,
+/// or a miss. Anything older is stale, and its age is the time from the acknowledgement of the first newer
+/// version to the beginning of the read. A miss is never stale: a cache may forget, but it must not lie.
 ///
-/// Each key has one writer, which waits for the reply to one write before it sends the next: so the versions of a key
-/// are ordered. A write that is refused or never answered has an open outcome: reads may bring its version or the one
-/// before. When a newer version is acknowledged, that is over: an unanswered write that shows up later is stale.
+/// Each key has one writer, which waits for the reply to one write before it sends the next: so the versions
+/// of a key are ordered. A write that is refused or never answered has an open outcome: reads may bring its
+/// version or the one before. When a newer version is acknowledged, that is over: an unanswered write that
+/// shows up later is stale.
 ///
-/// Every client takes the next address of its list for each request: the addresses must lead to the same data. With
-/// --write-all a write goes to every address of --write, and is acknowledged when all have stored it, as in an
-/// application that keeps the copies itself.
+/// Every client takes the next address of its list for each request: the addresses must lead to the same
+/// data. With --write-all a write goes to every address of --write, and is acknowledged when all have stored
+/// it, as in an application that keeps the copies itself.
 ///
-/// Before the clock starts, the first version is set at every address of both lists. So a copy that no write reaches
-/// is found stale, rather than empty. Half of the reads ask for the key that was acknowledged last, where a write on
-/// its way is caught; the others for any key, where an old copy that has come back is.
+/// Before the clock starts, the first version is set at every address of both lists. So a copy that no write
+/// reaches is found stale, rather than empty. Half of the reads ask for the key that was acknowledged last,
+/// where a write on its way is caught; the others for any key, where an old copy that has come back is.
 ///
 /// Keys have a new name in each run and expire by themselves after --ttl.
 ///
-/// The longest spell is the longest time, from the beginning of a write that failed, in which no write to the same key
-/// was acknowledged. Ctrl-C ends the run early, with its report.
+/// The longest spell is the longest time, from the beginning of a write that failed, in which no write to the
+/// same key was acknowledged. Ctrl-C ends the run early, with its report.
 ///
-/// Exit code: 0; 1 when a read was stale, or a value was not as it was written; 2 when the run could not be made, or
-/// has shown nothing because no write was acknowledged or no read has found anything.
+/// Exit code: 0; 1 when a read was stale, or a value was not as it was written; 2 when the run could not be
+/// made, or has shown nothing because no write was acknowledged or no read has found anything.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(
     args_override_self = true,

@@ -15,7 +15,8 @@ use super::{
 /// Sets the first version of every key wherever something is written or read.
 ///
 /// # Errors
-/// When an address does not answer, or one of `--write` refuses. One that is only read may refuse to be written to.
+/// When an address does not answer, or one of `--write` refuses. One that is only read may refuse to be
+/// written to.
 pub(super) fn fill(options: &Options, keys: &[String]) -> Result<()> {
     let everywhere: BTreeSet<SocketAddr> = options.write.iter().chain(&options.read).copied().collect();
     for address in everywhere {

@@ -114,7 +114,8 @@ pub(crate) struct Operation {
 
 /// An endless, seeded sequence of operations.
 ///
-/// Keys are random; sets stand at fixed distances, so that every stretch of `sets + gets` operations costs the same.
+/// Keys are random; sets stand at fixed distances, so that every stretch of `sets + gets` operations costs
+/// the same.
 pub(crate) struct Operations {
     random: SmallRng,
     zipf: Option<Zipf<f64>>,

@@ -1,4 +1,5 @@
-//! The keys of a run: key number `i` is the same bytes in every process that was given the same count and size.
+//! The keys of a run: key number `i` is the same bytes in every process that was given the same count and
+//! size.
 
 use anyhow::{Result, ensure};
 

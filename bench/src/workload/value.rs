@@ -1,8 +1,9 @@
-//! The value that belongs to a key: derived from the key alone, so that whoever reads it can tell every wrong byte.
+//! The value that belongs to a key: derived from the key alone, so that whoever reads it can tell every wrong
+//! byte.
 //!
-//! A value is the key itself, then bytes of one fixed pseudo-random table, entered at a place that the key's hash
-//! names. Every 256 bytes the table reads like the end of a reply: a codec that looks for the end of a value instead
-//! of counting is found out.
+//! A value is the key itself, then bytes of one fixed pseudo-random table, entered at a place that the key's
+//! hash names. Every 256 bytes the table reads like the end of a reply: a codec that looks for the end of a
+//! value instead of counting is found out.
 
 use std::sync::LazyLock;
 
@@ -46,7 +47,8 @@ pub(crate) fn matches(key: &[u8], bytes: &[u8]) -> bool {
     })
 }
 
-/// The value as slices that exist already: the key, the table from the key's place on, the table again and again.
+/// The value as slices that exist already: the key, the table from the key's place on, the table again and
+/// again.
 fn pieces(key: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let place = fnv1a(key) as usize % PERIOD;
     let mut left = size;

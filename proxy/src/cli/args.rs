@@ -64,11 +64,12 @@ pub(super) enum Command {
 
 /// Serve until told to stop
 ///
-/// Without a configuration the store inside the process is served, on 127.0.0.1:11211 unless --listen says otherwise.
+/// Without a configuration the store inside the process is served, on 127.0.0.1:11211 unless --listen says
+/// otherwise.
 ///
-/// SIGHUP, or a change of the configuration file or of a file of servers, makes it read them again: a good configuration
-/// takes effect at once without a client noticing, a bad one is logged and the running one stays. SIGTERM lets clients
-/// finish and ends.
+/// SIGHUP, or a change of the configuration file or of a file of servers, makes it read them again: a good
+/// configuration takes effect at once without a client noticing, a bad one is logged and the running one
+/// stays. SIGTERM lets clients finish and ends.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -173,8 +174,9 @@ impl From<LogLevel> for tracing::Level {
 
 /// Say whether a configuration file is good
 ///
-/// Exits with 0 when it is. Otherwise one line for each mistake says file, line, column, the key, what is wrong and what
-/// would be right. Names of servers that do not resolve here are warned of: such a server is ejected until its name does.
+/// Exits with 0 when it is. Otherwise one line for each mistake says file, line, column, the key, what is
+/// wrong and what would be right. Names of servers that do not resolve here are warned of: such a server is
+/// ejected until its name does.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example:\n  proxima check proxima.yaml && kill -HUP $(pidof proxima)")]
 pub(super) struct Check {
@@ -184,8 +186,9 @@ pub(super) struct Check {
 
 /// Say where a key goes, and why
 ///
-/// The tree is walked as it is for a client, with every server taken to be up; a node agent (`nodes`) is asked once. The admin port's `/explain?key=` says it
-/// for the running process, with the servers as they are.
+/// The tree is walked as it is for a client, with every server taken to be up; a node agent (`nodes`) is
+/// asked once. The admin port's `/explain?key=` says it for the running process, with the servers as they
+/// are.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -7,7 +7,8 @@
 //!
 //! * [`schema`]: what a configuration says; the only thing the rest of the proxy reads
 //! * `document`, `error`, `reading`: places in the text, and diagnostics that name them
-//! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read it
+//! * `form`, `section`: what may stand where, said once; the reader, the JSON Schema and the reference read
+//!   it
 //! * `file`: reads one; `yaml`: our format; [`source`]: where servers come from
 //! * `foreign`: tells other programs' files from bad ones of ours
 //! * `overrides`: what the command line puts in its place

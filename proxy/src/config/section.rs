@@ -126,8 +126,8 @@ impl<'a> Fields<'a> {
 
 /// Declares a section: a struct with one field for each key, and its [`Form`].
 ///
-/// `key: Form = value` gives the default; a key without one must be there unless its form says what absence means.
-/// `..field: Table` stands before them for the keys of a [`Table`].
+/// `key: Form = value` gives the default; a key without one must be there unless its form says what absence
+/// means. `..field: Table` stands before them for the keys of a [`Table`].
 macro_rules! section {
     (
         $(#[doc = $about:literal])+

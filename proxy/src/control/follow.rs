@@ -1,5 +1,5 @@
-//! Follows what the configuration depends on (files, DNS, the grace of departed copies, requests of operators) and makes the
-//! changes that follow from it, one after another.
+//! Follows what the configuration depends on (files, DNS, the grace of departed copies, requests of
+//! operators) and makes the changes that follow from it, one after another.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,8 +43,8 @@ impl Proxy {
     }
 }
 
-/// Follows changes until the process ends. The configuration is read once at the beginning: a file may have changed since
-/// the start has read it.
+/// Follows changes until the process ends. The configuration is read once at the beginning: a file may have
+/// changed since the start has read it.
 pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut requests: mpsc::Receiver<Request>) {
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -288,7 +288,8 @@ impl Proxy {
         self.state().draining
     }
 
-    /// Explains the route of a request that enters by listener number `listener`, from a client at this address.
+    /// Explains the route of a request that enters by listener number `listener`, from a client at this
+    /// address.
     ///
     /// # Errors
     /// The text is no request.
@@ -315,8 +316,8 @@ impl Proxy {
         followed.then(|| (state.agent.clone(), state.localities.clone()))
     }
 
-    /// The distance of a member from a client at this address, and its source. `None`: a client of which nothing
-    /// is known.
+    /// The distance of a member from a client at this address, and its source. `None`: a client of which
+    /// nothing is known.
     pub fn distance(&self, member: &Member, from: Option<IpAddr>) -> (Distance, DistanceSource) {
         Asker::at(self.state().localities.as_deref(), from).distance(member)
     }

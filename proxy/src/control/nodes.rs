@@ -4,9 +4,10 @@
 //!  agent ─ a line of JSON for each change ─▶ read ─▶ localities ─▶ orders of `nearest` ─▶ workers, between two turns
 //! ```
 //!
-//! The agent is trusted with distances and nothing else: whatever it sends, or does not send, only changes which of several servers
-//! is asked first. Its socket must belong to root or to this process's user, a snapshot is bounded in bytes and in time, and none is
-//! taken more often than every 100 ms. Where it is gone its last word holds for `grace`.
+//! The agent is trusted with distances and nothing else: whatever it sends, or does not send, only changes
+//! which of several servers is asked first. Its socket must belong to root or to this process's user, a
+//! snapshot is bounded in bytes and in time, and none is taken more often than every 100 ms. Where it is gone
+//! its last word holds for `grace`.
 
 use std::{
     convert::Infallible,

@@ -30,8 +30,8 @@ pub struct Registry {
     members: HashMap<(Key, String), Arc<Member>>,
     known: HashMap<Key, MemberId>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
-    /// Every pool that there ever was, by name and protocol. Its counters and what its protocol keeps of it go on
-    /// when it is configured again.
+    /// Every pool that there ever was, by name and protocol. Its counters and what its protocol keeps of it
+    /// go on when it is configured again.
     pools: HashMap<(String, &'static str), Arc<Pool>>,
     free: Vec<u32>,
     next: u32,

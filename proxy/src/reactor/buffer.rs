@@ -5,7 +5,8 @@ use std::{
     ops::{Deref, Range},
 };
 
-/// Received bytes. Give it back with `recycle`: an io_uring buffer that is not given back is lost to its ring.
+/// Received bytes. Give it back with `recycle`: an io_uring buffer that is not given back is lost to its
+/// ring.
 pub struct Buffer(pub(super) Memory);
 
 pub(super) enum Memory {
@@ -13,8 +14,8 @@ pub(super) enum Memory {
     Scratch(Box<[u8]>, usize),
     /// A piece of a provided-buffer ring.
     ///
-    /// Invariant: `start` points at `len` initialised bytes of a ring that lives as long as its reactor, and the kernel
-    /// does not write there before `recycle` hands the piece back.
+    /// Invariant: `start` points at `len` initialised bytes of a ring that lives as long as its reactor, and
+    /// the kernel does not write there before `recycle` hands the piece back.
     Ring {
         start: *const u8,
         len: usize,
@@ -47,7 +48,8 @@ impl Deref for Buffer {
         match &self.0 {
             Memory::Scratch(bytes, len) => bytes.get(..*len).unwrap_or_default(),
             #[allow(unsafe_code)]
-            // SAFETY: the invariant of `Memory::Ring`; the worker drops or recycles every buffer before its reactor.
+            // SAFETY: the invariant of `Memory::Ring`; the worker drops or recycles every buffer before its
+            // reactor.
             Memory::Ring { start, len, .. } => unsafe { std::slice::from_raw_parts(*start, *len) },
         }
     }

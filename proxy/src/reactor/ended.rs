@@ -11,7 +11,8 @@ const AT_ONCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Bytes that wait to be read, if the peer has closed its side or broken the connection; `None`: more may come.
+/// Bytes that wait to be read, if the peer has closed its side or broken the connection; `None`: more may
+/// come.
 pub(super) fn left_to_read(socket: &Socket) -> Option<u64> {
     let mut polled = [PollFd::new(socket, PollFlags::RDHUP)];
     let ended = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;

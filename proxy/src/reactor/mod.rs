@@ -1,8 +1,9 @@
 //! Sockets and waiting: the only system calls of the request path, and the only unsafe code.
 //!
-//! The seam is completion-shaped: the worker says what should happen (`connect`, `send`, `close`), and is told what has
-//! happened ([`Event`]). Data arrives in a [`Buffer`] that the reactor lends; it must be consumed or copied, then given
-//! back with [`Reactor::recycle`]. A connection has two send buffers: one that the reactor sends, one that the worker fills.
+//! The seam is completion-shaped: the worker says what should happen (`connect`, `send`, `close`), and is
+//! told what has happened ([`Event`]). Data arrives in a [`Buffer`] that the reactor lends; it must be
+//! consumed or copied, then given back with [`Reactor::recycle`]. A connection has two send buffers: one that
+//! the reactor sends, one that the worker fills.
 //!
 //! ```text
 //!            wait ─▶ next ─▶ Event ─▶ worker ─▶ send / connect / pause / close ─▶ (next wait submits)
@@ -28,7 +29,8 @@ pub use self::{
     uring::Uring,
 };
 
-/// A connection or listener of one reactor. Stale handles are harmless: the generation tells them from their successors.
+/// A connection or listener of one reactor. Stale handles are harmless: the generation tells them from their
+/// successors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conn {
     index: u32,

@@ -23,8 +23,9 @@ pub(super) fn stream_socket(address: &SockAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The process that has connected a Unix socket; `None`: it is no Unix socket, or the process is outside of our PID namespace. (A
-/// credential of rustix is not used, as its process is never 0, which is what the kernel says then.)
+/// The process that has connected a Unix socket; `None`: it is no Unix socket, or the process is outside of
+/// our PID namespace. (A credential of rustix is not used, as its process is never 0, which is what the
+/// kernel says then.)
 #[allow(unsafe_code)]
 pub fn peer_process(socket: &Socket) -> Option<u32> {
     let mut peer = libc::ucred {
@@ -33,7 +34,8 @@ pub fn peer_process(socket: &Socket) -> Option<u32> {
         gid: 0,
     };
     let mut length = size_of_val(&peer) as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes to `peer`, of which every value is valid.
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes to `peer`, of which every
+    // value is valid.
     let failed = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -57,8 +57,8 @@ enum Method {
 }
 
 impl Distribution {
-    /// Ketama with the points of libmemcached's weighted ketama and of twemproxy: 160 for a member of average weight.
-    /// libmemcached hashes keys by [`KeyHash::Md5`], twemproxy by what is configured.
+    /// Ketama with the points of libmemcached's weighted ketama and of twemproxy: 160 for a member of average
+    /// weight. libmemcached hashes keys by [`KeyHash::Md5`], twemproxy by what is configured.
     ///
     /// Weights are single-precision numbers of at least 0, names differ.
     pub fn ketama(nodes: &[Node<'_>], key_hash: KeyHash) -> Result<Self, DistributionError> {
@@ -69,8 +69,9 @@ impl Distribution {
         })
     }
 
-    /// The key's number modulo the total weight: each member stands for as many remainders as its weight says. Weights
-    /// are whole numbers. For twemproxy's answers sort the members by [`twemproxy_order`](super::twemproxy_order).
+    /// The key's number modulo the total weight: each member stands for as many remainders as its weight
+    /// says. Weights are whole numbers. For twemproxy's answers sort the members by
+    /// [`twemproxy_order`](super::twemproxy_order).
     pub fn modula(nodes: &[Node<'_>], key_hash: KeyHash) -> Result<Self, DistributionError> {
         Self::of(nodes.len(), || {
             const WHOLE: &str = "a whole number from 0 to 4294967295";
@@ -186,19 +187,20 @@ impl Distribution {
         }
     }
 
-    /// The member of `key` among those that are live: its own if that is one, and otherwise, so that only keys of
-    /// members that are not live move and go back when these return,
+    /// The member of `key` among those that are live: its own if that is one, and otherwise, so that only
+    /// keys of members that are not live move and go back when these return,
     ///
     /// * ketama: the owner of the next point around the circle that is live;
     /// * rendezvous: the live member with the highest score;
     /// * WeightedCh3: as if the others had weight 0;
-    /// * all others: up to 32 draws by XXH3 of the key with the draw's number, from 1, as seed; the first draw of a
-    ///   live member counts, else the next live member behind the key's own. Modula draws in proportion to weights.
+    /// * all others: up to 32 draws by XXH3 of the key with the draw's number, from 1, as seed; the first
+    ///   draw of a live member counts, else the next live member behind the key's own. Modula draws in
+    ///   proportion to weights.
     ///
     /// None when no member is live that may get keys (one without weight, or without points, may not).
     ///
-    /// twemproxy and libmemcached eject differently: they share out all keys anew among those that are left. For their
-    /// answers build another distribution over the live members only.
+    /// twemproxy and libmemcached eject differently: they share out all keys anew among those that are left.
+    /// For their answers build another distribution over the live members only.
     pub fn pick_live(&self, key: &[u8], is_live: impl Fn(usize) -> bool) -> Option<usize> {
         if self.members == 1 {
             return is_live(0).then_some(0);

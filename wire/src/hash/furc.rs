@@ -13,7 +13,8 @@ const STRIDE: usize = 23;
 /// Numbers at or beyond the count of buckets that are drawn before giving up.
 const TRIES: usize = 32;
 
-/// The bucket of `key` among `buckets`. Up to 2^23 buckets the tree's bits do not overlap; zero or one bucket: 0.
+/// The bucket of `key` among `buckets`. Up to 2^23 buckets the tree's bits do not overlap; zero or one
+/// bucket: 0.
 pub fn furc(key: &[u8], buckets: usize) -> usize {
     let mut depth = (usize::BITS - buckets.saturating_sub(1).leading_zeros()) as usize;
     if depth == 0 {

@@ -1,7 +1,7 @@
 //! Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014).
 
-/// The bucket of `number` among `buckets`. Growing from m to m + 1 buckets moves only keys to the new one, so only the
-/// last one can leave cheaply.
+/// The bucket of `number` among `buckets`. Growing from m to m + 1 buckets moves only keys to the new one, so
+/// only the last one can leave cheaply.
 pub(super) fn jump(mut number: u64, buckets: usize) -> usize {
     let mut bucket = 0;
     let mut next = 0;

@@ -7,8 +7,8 @@
 //! * [`pick_random`], [`pick_random_live`]: members by chance
 //! * [`ketama_name`], [`twemproxy_order`]: what servers are called and how they are numbered
 //!
-//! All answers are those of the programs named, because clients and other proxies that share the servers must agree
-//! with ours. Known answers of these programs are beside the tests.
+//! All answers are those of the programs named, because clients and other proxies that share the servers must
+//! agree with ours. Known answers of these programs are beside the tests.
 
 mod const_shard;
 mod continuum;

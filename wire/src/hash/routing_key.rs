@@ -23,8 +23,8 @@ fn next_bar(key: &[u8], start: usize) -> usize {
     eight::find(key, start, |bytes| eight::equal(bytes, STOP[0]))
 }
 
-/// The text between the first `tag[0]` of the key and the next `tag[1]` after it, if both are there and not adjacent;
-/// otherwise the whole key. This is twemproxy's `hash_tag`, and Redis Cluster's with `{}`.
+/// The text between the first `tag[0]` of the key and the next `tag[1]` after it, if both are there and not
+/// adjacent; otherwise the whole key. This is twemproxy's `hash_tag`, and Redis Cluster's with `{}`.
 #[inline]
 pub fn hash_tag(key: &[u8], [open, close]: [u8; 2]) -> &[u8] {
     let Some(start) = memchr::memchr(open, key) else {

@@ -19,8 +19,8 @@ pub fn ketama_name<'a>(address: &'a str, given: Option<&'a str>) -> &'a str {
     }
 }
 
-/// The order in which twemproxy numbers the servers of a pool, by name: shorter names first, then by bytes. It
-/// matters to modula, not to ketama.
+/// The order in which twemproxy numbers the servers of a pool, by name: shorter names first, then by bytes.
+/// It matters to modula, not to ketama.
 pub fn twemproxy_order(left: &str, right: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| left.cmp(right))
 }

@@ -36,5 +36,6 @@ pub const BAD_ARITHMETIC_MODE: &[u8] = b"CLIENT_ERROR invalid mode for ma M toke
 pub const BAD_BASE64: &[u8] = b"CLIENT_ERROR error decoding key\r\n";
 /// More words than memcached takes.
 pub const TOO_MANY_FLAGS: &[u8] = b"CLIENT_ERROR options flags are too long\r\n";
-/// A retrieval command that has no key within [`LINE`](super::LINE) bytes. memcached has no such limit and no such text.
+/// A retrieval command that has no key within [`LINE`](super::LINE) bytes. memcached has no such limit and no
+/// such text.
 pub const LINE_TOO_LONG: &[u8] = b"CLIENT_ERROR line too long\r\n";

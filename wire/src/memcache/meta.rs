@@ -1,14 +1,16 @@
 //! The meta commands: what stands on their lines.
 //!
-//! The newest server reads a line in two steps, and what is wrong in the first one decides about the bytes behind it:
+//! The newest server reads a line in two steps, and what is wrong in the first one decides about the bytes
+//! behind it:
 //!
-//! 1. It finds the words. One in a flag's place that begins with neither a letter nor a digit makes it stop **before** it
-//!    has read how long the value is: the value would be commands. So does a missing word or an unreadable length.
+//! 1. It finds the words. One in a flag's place that begins with neither a letter nor a digit makes it stop
+//!    **before** it has read how long the value is: the value would be commands. So does a missing word or an
+//!    unreadable length.
 //! 2. It reads the flags. From here on it swallows the value of a line that it refuses.
 //!
-//! Older servers take any byte below 127 for a flag in the first step, but refuse more words, or more than one letter of a
-//! mode, without reading the length. Only lines that all of them take alike are accepted. A flag that none knows passes and
-//! is refused by the server, so that the flags of newer ones work.
+//! Older servers take any byte below 127 for a flag in the first step, but refuse more words, or more than
+//! one letter of a mode, without reading the length. Only lines that all of them take alike are accepted. A
+//! flag that none knows passes and is refused by the server, so that the flags of newer ones work.
 
 use super::key::{KEY, is_base64_key};
 use super::line::{Line, Words};
@@ -121,8 +123,8 @@ fn check_words(line: Line<'_>, words: Words<'_>, taken: usize) -> Result<(), Bad
 /// Reads the flags, `taken` words of the line being read already. It is long because each flag has its rule.
 ///
 /// # Errors
-/// What the newest server answers: it stops at a flag that it does not know or has seen, and of wrong arguments it names
-/// the last one.
+/// What the newest server answers: it stops at a flag that it does not know or has seen, and of wrong
+/// arguments it names the last one.
 fn flags(line: Line<'_>, words: Words<'_>, taken: usize, request: &Request) -> Result<Flags, &'static [u8]> {
     let key = request.key.of(line.text);
     let is_arithmetic = request.command == Command::MetaArithmetic as u16;

@@ -75,8 +75,8 @@ fn on(line: Line<'_>, limits: &Limits) -> Result<Request, Bad> {
     }
 }
 
-/// No command. A browser that was made to send a cache what an attacker likes is closed with its request line: what
-/// follows it would be commands.
+/// No command. A browser that was made to send a cache what an attacker likes is closed with its request
+/// line: what follows it would be commands.
 #[cold]
 fn unknown(line: Line<'_>) -> Bad {
     let has_more_words = Words::from(line.text, 0).nth(1).is_some();
@@ -87,7 +87,8 @@ fn unknown(line: Line<'_>) -> Bad {
     text::refuse_unless_quiet(line, error::ERROR)
 }
 
-/// `get KEY`, written as most are: one look at each byte finds the end of the key and of the line. None: look closer.
+/// `get KEY`, written as most are: one look at each byte finds the end of the key and of the line. None: look
+/// closer.
 #[inline]
 fn plain_get(bytes: &[u8]) -> Option<Request> {
     const GET: &[u8] = b"get ";
@@ -143,8 +144,8 @@ fn parse(
     }
 }
 
-/// Is `tail`, the last two bytes of a request's body, the line end that must follow a value? If not, memcached answers
-/// [`error::BAD_CHUNK`] after reading the whole body.
+/// Is `tail`, the last two bytes of a request's body, the line end that must follow a value? If not,
+/// memcached answers [`error::BAD_CHUNK`] after reading the whole body.
 #[inline]
 pub fn is_value_end(tail: &[u8]) -> bool {
     tail == b"\r\n"

@@ -149,7 +149,8 @@ pub(super) struct Connection<'a> {
 }
 
 impl Connection<'_> {
-    /// Sends all of `bytes`, however long the other side does not read; false when it has closed, or the round is over.
+    /// Sends all of `bytes`, however long the other side does not read; false when it has closed, or the
+    /// round is over.
     pub(super) fn send(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             if self.over.load(Relaxed) {
@@ -167,7 +168,7 @@ impl Connection<'_> {
         true
     }
 
-    /// Receives up to the length of `buffer`, after a short wait if there is nothing. Returns 0 when the
+    /// Receives up to the length of `buffer`, after a short wait if there is nothing. `None`: the
     /// other side has closed.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
         match self.stream.read(buffer) {

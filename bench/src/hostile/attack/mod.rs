@@ -34,13 +34,15 @@ pub(crate) enum Attack {
     TinyKeys,
     /// 4 connections ask for the same value of 1 MB 10,000 times in one line, and read 6 MB/s of it
     RepeatedKeys,
-    /// 4 connections send 90 MB of sets, 4 others as many gets of 60 KB, and read no reply for 5 s; again and again
+    /// 4 connections send 90 MB of sets, 4 others as many gets of 60 KB, and read no reply for 5 s; again and
+    /// again
     Floods,
     /// 600 connections at a time are opened at once, kept for a second, and dropped; again and again
     ConnectionStorm,
     /// 10 connections speak other protocols (binary memcached, TLS, HTTP, Redis, SSH), or nonsense
     Garbage,
-    /// 10 connections send lines that a proxy and its servers may understand differently, with commands as values
+    /// 10 connections send lines that a proxy and its servers may understand differently, with commands as
+    /// values
     Smuggling,
 }
 

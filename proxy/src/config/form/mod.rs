@@ -1,8 +1,8 @@
 //! The values that may stand in a configuration: how they are read, what their absence means, how they are
 //! described.
 //!
-//! A form is a type without values: `timeout: PositiveTime = POOL_TIMEOUT` in a section's table is all there is to say
-//! about a key; the reader, the JSON Schema and the reference page follow from it.
+//! A form is a type without values: `timeout: PositiveTime = POOL_TIMEOUT` in a section's table is all there
+//! is to say about a key; the reader, the JSON Schema and the reference page follow from it.
 
 mod address;
 mod collection;

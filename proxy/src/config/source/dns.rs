@@ -20,15 +20,15 @@ section! {
     /// A name whose addresses are the servers. `name:port` alone is enough.
     #[short(name)]
     pub(super) struct DnsKeys {
-        /// `name:port`, or the name alone where its records have ports. It is asked as it stands: write it in full, search
-        /// domains are not tried.
+        /// `name:port`, or the name alone where its records have ports. It is asked as it stands: write it in
+        /// full, search domains are not tried.
         name: NameAndPort,
         /// Which records name servers.
         record: Word<Kind> = Kind::A,
         /// Time from one question to the next, whatever the TTL says; at least `100ms`.
         interval: PositiveTime = Dns::INTERVAL,
-        /// The DNS server to ask, as `IP:port`, or `IP` for port 53. Without it `/etc/hosts` and the servers of
-        /// `/etc/resolv.conf`.
+        /// The DNS server to ask, as `IP:port`, or `IP` for port 53. Without it `/etc/hosts` and the servers
+        /// of `/etc/resolv.conf`.
         server: Optional<DnsServer>,
     }
 }

@@ -4,7 +4,8 @@
 //! * [`mod@file`]: a file names them, which is followed (`file`)
 //! * `dns`: DNS names them, which the control thread asks again and again (`dns`)
 //!
-//! Another kind is a file here and a line in the list at its end. What the program asks of it is [`ServerSource`].
+//! Another kind is a file here and a line in the list at its end. What the program asks of it is
+//! [`ServerSource`].
 //!
 //! [`ServerSource`]: super::schema::ServerSource
 

@@ -68,8 +68,8 @@ handles! {
     error: ErrorText => Route::Error;
     /// One child, chosen by the key.
     hash: HashRouteForm => |route| route;
-    /// The nearest child that is up: same process, same NUMA node and socket as the client (where `nodes` is set), same
-    /// host, same zone, elsewhere.
+    /// The nearest child that is up: same process, same NUMA node and socket as the client (where `nodes` is
+    /// set), same host, same zone, elsewhere.
     nearest: ChildrenForm => Route::Nearest;
     /// A child for each command or group of commands. A command's own entry wins over its group's. A command
     /// without either goes to `default`, and without that is answered as by `null`. An `mg` with `N` may

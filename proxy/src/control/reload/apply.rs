@@ -1,7 +1,7 @@
 //! Performs the steps of a change that cannot fail, in order.
 //!
-//! A step locks the state only to read it, to replace it and to send orders. Wherever it waits for the workers it holds no
-//! lock, so that requests, the admin port and signals go on meanwhile.
+//! A step locks the state only to read it, to replace it and to send orders. Wherever it waits for the
+//! workers it holds no lock, so that requests, the admin port and signals go on meanwhile.
 
 use std::{
     mem,
@@ -55,8 +55,8 @@ impl Proxy {
             state.servers = mem::take(&mut change.setup.servers);
             state.departed = change.setup.departed.clone();
             state.hosts = mem::take(&mut change.setup.hosts);
-            // What this proposes reaches each worker before its tree, and whatever follows from it afterwards: a copy
-            // that comes is thus read only when every worker writes to it.
+            // What this proposes reaches each worker before its tree, and whatever follows from it
+            // afterwards: a copy that comes is thus read only when every worker writes to it.
             self.add_copies(state, &change.before);
             let orders = state
                 .localities

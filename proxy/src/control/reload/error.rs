@@ -10,7 +10,8 @@ pub enum ReloadError {
     /// The configuration, or a file that it names, has mistakes. The operator has to correct them.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The configuration is correct in itself, but this program cannot serve it. The operator has to change it.
+    /// The configuration is correct in itself, but this program cannot serve it. The operator has to change
+    /// it.
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// The network is at fault, or the operator if there never is such a name. A retry may help.
@@ -37,7 +38,8 @@ pub enum ReloadError {
 }
 
 impl ReloadError {
-    /// Whether the same configuration may be accepted later without the operator's doing. It is then tried again.
+    /// Whether the same configuration may be accepted later without the operator's doing. It is then tried
+    /// again.
     pub(super) fn retry_may_help(&self) -> bool {
         matches!(self, Self::Unanswered { .. })
     }

@@ -5,7 +5,8 @@
 //!  └─────────────── may fail, and is undone ──────────┘      └─ cannot fail ──────────────────────┘
 //! ```
 //!
-//! Changes are made one after another by the task in `follow`, which owns the [`Reloader`]. So no lock keeps them apart.
+//! Changes are made one after another by the task in `follow`, which owns the [`Reloader`]. So no lock keeps
+//! them apart.
 
 mod apply;
 mod error;
@@ -92,8 +93,8 @@ impl Reloader {
         self.preparer.purge();
     }
 
-    /// Changes the running configuration, or leaves it as it is. Returns whether anything has changed. It waits for DNS
-    /// and for the workers.
+    /// Changes the running configuration, or leaves it as it is. Returns whether anything has changed. It
+    /// waits for DNS and for the workers.
     ///
     /// # Errors
     /// The configuration was refused, which is also logged and counted.
@@ -145,8 +146,8 @@ impl Reloader {
         self.replace(running, loaded, servers)
     }
 
-    /// A pool that serves is not exchanged for one without servers. A pool that has had none since the start, as nobody
-    /// has answered, may go on waiting.
+    /// A pool that serves is not exchanged for one without servers. A pool that has had none since the start,
+    /// as nobody has answered, may go on waiting.
     fn answered(&self, config: &Config, running: &Config) -> Result<(), ReloadError> {
         for (pool, spec) in &config.pools {
             let before = running.pools.get(pool).map(|before| &before.source);
@@ -167,9 +168,9 @@ impl Reloader {
         Ok(())
     }
 
-    /// Puts the newest answers of DNS into the running configuration, and waits no longer for departed copies whose grace
-    /// has ended. Nothing else of the configuration is read again. A configuration that was refused for want of an answer
-    /// is tried once more.
+    /// Puts the newest answers of DNS into the running configuration, and waits no longer for departed copies
+    /// whose grace has ended. Nothing else of the configuration is read again. A configuration that was
+    /// refused for want of an answer is tried once more.
     fn renew(&mut self) -> Result<bool, ReloadError> {
         let (running, mut loaded) = {
             let state = self.proxy.state();
@@ -196,7 +197,8 @@ impl Reloader {
         result
     }
 
-    /// Withdraws questions that nothing running needs, unless a refused configuration waits for their answers.
+    /// Withdraws questions that nothing running needs, unless a refused configuration waits for their
+    /// answers.
     fn ask_for_what_runs(&self) {
         if !self.waits {
             let questions = self.proxy.state().questions();

@@ -1,8 +1,9 @@
 //! The steps from one configuration to the next: a pure function of both.
 //!
-//! Every step that can fail precedes every step that changes what clients see, so that a configuration is refused as a
-//! whole. Two parts of a configuration are no steps. DNS is asked before there is a plan, as the plan depends on the
-//! answers. The store and the other keys of [`READ_AT_START`] never change while the process runs.
+//! Every step that can fail precedes every step that changes what clients see, so that a configuration is
+//! refused as a whole. Two parts of a configuration are no steps. DNS is asked before there is a plan, as the
+//! plan depends on the answers. The store and the other keys of [`READ_AT_START`] never change while the
+//! process runs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,7 +33,8 @@ pub(super) struct Side<'a> {
     pub(super) copies: BTreeSet<MemberId>,
 }
 
-/// A listener that the process has, or once had. Its place in the list is its number for as long as the process lives.
+/// A listener that the process has, or once had. Its place in the list is its number for as long as the
+/// process lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listener {
     /// The address as configured.
@@ -73,8 +75,8 @@ impl Step {
     }
 }
 
-/// The listeners of the process once `config` runs: those that it ever had, then the new ones. A number is never given
-/// to another address, as workers and trees know listeners by number.
+/// The listeners of the process once `config` runs: those that it ever had, then the new ones. A number is
+/// never given to another address, as workers and trees know listeners by number.
 pub(super) fn numbered<'a>(known: impl Iterator<Item = &'a str>, config: &Config) -> Vec<String> {
     let mut listeners: Vec<String> = known.map(str::to_owned).collect();
     for listener in &config.listeners {

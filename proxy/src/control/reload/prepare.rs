@@ -1,5 +1,5 @@
-//! Everything of a change that can fail: trees, sockets, permissions. Until all of it has succeeded nothing is changed
-//! that clients see.
+//! Everything of a change that can fail: trees, sockets, permissions. Until all of it has succeeded nothing
+//! is changed that clients see.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -209,7 +209,8 @@ fn copies(members: &[Arc<Member>]) -> BTreeSet<MemberId> {
     copies.map(|member| member.id).collect()
 }
 
-/// The same on every proxy that runs the same: a hash of the configuration's text, and of the servers that it refers to.
+/// The same on every proxy that runs the same: a hash of the configuration's text, and of the servers that it
+/// refers to.
 fn version(loaded: &Loaded, servers: &Lists) -> String {
     let lists = xxhash_rust::xxh3::xxh3_64(format!("{servers:?}").as_bytes());
     format!("{}-{:08x}", loaded.version_hash, lists as u32)

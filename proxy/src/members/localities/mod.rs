@@ -1,7 +1,9 @@
-//! Where inside this host clients and servers are, as the node agent tells: `docs/node-agent.md` has its protocol.
+//! Where inside this host clients and servers are, as the node agent tells: `docs/node-agent.md` has its
+//! protocol.
 //!
-//! A [`Locality`] is a NUMA node or a socket. Its number depends on the machine alone, so that it means the same in every snapshot.
-//! The distance between two of them is [`Distance`] first and the firmware's latency second.
+//! A [`Locality`] is a NUMA node or a socket. Its number depends on the machine alone, so that it means the
+//! same in every snapshot. The distance between two of them is [`Distance`] first and the firmware's latency
+//! second.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -66,7 +68,8 @@ impl Locality {
 pub struct Rank {
     /// What counts first.
     pub distance: Distance,
-    /// The firmware's latency between the two places, the greatest of the machine where one of them is not known.
+    /// The firmware's latency between the two places, the greatest of the machine where one of them is not
+    /// known.
     pub latency: u16,
 }
 
@@ -81,7 +84,8 @@ pub enum ClientSource {
     Unknown,
     /// It connected from this address.
     Address(IpAddr),
-    /// It connected by a Unix socket, and had this process id. Nobody has looked yet in which container that is.
+    /// It connected by a Unix socket, and had this process id. Nobody has looked yet in which container that
+    /// is.
     Process(u32),
     /// It connected by a Unix socket from this container.
     Container(ContainerId),
@@ -393,8 +397,9 @@ fn container_id(text: &str) -> Option<ContainerId> {
 }
 
 impl ClientSource {
-    /// The container of a process, by the text of its `/proc/PID/cgroup`: the outermost one, which is the one that the runtime
-    /// has made. Runtimes name a container's cgroup by its identity, systemd's with a word before it and `.scope` behind.
+    /// The container of a process, by the text of its `/proc/PID/cgroup`: the outermost one, which is the one
+    /// that the runtime has made. Runtimes name a container's cgroup by its identity, systemd's with a word
+    /// before it and `.scope` behind.
     pub fn of_cgroup(text: &str) -> Self {
         let names = text.lines().flat_map(|line| line.split('/').skip(1));
         let ids = names.filter_map(|name| {

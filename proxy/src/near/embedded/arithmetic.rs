@@ -119,8 +119,8 @@ pub(super) fn change(entry: &mut Entry<'_, '_>, change: Change) -> Result<u64, U
     Ok(number)
 }
 
-/// The number at the front of a value, as C's strtoull reads it: blanks may stand before it, and if anything follows it,
-/// white space does.
+/// The number at the front of a value, as C's strtoull reads it: blanks may stand before it, and if anything
+/// follows it, white space does.
 fn leading_number(value: &[u8]) -> Option<u64> {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = value.iter().position(|byte| !is_space(byte))?;

@@ -10,18 +10,22 @@
 //!         └─ admin       flush_all version verbosity stats shutdown
 //! ```
 //!
-//! The head comes from the codec, which has refused what it could; here the rest is checked. A quiet request is answered
-//! like any other: whoever calls keeps the reply from the client ([`silenced`](proxima_wire::memcache::silenced)).
+//! The head comes from the codec, which has refused what it could; here the rest is checked. A quiet request
+//! is answered like any other: whoever calls keeps the reply from the client
+//! ([`silenced`](proxima_wire::memcache::silenced)).
 //!
 //! It differs from memcached on purpose where nobody can rely on memcached's way:
-//! * `ma` with `T` sets the expiry time also when the new number is longer than the old one, which memcached forgets;
-//! * an item whose key came in base64 keeps that through append, incr and vivification, so that no blank or line end in
-//!   a key ever stands on a reply's line;
+//! * `ma` with `T` sets the expiry time also when the new number is longer than the old one, which memcached
+//!   forgets;
+//! * an item whose key came in base64 keeps that through append, incr and vivification, so that no blank or
+//!   line end in a key ever stands on a reply's line;
 //! * an opaque of more than 32 bytes is refused before anything is changed;
 //! * a second `flush_all` never brings back what an earlier one has flushed;
 //! * a reply to many keys is bounded ([`Context::largest_reply`]);
-//! * `l` is the time since the last read, where memcached with its default LRU forgets the first read after a while;
-//! * cas ids of one key increase, but not by one; `me` knows one class of items, and decodes its key whatever follows `b`.
+//! * `l` is the time since the last read, where memcached with its default LRU forgets the first read after a
+//!   while;
+//! * cas ids of one key increase, but not by one; `me` knows one class of items, and decodes its key whatever
+//!   follows `b`.
 
 mod admin;
 mod arithmetic;
@@ -45,8 +49,8 @@ pub use self::{dump::Dump, prefetch::prefetch, stats::connections};
 use super::store::Store;
 use crate::dialect::Failed;
 
-/// What `version` answers. Clients that look at it read three numbers; a suffix after a dash is usual for builds of
-/// memcached that are no release.
+/// What `version` answers. Clients that look at it read three numbers; a suffix after a dash is usual for
+/// builds of memcached that are no release.
 pub const VERSION: &str = "1.6.18-proxima";
 
 /// What the store cannot know by itself.
@@ -99,7 +103,8 @@ pub struct Connection<'a> {
     pub idle: u64,
 }
 
-/// Executes `request`, whose head and body are `message`, and appends the reply to `out`, which is empty. `quit` is not answered.
+/// Executes `request`, whose head and body are `message`, and appends the reply to `out`, which is empty.
+/// `quit` is not answered.
 pub fn answer(
     store: &Store,
     context: &Context<'_>,

@@ -5,8 +5,8 @@
 //! cas  flags  length  seen  nkey  nfmt  marks  VALUE <key> <flags> <length>\r\n<value>\r\nEND\r\n
 //! ```
 //!
-//! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache lines that
-//! this copy touches anyway. The allocation is rounded up to [`size_class`]; its tail is not used.
+//! So a hit is one copy without formatting, and everything a request may ask of an item lies in the cache
+//! lines that this copy touches anyway. The allocation is rounded up to [`size_class`]; its tail is not used.
 
 use crate::reactor::prefetch;
 
@@ -265,8 +265,8 @@ fn gather(into: &mut [u8], parts: &[&[u8]]) -> usize {
     at
 }
 
-/// Rounds up to the sizes that mimalloc hands out (four steps from one power of two to the next), so that the bytes
-/// counted are the bytes taken, and a value that changes its length a little finds room where it was.
+/// Rounds up to the sizes that mimalloc hands out (four steps from one power of two to the next), so that the
+/// bytes counted are the bytes taken, and a value that changes its length a little finds room where it was.
 pub(super) fn size_class(length: usize) -> usize {
     let step = (length.next_power_of_two() / 8).max(16);
     length.next_multiple_of(step)

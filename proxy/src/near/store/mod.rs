@@ -1,8 +1,10 @@
-//! Keys and values in memory, shared by all workers: what the `embedded` route and the near cache keep their data in.
+//! Keys and values in memory, shared by all workers: what the `embedded` route and the near cache keep their
+//! data in.
 //!
 //! The keys are spread over shards, each a small table behind a lock of its own that is held for well under a
-//! microsecond. What one thread stores every other reads. There is no clock and no chance in here: time comes with each
-//! call, as milliseconds since whatever moment the owner calls 0, and the hash's seed with [`Store::new`].
+//! microsecond. What one thread stores every other reads. There is no clock and no chance in here: time comes
+//! with each call, as milliseconds since whatever moment the owner calls 0, and the hash's seed with
+//! [`Store::new`].
 //!
 //! Invariants:
 //! * items, their unused tails and the tables together never take more than [`Limits::memory`];
@@ -84,10 +86,12 @@ pub struct Totals {
 }
 
 impl Store {
-    /// An empty store. `seed` keeps who knows this program from choosing keys that collide: draw it at random.
+    /// An empty store. `seed` keeps who knows this program from choosing keys that collide: draw it at
+    /// random.
     ///
-    /// An item larger than a quarter of a shard's share could evict most of its shard, so there are as many shards, at
-    /// most 1024, as leave each 4 MiB and four items; with less than four items' memory the largest item is smaller.
+    /// An item larger than a quarter of a shard's share could evict most of its shard, so there are as many
+    /// shards, at most 1024, as leave each 4 MiB and four items; with less than four items' memory the
+    /// largest item is smaller.
     pub fn new(limits: Limits, seed: [u64; 4]) -> Self {
         let share = (4 << 20).max(limits.item.saturating_mul(4));
         let count = ((limits.memory / share).clamp(1, 1024) + 1).next_power_of_two() / 2;

@@ -1,7 +1,8 @@
-//! Keys that will be asked for soon: what the store keeps for them is on its way to the processor's caches meanwhile.
+//! Keys that will be asked for soon: what the store keeps for them is on its way to the processor's caches
+//! meanwhile.
 //!
-//! A lookup waits for two accesses to far memory, one after the other: the slot, then the item to which it leads. So the
-//! slot of a key is asked for when the key is first seen, and its item when the next key is.
+//! A lookup waits for two accesses to far memory, one after the other: the slot, then the item to which it
+//! leads. So the slot of a key is asked for when the key is first seen, and its item when the next key is.
 
 use super::{Store, table::Hash};
 

@@ -1,11 +1,11 @@
 //! Hash of a key → slot: open addressing with linear probing.
 //!
-//! With 100,000 keys neither slots nor items lie in the nearer caches, and a lookup costs as many accesses to memory as
-//! it has to wait for one after the other. Here that is two: the slot, whose neighbours, where probing goes on, come in
-//! the same line or the next one; and the item, which is looked at only if 32 bits of hash agree. (Tags in an array of
-//! their own made misses cheaper and hits dearer by one access.) Removal shifts the rest of the run back instead of
-//! leaving a tombstone, so that a cache that evicts for years probes as on its first day (Knuth, The Art of Computer
-//! Programming 3, §6.4, algorithm R).
+//! With 100,000 keys neither slots nor items lie in the nearer caches, and a lookup costs as many accesses to
+//! memory as it has to wait for one after the other. Here that is two: the slot, whose neighbours, where
+//! probing goes on, come in the same line or the next one; and the item, which is looked at only if 32 bits
+//! of hash agree. (Tags in an array of their own made misses cheaper and hits dearer by one access.) Removal
+//! shifts the rest of the run back instead of leaving a tombstone, so that a cache that evicts for years
+//! probes as on its first day (Knuth, The Art of Computer Programming 3, §6.4, algorithm R).
 
 use super::item;
 use crate::reactor::prefetch;

@@ -161,7 +161,8 @@ fn memory_stays_within_the_limit() {
     for memory in [200_000, MIB, 9 * MIB] {
         let store = store(memory);
         let mut random = numbers(1);
-        // Values of all sizes, then many tiny ones, then large ones, so that items and tables grow into each other.
+        // Values of all sizes, then many tiny ones, then large ones, so that items and tables grow into each
+        // other.
         for (rounds, largest) in [(20_000, 3_000), (60_000, 4), (5_000, 40_000)] {
             for round in 0..rounds {
                 let key = format!("{}", random() % 50_000);

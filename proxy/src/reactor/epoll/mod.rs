@@ -1,8 +1,9 @@
-//! The back end that always works: readiness by epoll (through mio), edge-triggered, registered once per socket.
+//! The back end that always works: readiness by epoll (through mio), edge-triggered, registered once per
+//! socket.
 //!
-//! A read that does not fill the scratch buffer has emptied the socket: the kernel reports the next bytes by a new edge, so
-//! no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again` list, so that one busy
-//! peer takes one buffer per turn and no more.
+//! A read that does not fill the scratch buffer has emptied the socket: the kernel reports the next bytes by
+//! a new edge, so no second read is spent on `EAGAIN`. One that fills it puts the connection on the `again`
+//! list, so that one busy peer takes one buffer per turn and no more.
 
 mod fetch;
 mod source;

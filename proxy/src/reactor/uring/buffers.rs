@@ -100,7 +100,8 @@ impl BufferRing {
             memory,
             tail: 0,
         };
-        // SAFETY: the entries live until `drop`, which runs after the ring is gone (see `Uring`'s field order).
+        // SAFETY: the entries live until `drop`, which runs after the ring is gone (see `Uring`'s field
+        // order).
         unsafe {
             ring.submitter()
                 .register_buf_ring_with_flags(entries as u64, count, group, flags)?
@@ -149,8 +150,8 @@ impl BufferRing {
 
     fn give(&mut self, id: u16) {
         let slot = usize::from(self.tail & (self.count - 1));
-        // SAFETY: `slot` is below `count`, and the kernel does not read an entry before the tail has passed it. The fields
-        // are set one by one: the tail counter overlays an unused field of the first entry.
+        // SAFETY: `slot` is below `count`, and the kernel does not read an entry before the tail has passed
+        // it. The fields are set one by one: the tail counter overlays an unused field of the first entry.
         unsafe {
             let entry = &mut *self.entries.add(slot);
             entry.set_addr(self.memory.add(usize::from(id) * self.size) as u64);
@@ -161,7 +162,8 @@ impl BufferRing {
     }
 
     fn publish(&self) {
-        // SAFETY: the tail is an aligned u16 inside the first entry, written by us alone and read by the kernel.
+        // SAFETY: the tail is an aligned u16 inside the first entry, written by us alone and read by the
+        // kernel.
         let tail = unsafe { &*BufRingEntry::tail(self.entries).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
     }

@@ -1,15 +1,18 @@
-//! The fast back end: completions by io_uring. Multishot receive with provided buffers; sends are submitted together, once
-//! per turn, with the wait in the same system call. Clients are accepted one a turn from each listener: a multishot accept
-//! would take all that wait at once, and with them the descriptors that are kept for servers.
+//! The fast back end: completions by io_uring. Multishot receive with provided buffers; sends are submitted
+//! together, once per turn, with the wait in the same system call. Clients are accepted one a turn from each
+//! listener: a multishot accept would take all that wait at once, and with them the descriptors that are kept
+//! for servers.
 //!
-//! A send is first tried *quick*: it must not block and posts no completion when it sent everything. So after the call
-//! that submitted it, a quick send without a completion is done, and the common turn costs one system call and no
-//! completion per send. A send that did not fit goes on as an ordinary, *slow* one.
+//! A send is first tried *quick*: it must not block and posts no completion when it sent everything. So after
+//! the call that submitted it, a quick send without a completion is done, and the common turn costs one
+//! system call and no completion per send. A send that did not fit goes on as an ordinary, *slow* one.
 //!
-//! A passed piece of a received buffer is sent quickly too, from where it lies; the buffer is held until that submission.
+//! A passed piece of a received buffer is sent quickly too, from where it lies; the buffer is held until that
+//! submission.
 //!
-//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a ring) is neither moved nor
-//! freed before the operation that uses it has ended; a link's slot is reused only when `operations` is 0.
+//! Invariant: a buffer given to the kernel (`Link::sending`, `Link::address`, a held buffer of a ring) is
+//! neither moved nor freed before the operation that uses it has ended; a link's slot is reused only when
+//! `operations` is 0.
 #![allow(unsafe_code)]
 
 mod buffers;
