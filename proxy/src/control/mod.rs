@@ -18,10 +18,10 @@ mod connection;
 mod copies;
 mod descriptors;
 mod dns;
+mod ejections;
 mod file_watcher;
 mod follow;
 mod greet;
-mod health;
 mod host;
 mod nodes;
 mod offline;
@@ -41,8 +41,8 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use self::{copies::Copies, descriptors::Descriptors, dns::Names, health::Ejections, workers::Workers};
-pub use self::{copies::CopyCounters, health::Ejection};
+use self::{copies::Copies, descriptors::Descriptors, dns::Names, ejections::Ejections, workers::Workers};
+pub use self::{copies::CopyCounters, ejections::Ejection};
 pub use self::{
     dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},

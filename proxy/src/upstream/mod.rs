@@ -11,7 +11,7 @@
 
 mod dedicated;
 mod download;
-mod fail;
+mod end;
 mod hold;
 mod lane;
 mod late;
@@ -24,10 +24,10 @@ mod receive;
 mod send;
 mod servers;
 
-use self::fail::UNREPAIRED;
+use self::end::UNREPAIRED;
 pub use self::{
     dedicated::DEDICATED,
-    fail::reason,
+    end::reason,
     lane::{BULK_LANES, Lane, LaneId, STREAMED},
     logins::LOGINS,
     servers::Servers,

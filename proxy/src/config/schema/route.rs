@@ -167,7 +167,24 @@ impl Route {
             | Self::Fault { child, .. }
             | Self::Log(child) => vec![child],
             Self::ByRoutingPrefix { routes, .. } => routes.values().collect(),
-            _ => Vec::new(),
+            Self::Named(_)
+            | Self::Pool(_)
+            | Self::Member(_)
+            | Self::Embedded
+            | Self::Null
+            | Self::Error(_)
+            | Self::Hash { .. }
+            | Self::Nearest(_)
+            | Self::Random(_)
+            | Self::RoundRobin(_)
+            | Self::HostId { .. }
+            | Self::AllSync(_)
+            | Self::AllMajority(_)
+            | Self::AllFastest(_)
+            | Self::AllInitial(_)
+            | Self::AllAsync(_)
+            | Self::Failover { .. }
+            | Self::MissFailover { .. } => Vec::new(),
         };
         match self.choice() {
             Some(Children::List(listed)) => own.into_iter().chain(listed).collect(),
