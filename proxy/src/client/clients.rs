@@ -57,6 +57,11 @@ impl Clients {
         self.table.len()
     }
 
+    /// The number of clients whose upload waits for a place.
+    pub fn waiting_uploads(&self) -> usize {
+        self.waiting_uploads
+    }
+
     /// Returns whether there is no client.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()

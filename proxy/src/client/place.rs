@@ -75,6 +75,14 @@ impl Engine {
         }
     }
 
+    /// Throws away the next bytes of this client, which waits for no place any more.
+    pub(super) fn discard(&mut self, id: ClientId, bytes: u64) {
+        self.wait_for_place(id, None);
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.stage = Stage::Discard(bytes);
+        }
+    }
+
     /// Notes that this client's upload waits for a place; `None`: it does not wait any more.
     pub(super) fn wait_for_place(&mut self, id: ClientId, place: Option<Wanted>) {
         let Some(client) = self.clients.table.get_mut(id) else {

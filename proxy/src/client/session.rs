@@ -240,6 +240,10 @@ impl Engine {
         match &dialect.request(&mut client.stream.parse, input.rest(), most) {
             Parsed::More => false,
             Parsed::Bad(bad) => {
+                self.wait_for_place(id, None);
+                let Some(client) = self.clients.table.get_mut(id) else {
+                    return input.discard();
+                };
                 client.slots.push_answer(bad.reply, &mut client.stream.out);
                 if bad.swallow > 0 {
                     client.stage = Stage::Discard(bad.swallow);
@@ -288,6 +292,10 @@ impl Engine {
         let Some(message) = input.rest().get(..len as usize) else {
             return false;
         };
+        if self.clients.waiting_uploads > 0 {
+            // A reload may have made a request that waited for a place one that needs none.
+            self.wait_for_place(id, None);
+        }
         self.request(id, request, message, input);
         input.at += len as usize;
         true

@@ -55,7 +55,7 @@ impl Engine {
         let listener = client.listener;
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
-            client.stage = Stage::Discard(request.body);
+            self.discard(id, request.body);
             self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
             return Begun::Yes;
         };
@@ -121,10 +121,7 @@ impl Engine {
             self.wait_for_place(id, Some(Wanted { due, bytes }));
             return Begun::Later;
         }
-        self.wait_for_place(id, None);
-        if let Some(client) = self.clients.table.get_mut(id) {
-            client.stage = Stage::Discard(request.body);
-        }
+        self.discard(id, request.body);
         let what = "too many large values are on their way to it";
         self.refuse(
             id,
@@ -153,7 +150,7 @@ impl Engine {
         client.closing |= plan == Plan::Close;
         let passes = matches!(plan, Plan::Route | Plan::Dedicated).then_some(plan == Plan::Dedicated);
         if passes.is_none() {
-            client.stage = Stage::Discard(request.body);
+            self.discard(id, request.body);
         }
         match plan {
             Plan::Route | Plan::Dedicated => {}

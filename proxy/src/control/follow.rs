@@ -1,7 +1,10 @@
 //! Follows what the configuration depends on (files, DNS, the grace of departed copies, requests of
 //! operators) and makes the changes that follow from it, one after another.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{
     sync::{mpsc, oneshot},
@@ -17,6 +20,8 @@ use super::{
 
 /// Time between two looks at the files: five looks within the second in which a change must take effect.
 const LOOK: Duration = Duration::from_millis(200);
+/// Time until the end of a departed copy's grace is put into effect again, if that was refused.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Requests of operators that may wait for an earlier change. Further operators wait to hand in theirs.
 pub(super) const REQUESTS: usize = 16;
 
@@ -54,6 +59,7 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
     if follows_files {
         proxy.request_reload();
     }
+    let mut not_before = Instant::now();
     loop {
         let (cause, answer) = tokio::select! {
             _ = look.tick(), if follows_files => {
@@ -67,7 +73,12 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
                 proxy.names.settled().await;
                 (Cause::Servers, None)
             }
-            () = grace_ends(&proxy) => (Cause::Servers, None),
+            () = grace_ends(&proxy, not_before) => {
+                // What ends a grace may be refused, or not be made while the proxy drains: it is tried again in a
+                // while.
+                not_before = Instant::now() + AGAIN;
+                (Cause::Servers, None)
+            }
             Some(answer) = requests.recv() => (Cause::Text, answer),
             else => return,
         };
@@ -87,11 +98,11 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
     }
 }
 
-/// Returns when the grace of a departed copy has ended.
-async fn grace_ends(proxy: &Proxy) {
+/// Returns when the grace of a departed copy has ended, and not before that time.
+async fn grace_ends(proxy: &Proxy, not_before: Instant) {
     let until = proxy.state().departed.until();
     match until {
-        Some(until) => sleep_until(until.into()).await,
+        Some(until) => sleep_until(until.max(not_before).into()).await,
         None => std::future::pending().await,
     }
 }

@@ -38,7 +38,7 @@ use crate::{
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
 /// A snapshot has come whole so long after its first byte, and the first one so long after the connection.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Snapshots are taken this often at most.
 const PACE: Duration = Duration::from_millis(100);
 /// The agent served for at least this long when the next pause is the first again.
@@ -63,7 +63,7 @@ pub enum AgentError {
     #[error("{path}: {source}")]
     Read { path: PathBuf, source: io::Error },
     /// The agent's fault.
-    #[error("{path}: no whole snapshot came within {PATIENCE:?}")]
+    #[error("{path}: no whole snapshot came within {TIMEOUT:?}")]
     Late { path: PathBuf },
     /// The agent's fault.
     #[error("{path}: a snapshot is longer than {SNAPSHOT_BYTES} bytes")]
@@ -126,7 +126,7 @@ impl<'a> Connection<'a> {
         }
         self.line.clear();
         let mut bounded = (&mut self.reader).take(SNAPSHOT_BYTES as u64 + 1);
-        match timeout(PATIENCE, bounded.read_until(b'\n', &mut self.line)).await {
+        match timeout(TIMEOUT, bounded.read_until(b'\n', &mut self.line)).await {
             Err(_) => Err(AgentError::Late { path: path() }),
             Ok(Err(source)) => Err(broken(source)),
             Ok(Ok(_)) if self.line.len() > SNAPSHOT_BYTES => Err(AgentError::Long { path: path() }),
@@ -155,7 +155,7 @@ async fn open(path: &Path) -> Result<(Connection<'_>, Localities), AgentError> {
     let late = |_| AgentError::Late {
         path: path.to_owned(),
     };
-    timeout(PATIENCE, first).await.map_err(late)?
+    timeout(TIMEOUT, first).await.map_err(late)?
 }
 
 impl Proxy {

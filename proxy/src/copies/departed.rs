@@ -86,16 +86,15 @@ impl Departed {
     /// Is this member a departed copy?
     pub fn holds(&self, member: &Member) -> bool {
         let pool = self.pools.get(&*member.pool.name).into_iter().flatten();
-        pool.map(|waiting| &waiting.server).any(|server| {
-            server.address == member.address
-                && ketama_name(&server.address, server.name.as_deref()) == member.name
-        })
+        pool.map(|waiting| &waiting.server)
+            .any(|server| identity(server) == (&*member.address, &*member.name))
     }
 }
 
 /// What the configuration calls a server of a pool.
-fn identity(server: &Server) -> (&str, Option<&str>) {
-    (&server.address, server.name.as_deref())
+fn identity(server: &Server) -> (&str, &str) {
+    let name = ketama_name(&server.address, server.name.as_deref());
+    (&server.address, name)
 }
 
 #[cfg(test)]
@@ -149,6 +148,16 @@ mod tests {
         );
         let end = now + Duration::from_secs(10);
         assert_eq!(left.after((&config, &one), (&config, &one), end), none);
+    }
+
+    #[test]
+    fn server_whose_default_name_is_written_has_not_departed() {
+        let config = config("true");
+        let (before, mut after) = (servers(&["10.0.0.1:11211"]), servers(&["10.0.0.1:11211"]));
+        let name = ketama_name("10.0.0.1:11211", None).to_owned();
+        after.get_mut("cache").unwrap()[0].name = Some(name);
+        let left = Departed::default().after((&config, &before), (&config, &after), Instant::now());
+        assert_eq!(left, Departed::default());
     }
 
     #[test]

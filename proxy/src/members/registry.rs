@@ -42,7 +42,8 @@ pub struct Registry {
 struct Key {
     pool: String,
     address: String,
-    name: Option<String>,
+    /// Its name in consistent hashing: the default name is the same server, written or not.
+    name: String,
     protocol: &'static str,
     is_copy: bool,
     /// The endpoint of its address. `None`: it has none yet.
@@ -115,7 +116,7 @@ impl Registry {
         let key = Key {
             pool: pool.into(),
             address: server.address.clone(),
-            name: server.name.clone(),
+            name: ketama_name(&server.address, server.name.as_deref()).to_owned(),
             protocol: dialect.name(),
             is_copy: spec.replicated.is_some(),
             socket: socket.clone(),
@@ -235,6 +236,22 @@ mod tests {
 
     use super::*;
     use crate::{dialect::Memcache, members::Failure};
+
+    #[test]
+    fn server_whose_default_name_is_written_is_the_same_member() {
+        let mut registry = Registry::new(Here::new(&[], None));
+        let mut server = Server {
+            address: "10.0.0.1:11211".into(),
+            name: None,
+            weight: 1.0,
+            zone: None,
+        };
+        let spec = PoolSpec::of(vec![server.clone()]);
+        let before = registry.member("pool", &spec, &server, &Memcache::PLAIN).unwrap();
+        server.name = Some(ketama_name("10.0.0.1:11211", None).to_owned());
+        let after = registry.member("pool", &spec, &server, &Memcache::PLAIN).unwrap();
+        assert!(Arc::ptr_eq(&before, &after));
+    }
 
     #[test]
     fn a_name_is_another_member_at_another_address_and_the_same_to_a_hash() {

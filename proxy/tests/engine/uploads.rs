@@ -1,8 +1,8 @@
 //! Values too large for a shared lane: they are passed on as they come, to one server or to several.
 
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
-use proxima::{client::HIGH_WATER, copies::LockMode, upstream::STREAMED};
+use proxima::{client::HIGH_WATER, copies::LockMode, route::Tree, upstream::STREAMED};
 
 use crate::{
     copies::{copies, greet},
@@ -154,6 +154,26 @@ fn uploads_beyond_the_bulk_lanes_wait_and_go_on_when_those_lanes_die() {
             "the rest of its value is swallowed"
         );
     }
+}
+
+#[test]
+fn waiting_upload_whose_listener_is_removed_waits_no_more() {
+    let mut world = world("{member: p/a}");
+    let request = set();
+    for _ in 0..STREAMED {
+        let client = world.client();
+        world.say(client, &request.as_bytes()[..100_000]);
+    }
+    let last = world.client();
+    say_in_pieces(&mut world, last, &request);
+    assert_eq!(world.engine.clients.waiting_uploads(), 1);
+    world.engine.tree = Rc::new(Tree::empty());
+    for lane in world.lanes("a") {
+        world.leave(lane);
+    }
+    let answer = world.heard(last);
+    assert!(answer.contains("this listener was removed"), "{answer}");
+    assert_eq!(world.engine.clients.waiting_uploads(), 0);
 }
 
 /// The engine does not read from a client that waits for a place, so it has to look for the client's end. A

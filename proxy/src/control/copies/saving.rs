@@ -53,7 +53,7 @@ struct FileInUse {
     closed: bool,
 }
 
-/// What has become of a wish to write the state file.
+/// The progress of a write of the state file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Write {
     /// There is none, or it says all of this already.

@@ -133,6 +133,11 @@ impl<'a> Compiler<'a> {
         registry: &mut Registry,
     ) -> Result<(), CompileError> {
         self.departed = members(self.config, departed, registry, self.dialects)?;
+        // A server that is named again in another way has one identity, and of that there is one copy.
+        for (pool, departed) in &mut self.departed {
+            let named = self.pools.get(pool).map_or(&[][..], Vec::as_slice);
+            departed.retain(|member| !named.iter().any(|other| other.identity == member.identity));
+        }
         Ok(())
     }
 
