@@ -325,7 +325,7 @@ def test_a_file_that_is_no_socket_is_never_replaced(tmp_path, command, io, kind)
     file = tmp_path / "proxima.yaml"
     file.write_text(yaml.safe_dump(unix(tmp_path)))
     done = command("run", "--config", str(file), "--io", io)
-    assert done.returncode == 2 and "is no socket" in done.stderr
+    assert done.returncode == 2 and "not a socket" in done.stderr
     assert path.is_dir() if kind == "folder" else path.read_text() == "mine"
 
 
