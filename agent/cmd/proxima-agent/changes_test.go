@@ -90,9 +90,6 @@ func (f *follower) settles(t *testing.T, what string, cpu int, comes bool, there
 	case one.told != one.moved:
 		t.Errorf("%s: the runtime was told of %d containers, but only %d could not be left to the kernel", what, one.told, one.moved)
 	}
-	if one.work > time.Second {
-		t.Errorf("%s: the decision took the agent %s of a processor", what, one.work)
-	}
 }
 
 // work is the time that the agent has been on processors.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,8 +91,11 @@ func (r *Runtime) StartKubelet() *Kubelet {
 	}
 	r.t.Cleanup(func() {
 		if r.t.Failed() {
-			lines := strings.Split(k.Log(), "\n")
-			r.t.Logf("kubelet's last words:\n%s", strings.Join(lines[max(0, len(lines)-60):], "\n"))
+			lines := slices.DeleteFunc(strings.Split(k.Log(), "\n"), func(line string) bool {
+				// It says these of every pod every few seconds: what it did and why would be lost among them.
+				return strings.Contains(line, "kubelet_node_status.go") || strings.Contains(line, "Creating a mirror pod")
+			})
+			r.t.Logf("kubelet's last words:\n%s", strings.Join(lines[max(0, len(lines)-100):], "\n"))
 		}
 		k.Kill()
 	})
@@ -171,6 +175,7 @@ func (k *Kubelet) Apply(name, manifest string) {
 // Running is a container that kubelet has started.
 type Running struct {
 	ID      string
+	Sandbox string // id of its pod in the runtime
 	Attempt int64  // how often it was started before in its pod
 	Cgroup  string // directory
 }
@@ -196,9 +201,20 @@ func (k *Kubelet) Running() (map[string]Running, error) {
 		if before, ok := running[name]; ok {
 			return nil, fmt.Errorf("%s runs twice: %s and %s", name, before.ID, c.Text(1))
 		}
-		running[name] = Running{ID: c.Text(1), Attempt: attempt(c), Cgroup: cgroups[c.Text(1)]}
+		running[name] = Running{ID: c.Text(1), Sandbox: c.Text(2), Attempt: attempt(c), Cgroup: cgroups[c.Text(1)]}
 	}
 	return running, nil
+}
+
+// Renews tells whether kubelet has said that it makes a pod anew because it finds no sandbox of it that is ready. The runtime
+// can have that effect by itself: after its own restart, it takes a sandbox for lost whose shim does not answer in time.
+func (k *Kubelet) Renews(pod string) bool {
+	for line := range strings.Lines(k.Log()) {
+		if strings.Contains(line, "Need to start a new one") && strings.Contains(line, pod+"-"+node) {
+			return true
+		}
+	}
+	return false
 }
 
 func attempt(container raw.Message) int64 { return container.At(3).Number(2) }
