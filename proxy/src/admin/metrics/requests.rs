@@ -3,6 +3,7 @@
 use crate::{
     admin::page::{Page, quoted},
     control::Proxy,
+    dialect::Dialects,
     metrics::Metrics,
 };
 
@@ -89,10 +90,9 @@ pub(super) fn traffic(metrics: &Metrics, page: &mut Page) {
 /// Rows of requests and replies.
 pub(super) fn requests(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
     page.family("requests", "counter", "Requests of clients, by command.");
-    for ((dialect, command), &count) in proxy.dialects().commands().zip(&metrics.requests) {
+    for (label, &count) in commands(proxy.dialects()).zip(&metrics.requests) {
         if count > 0 {
-            let name = dialect.command_name(command);
-            page.row("requests_total", &format!("command=\"{name}\""), count);
+            page.row("requests_total", &label, count);
         }
     }
     page.family("replies", "counter", "Replies to clients, by outcome.");
@@ -112,17 +112,30 @@ pub(super) fn lookups(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         "counter",
         "Keys that clients have looked for, by command and result.",
     );
-    for (number, (dialect, command)) in proxy.dialects().commands().enumerate() {
+    let dialects = proxy.dialects();
+    for (number, ((dialect, command), label)) in dialects.commands().zip(commands(dialects)).enumerate() {
         if metrics.requests.get(number).is_none_or(|&asked| asked == 0) || !dialect.looks_up(command) {
             continue;
         }
-        let name = dialect.command_name(command);
         let counts = metrics.replies.lookups(number);
         for (result, count) in ["hit", "miss"].iter().zip(counts) {
-            let labels = format!("command=\"{name}\",result=\"{result}\"");
+            let labels = format!("{label},result=\"{result}\"");
             page.row("lookups_total", &labels, count);
         }
     }
+}
+
+/// The label of each command, in the order of their numbers. Two protocols may have a command of the same
+/// name, and no two rows may have the same labels: all protocols but the first are named as well.
+fn commands(dialects: Dialects) -> impl Iterator<Item = String> {
+    let first = dialects.default().dialect.name();
+    dialects.commands().map(move |(dialect, command)| {
+        let (protocol, name) = (dialect.name(), dialect.command_name(command));
+        match protocol == first {
+            true => format!("command=\"{name}\""),
+            false => format!("command=\"{name}\",protocol=\"{protocol}\""),
+        }
+    })
 }
 
 /// Rows of the time that requests take.
@@ -140,5 +153,56 @@ pub(super) fn durations(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
                 latency,
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proxima_wire::message::{Bad, Outcome, Parse, Parsed, Reply, Request};
+
+    use super::commands;
+    use crate::dialect::{Dialect, Dialects, Failed, Memcache, Message, Session};
+
+    /// A protocol whose commands are called as memcached's are.
+    struct Namesake;
+
+    impl Dialect for Namesake {
+        fn name(&self) -> &'static str {
+            "namesake"
+        }
+
+        fn commands(&self) -> &'static [&'static str] {
+            Memcache::PLAIN.commands()
+        }
+
+        fn request(&self, _: &mut Parse, _: &[u8], _: u64) -> Parsed<Request> {
+            Parsed::Bad(Bad::fatal(b""))
+        }
+
+        fn reply(&self, _: &mut Parse, _: u16, _: &[u8]) -> Parsed<Message> {
+            Parsed::Bad(Bad::fatal(b""))
+        }
+
+        fn miss(&self, _: u16, _: &Request, _: &[u8], _: &mut Vec<u8>) -> Reply {
+            Reply::new(Outcome::NotFound, 0)
+        }
+
+        fn error(&self, _: &Session, _: &Failed<'_>, _: &mut Vec<u8>) {}
+
+        fn probe(&self) -> (u16, &'static [u8]) {
+            (0, b"")
+        }
+    }
+
+    #[test]
+    fn commands_of_two_protocols_with_one_name_have_rows_of_their_own() {
+        let both = Dialects::new(&[&Memcache::PLAIN, &Namesake]);
+        let labels: Vec<String> = commands(both).collect();
+        let different: HashSet<&String> = labels.iter().collect();
+        assert_eq!(different.len(), labels.len(), "{labels:?}");
+        assert!(labels.contains(&"command=\"get\"".to_owned()));
+        assert!(labels.contains(&"command=\"get\",protocol=\"namesake\"".to_owned()));
     }
 }
