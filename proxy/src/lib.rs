@@ -27,7 +27,7 @@
 //! engine + client + route + copies + upstream
 //! frontdoor  metrics
 //! near  members  stream
-//! config  dialect  micros  reactor  table
+//! config  dialect  fleet  micros  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
@@ -55,5 +55,6 @@ pub mod table;
 
 pub mod config;
 pub mod dialect;
+pub mod fleet;
 pub mod micros;
 pub mod reactor;

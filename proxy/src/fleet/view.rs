@@ -1,0 +1,65 @@
+//! The numbered list of peers.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// The place of a peer in stamps and tables: the smallest number that no other peer of the view has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Slot(pub u16);
+
+impl Slot {
+    /// A slot has this many bits: a fleet has at most 2,048 peers.
+    pub const BITS: u32 = 11;
+}
+
+/// One stay of a peer in the fleet: the number of the view that it joined with. Who leaves and joins again has
+/// another stay, and nothing that was said in the first counts in the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Stay(pub u64);
+
+/// A peer, with what it announced when it joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its name, which no other peer has.
+    pub name: String,
+    /// The identity of its directory. A peer that comes with another one has lost what it knew.
+    pub identity: u128,
+    /// Where the other peers reach it.
+    pub address: SocketAddr,
+    /// Its stay.
+    pub stay: Stay,
+    /// Its slot.
+    pub slot: Slot,
+    /// May it decide `incr`, `add`, `cas`, … of the keys whose home it is?
+    pub decides: bool,
+    /// The number of its workers: each of them has a lane from every worker of every other peer.
+    pub workers: u16,
+    /// Its zone.
+    pub zone: Option<String>,
+    /// The pools that it has a copy of, by name, with the address of its own server.
+    pub copies: Vec<(String, String)>,
+}
+
+/// The numbered list of peers, in the order of their names. Every message of the data plane carries the number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Its number; 0 is the view before the first, which has no peers.
+    pub number: u64,
+    /// The peers.
+    pub peers: Vec<Peer>,
+}
+
+impl View {
+    /// The peer of this name.
+    pub fn named(&self, name: &str) -> Option<&Peer> {
+        self.peers.iter().find(|peer| peer.name == name)
+    }
+
+    /// The peer of this slot.
+    pub fn slot(&self, slot: Slot) -> Option<&Peer> {
+        self.peers.iter().find(|peer| peer.slot == slot)
+    }
+}
