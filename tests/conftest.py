@@ -1,7 +1,9 @@
 """Fixtures: the reactor back end, and everything that a test starts and that ends with it."""
 
 import contextlib
+import pathlib
 import subprocess
+import tempfile
 import zlib
 
 import pytest
@@ -73,6 +75,14 @@ def cleanup():
     """Ends what a test has started, last first. A proxy that ended by itself or panicked fails the test."""
     with contextlib.ExitStack() as stack:
         yield stack
+
+
+@pytest.fixture
+def folder():
+    """A folder that servers of another user may use."""
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder).chmod(0o777)
+        yield pathlib.Path(folder)
 
 
 @pytest.fixture

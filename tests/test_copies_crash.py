@@ -1,9 +1,7 @@
 """Replicated pools: the kernel of a proxy that ended with writes under way goes on sending them."""
 
 import json
-import pathlib
 import signal
-import tempfile
 import time
 
 import pytest
@@ -25,14 +23,6 @@ def wire(wires, cleanup):
     wire = Wire()
     cleanup.callback(wire.stop)
     return wire
-
-
-@pytest.fixture
-def folder():
-    """A folder that servers of another user may use."""
-    with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder).chmod(0o777)
-        yield pathlib.Path(folder)
 
 
 def why(proxy, server):

@@ -153,7 +153,8 @@ def test_exporters_find_the_stats_that_they_need(program):
 
 
 def test_stats_counts_are_those_of_all_workers(several):
-    # The kernel chooses the worker of each connection by a hash. All eight go to one of two workers once in 128 times.
+    # The kernel chooses the worker of each connection by a hash. All eight go to one of two workers once in
+    # 128 times.
     clients = [several.raw() for _ in range(8)]
     while {client.stats()["worker"] for client in clients} != {"0", "1"}:
         clients[0].close()

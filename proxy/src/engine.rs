@@ -12,6 +12,7 @@ use crate::{
     metrics::Metrics,
     micros::Micros,
     near::store::{Prefetch, Store},
+    peers::{self, ChannelId},
     reactor::Conn,
     route::{Random, Router, Tree},
     stream::{BufferPool, Stream},
@@ -93,6 +94,8 @@ pub enum Peer {
     Client(ClientId),
     /// A lane to a server.
     Lane(LaneId),
+    /// A channel to a peer of the fleet.
+    Channel(ChannelId),
 }
 
 /// An event that a worker reports to the control thread.
@@ -102,6 +105,8 @@ pub enum WorkerEvent {
     Ejected(Arc<Member>, String),
     /// An event about a copy.
     Copy(copies::Event),
+    /// An event about a peer of the fleet.
+    Peer(peers::Event),
     /// A client was closed at once because it speaks another protocol; the text gives the reason.
     Stranger(&'static str),
     /// Descriptors ran out, for this reason.
@@ -129,6 +134,8 @@ pub struct Facts {
     pub pid: u32,
     /// Unix time in seconds at which `now` was 0.
     pub epoch: u64,
+    /// The microseconds of that time beyond the seconds.
+    pub epoch_micros: u32,
     /// The number of workers.
     pub workers: usize,
     /// The number of this worker, from 0 on.
@@ -172,6 +179,11 @@ impl Engine {
         self.facts.epoch + self.now.as_secs()
     }
 
+    /// The Unix time of this turn, in microseconds.
+    pub(crate) fn unix_micros(&self) -> u64 {
+        self.facts.epoch * 1_000_000 + u64::from(self.facts.epoch_micros) + self.now.0
+    }
+
     /// Counts that there is no descriptor for `what`. The control thread is told at most once a second.
     #[cold]
     pub(crate) fn fall_short(&mut self, what: Shortage, why: &str) {
@@ -186,14 +198,17 @@ impl Engine {
     /// Returns whether anything waits for servers, for requests under way or for changes of copies.
     #[inline]
     pub fn waits(&self) -> bool {
-        self.servers.is_awaited() || self.router.holds_requests() || self.copies.is_unsettled()
+        self.servers.is_awaited()
+            || self.router.holds_requests()
+            || self.copies.is_unsettled()
+            || self.copies.waits_for_peers()
     }
 
     /// Returns whether this is a lane whose connection is still being made.
     pub fn is_connecting(&self, peer: Peer) -> bool {
         match peer {
             Peer::Lane(id) => self.servers.is_connecting(id),
-            Peer::Client(_) => false,
+            Peer::Client(_) | Peer::Channel(_) => false,
         }
     }
 
@@ -202,6 +217,10 @@ impl Engine {
         match peer {
             Peer::Client(id) => self.clients.stream(id),
             Peer::Lane(id) => self.servers.stream(id),
+            Peer::Channel(id) => {
+                let channel = self.channels()?.get_mut(id)?;
+                Some(&mut channel.stream)
+            }
         }
     }
 }

@@ -24,10 +24,10 @@
 //! cli
 //! control + admin
 //! worker
-//! engine + client + route + copies + upstream
+//! engine + client + route + copies + upstream + peers
 //! frontdoor  metrics
-//! near  members  stream
-//! config  dialect  fleet  micros  reactor  table
+//! near  members  stream  fleet
+//! config  dialect  micros  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
@@ -42,6 +42,7 @@ pub mod worker;
 pub mod client;
 pub mod copies;
 pub mod engine;
+pub mod peers;
 pub mod route;
 pub mod upstream;
 

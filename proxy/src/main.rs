@@ -122,15 +122,15 @@ fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 fn log(format: LogFormat, level: Level, file: Option<PathBuf>) {
-    // The resolver logs every bad answer. The control thread logs when answers begin to be bad, and when that
-    // ends.
+    // The resolver logs every bad answer, and Raft every step. The control thread logs when answers begin to be
+    // bad, when that ends, and what becomes of the fleet.
     let names = if level < Level::DEBUG {
         "off"
     } else {
         level.as_str()
     };
     let filter = EnvFilter::new(format!(
-        "{level},hickory_resolver={names},hickory_net={names},hickory_proto={names}"
+        "{level},hickory_resolver={names},hickory_net={names},hickory_proto={names},openraft={names}"
     ));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

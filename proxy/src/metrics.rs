@@ -1,6 +1,8 @@
 //! What a worker counts. The counts are plain numbers that belong to the worker; on request it hands out a
 //! copy.
 
+use std::collections::BTreeMap;
+
 use proxima_wire::message::Outcome;
 
 use crate::members::{MemberId, PoolId};
@@ -21,7 +23,7 @@ pub struct Latency {
 
 impl Latency {
     #[inline]
-    fn record(&mut self, micros: u64) {
+    pub(crate) fn record(&mut self, micros: u64) {
         let bucket = (64 - micros.leading_zeros() as usize).min(BUCKETS - 1);
         self.buckets[bucket] += 1;
         self.sum += micros;
@@ -159,6 +161,49 @@ impl Traffic {
     }
 }
 
+/// Counts about the fleet.
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    /// Changes sent to peers.
+    pub changes_sent: u64,
+    /// Writes to the sockets of peers in which changes left: many changes leave in one.
+    pub flushes: u64,
+    /// Changes of peers that were not applied because a later one had come before.
+    pub superseded: u64,
+    /// Changes of peers that were refused because they were of an earlier view.
+    pub refused_view: u64,
+    /// Changes that were sent again with a later stamp.
+    pub again: u64,
+    /// Times that this worker saw the lease end.
+    pub leases_lost: u64,
+    /// Replies that came from a copy after the lease had ended, and were answered as misses.
+    pub unleased: u64,
+    /// How long changes waited until all peers had them.
+    pub write_wait: Latency,
+    /// Gauge, filled in when the metrics are handed out: changes of peers that are not confirmed.
+    pub doubts: u64,
+    /// Gauge: the keys that each peer which is away has missed; `None`: all.
+    pub owed: BTreeMap<String, Option<usize>>,
+}
+
+impl Fleet {
+    fn add(&mut self, other: &Self) {
+        self.changes_sent += other.changes_sent;
+        self.flushes += other.flushes;
+        self.superseded += other.superseded;
+        self.refused_view += other.refused_view;
+        self.again += other.again;
+        self.leases_lost += other.leases_lost;
+        self.unleased += other.unleased;
+        self.write_wait.add(&other.write_wait);
+        self.doubts += other.doubts;
+        for (peer, keys) in &other.owed {
+            let sum = self.owed.entry(peer.clone()).or_insert(Some(0));
+            *sum = sum.zip(*keys).map(|(mine, theirs)| mine + theirs);
+        }
+    }
+}
+
 /// All counts of one worker, or their sum over all workers.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
@@ -172,6 +217,8 @@ pub struct Metrics {
     pub client_traffic: Traffic,
     /// Bytes from and to servers.
     pub server_traffic: Traffic,
+    /// Bytes from and to peers of the fleet.
+    pub peer_traffic: Traffic,
     /// Latency of replies to clients, by the number of the listener.
     pub latency: Vec<Latency>,
     /// Latency of members' replies, by the number of the pool.
@@ -187,6 +234,8 @@ pub struct Metrics {
     pub failovers: u64,
     /// Messages of servers that no request had asked for.
     pub pushes: u64,
+    /// Counts about the fleet.
+    pub fleet: Fleet,
     /// Gauge, filled in when the metrics are handed out: open clients.
     pub open_clients: u64,
     /// Gauge: clients known to be on one NUMA node, on one socket, and anywhere on this host.
@@ -252,6 +301,7 @@ impl Metrics {
         self.replies.add(&other.replies);
         self.client_traffic.add(other.client_traffic);
         self.server_traffic.add(other.server_traffic);
+        self.peer_traffic.add(other.peer_traffic);
         for (number, theirs) in other.latency.iter().enumerate() {
             at(&mut self.latency, number).add(theirs);
         }
@@ -265,6 +315,7 @@ impl Metrics {
         (self.shortages.iter_mut().zip(other.shortages)).for_each(|(mine, theirs)| *mine += theirs);
         self.failovers += other.failovers;
         self.pushes += other.pushes;
+        self.fleet.add(&other.fleet);
         self.open_clients += other.open_clients;
         (self.located.iter_mut().zip(other.located)).for_each(|(mine, theirs)| *mine += theirs);
         self.open_lanes += other.open_lanes;

@@ -201,6 +201,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         default: Some(Box::new(named("followed"))),
     };
     let expected = Config {
+        fleet: None,
         state: None,
         nodes: Some(Nodes {
             from: "conf/run/nodes.sock".into(),

@@ -5,9 +5,11 @@
 //! * [`message`]: what every protocol's request and reply have in common: command, class, keys, length
 //! * [`memcache`]: the memcached text and meta protocol
 //! * [`hash`]: key → number → member
+//! * [`fleet`]: the frames between the proxies of a fleet
 #![forbid(unsafe_code)]
 
 mod eight;
+pub mod fleet;
 pub mod hash;
 pub mod memcache;
 pub mod message;

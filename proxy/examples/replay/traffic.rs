@@ -147,7 +147,7 @@ impl Traffic {
                 engine.set_source(peer, ClientSource::Address(address));
                 match peer {
                     Peer::Client(client) => Some(client),
-                    Peer::Lane(_) => None,
+                    Peer::Lane(_) | Peer::Channel(_) => None,
                 }
             })
             .collect();
@@ -361,6 +361,7 @@ fn engine(route: Route) -> Engine {
     let facts = Facts {
         pid: 1,
         epoch: 0,
+        epoch_micros: 0,
         workers: 1,
         worker: 0,
     };

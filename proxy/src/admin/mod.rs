@@ -2,6 +2,7 @@
 
 mod connections;
 mod explain;
+mod fleet;
 mod format;
 mod guard;
 mod members;
@@ -35,6 +36,8 @@ proxima
   /config                        the running configuration
   /members                       every server, its state and distance (JSON; ?from=IP: from a client there)
   /explain?key=K&command=get     where a request would go, and why (&listener=N&from=IP)
+  /fleet                         the fleet as this proxy sees it (JSON)
+  POST /fleet/remove?peer=NAME   leave a peer out; it may join again after a pause
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
@@ -53,6 +56,8 @@ pub async fn serve(address: &str, proxy: Arc<Proxy>) -> io::Result<String> {
         .route("/config", get(config))
         .route("/members", get(members::members))
         .route("/explain", get(explain::explain))
+        .route("/fleet", get(fleet::show))
+        .route("/fleet/remove", post(fleet::remove))
         .route("/reload", post(reload))
         .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
         .with_state(proxy);

@@ -62,7 +62,7 @@ impl Page {
     }
 
     pub(super) fn histogram(&mut self, name: &str, labels: &str, latency: &Latency) {
-        let mut below = 0;
+        let (mut below, comma) = (0, if labels.is_empty() { "" } else { "," });
         for (bucket, count) in latency.buckets.iter().enumerate() {
             below += count;
             let bound = if bucket + 1 == BUCKETS {
@@ -72,7 +72,7 @@ impl Page {
             };
             self.row(
                 &format!("{name}_bucket"),
-                &format!("{labels},le=\"{bound}\""),
+                &format!("{labels}{comma}le=\"{bound}\""),
                 below,
             );
         }

@@ -1,5 +1,5 @@
 //! `/ready`: whether clients may be sent here. It is not ready while it drains, or while a pool has no member
-//! that may be asked.
+//! that may be asked, or while this proxy has no lease of its fleet.
 
 use axum::{
     extract::{RawQuery, State},
@@ -22,6 +22,12 @@ fn answer(proxy: &Proxy, query: Option<&str>) -> Result<(StatusCode, String), Ba
     let (only, up) = (query.text("pool"), query.number("up")?);
     if proxy.is_draining() {
         return Ok((StatusCode::SERVICE_UNAVAILABLE, "draining\n".into()));
+    }
+    if let Some(why) = proxy.fleet().and_then(|fleet| fleet.unready()) {
+        return Ok((
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("not ready\nfleet: {why}\n"),
+        ));
     }
     let mut found = false;
     let mut text = String::new();

@@ -38,6 +38,8 @@ pub(super) enum Command {
     Run(Run),
     Check(Check),
     Explain(Explain),
+    #[command(subcommand)]
+    Fleet(Fleet),
     /// Print what may stand in a configuration
     #[command(subcommand)]
     Config(Config),
@@ -210,6 +212,60 @@ pub struct Explain {
     #[allow(missing_docs, reason = "a comment would be help for an option")]
     pub here: Here,
 }
+
+/// Look at a fleet of proxies, and act on it
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  proxima fleet show
+  proxima fleet remove node-3 --admin 10.0.0.1:9150
+  proxima fleet keys /etc/proxima/fleet node-1 node-2 node-3")]
+pub(super) enum Fleet {
+    /// Print the fleet as a running proxy sees it: view, leader, voters, and every peer
+    Show {
+        /// The admin port of the proxy
+        #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
+        admin: String,
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Leave a peer out at once; it may join again after a pause
+    Remove {
+        /// The name of the peer
+        name: String,
+        /// The admin port of any proxy of the fleet
+        #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
+        admin: String,
+    },
+    /// Make an authority and certificates for the channels between peers
+    ///
+    /// Writes `ca.pem` and `ca.key`, unless they are there, and a certificate with its key for each name. Every
+    /// peer needs `ca.pem`, its own certificate and its own key. `ca.key` stays where you are: whoever has it
+    /// can make a peer.
+    Keys {
+        /// The folder
+        dir: PathBuf,
+        /// The names of peers
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Make this peer a new one: for the day on which most voters have lost their directories
+    ///
+    /// The proxy must not run. Its directory forgets fleet, votes and log; its copies are flushed at the next
+    /// start. Do so at every peer: together they begin a new fleet, as at the first start.
+    Init {
+        /// The configuration file
+        #[arg(long, short, value_name = "FILE")]
+        config: PathBuf,
+        /// Forget a fleet that the directory knows
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// The admin port of the examples.
+const ADMIN: &str = "127.0.0.1:9150";
 
 /// Print what may stand in a configuration
 #[derive(Clone, Copy, Debug, Subcommand)]

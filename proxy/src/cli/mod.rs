@@ -1,6 +1,7 @@
 //! The command line: its commands, and the answers that need no data plane.
 
 mod args;
+mod fleet;
 
 use std::{ffi::OsString, path::Path};
 
@@ -96,6 +97,7 @@ fn of(command: Command) -> Task {
         Command::Explain(explain) => return Task::Explain(explain),
         Command::Mcrouter { arguments } => return as_mcrouter(arguments),
         Command::Check(check) => self::check(&check.file),
+        Command::Fleet(command) => fleet::fleet(command),
         Command::Config(Config::Schema) => Answer::good(describe::json_schema_text()),
         Command::Config(Config::Options) => Answer::good(describe::options()),
         Command::Config(Config::Routes) => Answer::good(describe::routes()),

@@ -20,6 +20,7 @@ impl Engine {
             ReplyTo::Operation { operation, child } => {
                 self.copy_answered(operation, child, &Answer::Reply(reply, bytes));
             }
+            ReplyTo::Peer { task } => self.answer_peer(task, &Answer::Reply(reply, bytes)),
             ReplyTo::Nobody => {}
         }
     }
@@ -146,6 +147,7 @@ impl Engine {
             ReplyTo::Operation { operation, child } => {
                 self.copy_answered(operation, child, &Answer::Failed(*failed));
             }
+            ReplyTo::Peer { task } => self.answer_peer(task, &Answer::Failed(*failed)),
             ReplyTo::Nobody => {}
         }
     }

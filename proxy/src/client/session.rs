@@ -8,7 +8,10 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Parsed, Request};
+use proxima_wire::{
+    fleet::MESSAGE_LIMIT,
+    message::{Parsed, Request},
+};
 
 use super::{ClientId, Stage, upload::Begun};
 use crate::{
@@ -310,7 +313,10 @@ impl Engine {
             .table
             .get(id)
             .map_or(usize::MAX, |client| usize::from(client.listener));
-        if self.tree.reaches_store(listener) {
+        if self.tree.has_fleet_pool() {
+            // A change of a fleet is sent to several peers, each at its own time.
+            MESSAGE_LIMIT as u64
+        } else if self.tree.reaches_store(listener) {
             self.store.limits().item as u64 + HEAD
         } else {
             WHOLE

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::{
     ConfigError, Diagnostic, check, file, foreign,
     reading::{Kind, Reading},
-    schema::{Config, Pool},
+    schema::{Config, Peers, Pool},
     yaml,
 };
 
@@ -138,6 +138,17 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     }
     if let Some(nodes) = &mut config.nodes {
         nodes.from = folder.join(&nodes.from);
+    }
+    if let Some(fleet) = &mut config.fleet {
+        fleet.dir = folder.join(&fleet.dir);
+        if let Peers::File(file) = &mut fleet.peers {
+            *file = folder.join(&*file);
+        }
+        if let Some(tls) = &mut fleet.tls {
+            for path in [&mut tls.certificate, &mut tls.key, &mut tls.ca] {
+                *path = folder.join(&*path);
+            }
+        }
     }
     let below = |(name, pool): (String, Pool)| {
         let source = pool.source.below(folder).unwrap_or(pool.source);

@@ -60,6 +60,12 @@ impl Proxy {
                     self.hear_of_copy(event);
                     continue;
                 }
+                WorkerEvent::Peer(event) => {
+                    if let Some((_, events)) = &self.fleet {
+                        let _ = events.send(event);
+                    }
+                    continue;
+                }
                 WorkerEvent::Stranger(reason) => {
                     tracing::warn!(%reason, "closed a client");
                     continue;

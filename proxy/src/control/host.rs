@@ -15,6 +15,14 @@ pub(super) fn id() -> u64 {
     xxhash_rust::xxh3::xxh3_64(id.trim().as_bytes())
 }
 
+/// The name of this host.
+pub(super) fn name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
 /// The names of this host: its host name, and that name in the search domains of its resolver. They are read
 /// at each call, as they may change.
 pub(super) fn names() -> Vec<String> {

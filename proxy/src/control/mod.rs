@@ -4,6 +4,7 @@
 //! ```text
 //!  files ─▶ file_watcher ─▶ follow ─▶ reload ─▶ trees ─▶ workers
 //!  DNS ─▶ dns ────────────────┘
+//!  peers ◀─▶ fleet ─▶ views, channels, leases ─▶ workers
 //!  node agent ─▶ nodes ─▶ orders of `nearest` ─▶ workers
 //!  ejections ◀─ workers                 admin ─▶ metrics, explain, ready
 //!      └─▶ probes ─▶ health
@@ -20,6 +21,7 @@ mod descriptors;
 mod dns;
 mod ejections;
 mod file_watcher;
+mod fleet;
 mod follow;
 mod greet;
 mod host;
@@ -42,7 +44,11 @@ use std::{
 use tokio::sync::mpsc;
 
 use self::{copies::Copies, descriptors::Descriptors, dns::Names, ejections::Ejections, workers::Workers};
-pub use self::{copies::CopyCounters, ejections::Ejection};
+pub use self::{
+    copies::CopyCounters,
+    ejections::Ejection,
+    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
+};
 pub use self::{
     dns::{Asked, LookupFailure},
     nodes::{Agent, AgentError},
@@ -63,6 +69,7 @@ use crate::{
     members::{Address, Distance, DistanceSource, Localities, Member},
     metrics::Metrics,
     near::store::{Store, Totals},
+    peers,
     reactor::Io,
     route::{self, Asker, ExplainError, Random, Tree},
 };
@@ -83,6 +90,8 @@ pub struct Proxy {
     nodes: Sender<Option<Nodes>>,
     /// Requests of operators to read the configuration again.
     requests: mpsc::Sender<follow::Request>,
+    /// The fleet, and where the workers' events about it go. `None`: this proxy is in none.
+    fleet: Option<(Arc<Fleet>, mpsc::UnboundedSender<peers::Event>)>,
     state: Mutex<State>,
 }
 
@@ -170,6 +179,11 @@ impl Proxy {
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves nothing half done in the state: every change is one assignment.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fleet. `None`: this proxy is in none.
+    pub fn fleet(&self) -> Option<&Arc<Fleet>> {
+        Some(&self.fleet.as_ref()?.0)
     }
 
     /// The sum over all workers.
@@ -357,6 +371,17 @@ impl Proxy {
             pools[at].members += 1;
             let current = state.copies.state(member) == CopyState::Current;
             pools[at].up += usize::from(member.is_up() && current);
+        }
+        if let Some((fleet, _)) = &self.fleet {
+            let is_of_fleet = |name: &str| {
+                let pool = state.loaded.config.pools.get(name);
+                pool.is_some_and(|pool| pool.source.own().is_some())
+            };
+            for pool in pools.iter_mut().filter(|pool| is_of_fleet(&pool.name)) {
+                let (others, read) = fleet.copies_at_others(&pool.name);
+                pool.members += others;
+                pool.up += read;
+            }
         }
         pools
     }

@@ -14,7 +14,7 @@ use super::{
     greet::{introduce, say_hello},
     start::{Options, StartError, Started, start},
 };
-use crate::{admin, frontdoor::ConfigSource, worker::Order};
+use crate::{admin, frontdoor::ConfigSource, near::embedded::Connections, worker::Order};
 
 /// Time between two looks at whether a worker has ended.
 const LOOK: Duration = Duration::from_millis(200);
@@ -40,6 +40,7 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         events,
         writes,
         nodes,
+        peering,
     } = start(source, options, io, &runtime)?;
     runtime.block_on(async {
         let admin = serve_admin(&proxy).await?;
@@ -50,6 +51,9 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
         tokio::spawn(Arc::clone(&proxy).hear_workers(events));
         tokio::spawn(Arc::clone(&proxy).hear_of_state_file(writes));
         tokio::spawn(Arc::clone(&proxy).follow_agent(nodes));
+        if let Some((peering, events)) = peering {
+            tokio::spawn(peering.run(Arc::clone(&proxy), events));
+        }
         tokio::spawn(follow(reloader, Arc::clone(&proxy), requests));
         tokio::spawn(tick(Arc::clone(&proxy)));
         serve(&proxy, signals).await
@@ -120,6 +124,9 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
             _ = terminate.recv() => return drain(proxy, &mut interrupt).await,
             _ = interrupt.recv() => {
                 tracing::info!("SIGINT: stopping");
+                if let Some((fleet, _)) = &proxy.fleet {
+                    fleet.goodbye().await;
+                }
                 proxy.workers.order(|_| Order::Stop);
                 proxy.workers.join();
                 proxy.save_end().await;
@@ -148,7 +155,9 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartEr
         proxy.workers.order(|_| Order::Drain);
     }
     let end = Deadline::now() + DRAIN;
-    while !proxy.workers.ended() {
+    // In a fleet the workers serve peers until the goodbye.
+    let is_done = || proxy.workers.ended() || proxy.fleet.is_some() && proxy.register.current() == 0;
+    while !is_done() {
         tokio::select! {
             () = sleep(Duration::from_millis(20)) => proxy.workers.tick(),
             _ = interrupt.recv() => break,
@@ -157,6 +166,10 @@ async fn drain(proxy: &Arc<Proxy>, interrupt: &mut Signal) -> Result<(), StartEr
             tracing::warn!("clients are still connected after {DRAIN:?}: cut off");
             break;
         }
+    }
+    if let Some((fleet, _)) = &proxy.fleet {
+        // The last act: until now this proxy has kept its copy for the others.
+        fleet.goodbye().await;
     }
     proxy.workers.order(|_| Order::Stop);
     proxy.workers.join();

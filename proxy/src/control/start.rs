@@ -18,6 +18,7 @@ use super::{
     Proxy, State,
     copies::{Copies, StateFileWrites},
     dns::{Names, Questions},
+    fleet::{Fleet, FleetError, Peering},
     follow::{REQUESTS, Request},
     host,
     reload::{Change, Preparer, ReloadError, Reloader, Running, Setup},
@@ -25,15 +26,17 @@ use super::{
 };
 use crate::{
     client::Register,
-    config::schema::{Limits, Nodes},
+    config::schema::{Config, Limits, Nodes},
     copies::{Departed, KeyLocks},
     dialect::Dialects,
     engine::{Engine, Facts, WorkerEvent},
     frontdoor::ConfigSource,
     members::{Here, Registry},
     near::store::{self, Store},
+    peers,
     reactor::{Io, NoUring},
     route::Random,
+    worker::{FleetOrder, Order},
 };
 
 /// Options of the command line that are not a part of the configuration.
@@ -83,6 +86,9 @@ pub enum StartError {
     /// Another proxy uses the file, or its folder cannot be written to. The operator has to see to it.
     #[error("the state file cannot be used: {0}")]
     State(std::io::Error),
+    /// The fleet cannot be joined; the message says what to do.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },
@@ -99,6 +105,8 @@ pub(super) struct Started {
     pub(super) writes: StateFileWrites,
     /// The node agent that the configuration names.
     pub(super) nodes: watch::Receiver<Option<Nodes>>,
+    /// The workers' part in the fleet, and their events about it.
+    pub(super) peering: Option<(Peering, UnboundedReceiver<peers::Event>)>,
 }
 
 /// Starts the workers with the first configuration.
@@ -119,7 +127,27 @@ pub(super) fn start(
     let (tell, events) = mpsc::unbounded_channel();
     let (mut copies, writes) = Copies::new(preparer.workers, config).map_err(StartError::State)?;
     runtime.block_on(copies.look_for_orphans(first.members()));
+    let fleet = match &config.fleet {
+        None => None,
+        Some(named) => {
+            let random = Random(shared.random.bits());
+            let settings = (preparer.workers, options.zone.clone());
+            let started = Fleet::start(named.clone(), random, settings, own_copies(config));
+            let (fleet, peering) = runtime.block_on(started)?;
+            if !fleet.began_clean() {
+                runtime.block_on(copies.look_for_company(first.members()));
+            }
+            Some((fleet, peering))
+        }
+    };
     let workers = Workers::start(engines, io, shared.started, &tell)?;
+    let (fleet, peering) = fleet
+        .map(|(fleet, peering)| {
+            let (tell, events) = mpsc::unbounded_channel();
+            workers.order(|_| Order::Fleet(FleetOrder::Begin(peering.membership())));
+            ((fleet, tell), (peering, events))
+        })
+        .unzip();
     let (ask, requests) = mpsc::channel(REQUESTS);
     let (name, nodes) = watch::channel(None);
     let proxy = Arc::new(Proxy {
@@ -134,10 +162,15 @@ pub(super) fn start(
         runtime: runtime.handle().clone(),
         nodes: name,
         requests: ask,
+        fleet,
         state: Mutex::new(State::new(first.loaded().clone(), copies, shared.random)),
     });
     let mut reloader = Reloader::new(Arc::clone(&proxy), preparer);
     reloader.begin(first);
+    if peering.is_some() {
+        let _guard = runtime.enter();
+        proxy.hold_own_copies("this proxy has not joined its fleet yet");
+    }
     Ok(Started {
         proxy,
         reloader,
@@ -145,7 +178,17 @@ pub(super) fn start(
         events,
         writes,
         nodes,
+        peering,
     })
+}
+
+/// The own copies by pool, with the addresses of their servers.
+fn own_copies(config: &Config) -> Vec<(String, String)> {
+    let own = config.pools.iter().filter_map(|(name, pool)| {
+        let server = pool.source.own()?.first()?;
+        Some((name.clone(), server.address.clone()))
+    });
+    own.collect()
 }
 
 /// Reads the first configuration and prepares the change to it.
@@ -182,8 +225,9 @@ fn prepare(
 struct Shared {
     workers: usize,
     started: Instant,
-    /// Seconds since 1970 at the start.
+    /// Seconds since 1970 at the start, and the microseconds beyond them.
     epoch: u64,
+    epoch_micros: u32,
     random: Random,
     store: Arc<Store>,
     register: Arc<Register>,
@@ -204,6 +248,7 @@ impl Shared {
             workers,
             started: Instant::now(),
             epoch: epoch.as_secs(),
+            epoch_micros: epoch.subsec_micros(),
             random,
             store: Arc::new(Store::new(limits, seed)),
             register: Arc::new(Register::new(workers)),
@@ -217,6 +262,7 @@ impl Shared {
             let facts = Facts {
                 pid: std::process::id(),
                 epoch: self.epoch,
+                epoch_micros: self.epoch_micros,
                 workers: self.workers,
                 worker,
             };

@@ -89,6 +89,13 @@ impl Workers {
         }
     }
 
+    /// Gives one worker an order.
+    pub(super) fn order_one(&self, number: usize, order: Order) {
+        if let Some(handle) = self.handles.get(number) {
+            handle.mailbox.order(order);
+        }
+    }
+
     /// Wakes the workers that have time-outs to look at.
     pub(super) fn tick(&self) {
         for handle in self.handles.iter().filter(|handle| handle.tick.load(Relaxed)) {

@@ -43,7 +43,7 @@ pub use self::{
     event::Event,
     key_lock::{Holder, KeyLock, KeyLocks, LockMode},
     missed::{EVERYTHING, MissedKeys, MissedWrites, NOTHING},
-    path::{Operation, OperationId, WorkerCopies},
+    path::{Membership, Operation, OperationId, Part, TaskId, WorkerCopies},
     snapshot::Snapshot,
     state::CopyState,
 };

@@ -68,6 +68,10 @@ pub trait Repair: Send + Sync {
     /// server has accepted.
     fn connections(&self, reply: &[u8]) -> HashSet<SocketAddr>;
 
+    /// Reads the same reply: the number of connections that the server has accepted, with those that have no
+    /// address.
+    fn connection_count(&self, reply: &[u8]) -> usize;
+
     /// The request that drops all that the server holds. `None`: a server of this protocol must never be
     /// flushed, whatever it missed.
     fn flush(&self) -> Option<Question>;

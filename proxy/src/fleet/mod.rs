@@ -3,12 +3,28 @@
 //!
 //! * `view`: the numbered list of peers, and what each of them has announced
 //! * `stamp`: the order of all changes
+//! * `keeper`: the rules by which the copies of all peers stay equal
+//! * `lease`: the end of this peer's right to answer; `leadership`: what the leader knows of all peers
+//! * `roster`: what the voters agree on; `cause`: why a peer leaves
+//! * `voters`: who votes
 #![warn(missing_docs)]
 
+mod cause;
+pub mod keeper;
+mod leadership;
+mod lease;
+mod roster;
 mod stamp;
 mod view;
+mod voters;
 
 pub use self::{
+    cause::Cause,
+    keeper::Keeper,
+    leadership::{Act, Candidate, Grant, Heartbeat, Leadership},
+    lease::Lease,
+    roster::{Change, Roster},
     stamp::Stamp,
     view::{Peer, Slot, Stay, View},
+    voters::{Present, Voter, choose},
 };

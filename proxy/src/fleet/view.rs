@@ -27,6 +27,8 @@ pub struct Peer {
     pub name: String,
     /// The identity of its directory. A peer that comes with another one has lost what it knew.
     pub identity: u128,
+    /// Drawn at the start of its process: another process of the same peer has another stay.
+    pub process: u64,
     /// Where the other peers reach it.
     pub address: SocketAddr,
     /// Its stay.

@@ -2,13 +2,17 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::Reply;
+use proxima_wire::message::{Outcome, Reply};
 
 use super::{
     Answer, FlightId, Node, ReplyTo, Tree, Wait,
     flight::{child_of, is_good},
 };
-use crate::{client::ClientId, engine::Engine};
+use crate::{client::ClientId, dialect::Failed, engine::Engine};
+
+/// A peer gets its answers whole.
+const TOO_LARGE_FOR_PEER: Failed<'static> =
+    Failed::here(Outcome::Overloaded, "this value is too large for a peer");
 
 impl Engine {
     /// Hands the answer of child `child` to its flight.
@@ -143,6 +147,10 @@ impl Engine {
             let id = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
                 ReplyTo::Nobody => return None,
+                ReplyTo::Peer { task } => {
+                    self.answer_peer(task, &Answer::Failed(TOO_LARGE_FOR_PEER));
+                    return None;
+                }
                 ReplyTo::Operation { operation, child } => {
                     to = self.pass_decided(operation, child, head)?;
                     continue;

@@ -8,7 +8,7 @@ use proxima_wire::message::{Outcome, Request};
 use super::{Answers, NodeId, Tree, Walk};
 use crate::{
     client::ClientId,
-    copies::OperationId,
+    copies::{OperationId, TaskId},
     dialect::Dialect,
     members::Locality,
     table::{Entry, Id, Table},
@@ -37,6 +37,11 @@ pub enum ReplyTo {
         operation: OperationId,
         /// The number of the child.
         child: u32,
+    },
+    /// A peer of the fleet, in whose place this request is made.
+    Peer {
+        /// The task that waits.
+        task: TaskId,
     },
     /// Nobody waits for the reply.
     Nobody,

@@ -11,6 +11,7 @@ mod batch;
 mod combine;
 mod compile;
 mod explain;
+mod fleet_pool;
 mod flight;
 mod handle;
 mod order;
@@ -26,6 +27,7 @@ pub use self::{
     answer::{Answer, Answers},
     compile::{CompileError, Compiled, Compiler},
     explain::{Asker, ExplainError, explain},
+    fleet_pool::FleetPool,
     flight::{Flight, FlightId, Flights, Origin, ReplyTo},
     handle::Random,
     order::{Order, Orders},

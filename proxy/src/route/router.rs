@@ -58,7 +58,7 @@ impl Engine {
                 Some((flight.parent, flight.request.class))
             }
             ReplyTo::Operation { operation, .. } => self.copies.parent_of(operation),
-            ReplyTo::Client { .. } | ReplyTo::Nobody => None,
+            ReplyTo::Client { .. } | ReplyTo::Peer { .. } | ReplyTo::Nobody => None,
         }
     }
 
@@ -70,6 +70,19 @@ impl Engine {
                 return Some((client, seq));
             }
             (to, _) = self.parent_of(to)?;
+        }
+    }
+
+    /// Is this answer for a peer of the fleet in the end?
+    pub(crate) fn is_for_peer(&self, mut to: ReplyTo) -> bool {
+        loop {
+            if let ReplyTo::Peer { .. } = to {
+                return true;
+            }
+            match self.parent_of(to) {
+                Some((parent, _)) => to = parent,
+                None => return false,
+            }
         }
     }
 

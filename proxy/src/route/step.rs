@@ -71,7 +71,7 @@ impl Engine {
     }
 
     #[inline]
-    fn leaf(&mut self, leaf: &Leaf, walk: &Walk<'_>) {
+    pub(crate) fn leaf(&mut self, leaf: &Leaf, walk: &Walk<'_>) {
         match leaf {
             Leaf::Member(member) => {
                 self.send(member, walk.origin.login, walk.request, walk.message, walk.to);
@@ -230,6 +230,7 @@ impl Engine {
             match timer.wakes {
                 Sleeper::Flight(id) => self.wake_flight(id),
                 Sleeper::Operation(id) => self.go_on(id),
+                Sleeper::Task(id) => self.go_on_keeping(id),
                 Sleeper::Client(id) => self.requeue(id),
             }
         }

@@ -3,7 +3,11 @@
 use std::cmp::Ordering;
 
 use super::FlightId;
-use crate::{client::ClientId, copies::OperationId, micros::Micros};
+use crate::{
+    client::ClientId,
+    copies::{OperationId, TaskId},
+    micros::Micros,
+};
 
 /// Wakes a sleeper at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub enum Sleeper {
     Flight(FlightId),
     /// A change of copies that waits for its key lock, or for its key's home.
     Operation(OperationId),
+    /// A change of a peer that waits for its key lock.
+    Task(TaskId),
     /// A client whose value waits for its key lock.
     Client(ClientId),
 }

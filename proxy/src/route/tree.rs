@@ -12,7 +12,7 @@ use proxima_wire::{
     message::{Class, Outcome, Request},
 };
 
-use super::{Answer, handle::Random, order::Order};
+use super::{Answer, FleetPool, handle::Random, order::Order};
 use crate::{
     copies::Snapshot,
     dialect::{Copied, Dialect, Spoken},
@@ -187,6 +187,8 @@ pub struct Copies {
     /// Names the home of each key, the copy that computes its value. `None`: every copy computes it by
     /// itself.
     pub home: Option<Arc<Distribution>>,
+    /// The pool as its peers know it; `None`: this proxy reaches every copy itself.
+    pub fleet: Option<FleetPool>,
 }
 
 impl Copies {
@@ -238,6 +240,7 @@ pub struct Tree {
     pub(super) nodes: Vec<Node>,
     /// The entries, by the number of the listener.
     pub(super) roots: Vec<Root>,
+    pub(super) has_fleet_pool: bool,
     /// The numbers of all its members.
     pub(super) numbers: HashSet<MemberId>,
     /// The version of the configuration, which tells it from every other one.
@@ -250,6 +253,7 @@ impl Tree {
         Self {
             nodes: Vec::new(),
             roots: Vec::new(),
+            has_fleet_pool: false,
             numbers: HashSet::new(),
             version: "none".into(),
         }
@@ -258,6 +262,16 @@ impl Tree {
     /// The node of this number, which must be of this tree.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
+    }
+
+    /// All nodes with their positions.
+    pub fn all(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().zip(0..).map(|(node, id)| (NodeId(id), node))
+    }
+
+    /// Does it have a pool of a fleet?
+    pub fn has_fleet_pool(&self) -> bool {
+        self.has_fleet_pool
     }
 
     /// The copies of this node; `None`: the node is no replicated pool.

@@ -246,6 +246,11 @@ impl Lane {
         }
     }
 
+    /// Whom the next reply is for.
+    pub(super) fn waits_for(&self) -> ReplyTo {
+        self.waiters.front().map_or(ReplyTo::Nobody, |waiter| waiter.to)
+    }
+
     /// The client that takes the reply under way as it comes.
     pub fn reader(&self) -> Option<ClientId> {
         self.reading_slot().map(|(client, _)| client)

@@ -108,6 +108,11 @@ impl Engine {
     /// `None`: more are needed.
     fn message(&mut self, id: LaneId, rest: &[u8]) -> Option<usize> {
         let due = self.clients.share();
+        // A peer gets a reply whole, in one frame.
+        let whole = match self.is_for_peer(self.servers.lanes.get(id)?.waits_for()) {
+            true => u64::MAX,
+            false => WHOLE,
+        };
         let lane = self.servers.lanes.get_mut(id)?;
         if lane.download.is_some() {
             let used = self.download(id, rest);
@@ -146,7 +151,7 @@ impl Engine {
                 self.part(id, waiter.to, part);
                 Some(part.len())
             }
-            (Parsed::Head(Message::Last(reply)), Some(_)) if reply.len() > WHOLE => {
+            (Parsed::Head(Message::Last(reply)), Some(_)) if reply.len() > whole => {
                 Some(self.begin_download(id, &reply, rest))
             }
             (Parsed::Head(Message::Last(reply)), Some(waiter)) => {

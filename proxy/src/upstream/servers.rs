@@ -1,8 +1,8 @@
 //! A worker's connections to servers.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
-use super::{Lane, LaneId, Lanes, Logins, Phase};
+use super::{Lane, LaneId, Lanes, Logins, Phase, Waiter};
 use crate::{
     client::ClientId, members::Member, metrics::Metrics, micros::Micros, route::ReplyTo, stream::Stream,
     table::Table,
@@ -79,6 +79,26 @@ impl Servers {
         self.lanes
             .iter()
             .any(|(_, lane)| lane.member.is_copy() && lane.waiters.iter().any(|waiter| waiter.changes))
+    }
+
+    /// Takes away the answers that copies still owe to readers: whom each was for, its command, and the copy.
+    pub(crate) fn take_reads_of_copies(&mut self) -> Vec<(ReplyTo, u16, Arc<Member>)> {
+        let is_read = |waiter: &Waiter| {
+            let is_looked_at = matches!(
+                waiter.to,
+                ReplyTo::Client { .. } | ReplyTo::Flight { .. } | ReplyTo::Peer { .. }
+            );
+            !waiter.changes && is_looked_at
+        };
+        let mut taken = Vec::new();
+        let lanes = self.lanes.iter_mut().filter(|(_, lane)| lane.member.is_copy());
+        for (_, lane) in lanes {
+            for waiter in lane.waiters.iter_mut().filter(|waiter| is_read(waiter)) {
+                let to = std::mem::replace(&mut waiter.to, ReplyTo::Nobody);
+                taken.push((to, waiter.command, Arc::clone(&lane.member)));
+            }
+        }
+        taken
     }
 
     /// Is any lane held back because its reader is slow?

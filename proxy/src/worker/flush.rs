@@ -71,6 +71,7 @@ impl<R: Reactor> Worker<R> {
                 return match peer {
                     Peer::Client(client) => self.engine.client_failed(client),
                     Peer::Lane(lane) => self.engine.lane_failed(lane, Some(&error)),
+                    Peer::Channel(channel) => self.engine.channel_failed(channel, Some(&error)),
                 };
             }
             stream.out.clear();
@@ -90,6 +91,7 @@ impl<R: Reactor> Worker<R> {
         match peer {
             Peer::Client(_) => metrics.client_traffic.sent += sent as u64,
             Peer::Lane(_) => metrics.server_traffic.sent += sent as u64,
+            Peer::Channel(_) => metrics.peer_traffic.sent += sent as u64,
         }
         self.after_flush(peer, conn, sent > 0, size);
     }
@@ -127,6 +129,7 @@ impl<R: Reactor> Worker<R> {
                     self.watch(peer);
                 }
             }
+            Peer::Channel(_) => {}
             Peer::Lane(id) => {
                 let lane = self.engine.servers.lane(id);
                 if sent && lane.is_some_and(|lane| lane.is_uploading()) {

@@ -13,6 +13,7 @@
 )]
 
 mod accept;
+mod fleet;
 mod flush;
 mod orders;
 mod process;
@@ -31,7 +32,10 @@ use std::{
 use socket2::Socket;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use self::orders::{Mailbox, Order};
+pub use self::{
+    fleet::{FleetOrder, boot_time},
+    orders::{Mailbox, Order},
+};
 use crate::{
     engine::{Engine, Peer, WorkerEvent},
     micros::Micros,
@@ -67,7 +71,9 @@ const CLIENT_CHECK: Micros = Micros::secs(1);
 const CLIENT: u64 = 0;
 const LANE: u64 = 1;
 const LISTENER: u64 = 2;
-const MAILBOX: u64 = 3;
+const CHANNEL: u64 = 3;
+/// The tag of the mailbox: that of the last of all channels, which there never is.
+const MAILBOX: u64 = u64::MAX;
 
 /// One worker.
 pub struct Worker<R> {
@@ -112,7 +118,7 @@ impl<R: Reactor> Worker<R> {
             tick,
             peers,
         } = channels;
-        reactor.add(MAILBOX << 62, waker, Expect::Small)?;
+        reactor.add(MAILBOX, waker, Expect::Small)?;
         Ok(Self {
             upcoming: VecDeque::with_capacity(LOOKAHEAD),
             reactor,
@@ -153,6 +159,9 @@ impl<R: Reactor> Worker<R> {
             let timeout = self.timeout();
             self.reactor.wait(timeout)?;
             self.engine.now = self.started.elapsed().into();
+            if self.engine.is_in_fleet() {
+                self.engine.begin_turn(boot_time());
+            }
             while let Some(event) = self.next() {
                 if !self.event(event) {
                     return Ok(());
@@ -166,7 +175,9 @@ impl<R: Reactor> Worker<R> {
             self.settle_watched();
             self.serve_again();
             self.apply_actions();
-            if self.engine.clients.is_draining() && self.engine.clients.is_empty() {
+            let is_done = self.engine.clients.is_draining() && self.engine.clients.is_empty();
+            // In a fleet this worker keeps its copy for the others until the goodbye.
+            if is_done && !self.engine.is_in_fleet() {
                 return Ok(());
             }
         }
@@ -206,7 +217,7 @@ impl<R: Reactor> Worker<R> {
         }
         // The tick of the control thread checks time-outs: arming a timer for each wait would cost every
         // request.
-        let wants_tick = engine.waits() || !engine.clients.is_empty() || self.full;
+        let wants_tick = engine.waits() || !engine.clients.is_empty() || self.full || engine.is_in_fleet();
         if wants_tick != self.tick.load(Relaxed) {
             self.tick.store(wants_tick, Relaxed);
             // Nothing else will make it look at the time before the next client comes.
@@ -219,7 +230,7 @@ impl<R: Reactor> Worker<R> {
     fn event(&mut self, event: Event) -> bool {
         match event {
             Event::Data { tag, buffer } => {
-                if kind(tag) == MAILBOX {
+                if tag == MAILBOX {
                     self.reactor.recycle(buffer);
                     return self.take_orders();
                 }
@@ -237,13 +248,15 @@ impl<R: Reactor> Worker<R> {
             Event::Eof { tag } => match kind(tag) {
                 CLIENT => self.engine.client_eof(Id::from_bits(tag)),
                 LANE => self.engine.lane_failed(Id::from_bits(tag), None),
-                MAILBOX => return false,
+                CHANNEL if tag == MAILBOX => return false,
+                CHANNEL => self.engine.channel_failed(Id::from_bits(tag), None),
                 _ => {}
             },
             Event::Failed { tag, error } => match kind(tag) {
                 CLIENT => self.engine.client_failed(Id::from_bits(tag)),
                 LANE => self.engine.lane_failed(Id::from_bits(tag), Some(&error)),
                 LISTENER => self.cannot_accept(&error),
+                CHANNEL => self.engine.channel_failed(Id::from_bits(tag), Some(&error)),
                 _ => {}
             },
             Event::Sent { tag } => {
@@ -261,6 +274,7 @@ impl<R: Reactor> Worker<R> {
         let metrics = &mut self.engine.metrics;
         match peer {
             Peer::Lane(_) => metrics.server_traffic.received += bytes.len() as u64,
+            Peer::Channel(_) => metrics.peer_traffic.received += bytes.len() as u64,
             Peer::Client(_) => metrics.client_traffic.received += bytes.len() as u64,
         }
         let Some(stream) = self.engine.stream(peer) else {
@@ -275,6 +289,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.borrowed = 0..0;
                 }
                 Peer::Client(client) => self.engine.client_bytes(client, bytes),
+                Peer::Channel(channel) => self.engine.channel_bytes(channel, bytes),
             };
         };
         let mut plain = std::mem::take(&mut self.plain);
@@ -282,8 +297,10 @@ impl<R: Reactor> Worker<R> {
         let answers = !stream.wire.is_empty();
         match (opened, peer) {
             (Err(error), Peer::Lane(lane)) => self.engine.lane_failed(lane, Some(&error)),
+            (Err(error), Peer::Channel(channel)) => self.engine.channel_failed(channel, Some(&error)),
             (Err(_), Peer::Client(client)) => self.engine.client_failed(client),
             (Ok(()), Peer::Lane(lane)) => self.engine.lane_bytes(lane, &plain),
+            (Ok(()), Peer::Channel(channel)) => self.engine.channel_bytes(channel, &plain),
             (Ok(()), Peer::Client(client)) => self.engine.client_bytes(client, &plain),
         }
         if answers {
@@ -309,6 +326,9 @@ impl<R: Reactor> Worker<R> {
         if now >= self.next_lane_check {
             self.next_lane_check = now + LANE_CHECK;
             self.engine.tell_counts();
+            if self.engine.is_in_fleet() {
+                self.engine.check_fleet();
+            }
             self.cannot_accept = false;
             let reactor = &self.reactor;
             self.engine.check_lanes(&|conn| reactor.refused(conn), &|conn| {
@@ -362,6 +382,7 @@ impl<R: Reactor> Worker<R> {
                 self.engine.flush_later(peer);
             }
             Peer::Lane(lane) => self.engine.lane_drained(lane),
+            Peer::Channel(_) => self.engine.flush_later(peer),
         }
     }
 
@@ -421,6 +442,7 @@ fn tag(peer: Peer) -> u64 {
     match peer {
         Peer::Client(id) => CLIENT << 62 | id.to_bits(),
         Peer::Lane(id) => LANE << 62 | id.to_bits(),
+        Peer::Channel(id) => CHANNEL << 62 | id.to_bits(),
     }
 }
 
@@ -428,6 +450,7 @@ fn tag(peer: Peer) -> u64 {
 fn peer(tag: u64) -> Peer {
     match kind(tag) {
         LANE => Peer::Lane(Id::from_bits(tag)),
+        CHANNEL => Peer::Channel(Id::from_bits(tag)),
         _ => Peer::Client(Id::from_bits(tag)),
     }
 }

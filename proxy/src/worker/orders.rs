@@ -9,7 +9,7 @@ use std::{
 
 use socket2::{Domain, Socket};
 
-use super::{LISTENER, Worker, process};
+use super::{FleetOrder, LISTENER, Worker, process};
 use crate::{
     config::schema::Limits,
     copies::CopyState,
@@ -67,6 +67,8 @@ pub enum Order {
         /// Its connection.
         socket: Socket,
     },
+    /// An order about the fleet.
+    Fleet(FleetOrder),
     /// Hand out a copy of the metrics.
     Report(Sender<Metrics>),
     /// Accept no more clients, close each client as soon as nothing is due to it, and end when there are
@@ -117,6 +119,7 @@ impl<R: Reactor> Worker<R> {
                         self.engine.copies.forget(member);
                         self.engine.metrics.forget(member);
                     }
+                    self.engine.find_fleet_pools();
                     self.engine.limits = limits;
                     self.engine.share_memory();
                     self.engine.renew_lanes();
@@ -150,11 +153,13 @@ impl<R: Reactor> Worker<R> {
                     self.engine.clients.register().arrived(self.engine.facts.worker);
                     self.adopt(listener, socket);
                 }
+                Order::Fleet(order) => self.take_fleet_order(order),
                 Order::Report(to) => {
                     let mut metrics = self.engine.metrics.clone();
                     metrics.open_clients = self.engine.clients.len() as u64;
                     metrics.located = self.engine.clients.located();
                     self.engine.servers.report(&mut metrics);
+                    self.engine.report_fleet(&mut metrics.fleet);
                     let _ = to.send(metrics);
                 }
                 Order::Drain => {

@@ -198,6 +198,7 @@ impl Work {
         let facts = Facts {
             pid: std::process::id(),
             epoch: 0,
+            epoch_micros: 0,
             workers: 1,
             worker: 0,
         };

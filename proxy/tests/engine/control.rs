@@ -100,6 +100,7 @@ impl Control {
         self.events.extend(events.filter_map(|event| match event {
             WorkerEvent::Copy(event) => Some(event),
             WorkerEvent::Ejected(..)
+            | WorkerEvent::Peer(_)
             | WorkerEvent::Short(_)
             | WorkerEvent::Stranger(..)
             | WorkerEvent::Ended { .. } => None,

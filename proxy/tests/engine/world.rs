@@ -88,6 +88,7 @@ pub(crate) fn worker_of(config: &Config, worker: usize, locks: Arc<KeyLocks>) ->
     let facts = Facts {
         pid: 1,
         epoch: 1_700_000_000,
+        epoch_micros: 0,
         workers: 2,
         worker,
     };
@@ -154,6 +155,7 @@ impl World {
         match self.seats[seat].peer {
             Peer::Client(id) => self.engine.client_bytes(id, bytes),
             Peer::Lane(id) => self.engine.lane_bytes(id, bytes),
+            Peer::Channel(id) => self.engine.channel_bytes(id, bytes),
         }
         self.turn();
     }
@@ -163,6 +165,7 @@ impl World {
         match self.seats[seat].peer {
             Peer::Client(id) => self.engine.client_eof(id),
             Peer::Lane(id) => self.engine.lane_failed(id, None),
+            Peer::Channel(id) => self.engine.channel_failed(id, None),
         }
         self.turn();
     }
@@ -286,6 +289,7 @@ impl World {
                 self.engine.actions.flush.push(peer);
             }
             Peer::Lane(lane) => self.engine.lane_drained(lane),
+            Peer::Channel(_) => self.engine.actions.flush.push(peer),
         }
     }
 
@@ -375,6 +379,7 @@ impl World {
                     self.watched.push(number);
                 }
             }
+            Peer::Channel(_) => {}
             Peer::Lane(id) => {
                 if sent
                     && !blocked

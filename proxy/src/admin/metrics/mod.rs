@@ -5,6 +5,7 @@
 mod agent;
 mod copies;
 mod embedded;
+mod fleet;
 mod members;
 mod program;
 mod requests;
@@ -50,6 +51,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     members::pools(proxy, &mut page);
     members::members(proxy, &metrics, &mut page);
     embedded::embedded(proxy, &mut page);
+    fleet::fleet(proxy, &metrics, &mut page);
     process(&mut page);
     page.finish()
 }

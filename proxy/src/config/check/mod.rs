@@ -2,6 +2,7 @@
 
 mod bypass_writes;
 mod copies;
+mod fleet;
 mod hashes;
 mod listeners;
 mod names;
@@ -22,6 +23,7 @@ pub(crate) fn check(config: &Config, index: &Index) -> Vec<Diagnostic> {
     diagnostics.extend(names::unknown(config, index));
     diagnostics.extend(hashes::lengths(config, index));
     diagnostics.extend(copies::unkept(config, index));
+    diagnostics.extend(fleet::unkept(config, index));
     diagnostics.extend(listeners::taken(config, index));
     diagnostics.extend(hashes::unusable(config, index));
     diagnostics.extend(protocols::joined(config, index));

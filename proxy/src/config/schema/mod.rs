@@ -1,5 +1,6 @@
 //! The configuration as types. Every front door ends in them: our YAML and mcrouter's JSON.
 
+mod fleet;
 mod hash;
 mod pool;
 mod route;
@@ -9,6 +10,7 @@ mod source;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use self::{
+    fleet::{Fleet, Peers, Role, Tls},
     hash::{Algorithm, Hash, KeyHash},
     pool::{Eject, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
@@ -41,6 +43,8 @@ pub struct Config {
     /// The source of the NUMA nodes of clients and servers. `None`: all servers on this host are equally
     /// near.
     pub nodes: Option<Nodes>,
+    /// The fleet that this proxy is a peer of. `None`: it keeps its promise alone.
+    pub fleet: Option<Fleet>,
 }
 
 /// The source of the NUMA nodes of clients and servers.
@@ -178,6 +182,7 @@ impl Default for Config {
             embedded: Embedded::DEFAULT,
             state: None,
             nodes: None,
+            fleet: None,
         }
     }
 }

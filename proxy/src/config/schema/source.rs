@@ -18,6 +18,12 @@ pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
         None
     }
 
+    /// The server at this proxy's side, or none, where the others are those of the fleet's other peers. `None`: the
+    /// servers are all of the pool.
+    fn own(&self) -> Option<&[Server]> {
+        None
+    }
+
     /// The file that names the servers, to be read again when it changes.
     fn file(&self) -> Option<&Path> {
         None

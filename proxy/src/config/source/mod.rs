@@ -2,6 +2,7 @@
 //!
 //! * `listed`: the configuration names them (`servers`)
 //! * [`mod@file`]: a file names them, which is followed (`file`)
+//! * `own`: the one at this proxy's side, in a fleet (`own`)
 //! * `dns`: DNS names them, which the control thread asks again and again (`dns`)
 //!
 //! Another kind is a file here and a line in the list at its end. What the program asks of it is
@@ -13,6 +14,7 @@ pub mod file;
 
 mod dns;
 mod listed;
+mod own;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +32,7 @@ const KINDS: &[Kind] = &[
     Kind::of::<listed::Listed>(),
     Kind::of::<file::ServerFile>(),
     Kind::of::<dns::Dns>(),
+    Kind::of::<own::Own>(),
 ];
 
 /// How a kind of source stands in a configuration.

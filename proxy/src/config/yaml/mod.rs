@@ -1,11 +1,12 @@
 //! Our format: YAML, strict, with short forms.
 //!
 //! * `events`: text → tree
-//! * `top`: the file's keys, listeners, limits
+//! * `top`: the file's keys, listeners, limits; `fleet`: the section about it
 //! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
 mod events;
+mod fleet;
 mod forms;
 mod handles;
 mod hash;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{pool::PoolForm, route::RouteForm};
+use super::{fleet::FleetForm, pool::PoolForm, route::RouteForm};
 use crate::config::{
     Diagnostic,
     document::{Name, Node, Value},
@@ -45,6 +45,9 @@ section! {
         /// The source of the NUMA nodes of clients and servers, for `nearest`; `agent` is enough. Without it
         /// all servers on this host are equally near.
         nodes: Apart<Optional<NodesForm>>,
+        /// The fleet that this proxy is a peer of. Without it this proxy keeps its promise alone: other
+        /// proxies that write to the same servers do not know of it.
+        fleet: Apart<Optional<FleetForm>>,
     }
 }
 
@@ -277,6 +280,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
             .map_or(Embedded::DEFAULT, |EmbeddedKeys { memory }| Embedded { memory }),
         state: keys.state.flatten(),
         nodes: keys.nodes.flatten(),
+        fleet: keys.fleet.flatten(),
     }
 }
 

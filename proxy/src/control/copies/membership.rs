@@ -36,7 +36,9 @@ impl Proxy {
             let members = mem::take(&mut state.members).into_iter();
             let (removed, members): (Vec<_>, _) = members.partition(|member| gone.contains(&member.id));
             state.members = members;
-            let Copies { agreement, ledger } = &mut state.copies;
+            let Copies {
+                agreement, ledger, ..
+            } = &mut state.copies;
             for member in removed {
                 ledger.forget(&member.identity);
                 let missed = agreement.removed(&member.identity);

@@ -3,15 +3,17 @@
 //!
 //! * `ledger`: what the control thread remembers of copies beside the agreement
 //! * `membership`: copies come and go with the lists of servers
+//! * `own`: the copies of a proxy in a fleet
 //! * `repairs`: looks at copies that are out, and repairs what they missed
 //! * `saving`: when the state file is written, and what waits for that
 
 mod ledger;
 mod membership;
+mod own;
 mod repairs;
 mod saving;
 
-use std::{io, sync::Arc, time::Instant};
+use std::{collections::HashSet, io, sync::Arc, time::Instant};
 
 pub use self::ledger::CopyCounters;
 pub(super) use self::saving::StateFileWrites;
@@ -33,6 +35,10 @@ use crate::{
 pub(super) struct Copies {
     agreement: Agreement,
     ledger: Ledger,
+    /// The copies are not repaired, as this proxy has not joined its fleet.
+    is_held: bool,
+    /// Own copies in a fleet at which another process may have left connections.
+    haunted: HashSet<ServerIdentity>,
 }
 
 impl Copies {
@@ -46,6 +52,8 @@ impl Copies {
         let copies = Self {
             agreement: Agreement::new(participants),
             ledger: Ledger::new(saving),
+            is_held: false,
+            haunted: HashSet::new(),
         };
         Ok((copies, writes))
     }
@@ -137,7 +145,9 @@ impl Proxy {
     /// Carries out what the agreement decided, in order and under the lock: workers hear proposals in the
     /// order in which they were made.
     fn execute(self: &Arc<Self>, state: &mut State, acts: Vec<Act>) {
-        let Copies { agreement, ledger } = &mut state.copies;
+        let Copies {
+            agreement, ledger, ..
+        } = &mut state.copies;
         let mut surroundings = Surroundings {
             proxy: self,
             members: &state.members,

@@ -54,7 +54,7 @@ impl Exchange for Connection<'_> {
 }
 
 /// Connects to a copy's server, and logs in if its protocol demands that.
-async fn open(member: &Member) -> Result<RepairClient<Connection<'_>>, RepairError> {
+pub(super) async fn open(member: &Member) -> Result<RepairClient<Connection<'_>>, RepairError> {
     let no_copy = || Unfit::Limited("values of its protocol have no copies".to_owned());
     let copied = member.copied.ok_or_else(no_copy)?;
     let mut connection = Connection::open(member).await?;
@@ -140,7 +140,9 @@ impl Proxy {
             self.save_repaired(server, *life).await;
         }
         let state = &mut *self.state();
-        let Copies { agreement, ledger } = &mut state.copies;
+        let Copies {
+            agreement, ledger, ..
+        } = &mut state.copies;
         ledger.repaired.remove(server);
         ledger.count_repair(server, &result);
         let acts = agreement.repaired(server, task.epoch, result, Instant::now());
@@ -174,7 +176,8 @@ impl Proxy {
         }
         let mut pause = FIRST_LOOK;
         loop {
-            let answers = probe(&member).await.is_ok() && self.has_no_orphans(&member).await;
+            let is_held = self.state().copies.is_held;
+            let answers = !is_held && probe(&member).await.is_ok() && self.has_no_orphans(&member).await;
             {
                 let state = &mut *self.state();
                 if !state.copies.agreement.is_watched(&server, epoch) {
@@ -189,7 +192,10 @@ impl Proxy {
                 }
             }
             sleep(pause.mul_f64(0.75 + random.fraction() / 2.0)).await;
-            pause = (pause * 2).min(LONGEST_LOOK);
+            // A proxy that joins its fleet reads its copy at once.
+            if !is_held {
+                pause = (pause * 2).min(LONGEST_LOOK);
+            }
         }
     }
 
@@ -209,7 +215,9 @@ impl Proxy {
         let Ok(connections) = connections.await else {
             return false;
         };
-        let Copies { agreement, ledger } = &mut self.state().copies;
+        let Copies {
+            agreement, ledger, ..
+        } = &mut self.state().copies;
         let from = connections.from.map(|from| (server.clone(), from));
         ledger.from.extend(from);
         let waits = ledger.orphans.listed(&server, connections, then, Instant::now());

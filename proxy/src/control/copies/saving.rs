@@ -255,6 +255,8 @@ impl Proxy {
 
 /// What the state file is to say.
 fn records(state: &State) -> Vec<Record> {
-    let Copies { agreement, ledger } = &state.copies;
+    let Copies {
+        agreement, ledger, ..
+    } = &state.copies;
     ledger.records(agreement, &state.members, &state.loaded.config)
 }

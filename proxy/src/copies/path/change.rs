@@ -67,11 +67,12 @@ impl Engine {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
         };
-        let Stage::Waiting { message } = &mut operation.stage else {
-            return;
-        };
         let (request, origin) = (operation.request, operation.origin);
-        let streamed = message.is_streamed(&request);
+        let streamed = match &operation.stage {
+            Stage::Waiting { message } => message.is_streamed(&request),
+            Stage::Replicating { again: true, .. } => false,
+            _ => return,
+        };
         if !streamed
             && let Some(lock) = operation.lock.as_mut().filter(|lock| !lock.is_held())
             && lock.try_lock()
@@ -90,6 +91,15 @@ impl Engine {
         let tree = Rc::clone(&operation.tree);
         let node = operation.node;
         let Some(copies) = tree.copies(node) else {
+            return;
+        };
+        if copies.fleet.is_some() {
+            return self.go_on_in_fleet(id);
+        }
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
+        let Stage::Waiting { message } = &mut operation.stage else {
             return;
         };
         if is_decided(copies, &request, &message.0) {

@@ -6,9 +6,9 @@ use proxima_wire::message::{Outcome, Parsed, Reply};
 
 use super::{
     SETTLE_TIMEOUT, member,
-    operation::{OperationId, Stage, is_done, reply_to},
+    operation::{Message, OperationId, Stage, is_done, reply_to},
     read_back::Aftermath,
-    version::{mark, shown},
+    version::shown,
 };
 use crate::{
     copies::CopyState,
@@ -66,7 +66,7 @@ impl Engine {
     }
 
     /// Sends a change to its home, which decides it.
-    fn decide(&mut self, copies: &Copies, id: OperationId, home: usize, walk: &Walk<'_>) {
+    pub(super) fn decide(&mut self, copies: &Copies, id: OperationId, home: usize, walk: &Walk<'_>) {
         if let Some(operation) = self.copies.operations.get_mut(id) {
             operation.decides_at(home);
             operation.pending = 1;
@@ -75,7 +75,7 @@ impl Engine {
         }
         let walk = walk.to(reply_to(id, home));
         let next = copies.children[home];
-        let mark = member(walk.tree, copies, home).map_or(0, |member| mark(member));
+        let mark = self.mark(walk.tree, copies, home);
         let mut head = Vec::new();
         if copies
             .copied
@@ -154,7 +154,9 @@ impl Engine {
         let line = mem::take(head);
         let reply = Reply::new(Outcome::Found, line.len());
         let command = operation.request.command;
-        head.extend_from_slice(&shown(&tree, copies, home, command, &reply, &line).1);
+        let mark = self.mark(&tree, copies, home);
+        let operation = self.copies.operations.get_mut(id)?;
+        head.extend_from_slice(&shown(copies, mark, command, &reply, &line).1);
         if decides {
             operation.landed += 1;
             self.tell(copies, id, home, None);
@@ -213,13 +215,23 @@ impl Engine {
         } else {
             copies.copied.follow_up(&request, &message.0, &mut told);
         }
-        operation.begin_following(&mut self.copies.message);
+        let in_fleet = copies.fleet.is_some();
+        if !in_fleet {
+            operation.begin_following(&mut self.copies.message);
+        }
         let Parsed::Head(request) = origin.dialect.head(&told) else {
             let parent = operation.parent;
             self.copies.operations.end(id);
             let text = "the other copies cannot be told what has become of this value";
             return self.fail(parent, &Failed::here(Outcome::LocalError, text));
         };
+        if in_fleet {
+            if let Some(operation) = self.copies.operations.get_mut(id) {
+                operation.request = request;
+                operation.stage = Stage::replicating(Message(told), true);
+            }
+            return self.replicate(id);
+        }
         let walk = Walk {
             tree: &tree,
             origin,

@@ -17,12 +17,14 @@
 //!   landed
 //! * `bypass`: changes that come to a copy by another route than its pool
 //! * `opening`: a copy that comes back decides again
+//! * `fleet`: requests to a pool whose copies belong to the peers of a fleet
 //!
 //! What a copy missed is remembered *before* the answer leaves, and the answer waits until no worker reads
 //! that copy any more.
 
 mod bypass;
 mod change;
+mod fleet;
 mod home;
 mod opening;
 mod operation;
@@ -40,10 +42,11 @@ use proxima_wire::message::{Outcome, Request};
 
 pub(crate) use self::streamed::LastByte;
 pub use self::{
+    fleet::{Membership, Part, TaskId},
     operation::{Operation, OperationId},
     room::WorkerCopies,
 };
-use super::KeyLock;
+use super::{KeyLock, LockMode};
 use crate::{
     dialect::{Effect, Failed},
     engine::Engine,
@@ -76,6 +79,9 @@ impl Engine {
 
     /// A request has come to a pool of copies, which is `node`.
     pub(crate) fn ask_copies(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
+        if copies.fleet.is_some() {
+            return self.ask_fleet(node, copies, walk);
+        }
         match (copies.copied.effect(walk.request, walk.message), &copies.home) {
             (Effect::Look, _) | (Effect::LookAtHome, None) => {
                 let readable = |child| self.is_readable(walk.tree, copies, child);

@@ -6,6 +6,7 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::KeyLock;
 use crate::{
+    fleet::keeper::ChangeId,
     members::MemberId,
     micros::Micros,
     route::{Answers, NodeId, Origin, ReplyTo, Tree, Walk},
@@ -54,6 +55,20 @@ pub(super) enum Stage {
     Following { home: usize, key: Vec<u8> },
     /// A change that was sent to all copies at once.
     Everywhere { key: Vec<u8> },
+    /// A change of a fleet, which all peers are sent, and the own copy.
+    Replicating {
+        message: Message,
+        /// The change as the keeper knows it; `None`: it has no stamp yet.
+        change: Option<ChangeId>,
+        /// The own copy has decided it.
+        decided: bool,
+        /// The own copy has not answered.
+        own: bool,
+        /// It waits for its key, to be sent again with a later stamp.
+        again: bool,
+        /// A keeper had a later change of the key.
+        superseded: bool,
+    },
     /// A change that is refused, and is being removed where it landed.
     Undoing { key: Vec<u8> },
 }
@@ -62,14 +77,31 @@ impl Stage {
     /// Is a copy deciding right now, or has it decided and the others are being told? A change that waits,
     /// maybe for the second time because its home was lost, is not: it waits for the next home.
     pub(super) const fn is_decision(&self) -> bool {
-        matches!(self, Self::Deciding { .. } | Self::Following { .. })
+        matches!(
+            self,
+            Self::Deciding { .. } | Self::Following { .. } | Self::Replicating { decided: true, .. }
+        )
+    }
+
+    /// A change of a fleet that has not been sent to anybody.
+    pub(super) const fn replicating(message: Message, decided: bool) -> Self {
+        Self::Replicating {
+            message,
+            change: None,
+            decided,
+            own: false,
+            again: false,
+            superseded: false,
+        }
     }
 
     /// The bytes that it owns.
     fn into_buffer(self) -> Vec<u8> {
         match self {
             Self::Looking { .. } => Vec::new(),
-            Self::Waiting { message } | Self::Deciding { message, .. } => message.0,
+            Self::Waiting { message }
+            | Self::Deciding { message, .. }
+            | Self::Replicating { message, .. } => message.0,
             Self::Following { key, .. } | Self::Everywhere { key } | Self::Undoing { key } => key,
         }
     }
@@ -77,7 +109,9 @@ impl Stage {
     fn capacity(&self) -> usize {
         match self {
             Self::Looking { .. } => 0,
-            Self::Waiting { message } | Self::Deciding { message, .. } => message.0.capacity(),
+            Self::Waiting { message }
+            | Self::Deciding { message, .. }
+            | Self::Replicating { message, .. } => message.0.capacity(),
             Self::Following { key, .. } | Self::Everywhere { key } | Self::Undoing { key } => key.capacity(),
         }
     }
@@ -102,7 +136,9 @@ impl Operation {
             Stage::Following { key, .. } | Stage::Everywhere { key } | Stage::Undoing { key } => {
                 Cow::Borrowed(key)
             }
-            Stage::Waiting { message } | Stage::Deciding { message, .. } => {
+            Stage::Waiting { message }
+            | Stage::Deciding { message, .. }
+            | Stage::Replicating { message, .. } => {
                 let mut scratch = [0; 250];
                 let dialect = self.origin.dialect;
                 Cow::Owned(dialect.key(&self.request, &message.0, &mut scratch).to_vec())

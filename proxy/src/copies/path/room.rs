@@ -5,6 +5,7 @@ use std::{mem, rc::Rc, sync::Arc};
 use proxima_wire::message::Class;
 
 use super::{
+    Part,
     opening::Opening,
     operation::{OperationId, Operations},
 };
@@ -26,6 +27,8 @@ pub struct WorkerCopies {
     pub(super) openings: Vec<Opening>,
     /// Changes that the streamed request being dispatched has begun: their keys are not locked yet.
     pub(super) streamed: Vec<OperationId>,
+    /// This worker's part in the fleet; `None`: this proxy is in none.
+    pub(crate) fleet: Option<Box<Part>>,
     /// Scratch for the key of a request.
     key: Vec<u8>,
     /// Scratch for a request that is sent again or later.
@@ -42,6 +45,7 @@ impl WorkerCopies {
             unsettled: Vec::new(),
             openings: Vec::new(),
             streamed: Vec::new(),
+            fleet: None,
             key: Vec::new(),
             message: Vec::new(),
         }
@@ -64,6 +68,12 @@ impl WorkerCopies {
         !self.unsettled.is_empty()
     }
 
+    /// Does anything wait for a peer?
+    #[inline]
+    pub(crate) fn waits_for_peers(&self) -> bool {
+        self.fleet.as_ref().is_some_and(|part| part.waits())
+    }
+
     /// Is no operation under way?
     pub fn is_idle(&self) -> bool {
         self.operations.is_empty()
@@ -71,7 +81,7 @@ impl WorkerCopies {
 
     /// Bytes of memory that operations take.
     pub(crate) fn holds(&self) -> usize {
-        self.operations.holds()
+        self.operations.holds() + self.fleet.as_ref().map_or(0, |part| part.holds())
     }
 
     /// Whom the reply of an operation is for, and what kind of request it serves.

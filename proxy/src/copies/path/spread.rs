@@ -5,7 +5,9 @@ use std::{rc::Rc, sync::Arc};
 use proxima_wire::message::Outcome;
 
 use super::{
-    SETTLE_TIMEOUT, member, members,
+    SETTLE_TIMEOUT,
+    fleet::UNLEASED,
+    member, members,
     operation::{OperationId, Stage, is_missed, reply_to},
     read_back::Aftermath,
     undo,
@@ -98,16 +100,24 @@ impl Engine {
             };
             return self.have_read_back(&tree, copies, id, what, answer.outcome(), read);
         }
+        if matches!(operation.stage, Stage::Replicating { .. }) {
+            return self.own_answered(copies, id, answer);
+        }
         let (parent, command) = (operation.parent, operation.request.command);
         let (Stage::Looking { home } | Stage::Deciding { home, .. }) = operation.stage else {
             self.count(&tree, copies, id, child, answer);
             return self.conclude(id);
         };
         let looks = !operation.stage.is_decision();
+        if looks && copies.fleet.is_some() && !self.may_answer() {
+            self.copies.operations.end(id);
+            return self.fail(parent, &Failed::here(Outcome::Ejected, UNLEASED));
+        }
+        let mark = self.mark(&tree, copies, home);
         let marked;
         let answer = match answer {
             Answer::Reply(reply, bytes) => {
-                marked = shown(&tree, copies, home, command, reply, bytes);
+                marked = shown(copies, mark, command, reply, bytes);
                 &Answer::Reply(&marked.0, &marked.1)
             }
             Answer::Failed(_) => answer,
@@ -160,6 +170,9 @@ impl Engine {
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;
         };
+        if matches!(operation.stage, Stage::Replicating { .. }) {
+            return self.conclude_in_fleet(id);
+        }
         if operation.pending > 0 {
             return;
         }
@@ -215,5 +228,6 @@ impl Engine {
         for id in std::mem::take(&mut self.copies.unsettled) {
             self.conclude(id);
         }
+        self.settle_tasks();
     }
 }

@@ -12,28 +12,19 @@ use super::{
 };
 use crate::{
     engine::Engine,
-    members::Member,
     route::{Copies, NodeId, Tree, Walk},
 };
 
-/// The mark of a server, the same in every proxy that knows it by the same name.
-pub(super) fn mark(member: &Member) -> u64 {
-    spooky64(member.name.as_bytes(), 0)
-}
-
-/// The reply of child `home` as a client may see it.
+/// The reply of a home with this mark as a client may see it.
 pub(super) fn shown<'a>(
-    tree: &Tree,
     copies: &Copies,
-    home: usize,
+    mark: u64,
     command: u16,
     reply: &Reply,
     bytes: &'a [u8],
 ) -> (Reply, Cow<'a, [u8]>) {
     let mut out = Vec::new();
-    let marked = member(tree, copies, home)
-        .is_some_and(|member| copies.copied.mark_reply(command, bytes, mark(member), &mut out));
-    if !marked {
+    if !copies.copied.mark_reply(command, bytes, mark, &mut out) {
         return (*reply, Cow::Borrowed(bytes));
     }
     let head = (u64::from(reply.head) + out.len() as u64).saturating_sub(bytes.len() as u64) as u32;
@@ -41,6 +32,19 @@ pub(super) fn shown<'a>(
 }
 
 impl Engine {
+    /// The mark of child `home`: that of the server's name, the same in every proxy that knows the server by
+    /// it. In a fleet, that of the peer's stay: another stay begins with an empty memory of versions.
+    pub(super) fn mark(&self, tree: &Tree, copies: &Copies, home: usize) -> u64 {
+        let stay = self.copies.fleet.as_ref().and_then(|part| part.keeper.me());
+        match (&copies.fleet, stay) {
+            (Some(fleet), Some((slot, stay))) => {
+                let stay = [u64::from(slot.0).to_le_bytes(), stay.0.to_le_bytes()];
+                spooky64(stay.as_flattened(), fleet.hash)
+            }
+            _ => member(tree, copies, home).map_or(0, |member| spooky64(member.name.as_bytes(), 0)),
+        }
+    }
+
     /// Looks at what only the key's home knows.
     pub(super) fn look_at_home(&mut self, node: NodeId, (home, child): (usize, NodeId), walk: &Walk<'_>) {
         let operations = &mut self.copies.operations;

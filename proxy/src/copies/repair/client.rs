@@ -113,6 +113,16 @@ impl<E: Exchange> RepairClient<E> {
         Ok(Connections { ends, from })
     }
 
+    /// Has the server no connection but this one?
+    ///
+    /// # Errors
+    /// The server does not answer, or does not list its connections.
+    pub async fn is_alone(&mut self) -> Result<bool, RepairError> {
+        let question = self.copied.ask_connections();
+        let reply = self.ask(question, "the list of its connections").await?;
+        Ok(self.copied.connection_count(&reply) == 1)
+    }
+
     /// Repairs the copy, once our old connections to it are gone. `known` is the life in which its server was
     /// last met.
     ///

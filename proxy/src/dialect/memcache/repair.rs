@@ -46,21 +46,29 @@ impl Repair for Memcache {
 
     /// Reads the rows `FD:addr ADDRESS`, except those of listening sockets.
     fn connections(&self, reply: &[u8]) -> HashSet<SocketAddr> {
-        let rows_of =
-            |what| rows(reply).filter_map(move |(name, value)| Some((name.strip_suffix(what)?, value)));
-        let listening: HashSet<&str> = rows_of(":state")
-            .filter(|(_, state)| *state == "conn_listening")
-            .map(|(fd, _)| fd)
-            .collect();
-        rows_of(":addr")
-            .filter(|(fd, _)| !listening.contains(fd))
-            .filter_map(|(_, value)| address(value))
-            .collect()
+        accepted(reply).filter_map(address).collect()
+    }
+
+    fn connection_count(&self, reply: &[u8]) -> usize {
+        accepted(reply).count()
     }
 
     fn flush(&self) -> Option<Question> {
         Some((Command::FlushAll as u16, b"flush_all\r\n"))
     }
+}
+
+/// The remote ends of the connections that are not listening.
+fn accepted(reply: &[u8]) -> impl Iterator<Item = &str> {
+    let rows_of =
+        move |what| rows(reply).filter_map(move |(name, value)| Some((name.strip_suffix(what)?, value)));
+    let listening: HashSet<&str> = rows_of(":state")
+        .filter(|(_, state)| *state == "conn_listening")
+        .map(|(fd, _)| fd)
+        .collect();
+    rows_of(":addr")
+        .filter(move |(fd, _)| !listening.contains(fd))
+        .map(|(_, end)| end)
 }
 
 /// The names and values of the lines `STAT NAME VALUE`.
@@ -107,6 +115,7 @@ mod tests {
         let expected = expected.map(|address| address.parse::<SocketAddr>().unwrap());
         let reply = format!("{}END\r\n", rows.concat());
         assert_eq!(Memcache::PLAIN.connections(reply.as_bytes()), expected.into());
+        assert_eq!(Memcache::PLAIN.connection_count(reply.as_bytes()), 4);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::{
     dialect::Dialect,
     members::Registry,
     route::{
+        FleetPool,
         handle::{
             Assigned, Delay, Fail, Failover, Held, HostId, Kept, Log, MissFailover, ModifyKey, ModifyTtl,
             Nearest, RandomChild, Redirected, RoundRobin, Tokens, gather_name,
@@ -34,6 +35,13 @@ pub(super) struct Maker<'m, 'a> {
 }
 
 impl<'a> Maker<'_, 'a> {
+    /// Does the tree have a pool of a fleet?
+    pub(super) fn has_fleet_pool(nodes: &[Node]) -> bool {
+        nodes
+            .iter()
+            .any(|node| matches!(node, Node::Copies(copies) if copies.fleet.is_some()))
+    }
+
     pub(super) fn push(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);
         NodeId(self.nodes.len() as u32 - 1)
@@ -302,6 +310,12 @@ impl<'a> Maker<'_, 'a> {
             order: RefCell::default(),
             min_acks,
             home: home.flatten(),
+            fleet: self
+                .compiler
+                .config
+                .fleet
+                .as_ref()
+                .map(|_| FleetPool::new(name, self.dialect)),
         }));
         self.copied.insert(name, node);
         Ok(node)

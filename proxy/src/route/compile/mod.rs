@@ -172,6 +172,7 @@ impl<'a> Compiler<'a> {
             })
             .collect();
         let tree = Tree {
+            has_fleet_pool: Maker::has_fleet_pool(&nodes),
             nodes,
             roots,
             numbers,

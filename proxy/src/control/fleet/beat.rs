@@ -1,0 +1,218 @@
+//! Heartbeats: this proxy lives. What the leader says to them is its lease, and the newest view. Without a stay it
+//! asks to join.
+
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::time::{sleep, timeout};
+
+use super::{
+    Fleet, guard,
+    message::{Message, Reply},
+    micros, now,
+};
+use crate::{
+    config::schema::Role,
+    fleet::{Candidate, Cause, Grant, Heartbeat, Stay},
+};
+
+/// A complaint that was not told again for this long is over.
+const LATE: Duration = Duration::from_millis(400);
+/// Between two attempts to join.
+const JOIN: Duration = Duration::from_millis(150);
+/// Time for the workers to install the view without this proxy.
+const LEFT: Duration = Duration::from_secs(1);
+/// Time for the answer to a goodbye.
+const ANSWER: Duration = Duration::from_millis(500);
+/// Time for a goodbye, with all attempts.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+impl Fleet {
+    fn interval(&self) -> Duration {
+        self.config.lease / 5
+    }
+
+    /// Tells the leader that this proxy lives, for ever.
+    pub(super) async fn beat(self: Arc<Self>) {
+        loop {
+            let pause = match (self.me(), self.config.role) {
+                (Some(me), Role::Peer) if !guard(&self.mine).leaves => {
+                    let fleet = Arc::clone(&self);
+                    // The next heartbeat does not wait for the answer to this one.
+                    tokio::spawn(async move { fleet.beat_once(me.stay).await });
+                    self.interval()
+                }
+                (None, Role::Peer) if self.who.facts().fleet.is_some() && !guard(&self.mine).leaves => {
+                    self.ask_to_join().await;
+                    JOIN
+                }
+                _ => {
+                    self.follow_leader().await;
+                    self.interval()
+                }
+            };
+            self.tell_of_lease();
+            let _ = timeout(pause, self.beat_now.notified()).await;
+        }
+    }
+
+    /// One line when the lease is lost, and one when it is had again.
+    fn tell_of_lease(&self) {
+        let has = self.lease.is_valid(now());
+        let had = std::mem::replace(&mut guard(&self.mine).had_lease, has);
+        match (had, has) {
+            (true, false) => tracing::warn!("fleet: the lease has ended: reads miss, and writes are refused"),
+            (false, true) => tracing::info!("fleet: this proxy has a lease"),
+            _ => {}
+        }
+    }
+
+    fn heartbeat(&self, stay: Stay) -> Heartbeat {
+        let mut mine = guard(&self.mine);
+        mine.late.retain(|_, at| at.elapsed() < LATE);
+        Heartbeat {
+            name: self.announced.name.clone(),
+            stay,
+            sent: now(),
+            installed: mine.installed,
+            settled: mine.settled,
+            late: mine.late.keys().cloned().collect(),
+            reaches: self.reaches(),
+            can_decide: mine.can_decide,
+            knows: self.roster.borrow().view.number,
+        }
+    }
+
+    fn reaches(&self) -> BTreeSet<String> {
+        let present = self.book.present();
+        present.into_iter().map(|(_, who)| who.name).collect()
+    }
+
+    async fn beat_once(self: Arc<Self>, stay: Stay) {
+        let beat = self.heartbeat(stay);
+        let reply = match self.node.leads() {
+            Some(_) => self.take_heartbeat(beat).await,
+            None => match self.leader_address() {
+                Some(leader) => match self
+                    .links
+                    .ask(leader, Message::Heartbeat(beat), self.config.lease)
+                    .await
+                {
+                    Ok(reply) => reply,
+                    Err(_) => return,
+                },
+                None => return,
+            },
+        };
+        if let Reply::Grant(grant) = reply {
+            self.hear_grant(stay, &grant);
+        }
+    }
+
+    fn hear_grant(&self, stay: Stay, grant: &Grant) {
+        if let Some(roster) = &grant.roster {
+            self.hear_roster(roster);
+        }
+        guard(&self.candidates).clone_from(&grant.candidates);
+        self.lease.settle(grant.settled);
+        let is_void = guard(&self.mine).void == Some(stay);
+        if grant.granted && !is_void && self.me().is_some_and(|me| me.stay == stay) {
+            self.lease.renew(grant.sent + micros(self.config.lease));
+        }
+    }
+
+    /// A proxy without a stay hears of views in this way.
+    async fn follow_leader(&self) {
+        let beat = self.heartbeat(Stay::default());
+        if self.node.leads().is_some() {
+            return;
+        }
+        if let Some(leader) = self.leader_address()
+            && let Ok(Reply::Grant(grant)) = self
+                .links
+                .ask(leader, Message::Heartbeat(beat), self.config.lease)
+                .await
+        {
+            if let Some(roster) = &grant.roster {
+                self.hear_roster(roster);
+            }
+            guard(&self.candidates).clone_from(&grant.candidates);
+        }
+    }
+
+    /// Where the leader is, as far as this proxy or anybody that it reaches knows.
+    pub(super) fn leader_address(&self) -> Option<SocketAddr> {
+        let (known, _) = self.node.leader();
+        let ours = self.who.facts().fleet;
+        let said = || {
+            let present = self.book.present();
+            let mut all = present.into_iter().filter(|(_, who)| who.fleet == ours);
+            // A leader that names itself is believed first.
+            let of = |who: &super::message::Introduction| (who.leader == Some(who.identity as u64)) as u8;
+            let mut candidates: Vec<_> = all.by_ref().filter(|(_, who)| who.leader.is_some()).collect();
+            candidates.sort_by_key(|(_, who)| std::cmp::Reverse(of(who)));
+            candidates.first().and_then(|(_, who)| who.leader)
+        };
+        let node = known.filter(|node| *node != self.node.id()).or_else(said)?;
+        self.address_of(node)
+    }
+
+    async fn ask_to_join(&self) {
+        let candidate = Candidate {
+            peer: self.announced.clone(),
+            reaches: self.reaches(),
+        };
+        if self.node.leads().is_some() {
+            self.take_candidate(candidate);
+            return;
+        }
+        let wait = |why: String| guard(&self.mine).waits_for = why;
+        let Some(leader) = self.leader_address() else {
+            return wait("nobody in reach knows the leader of the voters".to_owned());
+        };
+        match self.links.ask(leader, Message::Join(candidate), JOIN * 4).await {
+            Ok(Reply::Done) => {
+                wait("the leader waits until all peers and this one reach each other".to_owned())
+            }
+            Ok(Reply::Refused(why)) => wait(why),
+            Ok(_) => wait("the voters elect a leader".to_owned()),
+            Err(error) => wait(format!("the leader at {leader} does not answer: {error}")),
+        }
+        self.follow_leader().await;
+    }
+
+    /// Leaves the fleet: the others do not wait for this proxy any more. Its workers have ended, or serve nobody.
+    pub(in crate::control) async fn goodbye(&self) {
+        guard(&self.mine).leaves = true;
+        self.lease.end();
+        let end = Instant::now() + GOODBYE;
+        while let Some(me) = self.me() {
+            let (name, stay) = (me.name, me.stay);
+            let done = match (self.node.leads(), self.leader_address()) {
+                // Without a majority of the voters a proposal waits for ever.
+                (Some(_), _) => timeout(ANSWER, self.remove(&name, stay, Cause::Goodbye))
+                    .await
+                    .unwrap_or(false),
+                (None, Some(leader)) => {
+                    let message = Message::Goodbye { name, stay };
+                    matches!(self.links.ask(leader, message, ANSWER).await, Ok(Reply::Done))
+                }
+                (None, None) => false,
+            };
+            if done {
+                break;
+            }
+            if Instant::now() > end {
+                tracing::warn!("fleet: nobody has heard the goodbye: the others wait until the lease ends");
+                break;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        let _ = timeout(LEFT, self.left.notified()).await;
+        self.node.end().await;
+    }
+}

@@ -1,0 +1,186 @@
+//! Who is there, and the very first start: nobody begins a fleet because nobody answers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use openraft::BasicNode;
+use tokio::{task::JoinSet, time::sleep};
+
+use super::{
+    Fleet, guard,
+    message::{Introduction, Message, Reply},
+};
+use crate::{
+    config::schema::Role,
+    fleet::{Present, choose},
+};
+
+/// Between two rounds of probes.
+const LOOK: Duration = Duration::from_millis(200);
+/// Time for the answer to a probe.
+const PROBE: Duration = Duration::from_millis(600);
+/// A foreign fleet is told of once in this time.
+const TELL: Duration = Duration::from_secs(60);
+
+impl Fleet {
+    /// Who this proxy is.
+    pub(super) fn introduction(&self) -> Introduction {
+        let facts = self.who.facts();
+        let present = self.book.present();
+        let empty = present.iter().filter(|(_, who)| who.fleet.is_none());
+        let names = empty.map(|(_, who)| who.name.as_str());
+        let lowest = names
+            .chain([self.announced.name.as_str()])
+            .min()
+            .unwrap_or_default();
+        Introduction {
+            name: self.announced.name.clone(),
+            identity: facts.identity,
+            fleet: facts.fleet,
+            lowest: lowest.to_owned(),
+            leader: self.node.leader().0,
+            witness: self.config.role == Role::Witness,
+        }
+    }
+
+    /// Asks all addresses who is there, for ever.
+    pub(super) async fn look_around(self: Arc<Self>) {
+        let mut told = None;
+        loop {
+            let mut addresses: Vec<SocketAddr> = self.listed().await;
+            addresses.extend(self.others().into_values());
+            addresses.extend(guard(&self.candidates).iter().map(|(_, address)| *address));
+            addresses.extend(
+                self.node
+                    .voters()
+                    .values()
+                    .filter_map(|node| node.addr.parse::<SocketAddr>().ok()),
+            );
+            addresses.retain(|address| *address != self.announced.address);
+            addresses.sort_unstable();
+            addresses.dedup();
+            self.book.retain(&addresses);
+            self.probe(&addresses).await;
+            self.begin().await;
+            self.tell_of_foreigners(&mut told);
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn probe(self: &Arc<Self>, addresses: &[SocketAddr]) {
+        let mut probes = JoinSet::new();
+        for &address in addresses {
+            let fleet = Arc::clone(self);
+            probes.spawn(async move {
+                let asked = Instant::now();
+                match fleet.links.ask(address, Message::Probe, PROBE).await {
+                    Ok(Reply::Probe(who)) => fleet.book.answered(address, who, asked.elapsed()),
+                    Ok(_) => fleet
+                        .book
+                        .failed(address, "it gives another answer than was asked for".to_owned()),
+                    Err(error) => fleet.book.failed(address, error.to_string()),
+                }
+            });
+        }
+        while probes.join_next().await.is_some() {}
+    }
+
+    /// Finds the fleet of those who are there, or begins one with them.
+    async fn begin(&self) {
+        if self.who.facts().fleet.is_some() || self.node.has_begun().await {
+            return;
+        }
+        let mut present = self.book.present();
+        present.retain(|(_, who)| who.identity != self.announced.identity);
+        let fleets: BTreeSet<u128> = present.iter().filter_map(|(_, who)| who.fleet).collect();
+        let wait = |why: String| guard(&self.mine).waits_for = why;
+        match fleets.len() {
+            0 => {}
+            1 => {
+                if let Some(fleet) = fleets.first()
+                    && let Err(error) = self.adopt(*fleet)
+                {
+                    tracing::error!(%error, "fleet: its identity cannot be written down");
+                }
+                return;
+            }
+            _ => {
+                return wait("the listed peers belong to several fleets: list those of one".to_owned());
+            }
+        }
+        let me = self.introduction();
+        let names: BTreeSet<&str> = present
+            .iter()
+            .map(|(_, who)| who.name.as_str())
+            .chain([me.name.as_str()])
+            .collect();
+        if names.len() < self.config.expect {
+            return wait(format!(
+                "the first start waits for {} peers, and {} are there: {}",
+                self.config.expect,
+                names.len(),
+                names.into_iter().collect::<Vec<_>>().join(", ")
+            ));
+        }
+        let agree = present.iter().all(|(_, who)| who.lowest == me.lowest);
+        if !agree || me.lowest != me.name {
+            return wait(format!("{} begins the fleet", me.lowest));
+        }
+        let mut able: Vec<Present> = present
+            .iter()
+            .map(|(address, who)| Present {
+                name: who.name.clone(),
+                node: who.identity as u64,
+                address: *address,
+                witness: who.witness,
+            })
+            .collect();
+        able.push(self.present());
+        let voters = choose(&[], &able, &[], self.config.voters.as_deref());
+        let nodes: BTreeMap<u64, BasicNode> = voters
+            .iter()
+            .map(|voter| (voter.node, BasicNode::new(voter.address)))
+            .collect();
+        tracing::info!(
+            voters = nodes.len(),
+            "fleet: the first start: all expected peers are there"
+        );
+        if let Err(error) = self.node.begin(nodes).await {
+            tracing::warn!(%error, "fleet: it cannot begin yet");
+        }
+    }
+
+    /// This proxy, as one that could vote.
+    pub(super) fn present(&self) -> Present {
+        Present {
+            name: self.announced.name.clone(),
+            node: self.node.id(),
+            address: self.announced.address,
+            witness: self.config.role == Role::Witness,
+        }
+    }
+
+    fn tell_of_foreigners(&self, told: &mut Option<Instant>) {
+        let Some(ours) = self.who.facts().fleet else {
+            return;
+        };
+        let present = self.book.present();
+        let foreign: Vec<&str> = present
+            .iter()
+            .filter(|(_, who)| who.fleet.is_some_and(|fleet| fleet != ours))
+            .map(|(_, who)| who.name.as_str())
+            .collect();
+        if !foreign.is_empty() && told.is_none_or(|told| told.elapsed() > TELL) {
+            *told = Some(Instant::now());
+            tracing::error!(
+                peers = foreign.join(", "),
+                "fleet: listed peers belong to another fleet. Stop them, remove their `dir`, and start them again: \
+                 they join this one"
+            );
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Who is at which address: what probes have found.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::message::Introduction;
+
+/// What is known of an address.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Who answers there; `None`: nobody has yet.
+    pub(super) who: Option<Introduction>,
+    /// When it last answered.
+    pub(super) answered: Option<Instant>,
+    /// The time from question to answer.
+    pub(super) round_trip: Duration,
+    /// Why it did not answer the last time.
+    pub(super) failure: Option<String>,
+}
+
+/// Who is at which address.
+#[derive(Default)]
+pub(super) struct Book {
+    entries: Mutex<HashMap<SocketAddr, Entry>>,
+}
+
+/// An answer that is older than this says nothing of now.
+pub(super) const FRESH: Duration = Duration::from_secs(2);
+
+impl Book {
+    fn entries(&self) -> MutexGuard<'_, HashMap<SocketAddr, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An address has answered a probe.
+    pub(super) fn answered(&self, address: SocketAddr, who: Introduction, round_trip: Duration) {
+        let entry = Entry {
+            who: Some(who),
+            answered: Some(Instant::now()),
+            round_trip,
+            failure: None,
+        };
+        self.entries().insert(address, entry);
+    }
+
+    /// An address has not answered a probe.
+    pub(super) fn failed(&self, address: SocketAddr, why: String) {
+        let mut entries = self.entries();
+        let entry = entries.entry(address).or_insert(Entry {
+            who: None,
+            answered: None,
+            round_trip: Duration::ZERO,
+            failure: None,
+        });
+        entry.failure = Some(why);
+    }
+
+    /// Only these addresses matter from now on.
+    pub(super) fn retain(&self, addresses: &[SocketAddr]) {
+        self.entries().retain(|address, _| addresses.contains(address));
+    }
+
+    /// Everything.
+    pub(super) fn all(&self) -> Vec<(SocketAddr, Entry)> {
+        let entries = self.entries();
+        entries
+            .iter()
+            .map(|(address, entry)| (*address, entry.clone()))
+            .collect()
+    }
+
+    /// Those that have answered a moment ago.
+    pub(super) fn present(&self) -> Vec<(SocketAddr, Introduction)> {
+        let is_fresh = |entry: &Entry| entry.answered.is_some_and(|at| at.elapsed() < FRESH);
+        let all = self.all().into_iter();
+        all.filter(|(_, entry)| entry.failure.is_none() && is_fresh(entry))
+            .filter_map(|(address, entry)| Some((address, entry.who?)))
+            .collect()
+    }
+
+    /// The address at which the node of this number last answered.
+    pub(super) fn address_of(&self, node: u64) -> Option<SocketAddr> {
+        let entries = self.entries();
+        let mut of_node: Vec<_> = entries
+            .iter()
+            .filter(|(_, entry)| entry.who.as_ref().is_some_and(|who| who.identity as u64 == node))
+            .collect();
+        of_node.sort_by_key(|(_, entry)| entry.answered);
+        of_node.last().map(|(address, _)| **address)
+    }
+
+    /// What is known of the peer of this name.
+    pub(super) fn named(&self, name: &str) -> Option<(SocketAddr, Entry)> {
+        let of_name = |entry: &Entry| entry.who.as_ref().is_some_and(|who| who.name == name);
+        let mut all: Vec<_> = self
+            .all()
+            .into_iter()
+            .filter(|(_, entry)| of_name(entry))
+            .collect();
+        all.sort_by_key(|(_, entry)| entry.answered);
+        all.pop()
+    }
+}

@@ -1,0 +1,77 @@
+//! What both ends of a connection say first.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{control::fleet::who::Who, fleet::Stay};
+
+/// The versions of the protocol that this build speaks, the oldest first. A fleet of two builds speaks the newest
+/// that both know.
+const VERSIONS: (u16, u16) = (1, 1);
+
+/// What the end that connects says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::control::fleet) struct Hello {
+    /// The oldest and the newest version that it speaks.
+    pub(in crate::control::fleet) versions: (u16, u16),
+    pub(in crate::control::fleet) name: String,
+    pub(in crate::control::fleet) identity: u128,
+    /// Its fleet; `None`: its directory is empty.
+    pub(in crate::control::fleet) fleet: Option<u128>,
+    pub(in crate::control::fleet) purpose: Purpose,
+}
+
+/// What a connection is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::control::fleet) enum Purpose {
+    /// Requests of the control thread.
+    Control,
+    /// Changes and requests of a worker.
+    Data {
+        /// The worker that coordinates, at this end.
+        worker: u16,
+        /// The stay of this end.
+        stay: Stay,
+        /// The stay of the other end that is meant.
+        to: Stay,
+    },
+}
+
+/// What the end that accepts says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::control::fleet) struct Welcome {
+    pub(in crate::control::fleet) name: String,
+    pub(in crate::control::fleet) identity: u128,
+    pub(in crate::control::fleet) fleet: Option<u128>,
+    /// Why the connection is refused.
+    pub(in crate::control::fleet) refused: Option<String>,
+}
+
+impl Hello {
+    pub(in crate::control::fleet) fn of(who: &Who, purpose: Purpose) -> Self {
+        let facts = who.facts();
+        Self {
+            versions: VERSIONS,
+            name: who.name.clone(),
+            identity: facts.identity,
+            fleet: facts.fleet,
+            purpose,
+        }
+    }
+
+    /// Why this end is not spoken to; `None`: it is. Who is in no fleet yet may ask.
+    pub(in crate::control::fleet) fn refusal(&self, who: &Who) -> Option<String> {
+        let facts = who.facts();
+        let (oldest, newest) = self.versions;
+        if newest < VERSIONS.0 || oldest > VERSIONS.1 {
+            return Some(format!(
+                "it speaks versions {oldest} to {newest}, and this one {} to {}",
+                VERSIONS.0, VERSIONS.1
+            ));
+        }
+        if self.name == who.name && self.identity != facts.identity {
+            return Some(format!("two peers have the name {}", self.name));
+        }
+        let is_foreign = matches!((self.fleet, facts.fleet), (Some(its), Some(ours)) if its != ours);
+        (is_foreign && self.purpose != Purpose::Control).then(|| "it belongs to another fleet".to_owned())
+    }
+}

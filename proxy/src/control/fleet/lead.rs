@@ -1,0 +1,299 @@
+//! The work of the leader: leases, removals, joins, and who votes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use openraft::BasicNode;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::sleep,
+};
+
+use super::{
+    Fleet,
+    book::FRESH,
+    guard,
+    message::{Message, Reply},
+    micros, now,
+    raft::Consensus,
+};
+use crate::fleet::{
+    Act, Candidate, Cause, Change, Grant, Heartbeat, Leadership, Present, Roster, Stay, Voter, choose,
+};
+
+/// Between two looks at what is to be done.
+const LOOK: Duration = Duration::from_millis(20);
+/// Between two looks at who votes.
+const VOTERS: Duration = Duration::from_secs(1);
+/// A voter that is away for this long is replaced.
+const LOST: Duration = Duration::from_secs(30);
+/// Time for a peer to stop answering.
+const STOP: Duration = Duration::from_millis(200);
+
+impl Fleet {
+    /// Proves leadership for all heartbeats that wait, in one round.
+    pub(super) async fn prove(self: Arc<Self>, mut unproved: mpsc::UnboundedReceiver<oneshot::Sender<bool>>) {
+        while let Some(first) = unproved.recv().await {
+            let mut waiting = vec![first];
+            while let Ok(next) = unproved.try_recv() {
+                waiting.push(next);
+            }
+            let proved = self.node.confirm().await.is_ok();
+            for one in waiting {
+                let _ = one.send(proved);
+            }
+        }
+    }
+
+    /// A heartbeat has come.
+    pub(super) async fn take_heartbeat(&self, beat: Heartbeat) -> Reply {
+        let Some(term) = self.node.leads() else {
+            return Reply::NotLeader(self.leader_address());
+        };
+        let committed = self.node.committed().borrow().clone();
+        let granted = self.with_leadership(term, |leadership| {
+            leadership.heartbeat(now(), &committed.view, &beat)
+        });
+        // The round of messages begins after the heartbeat has come.
+        let (tell, proof) = oneshot::channel();
+        let asked = self.unproved.send(tell).is_ok();
+        if !asked || !proof.await.unwrap_or(false) {
+            return Reply::NotLeader(None);
+        }
+        let committed = self.node.committed().borrow().clone();
+        let (settled, candidates) = self.with_leadership(term, |leadership| {
+            (leadership.settled(&committed.view), leadership.candidates())
+        });
+        Reply::Grant(Box::new(Grant {
+            sent: beat.sent,
+            granted,
+            settled,
+            roster: (beat.knows < committed.view.number || beat.knows == 0).then_some(committed),
+            candidates,
+        }))
+    }
+
+    /// A proxy wants to join.
+    pub(super) fn take_candidate(&self, candidate: Candidate) -> Reply {
+        let Some(term) = self.node.leads() else {
+            return Reply::NotLeader(self.leader_address());
+        };
+        let committed = self.node.committed().borrow().clone();
+        if let Some(peer) = committed.view.named(&candidate.peer.name)
+            && peer.identity != candidate.peer.identity
+            && self.book.named(&peer.name).is_some_and(|(_, entry)| {
+                entry.who.is_some_and(|who| who.identity == peer.identity) && entry.failure.is_none()
+            })
+        {
+            return Reply::Refused(format!(
+                "another peer has the name {}: give this one a name of its own",
+                peer.name
+            ));
+        }
+        self.with_leadership(term, |leadership| leadership.candidate(now(), candidate));
+        let candidates = self.with_leadership(term, |leadership| leadership.candidates());
+        *guard(&self.candidates) = candidates;
+        Reply::Done
+    }
+
+    /// A peer leaves, or is removed by an operator.
+    pub(super) async fn remove(&self, name: &str, stay: Stay, why: Cause) -> bool {
+        if let Some(term) = self.node.leads() {
+            self.with_leadership(term, |leadership| leadership.forget_candidate(name));
+        }
+        let change = Change::Remove {
+            peers: vec![(name.to_owned(), stay)],
+            why,
+        };
+        self.propose(change).await
+    }
+
+    async fn propose(&self, change: Change) -> bool {
+        let begun = Instant::now();
+        match self.node.propose(change).await {
+            Ok(_) => {
+                let mut commits = guard(&self.commits);
+                commits.0 += 1;
+                commits.1 += micros(begun.elapsed());
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    pub(super) fn with_leadership<T>(&self, term: u64, work: impl FnOnce(&mut Leadership) -> T) -> T {
+        let mut leadership = guard(&self.leadership);
+        match &mut *leadership {
+            Some((known, leadership)) if *known == term => work(leadership),
+            other => {
+                // Elected a moment ago: it is not later than now.
+                let (_, leadership) = other.insert((term, Leadership::new(micros(self.config.lease))));
+                work(leadership)
+            }
+        }
+    }
+
+    /// Leads while this node is elected, for ever.
+    pub(super) async fn lead(self: Arc<Self>) {
+        let mut looked_at_voters = Instant::now();
+        let mut away: HashMap<u64, Instant> = HashMap::new();
+        let mut told = None;
+        loop {
+            sleep(LOOK).await;
+            if let Some(why) = self.node.stopped()
+                && told.is_none()
+            {
+                told = Some(());
+                tracing::error!(
+                    why,
+                    "fleet: this node votes no more; mend its directory and start it again"
+                );
+            }
+            let Some(term) = self.node.leads() else {
+                *guard(&self.leadership) = None;
+                continue;
+            };
+            let committed = self.node.committed().borrow().clone();
+            if committed.fleet == 0 {
+                let fleet = {
+                    let mut random = guard(&self.drawn);
+                    u128::from(random.bits()) << 64 | u128::from(random.bits())
+                };
+                self.propose(Change::Begin { fleet: fleet.max(1) }).await;
+                continue;
+            }
+            let voters = self.voter_names();
+            let acts = self.with_leadership(term, |leadership| {
+                leadership.decide(now(), &committed.view, &voters)
+            });
+            for act in acts {
+                match act {
+                    Act::Stop { name, stay } => self.stop(term, name, stay),
+                    Act::Propose(change) => {
+                        self.propose(change).await;
+                    }
+                }
+            }
+            if looked_at_voters.elapsed() > VOTERS {
+                looked_at_voters = Instant::now();
+                self.choose_voters(&mut away).await;
+            }
+        }
+    }
+
+    /// Takes a peer's lease away.
+    fn stop(self: &Arc<Self>, term: u64, name: String, stay: Stay) {
+        let others = self.others();
+        tracing::warn!(
+            peer = name,
+            "fleet: it is to be left out, as changes are not answered in time"
+        );
+        let fleet = Arc::clone(self);
+        tokio::spawn(async move {
+            let stopped = match others.get(&name) {
+                Some(&address) => {
+                    let asked = fleet.links.ask(address, Message::Stop { stay }, STOP).await;
+                    matches!(asked, Ok(Reply::Done))
+                }
+                None => {
+                    fleet.stop_here(stay);
+                    true
+                }
+            };
+            if stopped {
+                fleet.with_leadership(term, |leadership| leadership.stopped(&name, stay));
+            }
+        });
+    }
+
+    /// The lease of this stay is taken away: from the next turn of each worker on nothing is answered.
+    pub(super) fn stop_here(&self, stay: Stay) {
+        guard(&self.mine).void = Some(stay);
+        self.lease.end();
+    }
+
+    /// Tells all peers of a view.
+    pub(super) fn spread_roster(self: &Arc<Self>, roster: &Roster) {
+        let here = self.announced.address;
+        for peer in roster.view.peers.iter().filter(|peer| peer.address != here) {
+            let (fleet, roster, address) = (Arc::clone(self), roster.clone(), peer.address);
+            tokio::spawn(async move {
+                let message = Message::Roster(Box::new(roster));
+                // A peer that does not hear it now hears it with its next heartbeat.
+                let _ = fleet.links.ask(address, message, fleet.config.lease).await;
+            });
+        }
+    }
+
+    fn voter_names(&self) -> BTreeSet<String> {
+        let voters = self.node.voters();
+        let present = self.book.present();
+        let mut names: BTreeSet<String> = present
+            .into_iter()
+            .filter(|(_, who)| voters.contains_key(&(who.identity as u64)))
+            .map(|(_, who)| who.name)
+            .collect();
+        if voters.contains_key(&self.node.id()) {
+            names.insert(self.announced.name.clone());
+        }
+        names
+    }
+
+    /// Replaces voters that are lost, and follows those that are elsewhere now.
+    async fn choose_voters(&self, away: &mut HashMap<u64, Instant>) {
+        let now: Vec<Voter> = self
+            .node
+            .voters()
+            .iter()
+            .filter_map(|(node, at)| {
+                Some(Voter {
+                    node: *node,
+                    address: at.addr.parse().ok()?,
+                })
+            })
+            .collect();
+        let ours = self.who.facts().fleet;
+        let mut present: Vec<Present> = self
+            .book
+            .present()
+            .into_iter()
+            .filter(|(_, who)| who.fleet == ours)
+            .map(|(address, who)| Present {
+                name: who.name,
+                node: who.identity as u64,
+                address,
+                witness: who.witness,
+            })
+            .collect();
+        present.push(self.present());
+        away.retain(|node, _| now.iter().any(|voter| voter.node == *node));
+        for voter in &now {
+            match present.iter().any(|one| one.node == voter.node) {
+                true => drop(away.remove(&voter.node)),
+                false => {
+                    away.entry(voter.node).or_insert_with(Instant::now);
+                }
+            }
+        }
+        let lost: Vec<u64> = away
+            .iter()
+            .filter(|(_, since)| since.elapsed() > LOST + FRESH)
+            .map(|(node, _)| *node)
+            .collect();
+        let chosen = choose(&now, &present, &lost, self.config.voters.as_deref());
+        if chosen.is_empty() || chosen == now {
+            return;
+        }
+        let nodes: BTreeMap<u64, BasicNode> = chosen
+            .iter()
+            .map(|voter| (voter.node, BasicNode::new(voter.address)))
+            .collect();
+        tracing::info!(voters = ?chosen, "fleet: other voters, or the same elsewhere");
+        if let Err(error) = self.node.set_voters(nodes).await {
+            tracing::warn!(%error, "fleet: the voters cannot be changed yet");
+        }
+    }
+}

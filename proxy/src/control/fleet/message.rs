@@ -1,0 +1,96 @@
+//! What the control threads of peers say to each other.
+
+use std::net::SocketAddr;
+
+use openraft::{
+    error::{InstallSnapshotError, RaftError},
+    raft::{
+        AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+        VoteRequest, VoteResponse,
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use super::types::Types;
+use crate::fleet::{Candidate, Grant, Heartbeat, Roster, Stay, keeper::Owed};
+
+/// A request of a peer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// Who are you?
+    Probe,
+    /// A message of Raft to the node of this number.
+    Raft(u64, Box<RaftMessage>),
+    /// A peer lives.
+    Heartbeat(Heartbeat),
+    /// A peer asks to join.
+    Join(Candidate),
+    /// A peer leaves.
+    Goodbye { name: String, stay: Stay },
+    /// The leader takes a peer's lease away.
+    Stop { stay: Stay },
+    /// The roster has changed.
+    Roster(Box<Roster>),
+    /// What has a peer missed that has joined again?
+    Owed { name: String, identity: u128, view: u64 },
+    /// An operator removes a peer.
+    Remove { name: String },
+}
+
+/// The answer of a peer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// Who it is.
+    Probe(Introduction),
+    Raft(Box<RaftReply>),
+    Grant(Box<Grant>),
+    /// Another one leads; `None`: nobody knows who.
+    NotLeader(Option<SocketAddr>),
+    /// What a peer missed, and the clock of this one.
+    Owed(Gift),
+    Done,
+    Refused(String),
+}
+
+/// Who a proxy of a fleet is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Introduction {
+    pub(super) name: String,
+    pub(super) identity: u128,
+    /// Its fleet; `None`: its directory is empty.
+    pub(super) fleet: Option<u128>,
+    /// The least name among those that it knows to have empty directories, itself included.
+    pub(super) lowest: String,
+    /// The node that leads, as far as it knows.
+    pub(super) leader: Option<u64>,
+    /// Is it a witness?
+    pub(super) witness: bool,
+}
+
+/// What a peer gives to one that has joined again.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Gift {
+    /// The keys that changed meanwhile; `None`: this peer was not there all the time.
+    pub(super) owed: Option<Owed>,
+    /// The bits of the stamp up to which changes are not to be stored; `None`: this peer has no floor itself.
+    pub(super) clock: Option<u64>,
+}
+
+/// A message of Raft.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum RaftMessage {
+    Append(AppendEntriesRequest<Types>),
+    Vote(VoteRequest<u64>),
+    Snapshot(InstallSnapshotRequest<Types>),
+}
+
+/// The answer of a node, or its error.
+type Answered<T, E = openraft::error::Infallible> = Result<T, RaftError<u64, E>>;
+
+/// The answer to a message of Raft.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum RaftReply {
+    Append(Answered<AppendEntriesResponse<u64>>),
+    Vote(Answered<VoteResponse<u64>>),
+    Snapshot(Answered<InstallSnapshotResponse<u64>, InstallSnapshotError>),
+}

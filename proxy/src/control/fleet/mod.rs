@@ -1,0 +1,411 @@
+//! The fleet, as the control thread of one of its proxies takes part in it.
+//!
+//! * `who`: what this proxy keeps in its directory; `security`: certificates; `channel`: connections and their
+//!   handshakes; `links`: requests to other control threads; `message`: what is said; `book`: who is where
+//! * `raft`: the log of the roster; `types`: the types of its entries
+//! * `begin`: the first start; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the leader
+//! * `serve`: requests of other peers
+//! * `peering`: the workers' part: views, channels, what a joiner missed, and the own copies
+
+mod beat;
+mod begin;
+mod book;
+mod channel;
+mod keys;
+mod lead;
+mod links;
+mod message;
+mod peering;
+mod raft;
+mod security;
+mod serve;
+mod status;
+mod types;
+mod who;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, mpsc, oneshot, watch},
+};
+
+pub(super) use self::peering::Peering;
+use self::{
+    book::Book,
+    channel::{Opened, Purpose},
+    links::Links,
+    message::Gift,
+    raft::{Consensus, Node},
+    security::Security,
+    who::Who,
+};
+pub use self::{
+    keys::{KeysError, make_keys},
+    status::Status,
+    who::{InitError, init_directory},
+};
+use crate::{
+    config::schema,
+    fleet::{Leadership, Lease, Peer, Roster, Slot, Stay},
+    route::Random,
+    worker::boot_time,
+};
+
+/// This proxy in its fleet.
+pub struct Fleet {
+    config: schema::Fleet,
+    who: Arc<Who>,
+    security: Arc<Security>,
+    book: Arc<Book>,
+    links: Arc<Links>,
+    node: Node,
+    /// What this proxy announces when it joins.
+    announced: Peer,
+    lease: Arc<Lease>,
+    /// The newest roster that this proxy knows.
+    roster: watch::Sender<Roster>,
+    mine: Mutex<Mine>,
+    /// The leadership of this term, if this node leads.
+    leadership: Mutex<Option<(u64, Leadership)>>,
+    /// Heartbeats that wait for a proof of leadership.
+    unproved: mpsc::UnboundedSender<oneshot::Sender<bool>>,
+    /// The next heartbeat does not wait for its time.
+    beat_now: Notify,
+    /// All workers have left the fleet, and what they left is written down.
+    left: Notify,
+    /// For the workers.
+    arrivals: mpsc::UnboundedSender<Arrival>,
+    /// Those who want to join, as the leader says.
+    candidates: Mutex<Vec<(String, SocketAddr)>>,
+    /// How long commits take, in microseconds: their number and their sum.
+    commits: Mutex<(u64, u64)>,
+    drawn: Mutex<Random>,
+}
+
+/// Something of a peer that the workers' part has to deal with.
+enum Arrival {
+    /// A channel of a worker, and what it said about itself.
+    Channel {
+        name: String,
+        identity: u128,
+        purpose: Purpose,
+        opened: Opened,
+    },
+    /// A peer asks what it has missed.
+    Owed {
+        name: String,
+        identity: u128,
+        view: u64,
+        reply: oneshot::Sender<Gift>,
+    },
+}
+
+/// What this proxy's workers have told.
+#[derive(Default)]
+struct Mine {
+    installed: u64,
+    settled: u64,
+    /// Peers that have left changes unanswered, since when that was last told.
+    late: HashMap<String, Instant>,
+    can_decide: bool,
+    /// This stay was taken away: no lease is had in it any more.
+    void: Option<Stay>,
+    /// This proxy says goodbye: it does not join again.
+    leaves: bool,
+    /// The lease was had when it was last looked at.
+    had_lease: bool,
+    /// Why this proxy does not join, for people.
+    waits_for: String,
+    /// How often this proxy has joined and repaired the keys that its copies had missed, or flushed them.
+    repaired_keys: u64,
+    flushed: u64,
+}
+
+/// What cannot be begun. The operator has to correct the configuration, or the machine.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// The directory, the certificates or the journal cannot be used.
+    #[error("the fleet cannot be joined: {0}")]
+    Files(#[source] io::Error),
+    /// Others could not reach this proxy.
+    #[error("fleet: cannot listen on {address}: {source}")]
+    #[allow(missing_docs, reason = "the message names the fields")]
+    Listen { address: String, source: io::Error },
+    /// The address is that of every interface, and no other is known.
+    #[error("fleet: nobody could reach this proxy at {0}: write `announce: ADDRESS`")]
+    Address(SocketAddr),
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is one assignment: a panic elsewhere leaves nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Fleet {
+    /// Opens the directory, listens, and begins to take part.
+    ///
+    /// # Errors
+    /// See [`FleetError`].
+    pub(super) async fn start(
+        config: schema::Fleet,
+        mut random: Random,
+        (workers, zone): (usize, Option<String>),
+        copies: Vec<(String, String)>,
+    ) -> Result<(Arc<Self>, Peering), FleetError> {
+        let name = config.name.clone().unwrap_or_else(super::host::name);
+        let draw = u128::from(random.bits()) << 64 | u128::from(random.bits());
+        let who = Who::open(name.clone(), &config.dir, draw).map_err(FleetError::Files)?;
+        let who = Arc::new(who);
+        let security = Arc::new(Security::open(config.tls.clone()).map_err(FleetError::Files)?);
+        let told = |source| FleetError::Listen {
+            address: config.listen.clone(),
+            source,
+        };
+        let listener = TcpListener::bind(&config.listen).await.map_err(told)?;
+        let bound = listener.local_addr().map_err(told)?;
+        let address = reachable(&config, bound).await?;
+        let book = Arc::new(Book::default());
+        let links = Arc::new(Links::new(Arc::clone(&who), Arc::clone(&security)));
+        let identity = who.facts().identity;
+        let node = Node::open(who.dir(), identity as u64, Arc::clone(&book), Arc::clone(&links))
+            .await
+            .map_err(FleetError::Files)?;
+        let announced = Peer {
+            name,
+            identity,
+            process: random.bits(),
+            address,
+            stay: Stay::default(),
+            slot: Slot::default(),
+            decides: false,
+            workers: workers as u16,
+            zone,
+            copies,
+        };
+        let (arrivals, inbox) = mpsc::unbounded_channel();
+        let (unproved, proofs) = mpsc::unbounded_channel();
+        let (roster, _) = watch::channel(node.committed().borrow().clone());
+        tracing::info!(
+            name = announced.name,
+            %address,
+            expect = config.expect,
+            tls = config.tls.is_some(),
+            "fleet: this proxy takes part"
+        );
+        let fleet = Arc::new(Self {
+            config,
+            who: Arc::clone(&who),
+            security: Arc::clone(&security),
+            book,
+            links,
+            node,
+            announced,
+            lease: Arc::default(),
+            roster,
+            mine: Mutex::default(),
+            leadership: Mutex::default(),
+            unproved,
+            beat_now: Notify::new(),
+            left: Notify::new(),
+            arrivals,
+            candidates: Mutex::default(),
+            commits: Mutex::default(),
+            drawn: Mutex::new(random),
+        });
+        tokio::spawn(channel::listen(listener, who, security, Arc::clone(&fleet)));
+        tokio::spawn(Arc::clone(&fleet).look_around());
+        tokio::spawn(Arc::clone(&fleet).follow_log());
+        tokio::spawn(Arc::clone(&fleet).beat());
+        tokio::spawn(Arc::clone(&fleet).prove(proofs));
+        tokio::spawn(Arc::clone(&fleet).lead());
+        let peering = Peering::new(Arc::clone(&fleet), inbox, workers);
+        Ok((fleet, peering))
+    }
+
+    /// Has the process before this one said goodbye? A new directory knows of none.
+    pub(super) fn began_clean(&self) -> bool {
+        let facts = self.who.facts();
+        facts.clean && facts.stay.is_some()
+    }
+
+    /// The lease of this proxy.
+    pub(super) fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    /// This proxy in the newest roster; `None`: it is not in it.
+    pub(super) fn me(&self) -> Option<Peer> {
+        self.roster
+            .borrow()
+            .view
+            .named(&self.announced.name)
+            .filter(|peer| self.is_me(peer))
+            .cloned()
+    }
+
+    fn is_me(&self, peer: &Peer) -> bool {
+        (peer.identity, peer.process) == (self.announced.identity, self.announced.process)
+    }
+
+    /// A roster was heard of; an older one changes nothing.
+    fn hear_roster(&self, roster: &Roster) {
+        if roster.fleet != 0
+            && self.who.facts().fleet != Some(roster.fleet)
+            && let Err(error) = self.adopt(roster.fleet)
+        {
+            tracing::error!(%error, "fleet: its identity cannot be written down");
+            return;
+        }
+        self.roster.send_if_modified(|known| {
+            let is_newer = roster.view.number > known.view.number || known.fleet == 0 && roster.fleet != 0;
+            if is_newer {
+                let peers = roster.view.peers.len();
+                tracing::info!(view = roster.view.number, peers, why = roster.why, "fleet: view");
+                known.clone_from(roster);
+            }
+            is_newer
+        });
+    }
+
+    /// This proxy is of that fleet from now on. It does not change its fleet.
+    fn adopt(&self, fleet: u128) -> io::Result<()> {
+        match self.who.facts().fleet {
+            Some(ours) if ours != fleet => Err(io::Error::other("this proxy is of another fleet")),
+            Some(_) => Ok(()),
+            None => {
+                tracing::info!("fleet: this proxy is of fleet {fleet:032x} from now on");
+                self.who.change(|facts| facts.fleet = Some(fleet))
+            }
+        }
+    }
+
+    /// Follows the log, if this node votes.
+    async fn follow_log(self: Arc<Self>) {
+        let mut committed = self.node.committed();
+        loop {
+            let roster = committed.borrow_and_update().clone();
+            self.hear_roster(&roster);
+            if self.node.leads().is_some() {
+                self.spread_roster(&roster);
+            }
+            if committed.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The addresses of the peers that the configuration names, as they are now.
+    async fn listed(&self) -> Vec<SocketAddr> {
+        let names = match &self.config.peers {
+            schema::Peers::Dns(name) => vec![name.clone()],
+            schema::Peers::Listed(names) => names.clone(),
+            schema::Peers::File(path) => match std::fs::read_to_string(path) {
+                Ok(text) => text
+                    .lines()
+                    .map(str::trim)
+                    .filter(|line| !line.is_empty() && !line.starts_with('#'))
+                    .map(str::to_owned)
+                    .collect(),
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "fleet: the list of peers cannot be read");
+                    Vec::new()
+                }
+            },
+        };
+        let mut addresses = Vec::new();
+        for name in names {
+            // A name that does not resolve now may do so later.
+            if let Ok(found) = tokio::net::lookup_host(&name).await {
+                addresses.extend(found);
+            }
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
+    }
+
+    /// The address at which the node of this number is.
+    fn address_of(&self, node: u64) -> Option<SocketAddr> {
+        if node == self.node.id() {
+            return Some(self.announced.address);
+        }
+        let stored = || self.node.voters().get(&node)?.addr.parse().ok();
+        self.book.address_of(node).or_else(stored)
+    }
+
+    /// The peers of the roster but this one, with their addresses.
+    fn others(&self) -> BTreeMap<String, SocketAddr> {
+        let roster = self.roster.borrow();
+        let others = roster
+            .view
+            .peers
+            .iter()
+            .filter(|peer| peer.name != self.announced.name);
+        others.map(|peer| (peer.name.clone(), peer.address)).collect()
+    }
+}
+
+/// The address under which the others reach this proxy.
+async fn reachable(config: &schema::Fleet, bound: SocketAddr) -> Result<SocketAddr, FleetError> {
+    let announce = match &config.announce {
+        Some(address) => tokio::net::lookup_host(address)
+            .await
+            .ok()
+            .and_then(|mut found| found.next()),
+        None => None,
+    };
+    if let Some(address) = announce {
+        return Ok(address);
+    }
+    if !bound.ip().is_unspecified() {
+        return Ok(bound);
+    }
+    // The way to a peer says which of this machine's addresses is the one that peers see.
+    let peers = match &config.peers {
+        schema::Peers::Dns(name) => vec![name.clone()],
+        schema::Peers::Listed(names) => names.clone(),
+        schema::Peers::File(path) => std::fs::read_to_string(path)
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect(),
+    };
+    for peer in peers {
+        let found = tokio::net::lookup_host(&peer).await.ok();
+        for address in found.into_iter().flatten() {
+            if let Some(ip) = way_to(address) {
+                return Ok(SocketAddr::new(ip, bound.port()));
+            }
+        }
+    }
+    Err(FleetError::Address(bound))
+}
+
+/// The address of this machine from which it would reach another.
+fn way_to(address: SocketAddr) -> Option<IpAddr> {
+    let any: SocketAddr = match address {
+        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
+        SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
+    };
+    let socket = UdpSocket::bind(any).ok()?;
+    socket.connect(address).ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_unspecified()).then_some(ip)
+}
+
+/// A time of leases, in microseconds.
+fn micros(time: Duration) -> u64 {
+    time.as_micros() as u64
+}
+
+/// Now, on the clock of leases.
+fn now() -> u64 {
+    boot_time()
+}

@@ -1,0 +1,396 @@
+//! A request that another peer answers: a read while the own copy may not be read, or a decision at the key's
+//! home.
+
+use std::rc::Rc;
+
+use proxima_wire::{
+    fleet::{Answer as AnswerFrame, Ask, AskKind, Said},
+    message::{Outcome, Request},
+};
+
+use super::{NO_HOME, PATIENCE, UNLEASED};
+use crate::{
+    dialect::{Effect, Failed},
+    engine::{Engine, Peer},
+    fleet::{Slot, Stay},
+    members::Locality,
+    micros::Micros,
+    peers::ChannelId,
+    route::{Answer, Copies, Leaf, NodeId, Origin, ReplyTo, Tree, Walk},
+    table::{Entry, Id},
+};
+
+/// A read asks so many neighbours, one after the other, before it is answered with a miss.
+const NEIGHBOURS: u32 = 3;
+
+/// A request that waits for a peer's answer.
+pub(super) struct Asking {
+    generation: u32,
+    parent: ReplyTo,
+    tree: Rc<Tree>,
+    node: NodeId,
+    origin: Origin,
+    request: Request,
+    message: Vec<u8>,
+    kind: AskKind,
+    /// The peer that was asked; `None`: nobody could be yet.
+    peer: Option<(Slot, Stay)>,
+    /// How many peers were asked before.
+    tries: u32,
+    since: Micros,
+}
+
+/// The handle of a request that waits for a peer's answer.
+pub(super) type AskId = Id<Asking>;
+
+impl Entry for Asking {
+    fn generation(&self) -> u32 {
+        self.generation
+    }
+}
+
+impl Asking {
+    pub(super) fn holds(&self) -> usize {
+        size_of::<Self>() + self.message.capacity()
+    }
+}
+
+impl Engine {
+    /// Asks another peer.
+    pub(super) fn ask_peer(&mut self, node: NodeId, kind: AskKind, walk: &Walk<'_>) {
+        let now = self.now;
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let id = part.asks.insert(|generation| Asking {
+            generation,
+            parent: walk.to,
+            tree: Rc::clone(walk.tree),
+            node,
+            origin: walk.origin,
+            request: *walk.request,
+            message: walk.message.to_vec(),
+            kind,
+            peer: None,
+            tries: 0,
+            since: now,
+        });
+        if kind == AskKind::Home {
+            self.hold_back_client(walk.to);
+        }
+        self.ask_next(id);
+    }
+
+    /// Asks the next peer that may know.
+    fn ask_next(&mut self, id: AskId) {
+        let now = self.now;
+        let Some(part) = self.copies.fleet.as_ref() else {
+            return;
+        };
+        let Some(asking) = part.asks.get(id) else { return };
+        let tree = Rc::clone(&asking.tree);
+        let Some(copies) = tree.copies(asking.node) else {
+            return;
+        };
+        let Some(fleet) = &copies.fleet else { return };
+        let (peer, may_decide) = match asking.kind {
+            AskKind::Look => (part.neighbour(&fleet.name, asking.tries), false),
+            AskKind::Home => {
+                let mut scratch = [0; 250];
+                let dialect = asking.origin.dialect;
+                let key = dialect.key(&asking.request, &asking.message, &mut scratch);
+                let may_decide = part.keeper.may_decide(fleet.key_hash(key));
+                (
+                    part.home(fleet, key),
+                    may_decide && self.may_read_own(&tree, copies),
+                )
+            }
+        };
+        let is_me = peer.is_some_and(|(slot, _)| part.me().is_some_and(|me| me.0 == slot));
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let Some(asking) = part.asks.get(id) else { return };
+        let channel = peer.and_then(|(slot, stay)| part.channels.to(slot, stay));
+        let late = now - asking.since > PATIENCE;
+        match (asking.kind, channel) {
+            (AskKind::Home, _) if is_me && may_decide => self.come_home(id),
+            (_, Some(channel)) => {
+                let frame = Ask {
+                    view: part.keeper.view().number,
+                    number: id.to_bits(),
+                    pool: fleet.hash,
+                    kind: asking.kind,
+                    form: asking.origin.form,
+                    message: &asking.message,
+                };
+                if let Some(channel) = part.channels.get_mut(channel) {
+                    frame.write(&mut channel.stream.out);
+                }
+                if let Some(asking) = part.asks.get_mut(id) {
+                    asking.peer = peer;
+                    asking.tries += 1;
+                }
+                self.flush_later(Peer::Channel(channel));
+            }
+            (AskKind::Look, None) => self.look_in_vain(id),
+            (AskKind::Home, None) if late && is_me => self.fail_ask(id, Outcome::Ejected, NO_HOME),
+            (AskKind::Home, None) if late => {
+                self.fail_ask(
+                    id,
+                    Outcome::Ejected,
+                    "the peer that decides this key is not in reach",
+                );
+            }
+            (AskKind::Home, None) => {
+                if let Some(asking) = part.asks.get_mut(id) {
+                    asking.peer = None;
+                }
+            }
+        }
+    }
+
+    /// This peer is the home of the key now, and may decide it.
+    fn come_home(&mut self, id: AskId) {
+        let Some(asking) = self.take_ask(id) else { return };
+        let walk = Walk {
+            tree: &asking.tree,
+            origin: asking.origin,
+            request: &asking.request,
+            message: &asking.message,
+            to: asking.parent,
+        };
+        self.walk(asking.node, &walk);
+    }
+
+    /// No neighbour has a copy that may be read: the cache is empty for now.
+    fn look_in_vain(&mut self, id: AskId) {
+        let Some(asking) = self.take_ask(id) else { return };
+        let walk = Walk {
+            tree: &asking.tree,
+            origin: asking.origin,
+            request: &asking.request,
+            message: &asking.message,
+            to: asking.parent,
+        };
+        self.leaf(&Leaf::Null, &walk);
+    }
+
+    fn take_ask(&mut self, id: AskId) -> Option<Asking> {
+        self.copies.fleet.as_mut()?.asks.remove(id)
+    }
+
+    fn fail_ask(&mut self, id: AskId, outcome: Outcome, what: &str) {
+        if let Some(asking) = self.take_ask(id) {
+            self.fail(asking.parent, &Failed::here(outcome, what));
+        }
+    }
+
+    /// A peer has answered.
+    pub(super) fn hear_answer(&mut self, from: (Slot, Stay), frame: &AnswerFrame<'_>) {
+        let id = AskId::from_bits(frame.number);
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let Some(asking) = part.asks.get(id).filter(|asking| asking.peer == Some(from)) else {
+            return;
+        };
+        let (kind, late) = (asking.kind, self.now - asking.since > PATIENCE);
+        match frame.said {
+            Said::Reply(bytes) => {
+                let whole = asking.origin.dialect.whole(
+                    asking.request.command,
+                    bytes,
+                    proxima_wire::fleet::MESSAGE_LIMIT as u64,
+                );
+                match whole.filter(|reply| reply.len() == bytes.len() as u64) {
+                    Some(reply) => {
+                        if let Some(asking) = self.take_ask(id) {
+                            self.deliver(asking.parent, &reply, bytes);
+                        }
+                    }
+                    None => self.fail_ask(id, Outcome::RemoteError, "a peer's reply cannot be read"),
+                }
+            }
+            Said::NotHere(_) if kind == AskKind::Look => match asking.tries < NEIGHBOURS {
+                true => self.ask_next(id),
+                false => self.look_in_vain(id),
+            },
+            Said::NotHere(why) if late => {
+                let why = String::from_utf8_lossy(why).into_owned();
+                self.fail_ask(id, Outcome::Ejected, &why);
+            }
+            Said::NotHere(_) => {
+                // It is asked again with the next look at what waits: the view is changing.
+                if let Some(asking) = part.asks.get_mut(id) {
+                    asking.peer = None;
+                }
+            }
+            Said::Failed(why) => {
+                let why = String::from_utf8_lossy(why).into_owned();
+                self.fail_ask(id, Outcome::RemoteError, &why);
+            }
+        }
+    }
+
+    /// The channel to this peer is gone, or its stay has ended: what it was asked is asked elsewhere, and
+    /// what it was to decide may have been done.
+    pub(super) fn lose_asks(&mut self, slot: Slot, stay: Stay) {
+        let Some(part) = self.copies.fleet.as_ref() else {
+            return;
+        };
+        let lost: Vec<(AskId, AskKind, bool)> = part
+            .asks
+            .iter()
+            .filter(|(_, asking)| asking.peer == Some((slot, stay)))
+            .map(|(id, asking)| {
+                let copies = asking.tree.copies(asking.node);
+                let looks = copies.is_some_and(|copies| !is_change(copies, asking));
+                (id, asking.kind, looks)
+            })
+            .collect();
+        for (id, kind, looks) in lost {
+            match (kind, looks) {
+                (AskKind::Look, _) | (AskKind::Home, true) => self.ask_next(id),
+                (AskKind::Home, false) => {
+                    let text = "the peer that decides this key went away: the change may have been done";
+                    self.fail_ask(id, Outcome::Timeout, text);
+                }
+            }
+        }
+    }
+
+    /// Asks again what nobody could be asked, and gives up what has waited too long.
+    pub(super) fn check_asks(&mut self) {
+        let Some(part) = self.copies.fleet.as_ref() else {
+            return;
+        };
+        let now = self.now;
+        let due = |asking: &Asking| asking.peer.is_none() || now - asking.since > PATIENCE;
+        let due: Vec<AskId> = part
+            .asks
+            .iter()
+            .filter(|(_, asking)| due(asking))
+            .map(|(id, _)| id)
+            .collect();
+        for id in due {
+            let asking = self.copies.fleet.as_ref().and_then(|part| part.asks.get(id));
+            match asking.map(|asking| (asking.kind, asking.peer.is_some())) {
+                Some((AskKind::Look, true)) => self.look_in_vain(id),
+                Some((AskKind::Home, true)) => {
+                    let text =
+                        "the peer that decides this key does not answer: the change may have been done";
+                    self.fail_ask(id, Outcome::Timeout, text);
+                }
+                Some((_, false)) => self.ask_next(id),
+                None => {}
+            }
+        }
+    }
+
+    /// Answers a peer that has asked this one.
+    pub(super) fn answer_ask(&mut self, channel: ChannelId, number: u64, answer: &Answer<'_>) {
+        let text;
+        let said = match answer {
+            Answer::Reply(_, bytes) => Said::Reply(bytes),
+            Answer::Failed(failed) => {
+                text = failed.to_string();
+                Said::Failed(text.as_bytes())
+            }
+        };
+        self.say(channel, number, said);
+    }
+
+    /// Says this to a peer.
+    pub(super) fn say(&mut self, channel: ChannelId, number: u64, said: Said<'_>) {
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let clock = part.keeper.clock().bits();
+        if let Some(open) = part.channels.get_mut(channel) {
+            AnswerFrame { number, clock, said }.write(&mut open.stream.out);
+            self.flush_later(Peer::Channel(channel));
+        }
+    }
+
+    /// Serves the request of a peer, whose view is this worker's.
+    pub(super) fn serve_peer(&mut self, channel: ChannelId, ask: &Ask<'_>) {
+        let tree = Rc::clone(&self.tree);
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let number = ask.number;
+        if !part.is_leased() {
+            return self.say(channel, number, Said::NotHere(UNLEASED.as_bytes()));
+        }
+        let Some(&node) = part.pools.get(&ask.pool) else {
+            return self.say(
+                channel,
+                number,
+                Said::NotHere(b"this peer does not have the pool"),
+            );
+        };
+        let Some(copies) = tree.copies(node) else { return };
+        let Some((dialect, request)) = copies.fleet.as_ref().and_then(|fleet| fleet.head(ask.message)) else {
+            return self.say(channel, number, Said::Failed(b"a peer cannot read this request"));
+        };
+        let task = part.tasks.insert(|generation| super::Task {
+            generation,
+            channel,
+            number,
+            work: super::task::Work::Answer,
+        });
+        let walk = Walk {
+            tree: &tree,
+            origin: Origin {
+                listener: 0,
+                form: ask.form,
+                login: 0,
+                locality: Locality::NONE,
+                dialect,
+            },
+            request: &request,
+            message: ask.message,
+            to: ReplyTo::Peer { task },
+        };
+        let served = match ask.kind {
+            AskKind::Look => self.look_for_peer(copies, &walk),
+            AskKind::Home => self.decide_for_peer(node, copies, &walk),
+        };
+        if !served {
+            self.forget_task(task);
+            self.say(channel, number, Said::NotHere(b"another peer has to answer this"));
+        }
+    }
+
+    /// Reads at the own copy; `false`: it may not be read.
+    fn look_for_peer(&mut self, copies: &Copies, walk: &Walk<'_>) -> bool {
+        let Some(own) = copies.children.first().copied() else {
+            return false;
+        };
+        let may = self.may_read_own(walk.tree, copies);
+        if may {
+            self.walk(own, walk);
+        }
+        may
+    }
+
+    /// Decides, or looks, as the key's home; `false`: this peer is not.
+    fn decide_for_peer(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) -> bool {
+        let mut scratch = [0; 250];
+        let key = walk.key(&mut scratch);
+        let is_home = copies.fleet.as_ref().is_some_and(|fleet| {
+            let part = self.copies.fleet.as_ref();
+            part.is_some_and(|part| part.is_home(fleet, key))
+        });
+        if is_home {
+            self.ask_in_fleet(node, copies, walk);
+        }
+        is_home
+    }
+}
+
+fn is_change(copies: &Copies, asking: &Asking) -> bool {
+    let effect = copies.copied.effect(&asking.request, &asking.message);
+    !matches!(effect, Effect::Look | Effect::LookAtHome)
+}

@@ -1,0 +1,306 @@
+//! Changes of peers, for the own copy.
+
+use std::rc::Rc;
+
+use proxima_wire::{
+    fleet::{Ack, Change, Verdict},
+    message::{Outcome, Parsed, Request},
+};
+
+use super::{
+    LockMode, Task, TaskId, member,
+    task::{Keep, Work},
+};
+use crate::{
+    copies::path::{change::RETRY, operation::is_missed},
+    engine::{Engine, Peer},
+    fleet::{
+        Stamp,
+        keeper::{Fate, Origin as From},
+    },
+    members::Locality,
+    peers::{ChannelId, Served},
+    route::{Answer, NodeId, Origin, ReplyTo, Sleeper, Tree, Walk},
+};
+
+impl Engine {
+    /// A change has come from a peer, in this worker's view.
+    pub(super) fn keep(&mut self, channel: ChannelId, from: From, change: &Change<'_>) -> Served {
+        let unix = self.unix_micros();
+        let tree = Rc::clone(&self.tree);
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return Served::Wrong("this proxy is in no fleet");
+        };
+        let stamp = Stamp::from_bits(change.stamp);
+        let changed = (change.pool, change.key);
+        if !part.keeper.arrived(from, change.sequence, stamp, changed, unix) {
+            return Served::Wrong("a change that it may not send");
+        }
+        let found = part.pools.get(&change.pool).copied();
+        let Some((node, fleet)) = found.and_then(|node| Some((node, tree.copies(node)?.fleet.as_ref()?)))
+        else {
+            // There is no such copy here. When there is one, it begins empty.
+            self.acknowledge_change(channel, change.sequence, Verdict::Missed);
+            return Served::Done;
+        };
+        let Some((_, request)) = fleet.head(change.message) else {
+            return Served::Wrong("a change that cannot be read");
+        };
+        let hash = fleet.key_hash(change.key);
+        let mut lock = self.copies.holder.lock(change.key, LockMode::AtOnce);
+        let goes = lock.try_lock();
+        let now = self.now;
+        let mut keep = part.spare_keeps.pop().unwrap_or_default();
+        keep.begin(from, stamp, hash, change.key, part.keeper.view().number);
+        keep.place = Some((tree, node, lock));
+        keep.since = now;
+        if !goes {
+            keep.message.extend_from_slice(change.message);
+        }
+        let id = part.tasks.insert(|generation| Task {
+            generation,
+            channel,
+            number: change.sequence,
+            work: Work::Keep(keep),
+        });
+        match goes {
+            true => self.apply_kept(id, &request, change.message),
+            false => self.router.wake(now + RETRY, Sleeper::Task(id)),
+        }
+        Served::Done
+    }
+
+    /// Looks again whether a change of a peer may be applied.
+    pub(crate) fn go_on_keeping(&mut self, id: TaskId) {
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let view = part.keeper.view().number;
+        let Some(task) = part.tasks.get_mut(id) else {
+            return;
+        };
+        let (channel, number) = (task.channel, task.number);
+        let Work::Keep(keep) = &mut task.work else { return };
+        if part.channels.get(channel).is_none() {
+            return self.forget_task(id);
+        }
+        if keep.view != view {
+            // The fence: nothing of an older view reaches the copy. Its coordinator sends it again.
+            self.acknowledge_change(channel, number, Verdict::View(view));
+            return self.forget_task(id);
+        }
+        let Some((tree, node, lock)) = &mut keep.place else {
+            return;
+        };
+        if !lock.try_lock() {
+            return self.router.wake(self.now + RETRY, Sleeper::Task(id));
+        }
+        let (tree, node) = (Rc::clone(tree), *node);
+        let message = std::mem::take(&mut keep.message);
+        let fleet = tree.copies(node).and_then(|copies| copies.fleet.as_ref());
+        match fleet.and_then(|fleet| fleet.head(&message)) {
+            Some((_, request)) => self.apply_kept(id, &request, &message),
+            None => self.forget_task(id),
+        }
+    }
+
+    /// Applies a change of a peer, whose key is locked, if it is the newest.
+    fn apply_kept(&mut self, id: TaskId, request: &Request, message: &[u8]) {
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let Some(task) = part.tasks.get_mut(id) else {
+            return;
+        };
+        let (channel, number) = (task.channel, task.number);
+        let Work::Keep(keep) = &task.work else { return };
+        let Some((tree, node, _)) = &keep.place else {
+            return;
+        };
+        let (tree, node) = (Rc::clone(tree), *node);
+        let Some(copies) = tree.copies(node) else {
+            return self.forget_task(id);
+        };
+        let Some(fleet) = &copies.fleet else { return };
+        let is_flush = keep.key.is_empty();
+        let mut removal = Vec::new();
+        match part.keeper.judge(keep.hash, keep.stamp) {
+            Fate::Store => {}
+            Fate::Delete if is_flush => {}
+            Fate::Delete => copies.copied.removal(&keep.key, &mut removal),
+            Fate::Superseded => {
+                self.metrics.fleet.superseded += 1;
+                self.acknowledge_change(channel, number, Verdict::Superseded);
+                return self.forget_task(id);
+            }
+            Fate::Decided(stamp) => {
+                self.acknowledge_change(channel, number, Verdict::Decided(stamp.bits()));
+                return self.forget_task(id);
+            }
+        }
+        if is_flush {
+            part.keeper.shared().raise_floor(keep.stamp);
+        }
+        let Some(&own) = copies.children.first() else {
+            self.acknowledge_change(channel, number, Verdict::Missed);
+            return self.forget_task(id);
+        };
+        if !self.is_own_written(&tree, copies) {
+            return self.miss_kept(id, "");
+        }
+        let dialect = fleet.dialect;
+        let removing;
+        let (request, message) = match dialect.head(&removal) {
+            Parsed::Head(remove) if !removal.is_empty() => {
+                removing = remove;
+                (&removing, removal.as_slice())
+            }
+            _ => (request, message),
+        };
+        let walk = Walk {
+            tree: &tree,
+            origin: Origin {
+                listener: 0,
+                form: 0,
+                login: 0,
+                locality: Locality::NONE,
+                dialect,
+            },
+            request,
+            message,
+            to: ReplyTo::Peer { task: id },
+        };
+        self.walk(own, &walk);
+    }
+
+    fn is_own_written(&self, tree: &Tree, copies: &crate::route::Copies) -> bool {
+        member(tree, copies, 0).is_some_and(|own| self.copies.snapshot.state(own.id).is_written())
+    }
+
+    /// The own copy misses a change of a peer: it is acknowledged when nobody reads the copy any more.
+    fn miss_kept(&mut self, id: TaskId, why: &str) {
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let Some(Work::Keep(keep)) = part.tasks.get_mut(id).map(|task| &mut task.work) else {
+            return;
+        };
+        let Some((tree, node, _)) = &keep.place else {
+            return;
+        };
+        let (tree, node): (Rc<Tree>, NodeId) = (Rc::clone(tree), *node);
+        let Some(own) = tree.copies(node).and_then(|copies| member(&tree, copies, 0)) else {
+            return self.forget_task(id);
+        };
+        let outs = match self.tree.names(own.id) {
+            true => Some(self.copies.snapshot.miss(own.id, &keep.key)),
+            false => None,
+        };
+        keep.missed = Some((own.id, outs));
+        if outs.is_some() {
+            self.mark_stale(own, why);
+        }
+        self.settle_kept(id);
+    }
+
+    /// Acknowledges a change that the own copy misses, as soon as the copy is out.
+    fn settle_kept(&mut self, id: TaskId) {
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let Some(task) = part.tasks.get(id) else { return };
+        let (channel, number) = (task.channel, task.number);
+        let Work::Keep(keep) = &task.work else { return };
+        let Some((member, outs)) = keep.missed else {
+            return;
+        };
+        if outs.is_some_and(|outs| !self.copies.snapshot.is_settled(member, outs)) {
+            return part.unsettled.push(id);
+        }
+        self.acknowledge_change(channel, number, Verdict::Missed);
+        self.forget_task(id);
+    }
+
+    /// Looks again at changes of peers that wait for the own copy to be out.
+    pub(in crate::copies::path) fn settle_tasks(&mut self) {
+        let unsettled = self
+            .copies
+            .fleet
+            .as_mut()
+            .map(|part| std::mem::take(&mut part.unsettled));
+        for id in unsettled.unwrap_or_default() {
+            self.settle_kept(id);
+        }
+    }
+
+    /// Something was done for a peer.
+    pub(crate) fn answer_peer(&mut self, id: TaskId, answer: &Answer<'_>) {
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let Some(task) = part.tasks.get(id) else { return };
+        let (channel, number) = (task.channel, task.number);
+        match (&task.work, answer) {
+            (Work::Answer, _) => {
+                self.answer_ask(channel, number, answer);
+                self.forget_task(id);
+            }
+            (Work::Keep(_), Answer::Reply(_, bytes)) => {
+                self.acknowledge_change(channel, number, Verdict::Applied(bytes));
+                self.forget_task(id);
+            }
+            (Work::Keep(_), Answer::Failed(failed)) => {
+                debug_assert!(is_missed(failed.outcome) || failed.outcome != Outcome::Ok);
+                let why = failed.what.to_owned();
+                self.miss_kept(id, &why);
+            }
+        }
+    }
+
+    /// Tells a coordinator what became of its change.
+    pub(super) fn acknowledge_change(&mut self, channel: ChannelId, sequence: u64, verdict: Verdict<'_>) {
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let clock = part.keeper.clock().bits();
+        if let Verdict::View(_) = verdict {
+            self.metrics.fleet.refused_view += 1;
+        }
+        if let Some(open) = part.channels.get_mut(channel) {
+            let ack = Ack {
+                sequence,
+                clock,
+                verdict,
+            };
+            ack.write(open.stream.filling(&mut self.buffers));
+            if open.stream.mark() {
+                self.actions.flush.push(Peer::Channel(channel));
+            }
+        }
+    }
+
+    /// Removes a task that is done. A change leaves its buffers for the next one.
+    pub(super) fn forget_task(&mut self, id: TaskId) {
+        const SPARE: usize = 1024;
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        if let Some(Task {
+            work: Work::Keep(mut keep),
+            ..
+        }) = part.tasks.remove(id)
+        {
+            keep.clear();
+            if part.spare_keeps.len() < SPARE && keep.holds() <= 4096 {
+                part.spare_keeps.push(keep);
+            }
+        }
+    }
+}
+
+impl Keep {
+    fn begin(&mut self, from: From, stamp: Stamp, hash: u64, key: &[u8], view: u64) {
+        (self.from, self.stamp, self.hash, self.view) = (from, stamp, hash, view);
+        self.key.extend_from_slice(key);
+    }
+}

@@ -1,0 +1,198 @@
+//! Requests to a pool whose copies belong to the peers of a fleet.
+//!
+//! ```text
+//!  look   ─▶ the own copy; if that may not be read, a neighbour's, through the neighbour
+//!  change ─▶ lock the key ─▶ stamp ─▶ the own copy and all peers ─▶ all have it? ─▶ the answer
+//!  decide ─▶ the key's home: lock the key ─▶ its own copy decides ─▶ stamp ─▶ what it decided, as a change
+//!  from a peer: lock the key ─▶ newest of its key? ─▶ the own copy ─▶ acknowledge
+//! ```
+//!
+//! * `part`: what one worker keeps for the fleet; `turn`: what it does in every turn, and from time to time
+//! * `coordinate`: changes of this worker's clients; `keep`, `task`: changes of peers
+//! * `ask`: requests that another peer answers, and those that this one answers
+//! * `views`: the next view, and the end of a stay; `orphan`: keys that a coordinator has left half changed
+//!
+//! A key is locked only until the own copy has answered, never while a peer is waited for: two peers that wait for
+//! each other's locks would wait for ever. Among peers, stamps say which change is the last.
+
+mod ask;
+mod coordinate;
+mod keep;
+mod orphan;
+mod part;
+mod task;
+mod turn;
+mod views;
+
+use proxima_wire::{
+    fleet::{Ack, Answer, Ask, Change, Confirm},
+    message::Outcome,
+};
+
+use self::task::Task;
+pub use self::{
+    part::{Membership, Part},
+    task::TaskId,
+};
+use super::{LockMode, OperationId, member};
+use crate::{
+    dialect::{Effect, Failed},
+    engine::Engine,
+    fleet::{Slot, Stay, keeper::Origin},
+    micros::Micros,
+    peers::{ChannelId, Channels, Served},
+    route::{Copies, Leaf, NodeId, Tree, Walk},
+};
+
+/// A client waits this long for peers. By then the fleet has another view, or this peer has lost its lease.
+const PATIENCE: Micros = Micros::secs(4);
+/// What is answered without a lease.
+pub(super) const UNLEASED: &str =
+    "this proxy has no lease: it has not joined its fleet yet, or is cut off from it";
+
+/// What is answered where the key's home has to wait for too long.
+const NO_HOME: &str = "the peer that decides this key's value cannot do so yet";
+
+impl Engine {
+    /// The channels to peers; `None`: this proxy is in no fleet.
+    #[inline]
+    pub fn channels(&mut self) -> Option<&mut Channels> {
+        self.copies.fleet.as_mut().map(|part| &mut part.channels)
+    }
+
+    /// A request has come to a pool of a fleet.
+    pub(in crate::copies::path) fn ask_fleet(&mut self, node: NodeId, copies: &Copies, walk: &Walk<'_>) {
+        let effect = copies.copied.effect(walk.request, walk.message);
+        let is_leased = self.copies.fleet.as_ref().is_some_and(|part| part.is_leased());
+        match (effect, is_leased) {
+            // An empty cache is slow; one that lies is wrong.
+            (Effect::Look, false) => self.leaf(&Leaf::Null, walk),
+            (_, false) => self.fail(walk.to, &Failed::here(Outcome::Ejected, UNLEASED)),
+            (Effect::Look, true) => match copies.children.first() {
+                Some(&own) if self.may_read_own(walk.tree, copies) => self.walk(own, walk),
+                _ => self.ask_peer(node, proxima_wire::fleet::AskKind::Look, walk),
+            },
+            (_, true) => self.ask_in_fleet(node, copies, walk),
+        }
+    }
+
+    /// Has this peer a lease in this turn?
+    pub(super) fn may_answer(&self) -> bool {
+        self.copies.fleet.as_ref().is_some_and(|part| part.is_leased())
+    }
+
+    /// May the own copy be read?
+    fn may_read_own(&self, tree: &Tree, copies: &Copies) -> bool {
+        member(tree, copies, 0).is_some_and(|own| own.is_up() && self.copies.snapshot.state(own.id).is_read())
+    }
+
+    // What peers send, by its frames.
+
+    /// A change has come from a peer.
+    pub(crate) fn keep_change(
+        &mut self,
+        id: ChannelId,
+        (slot, stay, worker): (Slot, Stay, u16),
+        change: &Change<'_>,
+    ) -> Served {
+        match self.compare_view(change.view) {
+            View::Ahead => Served::Ahead,
+            View::Behind(view) => {
+                self.acknowledge_change(id, change.sequence, proxima_wire::fleet::Verdict::View(view));
+                Served::Done
+            }
+            View::Same => self.keep(id, Origin { slot, stay, worker }, change),
+        }
+    }
+
+    /// A coordinator says that changes are complete.
+    pub(crate) fn keep_confirmed(
+        &mut self,
+        (slot, stay, worker): (Slot, Stay, u16),
+        confirm: Confirm,
+    ) -> Served {
+        match (self.compare_view(confirm.view), self.copies.fleet.as_mut()) {
+            (View::Ahead, _) => Served::Ahead,
+            (View::Same, Some(part)) => {
+                part.keeper
+                    .confirmed(Origin { slot, stay, worker }, confirm.up_to);
+                Served::Done
+            }
+            // Of an older view: what is complete is said again in this one.
+            _ => Served::Done,
+        }
+    }
+
+    /// A peer asks this one.
+    pub(crate) fn serve_ask(&mut self, id: ChannelId, ask: &Ask<'_>) -> Served {
+        match self.compare_view(ask.view) {
+            View::Ahead => return Served::Ahead,
+            View::Behind(_) => {
+                let text = b"the peer is in a later view";
+                self.say(id, ask.number, proxima_wire::fleet::Said::NotHere(text));
+            }
+            View::Same => self.serve_peer(id, ask),
+        }
+        Served::Done
+    }
+
+    /// A keeper says what became of a change.
+    pub(crate) fn change_acknowledged(&mut self, from: (Slot, Stay), ack: &Ack<'_>) -> Served {
+        match self.see(ack.clock) {
+            true => {
+                self.hear_verdict(from, ack);
+                Served::Done
+            }
+            false => Served::Wrong("its clock is far ahead of this one"),
+        }
+    }
+
+    /// A peer has answered.
+    pub(crate) fn ask_answered(&mut self, from: (Slot, Stay), answer: &Answer<'_>) -> Served {
+        match self.see(answer.clock) {
+            true => {
+                self.hear_answer(from, answer);
+                Served::Done
+            }
+            false => Served::Wrong("its clock is far ahead of this one"),
+        }
+    }
+
+    /// The asks that a peer will not answer any more.
+    pub(crate) fn asks_lost(&mut self, slot: Slot, stay: Stay) {
+        self.lose_asks(slot, stay);
+    }
+
+    /// Notes a peer's clock.
+    fn see(&mut self, clock: u64) -> bool {
+        let unix = self.unix_micros();
+        let part = self.copies.fleet.as_ref();
+        part.is_some_and(|part| {
+            part.keeper
+                .shared()
+                .see(crate::fleet::Stamp::from_bits(clock), unix)
+        })
+    }
+
+    fn compare_view(&self, view: u64) -> View {
+        let mine = self
+            .copies
+            .fleet
+            .as_ref()
+            .map_or(0, |part| part.keeper.view().number);
+        match view.cmp(&mine) {
+            std::cmp::Ordering::Greater => View::Ahead,
+            std::cmp::Ordering::Less => View::Behind(mine),
+            std::cmp::Ordering::Equal => View::Same,
+        }
+    }
+}
+
+/// The view of a message, beside this worker's.
+enum View {
+    /// The message is of a later one.
+    Ahead,
+    /// The message is of an earlier one; this worker's has this number.
+    Behind(u64),
+    Same,
+}

@@ -1,0 +1,77 @@
+//! Work that this worker does for a peer.
+
+use std::rc::Rc;
+
+use crate::{
+    copies::KeyLock,
+    fleet::{Stamp, keeper::Origin},
+    members::MemberId,
+    micros::Micros,
+    peers::ChannelId,
+    route::{NodeId, Tree},
+    table::{Entry, Id},
+};
+
+/// Work that this worker does for a peer.
+pub struct Task {
+    pub(super) generation: u32,
+    /// The channel that the work came by, and by which its result goes back.
+    pub(super) channel: ChannelId,
+    /// The number of the change or of the request on that channel.
+    pub(super) number: u64,
+    pub(super) work: Work,
+}
+
+/// The kinds of work.
+pub(super) enum Work {
+    /// A request is answered.
+    Answer,
+    /// A change is kept.
+    Keep(Box<Keep>),
+}
+
+/// A change of a peer, on its way to the own copy.
+#[derive(Default)]
+pub(super) struct Keep {
+    /// The coordinator.
+    pub(super) from: Origin,
+    /// The view in which it came.
+    pub(super) view: u64,
+    pub(super) stamp: Stamp,
+    /// The hash of pool and key.
+    pub(super) hash: u64,
+    /// The key; empty: all keys.
+    pub(super) key: Vec<u8>,
+    /// The request, while it waits for its lock.
+    pub(super) message: Vec<u8>,
+    /// The pool, and the lock of the key.
+    pub(super) place: Option<(Rc<Tree>, NodeId, KeyLock)>,
+    /// Since when it waits.
+    pub(super) since: Micros,
+    /// The own copy misses it: how often the copy had been out by then; `None` inside: it is a member no
+    /// more.
+    pub(super) missed: Option<(MemberId, Option<u32>)>,
+}
+
+impl Keep {
+    /// Forgets the change, and keeps the buffers.
+    pub(super) fn clear(&mut self) {
+        self.key.clear();
+        self.message.clear();
+        (self.place, self.missed) = (None, None);
+    }
+
+    /// Bytes of memory that its buffers take.
+    pub(super) fn holds(&self) -> usize {
+        self.key.capacity() + self.message.capacity()
+    }
+}
+
+/// The handle of a task.
+pub type TaskId = Id<Task>;
+
+impl Entry for Task {
+    fn generation(&self) -> u32 {
+        self.generation
+    }
+}

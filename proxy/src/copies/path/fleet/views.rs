@@ -1,0 +1,154 @@
+//! The next view, the channels of its peers, and the end of a stay.
+
+use std::sync::Arc;
+
+use proxima_wire::message::Outcome;
+
+use super::{Membership, OperationId, Part};
+use crate::{
+    copies::path::operation::Stage,
+    dialect::Failed,
+    engine::{Engine, Peer, WorkerEvent},
+    fleet::{Slot, Stay, View, keeper::Owed},
+    peers::{ChannelId, Event, Role},
+    stream::Stream,
+    table::Id,
+};
+
+/// What is answered to a change whose coordinator has left the view.
+const EXPELLED: &str = "this proxy was removed from its fleet: the change may have been done";
+
+impl Engine {
+    /// This proxy is in a fleet from now on.
+    pub fn join_fleet(&mut self, membership: Membership) {
+        self.copies.fleet = Some(Box::new(Part::new(membership)));
+        self.find_fleet_pools();
+    }
+
+    /// The tree in force has changed.
+    pub fn find_fleet_pools(&mut self) {
+        if let Some(part) = self.copies.fleet.as_mut() {
+            part.find_pools(&self.tree);
+        }
+    }
+
+    /// Installs a view; `me`: this peer in it.
+    pub fn install_view(&mut self, view: Arc<View>, me: Option<(Slot, Stay)>) {
+        let (now, worker) = (self.now, self.facts.worker);
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        if view.number <= part.keeper.view().number {
+            return;
+        }
+        let number = view.number;
+        let installed = part.keeper.install(view, me, now);
+        if installed.expelled {
+            self.end_stay();
+        }
+        for (slot, stay) in installed.left {
+            self.end_channels(slot, stay);
+            self.lose_asks(slot, stay);
+        }
+        self.send_changes();
+        self.delete_orphans(installed.orphans);
+        for token in installed.released {
+            self.conclude_in_fleet(Id::from_bits(token));
+        }
+        self.confirm_changes();
+        let event = Event::Installed { worker, view: number };
+        self.actions.events.push(WorkerEvent::Peer(event));
+        let ahead: Vec<ChannelId> = self
+            .channels()
+            .into_iter()
+            .flat_map(|channels| channels.iter())
+            .filter(|(_, channel)| channel.is_ahead)
+            .map(|(id, _)| id)
+            .collect();
+        for id in ahead {
+            self.serve_channel(id);
+        }
+        self.tell_settled();
+        self.check_asks();
+    }
+
+    /// A channel to a worker of a peer is there. Returns its handle for the reactor; `None`: the peer is not in
+    /// the view.
+    pub fn open_channel(&mut self, slot: Slot, stay: Stay, role: Role, stream: Stream) -> Option<ChannelId> {
+        let part = self.copies.fleet.as_mut()?;
+        let (id, before) = part.channels.add(slot, stay, role, stream);
+        if let Some(before) = before {
+            self.end_channel(before, "another one has taken its place");
+        }
+        Some(id)
+    }
+
+    /// A channel is in the reactor: what waited for it is sent.
+    pub fn channel_opened(&mut self, id: ChannelId) {
+        let now = self.now;
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let Some(channel) = part.channels.get(id) else {
+            return;
+        };
+        let (peer, role) = ((channel.slot, channel.stay), channel.role);
+        if role == Role::Coordinator {
+            part.keeper.send_again(peer, now);
+            self.send_changes();
+            self.confirm_changes();
+            self.check_asks();
+        }
+        // Bytes that came with the end of the handshake.
+        self.flush_later(Peer::Channel(id));
+        self.serve_channel(id);
+    }
+
+    fn end_channels(&mut self, slot: Slot, stay: Stay) {
+        let all: Vec<ChannelId> = self
+            .channels()
+            .into_iter()
+            .flat_map(|channels| channels.iter())
+            .filter(|(_, channel)| (channel.slot, channel.stay) == (slot, stay))
+            .map(|(id, _)| id)
+            .collect();
+        for id in all {
+            self.end_channel(id, "its peer has left the fleet");
+        }
+    }
+
+    /// This peer was removed: what it has under way is void, and the own copy may hold what others do not.
+    fn end_stay(&mut self) {
+        let worker = self.facts.worker;
+        let Some(part) = self.copies.fleet.as_mut() else {
+            return;
+        };
+        let keys = part.keeper.leave();
+        part.is_leased = false;
+        let all: Vec<ChannelId> = part.channels.iter().map(|(id, _)| id).collect();
+        part.under_way.clear();
+        for id in all {
+            self.end_channel(id, "this proxy was removed from its fleet");
+        }
+        let void: Vec<OperationId> = self
+            .copies
+            .operations
+            .iter()
+            .filter(|(_, operation)| matches!(operation.stage, Stage::Replicating { .. }))
+            .map(|(id, _)| id)
+            .collect();
+        for id in void {
+            if let Some(parent) = self.copies.operations.get(id).map(|operation| operation.parent) {
+                self.copies.operations.end(id);
+                self.fail(parent, &Failed::here(Outcome::Timeout, EXPELLED));
+            }
+        }
+        let event = Event::Left { worker, keys };
+        self.actions.events.push(WorkerEvent::Peer(event));
+    }
+
+    /// What a peer that has joined again missed, as this worker knows it; `None`: it was not there all the time.
+    pub fn owed_to(&self, name: &str, identity: u128) -> Option<Owed> {
+        self.copies.fleet.as_ref()?.keeper.owed(name, identity).cloned()
+    }
+}

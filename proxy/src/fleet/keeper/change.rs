@@ -1,0 +1,41 @@
+//! A change that this worker coordinates.
+
+use crate::{
+    fleet::{Slot, Stamp, Stay},
+    table::{Entry, Id},
+};
+
+/// A peer whose acknowledgement is awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Await {
+    pub(super) slot: Slot,
+    pub(super) stay: Stay,
+    /// The number under which it was last sent there.
+    pub(super) sequence: u64,
+    /// The peer was in a later view and is sent it again when this worker has installed that.
+    pub(super) refused: bool,
+}
+
+/// A change that this worker coordinates.
+#[derive(Debug)]
+pub struct Change {
+    pub(super) generation: u32,
+    /// The caller's own number for it.
+    pub(super) token: u64,
+    pub(super) stamp: Stamp,
+    /// The view that was installed when it began.
+    pub(super) begun: u64,
+    /// The hash of the pool's name.
+    pub(super) pool: u64,
+    pub(super) key: Vec<u8>,
+    pub(super) awaits: Vec<Await>,
+}
+
+/// The handle of a change.
+pub type ChangeId = Id<Change>;
+
+impl Entry for Change {
+    fn generation(&self) -> u32 {
+        self.generation
+    }
+}

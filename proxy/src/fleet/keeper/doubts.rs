@@ -1,0 +1,99 @@
+//! Changes of peers that came here, and of which nobody has said yet that all keepers have them.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::fleet::{Slot, Stay};
+
+/// The most changes in doubt of one worker. A coordinator has far fewer under way.
+const MOST: usize = 1 << 20;
+
+/// A worker of a coordinator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin {
+    /// The coordinator.
+    pub slot: Slot,
+    /// Its stay.
+    pub stay: Stay,
+    /// The number of its worker.
+    pub worker: u16,
+}
+
+#[derive(Debug)]
+struct Doubt {
+    sequence: u64,
+    pool: u64,
+    key: Box<[u8]>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    doubts: VecDeque<Doubt>,
+    /// The number of the last change that came.
+    last: u64,
+}
+
+/// Changes that came and are not confirmed.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    lines: HashMap<Origin, Line>,
+    count: usize,
+}
+
+impl Doubts {
+    /// A change has come. One that came before, and is sent again, is in doubt already. Returns `false` if
+    /// there are too many.
+    pub(super) fn add(&mut self, origin: Origin, sequence: u64, pool: u64, key: &[u8]) -> bool {
+        if self.count >= MOST {
+            return false;
+        }
+        let line = self.lines.entry(origin).or_default();
+        if sequence > line.last {
+            line.last = sequence;
+            line.doubts.push_back(Doubt {
+                sequence,
+                pool,
+                key: key.into(),
+            });
+            self.count += 1;
+        }
+        true
+    }
+
+    /// All changes of this coordinator up to a number are with all keepers.
+    pub(super) fn confirm(&mut self, origin: Origin, up_to: u64) {
+        let Some(line) = self.lines.get_mut(&origin) else {
+            return;
+        };
+        while line.doubts.front().is_some_and(|doubt| doubt.sequence <= up_to) {
+            line.doubts.pop_front();
+            self.count -= 1;
+        }
+    }
+
+    /// All keys in doubt.
+    pub(super) fn keys(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let doubts = self.lines.values().flat_map(|line| &line.doubts);
+        doubts.map(|doubt| (doubt.pool, &*doubt.key))
+    }
+
+    /// Takes out the keys in doubt of coordinators that are gone.
+    pub(super) fn take(&mut self, is_gone: impl Fn(Origin) -> bool) -> Vec<(u64, Box<[u8]>)> {
+        let mut taken = Vec::new();
+        self.lines.retain(|&origin, line| {
+            let gone = is_gone(origin);
+            if gone {
+                self.count -= line.doubts.len();
+                taken.extend(line.doubts.drain(..).map(|doubt| (doubt.pool, doubt.key)));
+            }
+            !gone
+        });
+        taken.sort_unstable();
+        taken.dedup();
+        taken
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+}

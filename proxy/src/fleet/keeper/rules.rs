@@ -1,0 +1,39 @@
+//! The rules that a model can switch off, to see that it finds what they prevent.
+
+/// The rules; all are on in a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// A change is applied only if it is the newest of its key.
+    pub stamps: bool,
+    /// What is unconfirmed when a peer leaves is owed to it.
+    pub doubts_are_owed: bool,
+    /// Every keeper notes what is owed, not the coordinator alone.
+    pub everybody_owes: bool,
+    /// What a coordinator that left has not finished is deleted.
+    pub clean_up: bool,
+    /// Changes up to the floor are not stored.
+    pub floor: bool,
+    /// Who joins stores nothing before it has its floor.
+    pub no_floor_deletes: bool,
+    /// An acknowledgement counts for one stay only.
+    pub stays: bool,
+    /// A keeper refuses a plain change that is older than a decided one.
+    pub decided: bool,
+    /// A new home decides only when decisions of others have ended.
+    pub settle: bool,
+}
+
+impl Rules {
+    /// All rules.
+    pub const ALL: Self = Self {
+        stamps: true,
+        doubts_are_owed: true,
+        everybody_owes: true,
+        clean_up: true,
+        floor: true,
+        no_floor_deletes: true,
+        stays: true,
+        decided: true,
+        settle: true,
+    };
+}

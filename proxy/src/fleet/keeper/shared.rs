@@ -1,0 +1,144 @@
+//! What all workers of a process share: the clock, the newest stamps, and the floor.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire, SeqCst},
+};
+
+use super::{
+    Rules,
+    stamps::{Known, Stamps},
+};
+use crate::fleet::{Slot, Stamp};
+
+/// The clocks of two peers may differ by this much, in microseconds. A stamp that is further ahead is refused:
+/// it would take all clocks of the fleet with it.
+const AHEAD: u64 = 60_000_000;
+
+/// The state of a keeper that its workers share.
+pub struct Shared {
+    stamps: Stamps,
+    /// The time of the newest stamp that was drawn or seen, in microseconds.
+    clock: AtomicU64,
+    /// A change up to this stamp is not stored: its key is deleted.
+    floor: AtomicU64,
+}
+
+/// What becomes of a change at a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is the newest of its key, and is applied.
+    Store,
+    /// It cannot be told whether it is the newest: its key is deleted.
+    Delete,
+    /// A newer one was applied before.
+    Superseded,
+    /// It was not decided, and is older than this decided one: its coordinator has to draw a later stamp.
+    Decided(Stamp),
+}
+
+impl Shared {
+    /// A keeper that has not joined: every change deletes its key.
+    pub fn new() -> Self {
+        Self::of(Stamps::full())
+    }
+
+    /// The same with a small table, for models.
+    pub fn small() -> Self {
+        Self::of(Stamps::new(4))
+    }
+
+    fn of(stamps: Stamps) -> Self {
+        Self {
+            stamps,
+            clock: AtomicU64::new(0),
+            floor: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// A stamp later than all that were drawn or seen. `now`: Unix time, in microseconds.
+    pub fn draw(&self, now: u64, slot: Slot) -> Stamp {
+        let next = |last: u64| Some(now.max(last + 1));
+        let last = self.clock.fetch_update(AcqRel, Acquire, next).unwrap_or_default();
+        Stamp::new(now.max(last + 1), slot)
+    }
+
+    /// Notes a stamp of a peer. Returns `false` if it is too far ahead to be true.
+    #[must_use]
+    pub fn see(&self, stamp: Stamp, now: u64) -> bool {
+        let is_sane = stamp.micros() <= now.saturating_add(AHEAD);
+        if is_sane {
+            self.clock.fetch_max(stamp.micros(), AcqRel);
+        }
+        is_sane
+    }
+
+    /// The next stamp that is drawn is later than this one, which a peer has told of.
+    pub(super) fn advance(&self, stamp: Stamp) {
+        self.clock.fetch_max(stamp.micros(), AcqRel);
+    }
+
+    /// The stamp of the newest change that was drawn or seen. No change that was acknowledged by this peer is
+    /// later.
+    pub fn clock(&self) -> Stamp {
+        Stamp::new(self.clock.load(Acquire) + 1, Slot(0))
+    }
+
+    /// From now on, changes up to this stamp are not stored.
+    pub fn set_floor(&self, floor: Stamp) {
+        if floor != Stamp::MAX {
+            self.clock.fetch_max(floor.micros(), AcqRel);
+        }
+        self.floor.store(floor.bits(), SeqCst);
+    }
+
+    /// Changes up to this stamp are not stored, nor those that were not stored before.
+    pub fn raise_floor(&self, floor: Stamp) {
+        let raised = |old: u64| (old != u64::MAX && old < floor.bits()).then_some(floor.bits());
+        // Where there is no floor, everything is below it.
+        let _ = self.floor.fetch_update(SeqCst, SeqCst, raised);
+    }
+
+    /// Has this peer a floor? It gets one from its donor.
+    pub fn has_floor(&self) -> bool {
+        self.floor.load(Acquire) != u64::MAX
+    }
+
+    /// There is no floor any more: this peer has left.
+    pub fn drop_floor(&self) {
+        self.set_floor(Stamp::MAX);
+    }
+
+    /// What becomes of a change of the key with this hash, which the caller has locked. If it is stored, or
+    /// deletes its key, its stamp is noted.
+    pub(super) fn judge(&self, hash: u64, stamp: Stamp, rules: Rules) -> Fate {
+        let known = self.stamps.get(hash);
+        let (Known::Newest(newest) | Known::Forgotten(newest)) = known;
+        if stamp <= newest && rules.stamps {
+            return match known {
+                _ if rules.decided && newest.is_decided() && !stamp.is_decided() => Fate::Decided(newest),
+                // The same change again, or an older one.
+                Known::Newest(_) => Fate::Superseded,
+                Known::Forgotten(_) => Fate::Delete,
+            };
+        }
+        self.stamps.raise(hash, stamp);
+        let floor = self.floor.load(Acquire);
+        let is_below = match floor {
+            u64::MAX => rules.no_floor_deletes,
+            _ => rules.floor && stamp.bits() <= floor,
+        };
+        if is_below { Fate::Delete } else { Fate::Store }
+    }
+
+    /// Notes that the own copy has this change, which was drawn here under the key's lock.
+    pub fn note(&self, hash: u64, stamp: Stamp) {
+        self.stamps.raise(hash, stamp);
+    }
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,200 @@
+//! The newest stamp of each key: a table of fixed size that all workers of a process share.
+//!
+//! A worker that reads or raises a key's stamp holds the key's lock, so that nobody else raises the same
+//! entry. Another worker may push the entry out for a key of the same set at the same time. Each step is one
+//! atomic operation, and no order of them loses a stamp: the set's floor is raised to a stamp before its entry
+//! goes, and by whoever raised an entry that went meanwhile.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire, SeqCst},
+};
+
+use crate::fleet::Stamp;
+
+/// Sets of the table.
+const SETS: usize = 1 << 16;
+/// Entries of a set. With 16 bytes for each and the floors, the table takes 4.5 MiB.
+const WAYS: usize = 4;
+/// A stamp older than this needs no floor when its entry goes, in microseconds. A change that is still under
+/// way after so long belongs to a coordinator that has left the view.
+const YOUNG: u64 = 5_000_000;
+
+/// An entry that holds no key.
+const EMPTY: u64 = 0;
+/// An entry whose key is being changed.
+const BUSY: u64 = 1;
+
+#[derive(Default)]
+struct Way {
+    key: AtomicU64,
+    stamp: AtomicU64,
+}
+
+#[derive(Default)]
+struct Set {
+    ways: [Way; WAYS],
+    floor: AtomicU64,
+}
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// The newest stamp of its changes.
+    Newest(Stamp),
+    /// It is not in the table. A change up to this stamp may be older than one that was forgotten.
+    Forgotten(Stamp),
+}
+
+/// The newest stamp of each key.
+pub(super) struct Stamps {
+    sets: Box<[Set]>,
+}
+
+impl Stamps {
+    pub(super) fn new(sets: usize) -> Self {
+        Self {
+            sets: std::iter::repeat_with(Set::default).take(sets).collect(),
+        }
+    }
+
+    /// The table of a process.
+    pub(super) fn full() -> Self {
+        Self::new(SETS)
+    }
+
+    fn find(&self, hash: u64) -> (&Set, u64) {
+        let set = &self.sets[(hash as usize) & (self.sets.len() - 1)];
+        // The two least values are no keys.
+        (set, hash.max(2))
+    }
+
+    /// What is known of the key with this hash.
+    pub(super) fn get(&self, hash: u64) -> Known {
+        let (set, key) = self.find(hash);
+        for way in &set.ways {
+            if way.key.load(Acquire) == key {
+                let stamp = way.stamp.load(Acquire);
+                if way.key.load(SeqCst) == key {
+                    return Known::Newest(Stamp::from_bits(stamp));
+                }
+            }
+        }
+        Known::Forgotten(Stamp::from_bits(set.floor.load(Acquire)))
+    }
+
+    /// Notes a stamp, which is newer than all that are known of the key.
+    pub(super) fn raise(&self, hash: u64, stamp: Stamp) {
+        let (set, key) = self.find(hash);
+        loop {
+            if let Some(way) = set.ways.iter().find(|way| way.key.load(Acquire) == key) {
+                let old = way.stamp.load(Acquire);
+                let raised = way.stamp.compare_exchange(old, stamp.bits(), SeqCst, Acquire);
+                if raised.is_ok() {
+                    if way.key.load(SeqCst) != key {
+                        // It was pushed out between the two steps.
+                        set.floor.fetch_max(stamp.bits(), SeqCst);
+                    }
+                    return;
+                }
+                continue;
+            }
+            if self.insert(set, key, stamp) {
+                return;
+            }
+        }
+    }
+
+    /// Puts a key in the place of an empty entry, or of the oldest one; `false`: another worker was faster.
+    fn insert(&self, set: &Set, key: u64, stamp: Stamp) -> bool {
+        let age = |way: &&Way| match way.key.load(Acquire) {
+            EMPTY => 0,
+            BUSY => u64::MAX,
+            _ => way.stamp.load(Acquire),
+        };
+        let Some(way) = set.ways.iter().min_by_key(age) else {
+            return false;
+        };
+        let old = way.key.load(Acquire);
+        if old == BUSY {
+            std::hint::spin_loop();
+            return false;
+        }
+        let is_young = |bits: u64| Stamp::from_bits(bits).micros() + YOUNG > stamp.micros();
+        let raise_floor = |bits: u64| {
+            if old != EMPTY && is_young(bits) {
+                set.floor.fetch_max(bits, SeqCst);
+            }
+        };
+        raise_floor(way.stamp.load(Acquire));
+        if way.key.compare_exchange(old, BUSY, AcqRel, Acquire).is_err() {
+            return false;
+        }
+        raise_floor(way.stamp.swap(stamp.bits(), SeqCst));
+        way.key.store(key, SeqCst);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, thread};
+
+    use super::*;
+    use crate::fleet::Slot;
+
+    fn stamp(micros: u64) -> Stamp {
+        Stamp::new(micros, Slot(1))
+    }
+
+    #[test]
+    fn newest_stamp_of_a_key_is_found() {
+        let stamps = Stamps::new(4);
+        assert_eq!(stamps.get(7), Known::Forgotten(Stamp::ZERO));
+        stamps.raise(7, stamp(10));
+        stamps.raise(7, stamp(20));
+        assert_eq!(stamps.get(7), Known::Newest(stamp(20)));
+    }
+
+    #[test]
+    fn young_stamp_that_is_pushed_out_raises_the_floor_and_an_old_one_does_not() {
+        let stamps = Stamps::new(1);
+        for key in 0..4 {
+            stamps.raise(10 + key, stamp(1 + key));
+        }
+        stamps.raise(20, stamp(YOUNG * 3));
+        assert_eq!(stamps.get(10), Known::Forgotten(Stamp::ZERO));
+        for key in 0..4 {
+            stamps.raise(30 + key, stamp(YOUNG * 3 + 1 + key));
+        }
+        assert_eq!(stamps.get(20), Known::Forgotten(stamp(YOUNG * 3)));
+    }
+
+    #[test]
+    fn no_stamp_is_lost_when_workers_push_each_others_keys_out() {
+        let stamps = Arc::new(Stamps::new(1));
+        let workers: Vec<_> = (0..3_u64)
+            .map(|worker| {
+                let stamps = Arc::clone(&stamps);
+                thread::spawn(move || {
+                    for round in 1..20_000_u64 {
+                        let key = 2 + worker * 100 + round % 5;
+                        let mine = Stamp::new(1_000 + round, Slot(worker as u16));
+                        let before = match stamps.get(key) {
+                            Known::Newest(stamp) | Known::Forgotten(stamp) => stamp,
+                        };
+                        // The key's own last stamp, five rounds ago, may not have been forgotten.
+                        if round > 5 {
+                            let last = Stamp::new(1_000 + round - 5, Slot(worker as u16));
+                            assert!(before >= last, "{before:?} is older than {last:?}");
+                        }
+                        stamps.raise(key, mine);
+                    }
+                })
+            })
+            .collect();
+        for worker in workers {
+            assert!(worker.join().is_ok());
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! What the leader of the voters knows of the peers, and what follows from it: whose lease it takes for ended, who
+//! is left out because others do not reach it, who joins, and who decides. Times are those of the leader's
+//! CLOCK_BOOTTIME, in microseconds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cause, Change, Peer, Stay, View};
+
+/// The word of a peer that it lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// Its name.
+    pub name: String,
+    /// Its stay; 0: it has none.
+    pub stay: Stay,
+    /// When it was sent, by the clock of the sender, which the grant repeats.
+    pub sent: u64,
+    /// The newest view that all of its workers have installed.
+    pub installed: u64,
+    /// The newest view before which none of its workers has a decision under way.
+    pub settled: u64,
+    /// Peers that have left changes of this one unanswered.
+    pub late: Vec<String>,
+    /// Peers and candidates that have answered this one a moment ago.
+    pub reaches: BTreeSet<String>,
+    /// Its own copies may be read, so that it can decide.
+    pub can_decide: bool,
+    /// The number of the newest roster's view that it knows.
+    pub knows: u64,
+}
+
+/// A peer's right to answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The time of the heartbeat, by the clock of the peer: the lease counts from it.
+    pub sent: u64,
+    /// Is it granted?
+    pub granted: bool,
+    /// At all peers, decisions that began before this view have ended.
+    pub settled: u64,
+    /// The roster, if the peer does not know it.
+    pub roster: Option<super::Roster>,
+    /// Those who want to join, with their addresses, so that all peers look whether they reach them.
+    pub candidates: Vec<(String, std::net::SocketAddr)>,
+}
+
+/// A proxy that wants to join.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// What it announces.
+    pub peer: Peer,
+    /// The peers that it reaches.
+    pub reaches: BTreeSet<String>,
+}
+
+/// What the leader is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Take this peer's lease away, so that it may be removed before the lease ends.
+    Stop {
+        /// Its name.
+        name: String,
+        /// Its stay.
+        stay: Stay,
+    },
+    /// Propose this change.
+    Propose(Change),
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    stay: Stay,
+    /// The leader takes the lease for valid until then.
+    alive: u64,
+    last: u64,
+    settled: u64,
+    late: Vec<String>,
+    reaches: BTreeSet<String>,
+    can_decide: bool,
+    /// Since when it cannot.
+    cannot_since: Option<u64>,
+    /// It is to be removed as others do not reach it, for this reason.
+    condemned: Option<Cause>,
+    /// It has stopped answering.
+    stopped: bool,
+}
+
+#[derive(Debug, Default)]
+struct Pause {
+    until: u64,
+    length: u64,
+}
+
+/// What the leader of one term knows.
+#[derive(Debug)]
+pub struct Leadership {
+    /// The length of a lease, in microseconds.
+    lease: u64,
+    heard: HashMap<String, Heard>,
+    candidates: BTreeMap<String, (u64, Candidate)>,
+    pauses: HashMap<String, Pause>,
+}
+
+/// The first and the longest pause before a peer that was removed may join again, in microseconds.
+const PAUSES: (u64, u64) = (1_000_000, 30_000_000);
+/// A candidate that has not asked for so long does not want to join any more, in microseconds.
+const CANDIDATE: u64 = 2_000_000;
+/// A peer whose copy may not be read for this long does not decide any more, in microseconds.
+const ABSTAIN: u64 = 1_000_000;
+
+impl Leadership {
+    /// A new leader. It counts every peer as if it had just been heard when it first [decides](Self::decide).
+    pub fn new(lease: u64) -> Self {
+        Self {
+            lease,
+            heard: HashMap::new(),
+            candidates: BTreeMap::new(),
+            pauses: HashMap::new(),
+        }
+    }
+
+    /// How long the leader waits for a lease that it has granted: clocks may differ by 1 %, and a little more.
+    fn wait(&self) -> u64 {
+        self.lease + self.lease / 100 + 20_000
+    }
+
+    /// A heartbeat has come. Returns whether a lease may be granted to it after the next proof of leadership.
+    pub fn heartbeat(&mut self, now: u64, view: &View, beat: &Heartbeat) -> bool {
+        let is_peer = view.named(&beat.name).is_some_and(|peer| peer.stay == beat.stay);
+        if !is_peer {
+            return false;
+        }
+        let wait = self.wait();
+        let heard = self.heard.entry(beat.name.clone()).or_default();
+        if heard.stay != beat.stay {
+            *heard = Heard {
+                stay: beat.stay,
+                ..Heard::default()
+            };
+        }
+        heard.last = now;
+        heard.settled = beat.settled;
+        heard.late.clone_from(&beat.late);
+        heard.reaches.clone_from(&beat.reaches);
+        heard.can_decide = beat.can_decide;
+        match beat.can_decide {
+            true => heard.cannot_since = None,
+            false => {
+                heard.cannot_since.get_or_insert(now);
+            }
+        }
+        if heard.condemned.is_some() {
+            return false;
+        }
+        heard.alive = now + wait;
+        true
+    }
+
+    /// A peer has stopped answering, as it was told.
+    pub fn stopped(&mut self, name: &str, stay: Stay) {
+        if let Some(heard) = self.heard.get_mut(name).filter(|heard| heard.stay == stay) {
+            heard.stopped = true;
+        }
+    }
+
+    /// A proxy wants to join.
+    pub fn candidate(&mut self, now: u64, candidate: Candidate) {
+        self.candidates
+            .insert(candidate.peer.name.clone(), (now, candidate));
+    }
+
+    /// A peer leaves: what it asked for before counts no more.
+    pub fn forget_candidate(&mut self, name: &str) {
+        self.candidates.remove(name);
+    }
+
+    /// Those who want to join, with their addresses.
+    pub fn candidates(&self) -> Vec<(String, std::net::SocketAddr)> {
+        let all = self.candidates.values();
+        all.map(|(_, one)| (one.peer.name.clone(), one.peer.address))
+            .collect()
+    }
+
+    /// At all peers of the view, decisions that began before this view have ended.
+    pub fn settled(&self, view: &View) -> u64 {
+        let of = |peer: &Peer| {
+            let heard = self.heard.get(&peer.name).filter(|heard| heard.stay == peer.stay);
+            heard.map_or(0, |heard| heard.settled)
+        };
+        view.peers.iter().map(of).min().unwrap_or(0)
+    }
+
+    /// What is known of a peer, for people: when it was last heard, whom it complains of, and whom it reaches.
+    pub fn status(&self, name: &str) -> Option<(u64, &[String], &BTreeSet<String>)> {
+        let heard = self.heard.get(name)?;
+        Some((heard.last, &heard.late, &heard.reaches))
+    }
+
+    /// What is to be done now. `voters`: the names of the peers that vote.
+    pub fn decide(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
+        let wait = self.wait();
+        let is_in_view =
+            |name: &String, heard: &Heard| view.named(name).is_some_and(|peer| peer.stay == heard.stay);
+        self.heard.retain(|name, heard| is_in_view(name, heard));
+        self.candidates.retain(|_, (asked, _)| now < *asked + CANDIDATE);
+        for peer in &view.peers {
+            self.heard.entry(peer.name.clone()).or_insert_with(|| Heard {
+                stay: peer.stay,
+                // An earlier leader, or this one when it joined, may have granted it a lease until now.
+                alive: now + wait,
+                last: now,
+                can_decide: peer.decides,
+                ..Heard::default()
+            });
+        }
+        let mut acts = self.condemn(now, view, voters);
+        let gone: Vec<(String, Stay, Cause)> = view
+            .peers
+            .iter()
+            .filter_map(|peer| {
+                let heard = self.heard.get(&peer.name)?;
+                let why = match &heard.condemned {
+                    Some(why) if heard.stopped || now >= heard.alive => why.clone(),
+                    None if now >= heard.alive => Cause::LeaseEnded,
+                    _ => return None,
+                };
+                Some((peer.name.clone(), peer.stay, why))
+            })
+            .collect();
+        if let Some((_, _, why)) = gone.first() {
+            let why = why.clone();
+            gone.iter().for_each(|(name, ..)| self.pause(name, now));
+            let peers = gone.into_iter().map(|(name, stay, _)| (name, stay)).collect();
+            acts.push(Act::Propose(Change::Remove { peers, why }));
+            return acts;
+        }
+        if let Some(change) = self.restarted(view) {
+            acts.push(Act::Propose(change));
+            return acts;
+        }
+        if let Some(change) = self.decider(now, view).or_else(|| self.join(now, view)) {
+            acts.push(Act::Propose(change));
+        }
+        acts
+    }
+
+    fn pause(&mut self, name: &str, now: u64) {
+        let pause = self.pauses.entry(name.to_owned()).or_default();
+        // Who stayed for long since begins with the first pause again.
+        let has_stayed = now > pause.until + 2 * PAUSES.1;
+        pause.length = match pause.length {
+            0 => PAUSES.0,
+            _ if has_stayed => PAUSES.0,
+            length => (length * 2).min(PAUSES.1),
+        };
+        pause.until = now + pause.length;
+    }
+
+    /// Condemns the fewest peers that cover all pairs of which one has complained of the other.
+    fn condemn(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
+        let mut pairs: BTreeSet<(String, String)> = BTreeSet::new();
+        for (accuser, heard) in &self.heard {
+            let is_fresh = now < heard.last + self.lease;
+            let accused = heard.late.iter().filter(|accused| view.named(accused).is_some());
+            if is_fresh && heard.condemned.is_none() {
+                pairs.extend(accused.map(|accused| (accuser.clone(), accused.clone())));
+            }
+        }
+        pairs.retain(|(_, accused)| {
+            let heard = self.heard.get(accused);
+            heard.is_some_and(|heard| heard.condemned.is_none())
+        });
+        let mut acts = Vec::new();
+        while !pairs.is_empty() {
+            let mut count: BTreeMap<&String, usize> = BTreeMap::new();
+            for (accuser, accused) in &pairs {
+                *count.entry(accuser).or_default() += 1;
+                *count.entry(accused).or_default() += 1;
+            }
+            let is_heard = |name: &str| {
+                let last = self.heard.get(name).map_or(0, |heard| heard.last);
+                now < last + self.lease / 2
+            };
+            let is_accused = |name: &String| pairs.iter().any(|(_, accused)| accused == name);
+            let worst = count.iter().max_by_key(|(name, pairs)| {
+                (
+                    **pairs,
+                    !is_heard(name),
+                    !voters.contains(**name),
+                    is_accused(name),
+                    std::cmp::Reverse(name.as_str()),
+                )
+            });
+            let Some(name) = worst.map(|(name, _)| (*name).clone()) else {
+                break;
+            };
+            let others: BTreeSet<&str> = pairs
+                .iter()
+                .filter(|(accuser, accused)| *accuser == name || *accused == name)
+                .map(|(accuser, accused)| if *accuser == name { accused } else { accuser })
+                .map(String::as_str)
+                .collect();
+            let why = Cause::Unanswered(others.into_iter().map(str::to_owned).collect());
+            pairs.retain(|(accuser, accused)| *accuser != name && *accused != name);
+            if let Some(heard) = self.heard.get_mut(&name) {
+                heard.condemned = Some(why);
+                acts.push(Act::Stop {
+                    name,
+                    stay: heard.stay,
+                });
+            }
+        }
+        acts
+    }
+
+    /// A peer that begins to decide, or does not any more.
+    fn decider(&self, now: u64, view: &View) -> Option<Change> {
+        let decide = |peer: &Peer, decides| Change::Decide {
+            name: peer.name.clone(),
+            stay: peer.stay,
+            decides,
+        };
+        view.peers.iter().find_map(|peer| {
+            let heard = self.heard.get(&peer.name)?;
+            let cannot = heard.cannot_since.is_some_and(|since| now >= since + ABSTAIN);
+            match peer.decides {
+                false if heard.can_decide => Some(decide(peer, true)),
+                true if cannot => Some(decide(peer, false)),
+                _ => None,
+            }
+        })
+    }
+
+    /// A peer of the view whose process has ended: another one of the same directory asks to join, and only one
+    /// process at a time has a directory.
+    fn restarted(&self, view: &View) -> Option<Change> {
+        let gone = self.candidates.values().find_map(|(_, candidate)| {
+            let peer = view.named(&candidate.peer.name)?;
+            let other = (peer.identity, peer.process) == (candidate.peer.identity, candidate.peer.process);
+            (!other && peer.identity == candidate.peer.identity).then(|| (peer.name.clone(), peer.stay))
+        })?;
+        Some(Change::Remove {
+            peers: vec![gone],
+            why: Cause::Restarted,
+        })
+    }
+
+    /// The candidate that all peers reach, and that reaches all of them.
+    fn join(&mut self, now: u64, view: &View) -> Option<Change> {
+        let is_free = |candidate: &Candidate| {
+            let pause = self.pauses.get(&candidate.peer.name);
+            pause.is_none_or(|pause| now >= pause.until)
+        };
+        let is_linked = |candidate: &Candidate| {
+            let name = &candidate.peer.name;
+            view.peers.iter().filter(|peer| peer.name != *name).all(|peer| {
+                let heard = self.heard.get(&peer.name);
+                candidate.reaches.contains(&peer.name)
+                    && heard.is_some_and(|heard| heard.reaches.contains(name))
+            })
+        };
+        // Who is still in the view under this name has to leave it first; its last process is gone, or its lease
+        // ends.
+        let ready = self.candidates.values().find(|(_, candidate)| {
+            view.named(&candidate.peer.name).is_none() && is_free(candidate) && is_linked(candidate)
+        })?;
+        let peer = ready.1.peer.clone();
+        self.candidates.remove(&peer.name);
+        Some(Change::Join { peers: vec![peer] })
+    }
+}

@@ -1,0 +1,151 @@
+//! Who votes: the first three peers, from nine on five, or those that the configuration names. A voter that is
+//! away for long is replaced, and one that has come back elsewhere is where it is now.
+
+use std::net::SocketAddr;
+
+/// A voter: the number of its node, and its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Voter {
+    /// The number of its node, which is that of its directory.
+    pub node: u64,
+    /// Where it was when it was chosen.
+    pub address: SocketAddr,
+}
+
+/// A proxy that could vote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Present {
+    /// Its name.
+    pub name: String,
+    /// The number of its node.
+    pub node: u64,
+    /// Where it is.
+    pub address: SocketAddr,
+    /// It only votes.
+    pub witness: bool,
+}
+
+/// How many vote among so many.
+const fn wanted(present: usize) -> usize {
+    match present {
+        0..=2 => 1,
+        3..=8 => 3,
+        _ => 5,
+    }
+}
+
+/// The voters from now on. `lost`: nodes that have been away for so long that others take their place; `named`:
+/// the names that the configuration asks for.
+pub fn choose(now: &[Voter], present: &[Present], lost: &[u64], named: Option<&[String]>) -> Vec<Voter> {
+    let may = |one: &Present| named.is_none_or(|names| names.contains(&one.name));
+    let mut able: Vec<&Present> = present.iter().filter(|one| may(one)).collect();
+    // A witness has no other purpose.
+    able.sort_by_key(|one| (!one.witness, one.name.clone()));
+    let kept: Vec<Voter> = now
+        .iter()
+        .filter(|voter| !lost.contains(&voter.node))
+        .filter(|voter| {
+            let here = present.iter().find(|one| one.node == voter.node);
+            here.is_none_or(may)
+        })
+        .map(|voter| {
+            let here = able.iter().find(|one| one.node == voter.node);
+            here.map_or(*voter, |one| Voter {
+                address: one.address,
+                ..*voter
+            })
+        })
+        .collect();
+    let count = match named {
+        Some(names) => names.len(),
+        None => wanted(able.len()).max(kept.len().min(5)),
+    };
+    let mut voters = kept;
+    for one in able {
+        if voters.len() >= count {
+            break;
+        }
+        if voters.iter().all(|voter| voter.node != one.node) {
+            voters.push(Voter {
+                node: one.node,
+                address: one.address,
+            });
+        }
+    }
+    // An even number bears no more losses than one less.
+    if voters.len().is_multiple_of(2) && voters.len() > 1 {
+        voters.truncate(voters.len() - 1);
+    }
+    voters.sort_by_key(|voter| voter.node);
+    voters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(last: u8) -> SocketAddr {
+        ([127, 0, 0, last], 1).into()
+    }
+
+    fn present(nodes: &[(u64, u8)]) -> Vec<Present> {
+        let one = |&(node, last): &(u64, u8)| Present {
+            name: format!("n{node}"),
+            node,
+            address: at(last),
+            witness: false,
+        };
+        nodes.iter().map(one).collect()
+    }
+
+    fn voters(nodes: &[(u64, u8)]) -> Vec<Voter> {
+        let one = |&(node, last): &(u64, u8)| Voter {
+            node,
+            address: at(last),
+        };
+        nodes.iter().map(one).collect()
+    }
+
+    const THREE: &[(u64, u8)] = &[(1, 1), (2, 2), (3, 3)];
+
+    #[test]
+    fn three_of_three_and_five_of_nine_vote() {
+        assert_eq!(choose(&[], &present(THREE), &[], None), voters(THREE));
+        let nine: Vec<_> = (1..10).map(|node| (node, node as u8)).collect();
+        assert_eq!(
+            choose(&voters(THREE), &present(&nine), &[], None),
+            voters(&nine[..5])
+        );
+        assert_eq!(choose(&[], &present(&THREE[..2]), &[], None), voters(&THREE[..1]));
+    }
+
+    #[test]
+    fn voter_that_returns_at_another_address_is_where_it_is_now() {
+        let moved = [(1, 1), (2, 9), (3, 3)];
+        assert_eq!(
+            choose(&voters(THREE), &present(&moved), &[], None),
+            voters(&moved)
+        );
+    }
+
+    #[test]
+    fn voter_that_is_away_stays_until_it_is_lost_and_is_replaced_then() {
+        let four = [(1, 1), (3, 3), (4, 4)];
+        assert_eq!(choose(&voters(THREE), &present(&four), &[], None), voters(THREE));
+        assert_eq!(choose(&voters(THREE), &present(&four), &[2], None), voters(&four));
+    }
+
+    #[test]
+    fn witness_of_two_peers_votes() {
+        let mut three = present(THREE);
+        three[2].witness = true;
+        assert_eq!(choose(&[], &three, &[], None), voters(THREE));
+    }
+
+    #[test]
+    fn only_named_peers_vote() {
+        let names = ["n3".to_owned()];
+        let chosen = choose(&voters(THREE), &present(THREE), &[], Some(&names));
+        assert_eq!(chosen, voters(&[(3, 3)]));
+    }
+}

@@ -1,0 +1,49 @@
+//! What a worker tells the control thread of its peers.
+
+use crate::fleet::{Slot, Stay, keeper::Owed};
+
+/// What a worker tells the control thread of its peers.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// This worker has installed a view.
+    Installed {
+        /// The worker's number.
+        worker: usize,
+        /// The number of the view.
+        view: u64,
+    },
+    /// Decisions that this worker coordinates, and that began before this view, have ended.
+    Settled {
+        /// The worker's number.
+        worker: usize,
+        /// The number of the view.
+        view: u64,
+    },
+    /// A peer has left a change unanswered for too long.
+    Late {
+        /// The worker's number.
+        worker: usize,
+        /// The peer.
+        slot: Slot,
+        /// Its stay.
+        stay: Stay,
+    },
+    /// This peer was removed from the fleet. What this worker had under way is void.
+    Left {
+        /// The worker's number.
+        worker: usize,
+        /// Keys of which the own copies may hold what others do not.
+        keys: Owed,
+    },
+    /// A channel by which this worker reaches a peer has ended.
+    Lost {
+        /// The worker's number.
+        worker: usize,
+        /// The peer.
+        slot: Slot,
+        /// Its stay.
+        stay: Stay,
+        /// Why, for people.
+        why: String,
+    },
+}

@@ -1,0 +1,104 @@
+//! Orders of the control thread about the fleet.
+
+use std::sync::{Arc, mpsc::Sender};
+
+use rustix::time::{ClockId, clock_gettime};
+use socket2::Socket;
+
+use super::{Worker, tag};
+use crate::{
+    copies::Membership,
+    dialect::Transform,
+    engine::Peer,
+    fleet::{Slot, Stay, View, keeper::Owed},
+    peers::Role,
+    reactor::{Expect, Reactor},
+    stream::Stream,
+};
+
+/// An order about the fleet.
+pub enum FleetOrder {
+    /// This proxy is in a fleet from now on.
+    Begin(Membership),
+    /// Install this view.
+    View {
+        /// The view.
+        view: Arc<View>,
+        /// This peer in it; `None`: it is not in it.
+        me: Option<(Slot, Stay)>,
+    },
+    /// Use this connection to a worker of a peer, whose handshake is over.
+    Channel {
+        /// The peer.
+        slot: Slot,
+        /// Its stay.
+        stay: Stay,
+        /// What this worker is on the channel.
+        role: Role,
+        /// The connection.
+        socket: Socket,
+        /// What its bytes go through; `None`: they are sent as they are.
+        transform: Option<Box<dyn Transform>>,
+        /// Plain bytes that have come behind the handshake.
+        early: Vec<u8>,
+    },
+    /// Tell what a peer missed that has joined again.
+    Owed {
+        /// The name of the peer.
+        name: String,
+        /// Its identity.
+        identity: u128,
+        /// Gets the keys; `None`: this worker was not there all the time.
+        reply: Sender<Option<Owed>>,
+    },
+}
+
+/// The time of CLOCK_BOOTTIME, in microseconds: it goes on while the machine is suspended.
+pub fn boot_time() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
+}
+
+impl<R: Reactor> Worker<R> {
+    /// Carries out an order about the fleet.
+    pub(super) fn take_fleet_order(&mut self, order: FleetOrder) {
+        match order {
+            FleetOrder::Begin(membership) => self.engine.join_fleet(membership),
+            FleetOrder::View { view, me } => self.engine.install_view(view, me),
+            FleetOrder::Channel {
+                slot,
+                stay,
+                role,
+                socket,
+                transform,
+                early,
+            } => {
+                let stream = Stream {
+                    transform,
+                    read_buffer: early,
+                    ..Stream::default()
+                };
+                let Some(id) = self.engine.open_channel(slot, stay, role, stream) else {
+                    return;
+                };
+                let peer = Peer::Channel(id);
+                match self.reactor.add(tag(peer), socket, Expect::Small) {
+                    Ok(conn) => {
+                        self.engine.attach(peer, conn);
+                        // TLS may have words of its own to send.
+                        self.greet(peer);
+                        self.engine.channel_opened(id);
+                    }
+                    Err(error) => self.engine.channel_failed(id, Some(&error)),
+                }
+            }
+            FleetOrder::Owed {
+                name,
+                identity,
+                reply,
+            } => {
+                let _ = reply.send(self.engine.owed_to(&name, identity));
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+"""Several proxies, each with a memcached at its side, keep one promise together."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness.fleet import Fleet
+
+pytestmark = pytest.mark.either_io
+
+
+@pytest.fixture
+def fleet(io, folder, cleanup):
+    """Starts a fleet of so many nodes."""
+
+    def start(count=3, **keys):
+        return Fleet(count, io, folder, cleanup, **keys)
+
+    return start
+
+
+def test_a_write_through_any_peer_is_read_at_once_through_every_other(fleet):
+    nodes = fleet()
+    clients = [node.raw() for node in nodes]
+    for round in range(100):
+        writer = clients[round % 3]
+        writer.set(f"k{round}", str(round))
+        for reader in clients:
+            assert reader.get(f"k{round}") == str(round).encode()
+    for node in nodes:
+        assert node.server.get("k99") == b"99"
+
+
+def values(nodes, key):
+    """What each copy holds, asked for at the server itself."""
+    return [node.server.get(key) for node in nodes]
+
+
+def test_writers_that_race_on_the_same_keys_leave_the_copies_equal(fleet):
+    nodes = fleet()
+    keys = [f"k{number}" for number in range(200)]
+
+    def write(number):
+        with nodes[number].raw() as client:
+            for round in range(5):
+                lines = [f"set {key} 0 0 3\r\n{number}.{round}\r\n".encode() for key in keys]
+                client.send(b"".join(lines))
+                for _ in keys:
+                    assert client.line() == b"STORED\r\n"
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, range(3)))
+    for key in keys:
+        held = values(nodes, key)
+        assert len(set(held)) == 1, f"{key}: {held}"
+
+
+def test_counters_lose_nothing_whoever_counts(fleet):
+    nodes = fleet()
+    with nodes[0].raw() as client:
+        client.set("n", "0")
+
+    def count(number):
+        with nodes[number % 3].raw() as client:
+            for _ in range(100):
+                assert client.ask(b"incr n 1\r\n").strip().isdigit()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(count, range(6)))
+    assert values(nodes, "n") == [b"600"] * 3
+
+
+def test_of_clients_that_add_the_same_key_at_different_peers_one_succeeds(fleet):
+    nodes = fleet()
+    for number in range(50):
+        said = []
+
+        def add(node, number=number, said=said):
+            with node.raw() as client:
+                said.append(client.ask(f"add k{number} 0 0 2\r\n{node.name}\r\n".encode()))
+
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(add, nodes))
+        assert sorted(said) == [b"NOT_STORED\r\n"] * 2 + [b"STORED\r\n"]
+        assert len(set(values(nodes, f"k{number}"))) == 1
+
+
+def test_cas_with_a_version_read_at_one_peer_succeeds_once_at_another(fleet):
+    nodes = fleet()
+    with nodes[0].raw() as one, nodes[1].raw() as other, nodes[2].raw() as third:
+        one.set("k", "old")
+        version = one.ask(b"gets k\r\n").split()[4].decode()
+        change = f"cas k 0 0 3 {version}\r\nnew\r\n".encode()
+        assert other.ask(change) == b"STORED\r\n"
+        assert third.ask(change) == b"EXISTS\r\n"
+        assert [client.get("k") for client in (one, other, third)] == [b"new"] * 3
