@@ -41,7 +41,7 @@ image: ## write a container image into target/image, for docker load and all tha
 fuzz: ## fuzz the codecs and the readers of configurations, FUZZ_SECONDS (60) for each target
 	@sh scripts/fuzz.sh
 
-soak: ## the long runs: SOAK_ROUNDS (10) of the end-to-end tests, all of the failure matrix, 30 minutes of each fuzz target
+soak: ## the long runs: SOAK_ROUNDS (10) of the end-to-end tests, all of the failure matrix, the fleet's largest scopes, 30 minutes of each fuzz target
 	@sh scripts/prepare.sh
 	@sh scripts/soak.sh
 

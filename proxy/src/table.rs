@@ -82,6 +82,7 @@ pub trait Entry {
 }
 
 /// Entries with handles.
+#[derive(Clone)]
 pub struct Table<T> {
     slots: Slab<T>,
     generation: u32,

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// A peer whose acknowledgement is awaited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Await {
     pub(super) slot: Slot,
     pub(super) stay: Stay,
@@ -17,7 +17,7 @@ pub(super) struct Await {
 }
 
 /// A change that this worker coordinates.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Change {
     pub(super) generation: u32,
     /// The caller's own number for it.
@@ -28,6 +28,8 @@ pub struct Change {
     /// The hash of the pool's name.
     pub(super) pool: u64,
     pub(super) key: Vec<u8>,
+    /// The hash of pool and key.
+    pub(super) hash: u64,
     pub(super) awaits: Vec<Await>,
 }
 

@@ -1,6 +1,9 @@
 //! Changes of peers that came here, and of which nobody has said yet that all keepers have them.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::Hash,
+};
 
 use crate::fleet::{Slot, Stay};
 
@@ -18,14 +21,14 @@ pub struct Origin {
     pub worker: u16,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Doubt {
     sequence: u64,
     pool: u64,
     key: Box<[u8]>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 struct Line {
     doubts: VecDeque<Doubt>,
     /// The number of the last change that came.
@@ -33,7 +36,7 @@ struct Line {
 }
 
 /// Changes that came and are not confirmed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Doubts {
     lines: HashMap<Origin, Line>,
     count: usize,
@@ -90,6 +93,11 @@ impl Doubts {
         taken.sort_unstable();
         taken.dedup();
         taken
+    }
+
+    /// What there is of each coordinator, in any order.
+    pub(super) fn lines(&self) -> impl Iterator<Item = impl Hash> {
+        self.lines.iter()
     }
 
     /// How many there are.

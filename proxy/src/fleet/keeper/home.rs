@@ -19,13 +19,22 @@ pub fn home(view: &View, hash: u64) -> Option<&Peer> {
 }
 
 /// The views of which a decision may still be under way at any peer, the newest last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    views: Vec<Arc<View>>,
+    pub(super) views: Vec<Arc<View>>,
 }
 
 impl History {
+    /// A worker may never hear of views that soon had others after them. In those another peer may have begun to
+    /// decide, so that a view without any home takes their place.
     pub(super) fn add(&mut self, view: Arc<View>) {
+        let newest = self.views.last().map_or(0, |view| view.number);
+        if newest + 1 < view.number {
+            self.views.push(Arc::new(View {
+                number: view.number - 1,
+                peers: Vec::new(),
+            }));
+        }
         self.views.push(view);
     }
 
@@ -34,6 +43,14 @@ impl History {
         let newest = self.views.last().map_or(0, |view| view.number);
         self.views
             .retain(|view| view.number >= settled || view.number == newest);
+    }
+
+    /// May a decision of this stay of a peer be under way? Nobody knows who decided in a view that was missed.
+    pub(super) fn knows_home(&self, stay: (crate::fleet::Slot, crate::fleet::Stay), hash: u64) -> bool {
+        let is_home = |view: &Arc<View>| home(view, hash).is_some_and(|peer| (peer.slot, peer.stay) == stay);
+        self.views
+            .iter()
+            .any(|view| view.peers.is_empty() || is_home(view))
     }
 
     /// May this stay of a peer decide the key now? No decision of another home may still be under way.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ChangeId, Keeper, Owed};
+use super::{ChangeId, Keeper, Owed, change::Await};
 use crate::{
-    fleet::{Slot, Stay, View},
+    fleet::{Peer, Slot, Stay, View},
     micros::Micros,
 };
 
@@ -25,6 +25,9 @@ pub struct Orphan {
 pub struct Installed {
     /// The caller's numbers of changes that fewer keepers are awaited for.
     pub released: Vec<u64>,
+    /// Those among them that need a later stamp, and are to be [drawn again](Keeper::again) before anything else:
+    /// who left may have decided the key without having seen them.
+    pub again: Vec<u64>,
     /// The keys to be deleted by ordinary changes.
     pub orphans: Vec<Orphan>,
     /// Peers that left, with their stays: their channels end.
@@ -44,8 +47,8 @@ impl Keeper {
             .iter()
             .filter(|peer| !stays(peer.slot, peer.stay))
             .collect();
-        self.history.add(Arc::clone(&view));
         if was.is_some() && was != me {
+            self.history.add(Arc::clone(&view));
             return Installed {
                 left: left.iter().map(|peer| (peer.slot, peer.stay)).collect(),
                 expelled: true,
@@ -58,14 +61,11 @@ impl Keeper {
                 false => Owed::default(),
             };
             for peer in &left {
-                if self.owed.len() >= AWAY {
-                    break;
-                }
-                // What it missed in an earlier absence was repaired, or is repaired by a flush.
-                self.settle_owed(&peer.name);
-                let name = (peer.name.clone(), peer.identity);
-                self.owed.insert(name, uncertain.clone());
+                self.owe_to(peer, &uncertain);
             }
+            // Who decides has repaired its copies.
+            let repaired = view.peers.iter().filter(|peer| peer.decides);
+            repaired.for_each(|peer| self.settle_owed(&peer.name));
         }
         // Who decides has its floor, and has repaired what it missed.
         for peer in view
@@ -80,8 +80,11 @@ impl Keeper {
             true => orphans,
             false => Vec::new(),
         };
+        let (released, again) = self.carry_on(&view, now);
+        self.history.add(Arc::clone(&view));
         Installed {
-            released: self.carry_on(&view, now),
+            released,
+            again,
             orphans: orphans
                 .into_iter()
                 .map(|(pool, key)| Orphan { pool, key })
@@ -91,24 +94,54 @@ impl Keeper {
         }
     }
 
+    /// A peer has left, which misses the keys that are uncertain, and what it had not repaired when it left.
+    fn owe_to(&mut self, peer: &Peer, uncertain: &Owed) {
+        let (name, is_full) = ((peer.name.clone(), peer.identity), self.owed.len() >= AWAY);
+        match self.owed.get_mut(&name) {
+            // It was away before, and nobody knows whether it has heard what it missed then.
+            Some(owed) => owed.merge(uncertain),
+            None if is_full => {}
+            None => {
+                let owed = match peer.decides {
+                    true => uncertain.clone(),
+                    // It may have missed changes before this worker was here.
+                    false => Owed::everything(),
+                };
+                self.owed.insert(name, owed);
+            }
+        }
+    }
+
     /// Changes under way no longer wait for who left, and are sent to who came, and to who was in this view
-    /// before. Returns the numbers of those that fewer are awaited for.
-    fn carry_on(&mut self, view: &View, now: Micros) -> Vec<u64> {
-        let mut released = Vec::new();
+    /// before. Returns the numbers of those that fewer are awaited for, and of those that have to be drawn again.
+    ///
+    /// A home that left without a word on a change may have decided the key just before, with a later stamp and
+    /// without that change in it. Its decision is at some copies, and hides the change there. As long as the home
+    /// is in the view, it refuses such a change; for one that left, the change is drawn again.
+    fn carry_on(&mut self, view: &View, now: Micros) -> (Vec<u64>, Vec<u64>) {
+        let (mut released, mut undecided) = (Vec::new(), Vec::new());
+        let history = &self.history;
+        let (is_needed, stays_count) = (self.rules.homes_that_left, self.rules.stays);
         let mut sends: Vec<(ChangeId, (Slot, Stay))> = Vec::new();
         let me = self.me;
         for (id, change) in self.changes.iter_mut() {
-            let awaited = change.awaits.len();
-            change
-                .awaits
-                .retain(|one| view.slot(one.slot).is_some_and(|peer| peer.stay == one.stay));
-            if change.awaits.len() < awaited {
+            let hash = change.hash;
+            let stays = |one: &Await| view.slot(one.slot).is_some_and(|peer| peer.stay == one.stay);
+            let mut gone = change.awaits.iter().filter(|one| !stays(one)).peekable();
+            if gone.peek().is_some() {
                 released.push(change.token);
+                let decided = |one: &Await| history.knows_home((one.slot, one.stay), hash);
+                let is_plain = !change.stamp.is_decided();
+                undecided.extend((is_plain && is_needed && gone.any(decided)).then_some(change.token));
             }
+            change.awaits.retain(stays);
             let again = change.awaits.iter().filter(|one| one.refused);
             sends.extend(again.map(|one| (id, (one.slot, one.stay))));
             let begun = change.begun;
-            let came = view.peers.iter().filter(|peer| peer.stay.0 > begun);
+            let came = view
+                .peers
+                .iter()
+                .filter(|peer| peer.stay.0 > begun && stays_count);
             let came = came.map(|peer| (peer.slot, peer.stay));
             sends.extend(came.filter(|&peer| Some(peer) != me).map(|peer| (id, peer)));
             change.begun = view.number;
@@ -118,7 +151,7 @@ impl Keeper {
         for (id, peer) in sends {
             self.send(id, peer, now);
         }
-        released
+        (released, undecided)
     }
 
     /// Forgets everything of the stay that has ended, but what the own copy may hold that others do not: the

@@ -1,19 +1,29 @@
 //! What a worker has sent to one peer, in the order of its numbers.
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    hash::{Hash, Hasher},
+};
 
 use super::ChangeId;
 use crate::{fleet::Stay, micros::Micros};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sent {
     change: ChangeId,
     at: Micros,
     acknowledged: bool,
 }
 
+/// The time of sending decides who is complained of, and nothing else.
+impl Hash for Sent {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.change.to_bits(), self.acknowledged).hash(state);
+    }
+}
+
 /// What a worker has sent to one stay of a peer.
-#[derive(Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Line {
     pub(super) stay: Stay,
     sent: VecDeque<Sent>,

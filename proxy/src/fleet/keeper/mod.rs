@@ -7,6 +7,7 @@
 //! * `change`, `line`: what this worker coordinates, and what it has sent to each peer
 //! * `doubts`: what came from peers and is not confirmed; `owed`: what peers that are away miss
 //! * `home`: who decides a key; `install`: the next view
+//! * `fork`: a second keeper in the same state, for a model
 //!
 //! Invariants. An acknowledged change is at every keeper of the view, or its key is deleted there, or that copy is
 //! not read. A change that begins after an acknowledgement has a later stamp. What a keeper has taken is confirmed,
@@ -14,6 +15,7 @@
 
 mod change;
 mod doubts;
+mod fork;
 mod home;
 mod install;
 mod line;
@@ -22,7 +24,7 @@ mod rules;
 mod shared;
 mod stamps;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
 use self::{change::Await, doubts::Doubts, home::History, line::Line};
 pub use self::{
@@ -73,6 +75,17 @@ pub struct Send {
     pub token: u64,
     /// Its stamp.
     pub stamp: Stamp,
+}
+
+/// The view of a message, beside a worker's. Every change and every confirmation is compared before it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewOrder {
+    /// The message is of a later view: it waits until that is installed.
+    Ahead,
+    /// The message is of an earlier view: it is refused. The worker is in this one.
+    Behind(u64),
+    /// The message is of the worker's view.
+    Same,
 }
 
 /// What a keeper has said of a change.
@@ -130,6 +143,15 @@ impl Keeper {
         }
     }
 
+    /// The view of a message, beside the one that this worker has installed.
+    pub fn compare(&self, view: u64) -> ViewOrder {
+        match view.cmp(&self.view.number) {
+            Ordering::Greater => ViewOrder::Ahead,
+            Ordering::Less => ViewOrder::Behind(self.view.number),
+            Ordering::Equal => ViewOrder::Same,
+        }
+    }
+
     /// The view that this worker has installed.
     pub fn view(&self) -> &Arc<View> {
         &self.view
@@ -179,6 +201,7 @@ impl Keeper {
             begun,
             pool,
             key: key.to_vec(),
+            hash,
             awaits: Vec::new(),
         });
         self.send_to_all(id, now);
@@ -453,8 +476,8 @@ impl Keeper {
         self.owed.get(&(name.to_owned(), identity))
     }
 
-    /// A peer has its floor: what it missed is not needed any more.
-    pub fn settle_owed(&mut self, name: &str) {
+    /// A peer has repaired its copies: what it missed is not needed any more.
+    fn settle_owed(&mut self, name: &str) {
         self.owed.retain(|(other, _), _| other != name);
     }
 

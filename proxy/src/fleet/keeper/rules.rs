@@ -15,10 +15,12 @@ pub struct Rules {
     pub floor: bool,
     /// Who joins stores nothing before it has its floor.
     pub no_floor_deletes: bool,
-    /// An acknowledgement counts for one stay only.
+    /// An acknowledgement counts for one stay only: who joins again is sent what is under way.
     pub stays: bool,
     /// A keeper refuses a plain change that is older than a decided one.
     pub decided: bool,
+    /// A change that a home has left unanswered when it left gets a later stamp.
+    pub homes_that_left: bool,
     /// A new home decides only when decisions of others have ended.
     pub settle: bool,
 }
@@ -34,6 +36,7 @@ impl Rules {
         no_floor_deletes: true,
         stays: true,
         decided: true,
+        homes_that_left: true,
         settle: true,
     };
 }

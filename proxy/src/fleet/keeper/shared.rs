@@ -33,7 +33,7 @@ pub enum Fate {
     Delete,
     /// A newer one was applied before.
     Superseded,
-    /// It was not decided, and is older than this decided one: its coordinator has to draw a later stamp.
+    /// It was not decided, and is older than a decided one: its coordinator has to draw a later stamp than this.
     Decided(Stamp),
 }
 
@@ -45,7 +45,22 @@ impl Shared {
 
     /// The same with a small table, for models.
     pub fn small() -> Self {
-        Self::of(Stamps::new(4))
+        Self::of(Stamps::new(1))
+    }
+
+    /// The same state once more, for models.
+    pub(super) fn fork(&self) -> Self {
+        Self {
+            stamps: self.stamps.fork(),
+            clock: AtomicU64::new(self.clock.load(Acquire)),
+            floor: AtomicU64::new(self.floor.load(Acquire)),
+        }
+    }
+
+    /// All words of the state, for models.
+    pub(super) fn words(&self) -> impl Iterator<Item = u64> {
+        let words = [self.clock.load(Acquire), self.floor.load(Acquire)];
+        words.into_iter().chain(self.stamps.words())
     }
 
     fn of(stamps: Stamps) -> Self {
@@ -113,12 +128,19 @@ impl Shared {
     /// deletes its key, its stamp is noted.
     pub(super) fn judge(&self, hash: u64, stamp: Stamp, rules: Rules) -> Fate {
         let known = self.stamps.get(hash);
-        let (Known::Newest(newest) | Known::Forgotten(newest)) = known;
+        let (newest, decided) = match known {
+            Known::Newest(newest, decided) => (newest, decided),
+            Known::Forgotten(floor) if floor.is_decided() => (floor, floor),
+            Known::Forgotten(floor) => (floor, Stamp::ZERO),
+        };
+        // A newer plain change does not help: it may not be everywhere yet, and the decided one is read there.
+        if stamp < decided && !stamp.is_decided() && rules.decided {
+            return Fate::Decided(newest.max(decided));
+        }
         if stamp <= newest && rules.stamps {
             return match known {
-                _ if rules.decided && newest.is_decided() && !stamp.is_decided() => Fate::Decided(newest),
                 // The same change again, or an older one.
-                Known::Newest(_) => Fate::Superseded,
+                Known::Newest(..) => Fate::Superseded,
                 Known::Forgotten(_) => Fate::Delete,
             };
         }

@@ -14,7 +14,7 @@ use crate::fleet::Stamp;
 
 /// Sets of the table.
 const SETS: usize = 1 << 16;
-/// Entries of a set. With 16 bytes for each and the floors, the table takes 4.5 MiB.
+/// Entries of a set. With 24 bytes for each and the floors, the table takes 6.5 MiB.
 const WAYS: usize = 4;
 /// A stamp older than this needs no floor when its entry goes, in microseconds. A change that is still under
 /// way after so long belongs to a coordinator that has left the view.
@@ -29,19 +29,31 @@ const BUSY: u64 = 1;
 struct Way {
     key: AtomicU64,
     stamp: AtomicU64,
+    /// The newest stamp of a decided change of the key; 0: none is known.
+    decided: AtomicU64,
 }
 
 #[derive(Default)]
 struct Set {
     ways: [Way; WAYS],
+    /// It is marked as decided if any of the stamps that it was raised to belonged to a key with a decided change.
     floor: AtomicU64,
+}
+
+impl Set {
+    /// Raises the floor, which stays marked once it is.
+    fn raise_floor(&self, stamp: Stamp) {
+        let raised = |old: u64| Some(old.max(stamp.bits()) | (old & 1));
+        // The closure always gives a value.
+        let _ = self.floor.fetch_update(SeqCst, SeqCst, raised);
+    }
 }
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// The newest stamp of its changes.
-    Newest(Stamp),
+    /// The newest stamp of its changes, and that of its decided changes.
+    Newest(Stamp, Stamp),
     /// It is not in the table. A change up to this stamp may be older than one that was forgotten.
     Forgotten(Stamp),
 }
@@ -56,6 +68,33 @@ impl Stamps {
         Self {
             sets: std::iter::repeat_with(Set::default).take(sets).collect(),
         }
+    }
+
+    /// A table with the same entries, for a model.
+    pub(super) fn fork(&self) -> Self {
+        let copy = |from: &AtomicU64| AtomicU64::new(from.load(Acquire));
+        let set = |set: &Set| Set {
+            ways: set.ways.each_ref().map(|way| Way {
+                key: copy(&way.key),
+                stamp: copy(&way.stamp),
+                decided: copy(&way.decided),
+            }),
+            floor: copy(&set.floor),
+        };
+        Self {
+            sets: self.sets.iter().map(set).collect(),
+        }
+    }
+
+    /// All words of the table, for a model.
+    pub(super) fn words(&self) -> impl Iterator<Item = u64> {
+        self.sets.iter().flat_map(|set| {
+            let ways = set
+                .ways
+                .iter()
+                .flat_map(|way| [&way.key, &way.stamp, &way.decided]);
+            ways.chain([&set.floor]).map(|word| word.load(Acquire))
+        })
     }
 
     /// The table of a process.
@@ -74,9 +113,9 @@ impl Stamps {
         let (set, key) = self.find(hash);
         for way in &set.ways {
             if way.key.load(Acquire) == key {
-                let stamp = way.stamp.load(Acquire);
+                let (stamp, decided) = (way.stamp.load(Acquire), way.decided.load(Acquire));
                 if way.key.load(SeqCst) == key {
-                    return Known::Newest(Stamp::from_bits(stamp));
+                    return Known::Newest(Stamp::from_bits(stamp), Stamp::from_bits(decided));
                 }
             }
         }
@@ -91,9 +130,13 @@ impl Stamps {
                 let old = way.stamp.load(Acquire);
                 let raised = way.stamp.compare_exchange(old, stamp.bits(), SeqCst, Acquire);
                 if raised.is_ok() {
+                    if stamp.is_decided() && way.key.load(SeqCst) == key {
+                        way.decided.fetch_max(stamp.bits(), SeqCst);
+                    }
                     if way.key.load(SeqCst) != key {
-                        // It was pushed out between the two steps.
-                        set.floor.fetch_max(stamp.bits(), SeqCst);
+                        // It was pushed out between two of the steps. Another key may have a mark too many
+                        // now, which makes some of its changes be drawn again.
+                        set.raise_floor(stamp);
                     }
                     return;
                 }
@@ -123,7 +166,11 @@ impl Stamps {
         let is_young = |bits: u64| Stamp::from_bits(bits).micros() + YOUNG > stamp.micros();
         let raise_floor = |bits: u64| {
             if old != EMPTY && is_young(bits) {
-                set.floor.fetch_max(bits, SeqCst);
+                let stamp = Stamp::from_bits(bits);
+                set.raise_floor(match way.decided.load(Acquire) {
+                    0 => stamp,
+                    _ => stamp.decided(),
+                });
             }
         };
         raise_floor(way.stamp.load(Acquire));
@@ -131,6 +178,8 @@ impl Stamps {
             return false;
         }
         raise_floor(way.stamp.swap(stamp.bits(), SeqCst));
+        way.decided
+            .store(if stamp.is_decided() { stamp.bits() } else { 0 }, SeqCst);
         way.key.store(key, SeqCst);
         true
     }
@@ -153,7 +202,19 @@ mod tests {
         assert_eq!(stamps.get(7), Known::Forgotten(Stamp::ZERO));
         stamps.raise(7, stamp(10));
         stamps.raise(7, stamp(20));
-        assert_eq!(stamps.get(7), Known::Newest(stamp(20)));
+        assert_eq!(stamps.get(7), Known::Newest(stamp(20), Stamp::ZERO));
+    }
+
+    #[test]
+    fn decided_stamp_of_a_key_is_known_after_a_plain_one_and_marks_the_floor() {
+        let stamps = Stamps::new(1);
+        stamps.raise(7, stamp(10).decided());
+        stamps.raise(7, stamp(20));
+        assert_eq!(stamps.get(7), Known::Newest(stamp(20), stamp(10).decided()));
+        for key in 0..5 {
+            stamps.raise(10 + key, stamp(30 + key));
+        }
+        assert_eq!(stamps.get(7), Known::Forgotten(stamp(30).decided()));
     }
 
     #[test]
@@ -181,7 +242,7 @@ mod tests {
                         let key = 2 + worker * 100 + round % 5;
                         let mine = Stamp::new(1_000 + round, Slot(worker as u16));
                         let before = match stamps.get(key) {
-                            Known::Newest(stamp) | Known::Forgotten(stamp) => stamp,
+                            Known::Newest(stamp, _) | Known::Forgotten(stamp) => stamp,
                         };
                         // The key's own last stamp, five rounds ago, may not have been forgotten.
                         if round > 5 {

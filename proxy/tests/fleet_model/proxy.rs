@@ -1,0 +1,223 @@
+//! One proxy with its copy.
+
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
+
+use proxima::fleet::{
+    Keeper, Stamp, Stay,
+    keeper::{ChangeId, Rules, Shared},
+};
+
+use crate::client::Content;
+
+/// A change that this proxy coordinates.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub token: u64,
+    /// `None`: nobody waits for it, and it deletes the key.
+    pub client: Option<usize>,
+    pub change: ChangeId,
+    pub stamp: Stamp,
+    pub decided: bool,
+    /// The own copy has not answered.
+    pub own: bool,
+    /// It waits for its key, to be sent again with a later stamp.
+    pub again: bool,
+    /// A copy has it.
+    pub answered: bool,
+    /// A keeper has a later change.
+    pub superseded: bool,
+}
+
+impl Operation {
+    /// What it makes of the key.
+    pub fn value(&self) -> Option<u8> {
+        self.client.map(|client| client as u8 + 1)
+    }
+}
+
+/// A change that came from a peer.
+#[derive(Clone, Copy, Debug, Hash)]
+pub struct Kept {
+    pub from: usize,
+    /// The number of the channel that it came by.
+    pub channel: u8,
+    pub view: u64,
+    pub sequence: u64,
+    pub stamp: Stamp,
+    pub value: Option<u8>,
+}
+
+/// What a change of the own copy is for.
+#[derive(Clone, Copy, Debug, Hash)]
+pub enum Purpose {
+    Own(u64),
+    Kept(Kept, crate::channel::Said),
+}
+
+/// What is under way to the own copy.
+#[derive(Clone, Copy, Debug, Hash)]
+pub enum Sent {
+    /// The key is changed.
+    Write(Content, Purpose),
+    /// Nothing is changed; what was sent before has been answered.
+    Nothing(Purpose),
+    /// The copy decides for a client.
+    Decide {
+        client: usize,
+        token: u64,
+        stay: Option<Stay>,
+    },
+}
+
+impl Sent {
+    /// The client that the copy decides for.
+    pub fn client(&self) -> Option<usize> {
+        match self {
+            Self::Decide { client, .. } => Some(*client),
+            _ => None,
+        }
+    }
+}
+
+/// What waits until a decision at the own copy has ended.
+#[derive(Clone, Copy, Debug, Hash)]
+pub enum Waiting {
+    Kept(Kept),
+    Again(u64),
+    Orphan,
+}
+
+/// What a donor has given.
+#[derive(Clone, Copy, Debug, Hash)]
+pub struct Gift {
+    pub stay: Stay,
+    /// The key is to be deleted.
+    pub owed: bool,
+    pub clock: Stamp,
+}
+
+/// One proxy with its copy.
+pub struct Proxy {
+    pub alive: bool,
+    pub process: u64,
+    pub keeper: Keeper,
+    pub lease: bool,
+    /// What its memcached holds.
+    pub copy: Content,
+    /// The copy may be read.
+    pub reads: bool,
+    /// What is under way to the own copy, which keeps its order.
+    pub lane: Vec<Sent>,
+    /// What an earlier process or stay has sent to the copy, and the copy may still take.
+    pub stray: Vec<Content>,
+    pub operations: Vec<Operation>,
+    pub waiting: Vec<Waiting>,
+    /// It has no floor in this stay yet.
+    pub joining: Option<Stay>,
+    pub gift: Option<Gift>,
+    /// The copy may hold what others do not.
+    pub uncertain: bool,
+    /// Nobody knows what the copy holds.
+    pub unknown: bool,
+    pub tokens: u64,
+    /// The fingerprint of all this.
+    pub print: u64,
+}
+
+impl Clone for Proxy {
+    fn clone(&self) -> Self {
+        Self {
+            keeper: self.keeper.fork(),
+            lane: self.lane.clone(),
+            stray: self.stray.clone(),
+            operations: self.operations.clone(),
+            waiting: self.waiting.clone(),
+            ..*self
+        }
+    }
+}
+
+/// The fingerprint of something.
+pub fn print(it: &impl Hash) -> u64 {
+    ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(it)
+}
+
+impl Proxy {
+    /// A process that has just begun.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            alive: true,
+            process: 1,
+            keeper: Keeper::with(Arc::new(Shared::small()), rules),
+            lease: false,
+            copy: Some((0, Stamp::ZERO)),
+            reads: false,
+            lane: Vec::new(),
+            stray: Vec::new(),
+            operations: Vec::new(),
+            waiting: Vec::new(),
+            joining: None,
+            gift: None,
+            uncertain: false,
+            unknown: false,
+            tokens: 0,
+            print: 0,
+        }
+    }
+
+    /// The change of this number.
+    pub fn operation(&mut self, token: u64) -> Option<&mut Operation> {
+        self.operations.iter_mut().find(|one| one.token == token)
+    }
+
+    /// Is the copy deciding?
+    pub fn is_locked(&self) -> bool {
+        self.lane.iter().any(|sent| matches!(sent, Sent::Decide { .. }))
+    }
+
+    /// The stamp that was drawn last.
+    pub fn drawn(&self, decided: bool) -> Stamp {
+        let slot = self.keeper.me().map_or_else(Default::default, |me| me.0);
+        let stamp = Stamp::new(self.keeper.clock().micros() - 1, slot);
+        if decided { stamp.decided() } else { stamp }
+    }
+
+    /// What was under way to the copy is not waited for any more, but may still land.
+    pub fn stray(&mut self) {
+        for sent in std::mem::take(&mut self.lane) {
+            if let Sent::Write(content, _) = sent {
+                self.stray.push(content);
+            }
+        }
+    }
+
+    /// Takes the fingerprint anew.
+    pub fn note(&mut self) {
+        self.print = 0;
+        self.print = print(self);
+    }
+}
+
+impl Hash for Proxy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.alive, self.process, self.lease, self.reads).hash(state);
+        (self.uncertain, self.unknown, self.joining, self.tokens).hash(state);
+        (self.copy, &self.lane, &self.stray, &self.waiting).hash(state);
+        self.gift.hash(state);
+        for one in &self.operations {
+            (
+                one.token,
+                one.client,
+                one.change.to_bits(),
+                one.stamp,
+                one.decided,
+            )
+                .hash(state);
+            (one.own, one.again, one.answered, one.superseded).hash(state);
+        }
+        self.keeper.hash(state);
+    }
+}

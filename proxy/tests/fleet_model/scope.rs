@@ -1,0 +1,118 @@
+//! What may happen in one exploration, and which rules hold.
+
+use proxima::fleet::keeper::Rules;
+
+/// A request of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A value of its own is set, through this proxy.
+    Set(usize),
+    /// The value is increased, at its home.
+    Incr,
+}
+
+/// How many different proxies, by their numbers, something may happen to.
+pub type Some = &'static [usize];
+
+/// What may happen.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The peers of the first view.
+    pub peers: Some,
+    /// The requests of clients, each of which is made once at most.
+    pub requests: &'static [Request],
+    /// So many channels may be lost, with all that is under way on them.
+    pub losses: u8,
+    /// What is sent on these channels, from a coordinator to a keeper, arrives at once, and so does the answer.
+    pub prompt: &'static [(usize, usize)],
+    /// The copies of these proxies answer late.
+    pub late: Some,
+    /// These may be removed, as often as `removals` says in all.
+    pub removed: Some,
+    /// So many removals may happen, after kills or without.
+    pub removals: u8,
+    /// These may be killed, each of them once.
+    pub killed: Some,
+    /// These may say goodbye, end in good order, and start again.
+    pub restarted: Some,
+    /// So many times in all.
+    pub restarts: u8,
+    /// These may join again, each as often as it was removed.
+    pub joins: Some,
+    /// These decide in the first view.
+    pub deciders: Some,
+    /// These may begin to decide when their copies are read again.
+    pub promoted: Some,
+    /// A peer may stop deciding although it stays.
+    pub demoted: Some,
+    /// A proxy may miss a view that is followed by another.
+    pub views_are_skipped: bool,
+    /// The rules of the keeper.
+    pub rules: Rules,
+    /// The rules of those who use it.
+    pub uses: Uses,
+}
+
+/// The rules of those who use a keeper.
+#[derive(Clone, Copy, Debug)]
+pub struct Uses {
+    /// A copy is read with a lease only.
+    pub lease_for_reads: bool,
+    /// Nobody is removed while its lease runs.
+    pub lease_is_waited_for: bool,
+    /// A change counts in its view only.
+    pub view_of_changes: bool,
+    /// A confirmation counts in its view only.
+    pub view_of_confirmations: bool,
+    /// Who joins again deletes what it had unconfirmed.
+    pub uncertain_is_deleted: bool,
+    /// Who was killed deletes everything.
+    pub flush_after_kill: bool,
+    /// A change that lost a race is acknowledged when the copy has the winner.
+    pub winner_is_waited_for: bool,
+    /// A decision that ends after the stay in which it began is void, and its key uncertain.
+    pub late_decisions_are_void: bool,
+    /// Every keeper refuses a set that is older than a decision, not the key's home alone.
+    pub everybody_refuses: bool,
+    /// Who has no floor yet coordinates nothing.
+    pub floor_before_changes: bool,
+}
+
+impl Scope {
+    /// Nothing happens, by all rules.
+    pub const NOTHING: Self = Self {
+        peers: &[0, 1, 2],
+        requests: &[],
+        losses: 0,
+        prompt: &[],
+        late: &[],
+        removed: &[],
+        removals: 0,
+        killed: &[],
+        restarted: &[],
+        restarts: 0,
+        joins: &[],
+        deciders: &[0, 1, 2],
+        promoted: &[],
+        demoted: &[],
+        views_are_skipped: false,
+        rules: Rules::ALL,
+        uses: Uses {
+            lease_for_reads: true,
+            lease_is_waited_for: true,
+            view_of_changes: true,
+            view_of_confirmations: true,
+            uncertain_is_deleted: true,
+            flush_after_kill: true,
+            winner_is_waited_for: true,
+            late_decisions_are_void: true,
+            everybody_refuses: true,
+            floor_before_changes: true,
+        },
+    };
+
+    /// May views follow each other?
+    pub fn has_views(&self) -> bool {
+        self.removals > 0 || !self.killed.is_empty() || !self.promoted.is_empty() || !self.demoted.is_empty()
+    }
+}
