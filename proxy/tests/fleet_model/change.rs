@@ -21,13 +21,13 @@ const TIMES: (u64, Micros) = (0, Micros::ZERO);
 
 impl World {
     /// A client sets its value through this proxy.
-    pub fn set(&mut self, client: usize, at: usize) {
+    pub(crate) fn set(&mut self, client: usize, at: usize) {
         self.clients.begin(client, at);
         self.begin(at, Some(client), false);
     }
 
     /// A client lets the own copy of this proxy decide.
-    pub fn decide(&mut self, client: usize, at: usize) {
+    pub(crate) fn decide(&mut self, client: usize, at: usize) {
         self.clients.begin(client, at);
         let proxy = self.proxy(at);
         proxy.tokens += 1;
@@ -74,7 +74,7 @@ impl World {
     }
 
     /// A change begins, whose key is locked. Without a client it deletes the key.
-    pub fn begin(&mut self, at: usize, client: Option<usize>, decided: bool) {
+    pub(crate) fn begin(&mut self, at: usize, client: Option<usize>, decided: bool) {
         let proxy = self.proxy(at);
         proxy.tokens += 1;
         let token = proxy.tokens;
@@ -106,7 +106,7 @@ impl World {
     }
 
     /// A change that was refused for a decided one gets a later stamp. Its key is locked.
-    pub fn replicate_again(&mut self, at: usize, token: u64) {
+    pub(crate) fn replicate_again(&mut self, at: usize, token: u64) {
         let proxy = self.proxy(at);
         let Some(operation) = proxy.operation(token) else {
             return;
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// A change needs a later stamp, as soon as the own copy has it with the one before.
-    pub fn need_again(&mut self, at: usize, token: u64) {
+    pub(crate) fn need_again(&mut self, at: usize, token: u64) {
         if let Some(operation) = self.proxy(at).operation(token)
             && !std::mem::replace(&mut operation.again, true)
             && !operation.own
@@ -143,7 +143,7 @@ impl World {
     }
 
     /// Sends what has to be sent, as far as there are channels.
-    pub fn send_changes(&mut self, at: usize) {
+    pub(crate) fn send_changes(&mut self, at: usize) {
         let sends: Vec<Send> = self.proxy(at).keeper.take_sends(Vec::new());
         for send in sends {
             let Some(to) = self.reached(at, send.slot, send.stay) else {
@@ -172,7 +172,7 @@ impl World {
     }
 
     /// Tells all peers what is complete. Nobody needs to know it in a fleet that stays the same.
-    pub fn confirm(&mut self, at: usize) {
+    pub(crate) fn confirm(&mut self, at: usize) {
         if !self.scope.has_views() {
             return;
         }
@@ -213,7 +213,7 @@ impl World {
     }
 
     /// Sends this to the own copy, which answers at once, or late.
-    pub fn send_to_copy(&mut self, at: usize, sent: Sent) {
+    pub(crate) fn send_to_copy(&mut self, at: usize, sent: Sent) {
         self.proxy(at).lane.push(sent);
         if !self.scope.late.contains(&at) {
             self.copy_answers(at);
@@ -221,7 +221,7 @@ impl World {
     }
 
     /// The own copy takes what was sent first, and answers.
-    pub fn copy_answers(&mut self, at: usize) {
+    pub(crate) fn copy_answers(&mut self, at: usize) {
         let proxy = self.proxy(at);
         let purpose = match proxy.lane.remove(0) {
             Sent::Decide { client, token, stay } => return self.decided(at, client, token, stay),
@@ -246,7 +246,7 @@ impl World {
     }
 
     /// Can a keeper take what a coordinator sent it first? What is of a later view waits.
-    pub fn may_take_next(&self, from: usize, at: usize) -> bool {
+    pub(crate) fn may_take_next(&self, from: usize, at: usize) -> bool {
         let Some(frame) = self.channels[from][at].frames.first() else {
             return false;
         };
@@ -260,7 +260,7 @@ impl World {
     }
 
     /// A keeper takes what a coordinator sent.
-    pub fn take_frame(&mut self, from: usize, at: usize) {
+    pub(crate) fn take_frame(&mut self, from: usize, at: usize) {
         let channel = self.channel(from, at);
         let (frame, number) = (channel.frames.remove(0), channel.number);
         let stay = channel.stays.map(|stays| stays.0).unwrap_or_default();
@@ -315,7 +315,7 @@ impl World {
     }
 
     /// A change of a peer, whose key is locked now.
-    pub fn judge(&mut self, at: usize, kept: Kept) {
+    pub(crate) fn judge(&mut self, at: usize, kept: Kept) {
         use proxima::fleet::keeper::Fate;
         let Uses {
             winner_is_waited_for: waits,
@@ -340,7 +340,7 @@ impl World {
     }
 
     /// Says this of a change, on the channel that it came by, if that is still there.
-    pub fn say(&mut self, at: usize, kept: &Kept, said: Said) {
+    pub(crate) fn say(&mut self, at: usize, kept: &Kept, said: Said) {
         if !self.proxies[at].alive {
             return;
         }
@@ -357,7 +357,7 @@ impl World {
     }
 
     /// A coordinator hears what a keeper said.
-    pub fn take_ack(&mut self, at: usize, to: usize) {
+    pub(crate) fn take_ack(&mut self, at: usize, to: usize) {
         let channel = self.channel(at, to);
         let ack = channel.acks.remove(0);
         let stay = channel.stays.map(|stays| stays.1).unwrap_or_default();
@@ -395,7 +395,7 @@ impl World {
     }
 
     /// Answers the client if every keeper of the view has the change.
-    pub fn conclude(&mut self, at: usize, token: u64) {
+    pub(crate) fn conclude(&mut self, at: usize, token: u64) {
         let proxy = self.proxy(at);
         let Some(operation) = proxy.operation(token) else {
             return;

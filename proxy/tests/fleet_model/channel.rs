@@ -4,7 +4,7 @@ use proxima::fleet::{Stamp, Stay};
 
 /// What a coordinator sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Frame {
+pub(crate) enum Frame {
     Change {
         view: u64,
         sequence: u64,
@@ -20,7 +20,7 @@ pub enum Frame {
 
 impl Frame {
     /// The number of its view.
-    pub fn view(&self) -> u64 {
+    pub(crate) fn view(&self) -> u64 {
         match self {
             Self::Change { view, .. } | Self::Confirm { view, .. } => *view,
         }
@@ -29,7 +29,7 @@ impl Frame {
 
 /// What a keeper says of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Said {
+pub(crate) enum Said {
     /// Its copy has it.
     Applied,
     /// Its copy is not read.
@@ -44,33 +44,33 @@ pub enum Said {
 
 /// What comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ack {
-    pub sequence: u64,
-    pub clock: Stamp,
-    pub said: Said,
+pub(crate) struct Ack {
+    pub(crate) sequence: u64,
+    pub(crate) clock: Stamp,
+    pub(crate) said: Said,
 }
 
 /// The channel from one proxy to another.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Channel {
+pub(crate) struct Channel {
     /// The stays of coordinator and keeper; `None`: there is no channel.
-    pub stays: Option<(Stay, Stay)>,
+    pub(crate) stays: Option<(Stay, Stay)>,
     /// Which of all channels between the two it is: an acknowledgement goes back by the one that the change came by.
-    pub number: u8,
-    pub frames: Vec<Frame>,
-    pub acks: Vec<Ack>,
+    pub(crate) number: u8,
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) acks: Vec<Ack>,
 }
 
 impl Channel {
     /// The channel ends, with what is under way on it.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.stays = None;
         self.frames.clear();
         self.acks.clear();
     }
 
     /// A new one takes its place.
-    pub fn open(&mut self, stays: (Stay, Stay)) {
+    pub(crate) fn open(&mut self, stays: (Stay, Stay)) {
         self.close();
         (self.stays, self.number) = (Some(stays), self.number + 1);
     }

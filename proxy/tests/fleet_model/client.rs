@@ -4,11 +4,11 @@ use proxima::fleet::Stamp;
 
 /// A value of the one key, and the stamp of the change that brought it. Value 0 was there before everything;
 /// client `n` brings value `n + 1`.
-pub type Content = Option<(u8, Stamp)>;
+pub(crate) type Content = Option<(u8, Stamp)>;
 
 /// How far a request is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Progress {
+pub(crate) enum Progress {
     /// It has not been made.
     #[default]
     Idle,
@@ -22,23 +22,23 @@ pub enum Progress {
 
 /// A client with one request.
 #[derive(Clone, Copy, Debug, Default, Hash)]
-pub struct Client {
-    pub progress: Progress,
+pub(crate) struct Client {
+    pub(crate) progress: Progress,
     /// The stamp of its change, the last one if it was drawn again.
-    pub stamp: Stamp,
+    pub(crate) stamp: Stamp,
     /// The clients that had been answered when it began, a bit for each.
     after: u16,
     /// What its value was computed from.
-    pub base: Content,
+    pub(crate) base: Content,
 }
 
 /// All clients.
 #[derive(Clone, Debug, Hash)]
-pub struct Clients(pub Vec<Client>);
+pub(crate) struct Clients(pub Vec<Client>);
 
 impl Clients {
     /// This client asks this proxy.
-    pub fn begin(&mut self, number: usize, proxy: usize) {
+    pub(crate) fn begin(&mut self, number: usize, proxy: usize) {
         let done = |client: &Client| client.progress == Progress::Done;
         let after = self.0.iter().enumerate().filter(|(_, client)| done(client));
         let after = after.fold(0, |after, (other, _)| after | 1 << other);
@@ -56,7 +56,7 @@ impl Clients {
     }
 
     /// Is this content older than one that a client was told of? A read that begins now must not find it.
-    pub fn is_stale(&self, (value, stamp): (u8, Stamp)) -> bool {
+    pub(crate) fn is_stale(&self, (value, stamp): (u8, Stamp)) -> bool {
         self.done().any(|(newer, client)| {
             let in_time = value > 0
                 && self.0[usize::from(value) - 1].progress == Progress::Done
@@ -76,7 +76,7 @@ impl Clients {
     }
 
     /// What is wrong with the answers so far.
-    pub fn wrong(&self) -> Option<String> {
+    pub(crate) fn wrong(&self) -> Option<String> {
         for (value, client) in self.done() {
             let Some((base, _)) = client.base else { continue };
             if self.forgets(value) {

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Something with states.
-pub trait Model: Clone {
+pub(crate) trait Model: Clone {
     /// What leads from one state to another.
     type Step: Copy + Debug;
     /// The steps that are possible now, always in the same order.
@@ -22,17 +22,17 @@ pub trait Model: Clone {
 }
 
 /// What an exploration has found.
-pub struct Explored<S> {
+pub(crate) struct Explored<S> {
     /// How many states there are, as far as they were visited.
-    pub states: usize,
+    pub(crate) states: usize,
     /// The length of the longest way that was gone.
-    pub depth: usize,
+    pub(crate) depth: usize,
     /// How long it took.
-    pub took: Duration,
+    pub(crate) took: Duration,
     /// The shortest way to a wrong state, and what is wrong there.
-    pub wrong: Option<(Vec<S>, String)>,
+    pub(crate) wrong: Option<(Vec<S>, String)>,
     /// Every state was visited.
-    pub exhausted: bool,
+    pub(crate) exhausted: bool,
 }
 
 /// Fingerprints are hashes already.
@@ -58,7 +58,7 @@ struct Origin {
 }
 
 /// Visits the states that can be reached from `first`, nearest first, up to `limit` of them.
-pub fn explore<M: Model>(first: &M, limit: usize) -> Explored<M::Step> {
+pub(crate) fn explore<M: Model>(first: &M, limit: usize) -> Explored<M::Step> {
     let begun = Instant::now();
     let mut known: HashSet<u64, BuildHasherDefault<Same>> = HashSet::default();
     let mut origins = vec![Origin { parent: 0, step: 0 }];

@@ -14,52 +14,52 @@ use crate::client::Content;
 
 /// A change that this proxy coordinates.
 #[derive(Clone, Debug)]
-pub struct Operation {
-    pub token: u64,
+pub(crate) struct Operation {
+    pub(crate) token: u64,
     /// `None`: nobody waits for it, and it deletes the key.
-    pub client: Option<usize>,
-    pub change: ChangeId,
-    pub stamp: Stamp,
-    pub decided: bool,
+    pub(crate) client: Option<usize>,
+    pub(crate) change: ChangeId,
+    pub(crate) stamp: Stamp,
+    pub(crate) decided: bool,
     /// The own copy has not answered.
-    pub own: bool,
+    pub(crate) own: bool,
     /// It waits for its key, to be sent again with a later stamp.
-    pub again: bool,
+    pub(crate) again: bool,
     /// A copy has it.
-    pub answered: bool,
+    pub(crate) answered: bool,
     /// A keeper has a later change.
-    pub superseded: bool,
+    pub(crate) superseded: bool,
 }
 
 impl Operation {
     /// What it makes of the key.
-    pub fn value(&self) -> Option<u8> {
+    pub(crate) fn value(&self) -> Option<u8> {
         self.client.map(|client| client as u8 + 1)
     }
 }
 
 /// A change that came from a peer.
 #[derive(Clone, Copy, Debug, Hash)]
-pub struct Kept {
-    pub from: usize,
+pub(crate) struct Kept {
+    pub(crate) from: usize,
     /// The number of the channel that it came by.
-    pub channel: u8,
-    pub view: u64,
-    pub sequence: u64,
-    pub stamp: Stamp,
-    pub value: Option<u8>,
+    pub(crate) channel: u8,
+    pub(crate) view: u64,
+    pub(crate) sequence: u64,
+    pub(crate) stamp: Stamp,
+    pub(crate) value: Option<u8>,
 }
 
 /// What a change of the own copy is for.
 #[derive(Clone, Copy, Debug, Hash)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     Own(u64),
     Kept(Kept, crate::channel::Said),
 }
 
 /// What is under way to the own copy.
 #[derive(Clone, Copy, Debug, Hash)]
-pub enum Sent {
+pub(crate) enum Sent {
     /// The key is changed.
     Write(Content, Purpose),
     /// Nothing is changed; what was sent before has been answered.
@@ -74,7 +74,7 @@ pub enum Sent {
 
 impl Sent {
     /// The client that the copy decides for.
-    pub fn client(&self) -> Option<usize> {
+    pub(crate) fn client(&self) -> Option<usize> {
         match self {
             Self::Decide { client, .. } => Some(*client),
             _ => None,
@@ -84,7 +84,7 @@ impl Sent {
 
 /// What waits until a decision at the own copy has ended.
 #[derive(Clone, Copy, Debug, Hash)]
-pub enum Waiting {
+pub(crate) enum Waiting {
     Kept(Kept),
     Again(u64),
     Orphan,
@@ -92,39 +92,39 @@ pub enum Waiting {
 
 /// What a donor has given.
 #[derive(Clone, Copy, Debug, Hash)]
-pub struct Gift {
-    pub stay: Stay,
+pub(crate) struct Gift {
+    pub(crate) stay: Stay,
     /// The key is to be deleted.
-    pub owed: bool,
-    pub clock: Stamp,
+    pub(crate) owed: bool,
+    pub(crate) clock: Stamp,
 }
 
 /// One proxy with its copy.
-pub struct Proxy {
-    pub alive: bool,
-    pub process: u64,
-    pub keeper: Keeper,
-    pub lease: bool,
+pub(crate) struct Proxy {
+    pub(crate) alive: bool,
+    pub(crate) process: u64,
+    pub(crate) keeper: Keeper,
+    pub(crate) lease: bool,
     /// What its memcached holds.
-    pub copy: Content,
+    pub(crate) copy: Content,
     /// The copy may be read.
-    pub reads: bool,
+    pub(crate) reads: bool,
     /// What is under way to the own copy, which keeps its order.
-    pub lane: Vec<Sent>,
+    pub(crate) lane: Vec<Sent>,
     /// What an earlier process or stay has sent to the copy, and the copy may still take.
-    pub stray: Vec<Content>,
-    pub operations: Vec<Operation>,
-    pub waiting: Vec<Waiting>,
+    pub(crate) stray: Vec<Content>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) waiting: Vec<Waiting>,
     /// It has no floor in this stay yet.
-    pub joining: Option<Stay>,
-    pub gift: Option<Gift>,
+    pub(crate) joining: Option<Stay>,
+    pub(crate) gift: Option<Gift>,
     /// The copy may hold what others do not.
-    pub uncertain: bool,
+    pub(crate) uncertain: bool,
     /// Nobody knows what the copy holds.
-    pub unknown: bool,
-    pub tokens: u64,
+    pub(crate) unknown: bool,
+    pub(crate) tokens: u64,
     /// The fingerprint of all this.
-    pub print: u64,
+    pub(crate) print: u64,
 }
 
 impl Clone for Proxy {
@@ -141,13 +141,13 @@ impl Clone for Proxy {
 }
 
 /// The fingerprint of something.
-pub fn print(it: &impl Hash) -> u64 {
+pub(crate) fn print(it: &impl Hash) -> u64 {
     ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(it)
 }
 
 impl Proxy {
     /// A process that has just begun.
-    pub fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules) -> Self {
         Self {
             alive: true,
             process: 1,
@@ -169,24 +169,24 @@ impl Proxy {
     }
 
     /// The change of this number.
-    pub fn operation(&mut self, token: u64) -> Option<&mut Operation> {
+    pub(crate) fn operation(&mut self, token: u64) -> Option<&mut Operation> {
         self.operations.iter_mut().find(|one| one.token == token)
     }
 
     /// Is the copy deciding?
-    pub fn is_locked(&self) -> bool {
+    pub(crate) fn is_locked(&self) -> bool {
         self.lane.iter().any(|sent| matches!(sent, Sent::Decide { .. }))
     }
 
     /// The stamp that was drawn last.
-    pub fn drawn(&self, decided: bool) -> Stamp {
+    pub(crate) fn drawn(&self, decided: bool) -> Stamp {
         let slot = self.keeper.me().map_or_else(Default::default, |me| me.0);
         let stamp = Stamp::new(self.keeper.clock().micros() - 1, slot);
         if decided { stamp.decided() } else { stamp }
     }
 
     /// What was under way to the copy is not waited for any more, but may still land.
-    pub fn stray(&mut self) {
+    pub(crate) fn stray(&mut self) {
         for sent in std::mem::take(&mut self.lane) {
             if let Sent::Write(content, _) = sent {
                 self.stray.push(content);
@@ -195,7 +195,7 @@ impl Proxy {
     }
 
     /// Takes the fingerprint anew.
-    pub fn note(&mut self) {
+    pub(crate) fn note(&mut self) {
         self.print = 0;
         self.print = print(self);
     }

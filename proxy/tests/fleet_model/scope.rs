@@ -4,7 +4,7 @@ use proxima::fleet::keeper::Rules;
 
 /// A request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub(crate) enum Request {
     /// A value of its own is set, through this proxy.
     Set(usize),
     /// The value is increased, at its home.
@@ -12,75 +12,75 @@ pub enum Request {
 }
 
 /// How many different proxies, by their numbers, something may happen to.
-pub type Some = &'static [usize];
+pub(crate) type Some = &'static [usize];
 
 /// What may happen.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub(crate) struct Scope {
     /// The peers of the first view.
-    pub peers: Some,
+    pub(crate) peers: Some,
     /// The requests of clients, each of which is made once at most.
-    pub requests: &'static [Request],
+    pub(crate) requests: &'static [Request],
     /// So many channels may be lost, with all that is under way on them.
-    pub losses: u8,
+    pub(crate) losses: u8,
     /// What is sent on these channels, from a coordinator to a keeper, arrives at once, and so does the answer.
-    pub prompt: &'static [(usize, usize)],
+    pub(crate) prompt: &'static [(usize, usize)],
     /// The copies of these proxies answer late.
-    pub late: Some,
+    pub(crate) late: Some,
     /// These may be removed, as often as `removals` says in all.
-    pub removed: Some,
+    pub(crate) removed: Some,
     /// So many removals may happen, after kills or without.
-    pub removals: u8,
+    pub(crate) removals: u8,
     /// These may be killed, each of them once.
-    pub killed: Some,
+    pub(crate) killed: Some,
     /// These may say goodbye, end in good order, and start again.
-    pub restarted: Some,
+    pub(crate) restarted: Some,
     /// So many times in all.
-    pub restarts: u8,
+    pub(crate) restarts: u8,
     /// These may join again, each as often as it was removed.
-    pub joins: Some,
+    pub(crate) joins: Some,
     /// These decide in the first view.
-    pub deciders: Some,
+    pub(crate) deciders: Some,
     /// These may begin to decide when their copies are read again.
-    pub promoted: Some,
+    pub(crate) promoted: Some,
     /// A peer may stop deciding although it stays.
-    pub demoted: Some,
+    pub(crate) demoted: Some,
     /// A proxy may miss a view that is followed by another.
-    pub views_are_skipped: bool,
+    pub(crate) views_are_skipped: bool,
     /// The rules of the keeper.
-    pub rules: Rules,
+    pub(crate) rules: Rules,
     /// The rules of those who use it.
-    pub uses: Uses,
+    pub(crate) uses: Uses,
 }
 
 /// The rules of those who use a keeper.
 #[derive(Clone, Copy, Debug)]
-pub struct Uses {
+pub(crate) struct Uses {
     /// A copy is read with a lease only.
-    pub lease_for_reads: bool,
+    pub(crate) lease_for_reads: bool,
     /// Nobody is removed while its lease runs.
-    pub lease_is_waited_for: bool,
+    pub(crate) lease_is_waited_for: bool,
     /// A change counts in its view only.
-    pub view_of_changes: bool,
+    pub(crate) view_of_changes: bool,
     /// A confirmation counts in its view only.
-    pub view_of_confirmations: bool,
+    pub(crate) view_of_confirmations: bool,
     /// Who joins again deletes what it had unconfirmed.
-    pub uncertain_is_deleted: bool,
+    pub(crate) uncertain_is_deleted: bool,
     /// Who was killed deletes everything.
-    pub flush_after_kill: bool,
+    pub(crate) flush_after_kill: bool,
     /// A change that lost a race is acknowledged when the copy has the winner.
-    pub winner_is_waited_for: bool,
+    pub(crate) winner_is_waited_for: bool,
     /// A decision that ends after the stay in which it began is void, and its key uncertain.
-    pub late_decisions_are_void: bool,
+    pub(crate) late_decisions_are_void: bool,
     /// Every keeper refuses a set that is older than a decision, not the key's home alone.
-    pub everybody_refuses: bool,
+    pub(crate) everybody_refuses: bool,
     /// Who has no floor yet coordinates nothing.
-    pub floor_before_changes: bool,
+    pub(crate) floor_before_changes: bool,
 }
 
 impl Scope {
     /// Nothing happens, by all rules.
-    pub const NOTHING: Self = Self {
+    pub(crate) const NOTHING: Self = Self {
         peers: &[0, 1, 2],
         requests: &[],
         losses: 0,
@@ -112,7 +112,7 @@ impl Scope {
     };
 
     /// May views follow each other?
-    pub fn has_views(&self) -> bool {
+    pub(crate) fn has_views(&self) -> bool {
         self.removals > 0 || !self.killed.is_empty() || !self.promoted.is_empty() || !self.demoted.is_empty()
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 
 impl World {
     /// A proxy installs a view.
-    pub fn install(&mut self, at: usize, view: u64) {
+    pub(crate) fn install(&mut self, at: usize, view: u64) {
         let view = Arc::clone(&self.views[view as usize]);
         let agreed = self.stay(at);
         let proxy = self.proxy(at);
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// Makes the channels that are missing between peers that know each other.
-    pub fn connect(&mut self) {
+    pub(crate) fn connect(&mut self) {
         for from in 0..PROXIES {
             for to in (0..PROXIES).filter(|&to| to != from) {
                 if self.channels[from][to].stays.is_some() {
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// All peers hear before which view decisions have ended everywhere.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let settled = self.roster.view.peers.iter().map(|peer| {
             let keeper = &self.proxies[number(&peer.name)].keeper;
             let is_stay = keeper.me() == Some((peer.slot, peer.stay));
@@ -117,7 +117,7 @@ impl World {
     }
 
     /// Can this proxy be told now by the other one what it missed?
-    pub fn may_give(&self, to: usize, from: usize) -> bool {
+    pub(crate) fn may_give(&self, to: usize, from: usize) -> bool {
         let (joiner, donor) = (&self.proxies[to], &self.proxies[from]);
         let is_asked = joiner.joining.is_some_and(|stay| {
             donor.keeper.view().number >= stay.0 && donor.keeper.view().named(&name(to)).is_some()
@@ -127,7 +127,7 @@ impl World {
     }
 
     /// A peer says what another one missed.
-    pub fn give(&mut self, to: usize, from: usize) {
+    pub(crate) fn give(&mut self, to: usize, from: usize) {
         let donor = &self.proxies[from].keeper;
         let owed = donor.owed(&name(to), to as u128 + 1);
         let owed = owed.is_none_or(|owed| owed.count() != Some(0));
@@ -137,7 +137,7 @@ impl World {
     }
 
     /// A peer that has joined repairs its copy, and reads it from now on.
-    pub fn take(&mut self, at: usize) {
+    pub(crate) fn take(&mut self, at: usize) {
         let uncertain_is_deleted = self.scope.uses.uncertain_is_deleted;
         let proxy = self.proxy(at);
         let Some(gift) = proxy.gift.take() else { return };
@@ -153,7 +153,7 @@ impl World {
     }
 
     /// A process dies. What it has sent to its copy may still land there.
-    pub fn kill(&mut self, who: usize) {
+    pub(crate) fn kill(&mut self, who: usize) {
         self.budget.kills &= !(1 << who);
         self.end_process(who);
         let unknown = self.scope.uses.flush_after_kill;
@@ -186,7 +186,7 @@ impl World {
     }
 
     /// A peer leaves in good order, writes down what is uncertain, and another process begins.
-    pub fn say_goodbye(&mut self, who: usize) {
+    pub(crate) fn say_goodbye(&mut self, who: usize) {
         self.budget.restarts -= 1;
         self.remove(who);
         self.install(who, self.roster.view.number);
@@ -194,7 +194,7 @@ impl World {
     }
 
     /// Another process begins after one that was killed.
-    pub fn restart(&mut self, who: usize) {
+    pub(crate) fn restart(&mut self, who: usize) {
         self.proxy(who).alive = true;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use proxima::fleet::{Change, Stay};
+use proxima::fleet::{Cause, Change, Stay};
 
 use crate::{
     channel::Said,
@@ -14,7 +14,7 @@ use crate::{
 
 /// A step. Proxies have numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// A client asks a proxy.
     Begin(usize, usize),
     /// What a coordinator sent next arrives.
@@ -76,7 +76,7 @@ impl fmt::Debug for Step {
 
 impl World {
     /// All steps that are possible now.
-    pub fn possible(&self) -> Vec<Step> {
+    pub(crate) fn possible(&self) -> Vec<Step> {
         let mut steps = self.due();
         self.requests(&mut steps);
         self.failures(&mut steps);
@@ -84,7 +84,7 @@ impl World {
     }
 
     /// Is there a step that comes sooner or later if nothing fails?
-    pub fn is_under_way(&self) -> bool {
+    pub(crate) fn is_under_way(&self) -> bool {
         !self.due().is_empty()
     }
 
@@ -196,7 +196,7 @@ impl World {
     }
 
     /// Makes a step.
-    pub fn go(&mut self, step: Step) {
+    pub(crate) fn go(&mut self, step: Step) {
         match step {
             Step::Begin(client, at) => match self.scope.requests[client] {
                 Request::Set(_) => self.set(client, at),
@@ -242,7 +242,7 @@ impl World {
     }
 
     /// A peer is removed. Its lease has ended.
-    pub fn remove(&mut self, who: usize) {
+    pub(crate) fn remove(&mut self, who: usize) {
         self.budget.removals -= 1;
         if self.scope.uses.lease_is_waited_for {
             self.proxy(who).lease = false;
@@ -254,7 +254,7 @@ impl World {
             .iter()
             .find(|peer| number(&peer.name) == who);
         let peers = peer.map(|peer| (peer.name.clone(), peer.stay));
-        let (peers, why) = (peers.into_iter().collect(), String::new());
+        let (peers, why) = (peers.into_iter().collect(), Cause::LeaseEnded);
         self.agree(&Change::Remove { peers, why });
     }
 }

@@ -14,55 +14,55 @@ use crate::{
 };
 
 /// The number of proxies.
-pub const PROXIES: usize = 3;
+pub(crate) const PROXIES: usize = 3;
 /// The hash of the one key.
-pub const HASH: u64 = 7;
+pub(crate) const HASH: u64 = 7;
 /// The one key.
-pub const KEY: &[u8] = b"k";
+pub(crate) const KEY: &[u8] = b"k";
 /// The hash of the one pool.
-pub const POOL: u64 = 1;
+pub(crate) const POOL: u64 = 1;
 
 /// What may still happen.
 #[derive(Clone, Debug, Hash)]
-pub struct Budget {
-    pub losses: u8,
-    pub removals: u8,
-    pub restarts: u8,
+pub(crate) struct Budget {
+    pub(crate) losses: u8,
+    pub(crate) removals: u8,
+    pub(crate) restarts: u8,
     /// Who may still be killed, a bit for each.
-    pub kills: u8,
-    pub demotions: u8,
+    pub(crate) kills: u8,
+    pub(crate) demotions: u8,
 }
 
 /// The state of everything.
 #[derive(Clone)]
-pub struct World {
-    pub scope: Arc<Scope>,
-    pub proxies: [Arc<Proxy>; PROXIES],
+pub(crate) struct World {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) proxies: [Arc<Proxy>; PROXIES],
     /// By coordinator and keeper.
-    pub channels: Arc<[[Channel; PROXIES]; PROXIES]>,
-    pub roster: Arc<Roster>,
+    pub(crate) channels: Arc<[[Channel; PROXIES]; PROXIES]>,
+    pub(crate) roster: Arc<Roster>,
     /// All views so far, by their numbers.
-    pub views: Arc<Vec<Arc<View>>>,
-    pub clients: Clients,
-    pub budget: Budget,
+    pub(crate) views: Arc<Vec<Arc<View>>>,
+    pub(crate) clients: Clients,
+    pub(crate) budget: Budget,
     /// Before which view decisions have ended everywhere, as each proxy was told last.
-    pub told: [u64; PROXIES],
+    pub(crate) told: [u64; PROXIES],
     /// A peer was taken for hostile.
-    pub refused: bool,
+    pub(crate) refused: bool,
 }
 
 /// The name of a proxy.
-pub fn name(proxy: usize) -> String {
+pub(crate) fn name(proxy: usize) -> String {
     ["a", "b", "c"][proxy].to_owned()
 }
 
 /// The number of the proxy of this name.
-pub fn number(name: &str) -> usize {
+pub(crate) fn number(name: &str) -> usize {
     usize::from(name.as_bytes()[0] - b'a')
 }
 
 /// What a proxy announces.
-pub fn announced(proxy: usize, process: u64) -> Peer {
+pub(crate) fn announced(proxy: usize, process: u64) -> Peer {
     Peer {
         name: name(proxy),
         identity: proxy as u128 + 1,
@@ -73,7 +73,7 @@ pub fn announced(proxy: usize, process: u64) -> Peer {
         decides: false,
         workers: 1,
         zone: None,
-        copies: Vec::new(),
+        copies: vec![("cache".to_owned(), "own".to_owned())],
     }
 }
 
@@ -83,7 +83,7 @@ fn bits(proxies: &[usize]) -> u8 {
 
 impl World {
     /// All are peers, their copies are equal and read, and all decisions have ended.
-    pub fn new(scope: &Scope) -> Self {
+    pub(crate) fn new(scope: &Scope) -> Self {
         let mut roster = Roster::default();
         let peers = scope.peers.iter().map(|&proxy| announced(proxy, 1)).collect();
         roster.apply(&Change::Join { peers });
@@ -123,23 +123,23 @@ impl World {
     }
 
     /// This proxy, to be changed.
-    pub fn proxy(&mut self, proxy: usize) -> &mut Proxy {
+    pub(crate) fn proxy(&mut self, proxy: usize) -> &mut Proxy {
         Arc::make_mut(&mut self.proxies[proxy])
     }
 
     /// The channel between these, to be changed.
-    pub fn channel(&mut self, from: usize, to: usize) -> &mut Channel {
+    pub(crate) fn channel(&mut self, from: usize, to: usize) -> &mut Channel {
         &mut Arc::make_mut(&mut self.channels)[from][to]
     }
 
     /// The voters have agreed.
-    pub fn agree_on(&mut self, roster: Roster) {
+    pub(crate) fn agree_on(&mut self, roster: Roster) {
         Arc::make_mut(&mut self.views).push(Arc::new(roster.view.clone()));
         self.roster = Arc::new(roster);
     }
 
     /// The voters agree on this change.
-    pub fn agree(&mut self, change: &Change) {
+    pub(crate) fn agree(&mut self, change: &Change) {
         let mut roster = Roster::clone(&self.roster);
         if roster.apply(change) {
             self.agree_on(roster);
@@ -147,19 +147,19 @@ impl World {
     }
 
     /// The stay that the voters know of this very process.
-    pub fn stay(&self, proxy: usize) -> Option<Stay> {
+    pub(crate) fn stay(&self, proxy: usize) -> Option<Stay> {
         let peer = self.roster.view.named(&name(proxy))?;
         (peer.process == self.proxies[proxy].process).then_some(peer.stay)
     }
 
     /// May clients be answered at this proxy?
-    pub fn is_leased(&self, proxy: usize) -> bool {
+    pub(crate) fn is_leased(&self, proxy: usize) -> bool {
         let proxy = &self.proxies[proxy];
         proxy.alive && proxy.keeper.me().is_some() && (proxy.lease || !self.scope.uses.lease_for_reads)
     }
 
     /// What follows at once from every step.
-    pub fn end_of_step(&mut self) {
+    pub(crate) fn end_of_step(&mut self) {
         self.connect();
         self.deliver_promptly();
         self.settle();

@@ -63,17 +63,10 @@ impl Keeper {
             for peer in &left {
                 self.owe_to(peer, &uncertain);
             }
-            // Who decides has repaired its copies.
-            let repaired = view.peers.iter().filter(|peer| peer.decides);
+            // Who decides has repaired its copies, and who has none misses nothing.
+            let is_repaired = |peer: &&Peer| peer.decides || peer.copies.is_empty();
+            let repaired = view.peers.iter().filter(is_repaired);
             repaired.for_each(|peer| self.settle_owed(&peer.name));
-        }
-        // Who decides has its floor, and has repaired what it missed.
-        for peer in view
-            .peers
-            .iter()
-            .filter(|peer| peer.decides || peer.copies.is_empty())
-        {
-            self.settle_owed(&peer.name);
         }
         let orphans = self.doubts.take(|origin| !stays(origin.slot, origin.stay));
         let orphans = match self.rules.clean_up {

@@ -331,18 +331,20 @@ impl Engine {
         match part.keeper.heard(from, ack.sequence, verdict, now) {
             Heard::Nothing => self.send_changes(),
             Heard::Acknowledged { token } => self.count_peer(Id::from_bits(token), &ack.verdict),
-            Heard::Again { token } => {
-                let id = Id::from_bits(token);
-                let Some(operation) = self.copies.operations.get_mut(id) else {
-                    return;
-                };
-                if let Stage::Replicating { again, own, .. } = &mut operation.stage
-                    && !std::mem::replace(again, true)
-                    && !*own
-                {
-                    self.draw_again(id);
-                }
-            }
+            Heard::Again { token } => self.need_later_stamp(Id::from_bits(token)),
+        }
+    }
+
+    /// A change needs a later stamp. It gets one when the own copy has answered the one before.
+    pub(super) fn need_later_stamp(&mut self, id: OperationId) {
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
+        if let Stage::Replicating { again, own, .. } = &mut operation.stage
+            && !std::mem::replace(again, true)
+            && !*own
+        {
+            self.draw_again(id);
         }
     }
 

@@ -38,7 +38,10 @@ use super::{LockMode, OperationId, member};
 use crate::{
     dialect::{Effect, Failed},
     engine::Engine,
-    fleet::{Slot, Stay, keeper::Origin},
+    fleet::{
+        Slot, Stay,
+        keeper::{Origin, ViewOrder},
+    },
     micros::Micros,
     peers::{ChannelId, Channels, Served},
     route::{Copies, Leaf, NodeId, Tree, Walk},
@@ -96,12 +99,12 @@ impl Engine {
         change: &Change<'_>,
     ) -> Served {
         match self.compare_view(change.view) {
-            View::Ahead => Served::Ahead,
-            View::Behind(view) => {
+            ViewOrder::Ahead => Served::Ahead,
+            ViewOrder::Behind(view) => {
                 self.acknowledge_change(id, change.sequence, proxima_wire::fleet::Verdict::View(view));
                 Served::Done
             }
-            View::Same => self.keep(id, Origin { slot, stay, worker }, change),
+            ViewOrder::Same => self.keep(id, Origin { slot, stay, worker }, change),
         }
     }
 
@@ -112,8 +115,8 @@ impl Engine {
         confirm: Confirm,
     ) -> Served {
         match (self.compare_view(confirm.view), self.copies.fleet.as_mut()) {
-            (View::Ahead, _) => Served::Ahead,
-            (View::Same, Some(part)) => {
+            (ViewOrder::Ahead, _) => Served::Ahead,
+            (ViewOrder::Same, Some(part)) => {
                 part.keeper
                     .confirmed(Origin { slot, stay, worker }, confirm.up_to);
                 Served::Done
@@ -126,12 +129,12 @@ impl Engine {
     /// A peer asks this one.
     pub(crate) fn serve_ask(&mut self, id: ChannelId, ask: &Ask<'_>) -> Served {
         match self.compare_view(ask.view) {
-            View::Ahead => return Served::Ahead,
-            View::Behind(_) => {
+            ViewOrder::Ahead => return Served::Ahead,
+            ViewOrder::Behind(_) => {
                 let text = b"the peer is in a later view";
                 self.say(id, ask.number, proxima_wire::fleet::Said::NotHere(text));
             }
-            View::Same => self.serve_peer(id, ask),
+            ViewOrder::Same => self.serve_peer(id, ask),
         }
         Served::Done
     }
@@ -174,25 +177,8 @@ impl Engine {
         })
     }
 
-    fn compare_view(&self, view: u64) -> View {
-        let mine = self
-            .copies
-            .fleet
-            .as_ref()
-            .map_or(0, |part| part.keeper.view().number);
-        match view.cmp(&mine) {
-            std::cmp::Ordering::Greater => View::Ahead,
-            std::cmp::Ordering::Less => View::Behind(mine),
-            std::cmp::Ordering::Equal => View::Same,
-        }
+    fn compare_view(&self, view: u64) -> ViewOrder {
+        let part = self.copies.fleet.as_ref();
+        part.map_or(ViewOrder::Ahead, |part| part.keeper.compare(view))
     }
-}
-
-/// The view of a message, beside this worker's.
-enum View {
-    /// The message is of a later one.
-    Ahead,
-    /// The message is of an earlier one; this worker's has this number.
-    Behind(u64),
-    Same,
 }

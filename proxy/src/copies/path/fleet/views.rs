@@ -50,6 +50,9 @@ impl Engine {
             self.end_channels(slot, stay);
             self.lose_asks(slot, stay);
         }
+        for token in installed.again {
+            self.need_later_stamp(Id::from_bits(token));
+        }
         self.send_changes();
         self.delete_orphans(installed.orphans);
         for token in installed.released {
