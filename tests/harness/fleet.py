@@ -12,16 +12,16 @@ CALM = {"lease": "8s", "suspect": "4s"}
 
 
 class Node:
-    """A memcached on a Unix socket, and the proxy that alone talks to it."""
+    """A memcached, and the proxy that alone talks to it: by a Unix socket, or else by a port."""
 
-    def __init__(self, name, io, folder, peers, listen, **keys):
+    def __init__(self, name, io, folder, peers, listen, unix=True, **keys):
         self.name = name
         self.folder = folder / name
         self.folder.mkdir()
         # memcached runs as another user.
         self.folder.chmod(0o777)
         self._io = io
-        self.server = Memcached(socket=str(self.folder / "memcached.sock"))
+        self.server = Memcached(socket=str(self.folder / "memcached.sock") if unix else None)
         fleet = {"listen": listen, "peers": peers, "name": name, "dir": str(self.folder / "fleet")}
         fleet |= {**CALM, **keys.pop("fleet", {})}
         pool = {"replicated": True, "own": self.server.address}
