@@ -15,7 +15,7 @@ from harness.raw import Closed
 pytestmark = [pytest.mark.either_io, pytest.mark.alone]
 
 SHORT = {"fleet": {"lease": "1s", "suspect": "300ms"}, "unix": False}
-"""The default times. Over TCP a server says which connections are gone; without that, repairs wait for 10 s."""
+"""The default times. Over TCP a server says which connections are gone; otherwise repairs wait for 10 s."""
 
 RACED = [f"raced{number}" for number in range(200)]
 
