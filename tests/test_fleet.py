@@ -1,10 +1,12 @@
 """Several proxies, each with a memcached at its side, keep one promise together."""
 
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from harness.fleet import Fleet
+from harness.proxy import BINARY, ROOT, environment
 
 pytestmark = pytest.mark.either_io
 
@@ -94,3 +96,14 @@ def test_cas_with_a_version_read_at_one_peer_succeeds_once_at_another(fleet):
         assert other.ask(change) == b"STORED\r\n"
         assert third.ask(change) == b"EXISTS\r\n"
         assert [client.get("k") for client in (one, other, third)] == [b"new"] * 3
+
+
+@pytest.mark.alone
+def test_the_demo_shows_what_it_says(io):
+    """Its ports are fixed, so that nothing else may run beside it."""
+    script = ROOT / "examples/fleet/demo.sh"
+    ran = subprocess.run(
+        ["bash", script], capture_output=True, text=True, env={**environment(), "PROXIMA_BIN": BINARY}
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "3 times 100 is 300" in ran.stdout

@@ -181,3 +181,47 @@ def test_the_migration_page_shows_the_manifests_unchanged():
     ]
     assert before == [{key: parts(migrated("mcrouter.yaml"))[1]["mcrouter"][key] for key in before[0]}]
     assert after == [{key: parts(migrated("proxima.yaml"))[1]["mcrouter"][key] for key in after[0]}]
+
+
+FLEET = ROOT / "examples/fleet/kubernetes.yaml"
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    return {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(FLEET.read_text())}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_manifests_of_a_fleet_are_valid_kubernetes(fleet, version):
+    for each in fleet.values():
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+def test_the_parts_of_a_fleet_fit_each_other(fleet):
+    written = yaml.safe_load(fleet["ConfigMap", "proxima"]["data"]["proxima.yaml"])
+    template = pod(fleet, "proxima")
+    parts = {each["name"]: each for each in template["spec"]["containers"]}
+    proxy, memcached = parts["proxima"], parts["memcached"]
+    ports = {each["name"]: each["containerPort"] for each in proxy["ports"]}
+    assert written["fleet"]["listen"] == f"0.0.0.0:{ports['fleet']}"
+    assert written["listeners"][0]["address"] == f"0.0.0.0:{ports['memcached']}"
+    service = fleet["Service", "proxima-fleet"]["spec"]
+    assert service["publishNotReadyAddresses"] and service["clusterIP"] == "None"
+    assert service["selector"] == template["metadata"]["labels"]
+    assert written["fleet"]["peers"]["dns"].startswith("proxima-fleet.cache.svc")
+    assert written["pools"]["cache"]["own"] == f"unix:{memcached['args'][1]}"
+    assert "ports" not in memcached and "cpu" not in proxy["resources"]["limits"]
+    mounts = {each["mountPath"]: each["name"] for each in proxy["volumeMounts"]}
+    assert written["fleet"]["dir"] in mounts
+    assert {path.rpartition("/")[0] for path in written["fleet"]["tls"].values()} <= set(mounts)
+    named = {each["name"] for each in template["spec"]["volumes"]}
+    assert set(mounts.values()) | {"socket"} == named
+    assert fleet["DaemonSet", "proxima"]["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": 1}
+
+
+def test_proxima_accepts_the_configuration_of_a_fleet(fleet, command, tmp_path, monkeypatch):
+    monkeypatch.setenv("NODE_NAME", "node-1")
+    file = tmp_path / "proxima.yaml"
+    file.write_text(fleet["ConfigMap", "proxima"]["data"]["proxima.yaml"])
+    checked = command("check", str(file))
+    assert checked.returncode == 0, checked.stderr

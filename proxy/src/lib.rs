@@ -10,8 +10,8 @@
 //!                       engine    keeps order   replies combine?     shared by clients
 //!                                    │             ├─ near     answers in this process
 //!                                  dialect         ├─ copies   of replicated pools: read, written, repaired
-//!                                  what a          └─ members  who is up, and near
-//!                                  protocol says
+//!                                  what a          │   └─ peers  other proxies with copies, by the rules of fleet
+//!                                  protocol says   └─ members  who is up, and near
 //!
 //!  cli ─▶ frontdoor ─▶ config ─▶ control ─▶ trees for the workers          admin ─▶ operators
 //!  options and files become one checked configuration; the control thread serves no request
