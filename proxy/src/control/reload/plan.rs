@@ -142,13 +142,14 @@ pub(super) fn plan(before: &Side<'_>, after: &Side<'_>, listeners: &[Listener], 
 type Differs = fn(&Config, &Config) -> bool;
 
 /// Keys that take effect with the next start only, each with how a change of it is noticed.
-const READ_AT_START: [(&str, Differs); 4] = [
+const READ_AT_START: [(&str, Differs); 5] = [
     ("workers", |running, wanted| running.workers != wanted.workers),
     ("admin", |running, wanted| running.admin != wanted.admin),
     ("embedded.memory", |running, wanted| {
         running.embedded != wanted.embedded
     }),
     ("state", |running, wanted| running.state != wanted.state),
+    ("fleet", |running, wanted| running.fleet != wanted.fleet),
 ];
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use proxima_wire::{
-    fleet::{Answer as AnswerFrame, Ask, AskKind, Said},
+    fleet::{Answer as AnswerFrame, Ask, AskKind, MESSAGE_LIMIT, Said},
     message::{Outcome, Request},
 };
 
@@ -201,7 +201,7 @@ impl Engine {
                 let whole = asking.origin.dialect.whole(
                     asking.request.command,
                     bytes,
-                    proxima_wire::fleet::MESSAGE_LIMIT as u64,
+                    MESSAGE_LIMIT as u64,
                 );
                 match whole.filter(|reply| reply.len() == bytes.len() as u64) {
                     Some(reply) => {
@@ -307,6 +307,13 @@ impl Engine {
             return;
         };
         let clock = part.keeper.clock().bits();
+        let said = match said {
+            // A longer frame would end the channel.
+            Said::Reply(bytes) if bytes.len() > MESSAGE_LIMIT => {
+                Said::Failed(b"this value is too large for a peer")
+            }
+            _ => said,
+        };
         if let Some(open) = part.channels.get_mut(channel) {
             AnswerFrame { number, clock, said }.write(&mut open.stream.out);
             self.flush_later(Peer::Channel(channel));
