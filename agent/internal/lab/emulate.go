@@ -176,7 +176,9 @@ func Emulate(t *testing.T, test string, how Options) string {
 	}
 	image := filepath.Join(t.TempDir(), "initramfs")
 	must(t, exec.Command("sh", "-c", `cd "$1" && find . | "$2" cpio -o -H newc >"$3"`, "sh", root, in+"busybox/bin/busybox", image))
-	line := "console=ttyS0 loglevel=5 panic=-1 proxima.test=" + test + " proxima.words=" + strings.Join(how.Words, ",")
+	// The kernel would move pages between nodes by itself, those of running programs among them. To clear a
+	// page that it has translated code of takes the emulator minutes, and the machine then seems to hang.
+	line := "console=ttyS0 loglevel=5 panic=-1 numa_balancing=disable proxima.test=" + test + " proxima.words=" + strings.Join(how.Words, ",")
 	if how.Version1 {
 		line += " proxima.version1"
 	}
