@@ -1,7 +1,8 @@
 #!/bin/sh
-# Fetches the recorded machines of the hwloc project: sysfs and proc of many real ones, old kernels among them, unpacked below a
-# directory, with what hwloc's own program says of each beside them (NAME.output). They are a part of Debian's source package.
-# Needs apt-get and a Debian mirror with source packages. A directory that is complete is left as it is.
+# Fetches the recorded machines of the hwloc project: sysfs and proc of many real ones, old kernels among
+# them, unpacked below a directory, with what hwloc's own program says of each beside them (NAME.output). They
+# are a part of Debian's source package. Needs apt-get and a Debian mirror with source packages. A directory
+# that is complete is left as it is.
 set -eu
 dir=$1
 [ -e "$dir/complete" ] && exit 0

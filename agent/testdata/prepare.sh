@@ -1,21 +1,25 @@
 #!/bin/sh
-# Fetches what the lanes with real runtimes and machines run, as Debian's packages, unpacked below a directory:
+# Fetches what the lanes with real runtimes and machines run, as Debian's packages, unpacked below a
+# directory:
 #
 #   1.6/     Debian 12's containerd: no usable NRI, for the CRI door
 #   1.7/     Debian 13's containerd: has NRI
-#   2.1/     the containerd of Debian unstable, where that is 2.1 or later; its lane is skipped where it cannot be had
+#   2.1/     the containerd of Debian unstable, where that is 2.1 or later; its lane is skipped where it
+#            cannot be had
 #   arm64/   an emulator of arm64's processors, for the image
-#   systemd/ Debian 12's systemd with what it needs: the first process of an emulated machine that has a kubelet
+#   systemd/ Debian 12's systemd with what it needs: the first process of an emulated machine that has a
+#            kubelet
 #   bin/     Debian 12's runc
 #   busybox/ a static busybox: a root directory for a container
 #   redis/   redis-server and redis-tools with all their libraries: a root directory for a container
-#   net/     what gives pods addresses of their own: CNI plugins, and the kernel's module for pairs of interfaces
+#   net/     what gives pods addresses of their own: CNI plugins, and the kernel's module for pairs of
+#            interfaces
 #   memcached/ memcached with all its libraries: a root directory for a container
 #   libs/    what containerd and runc need to run in an emulated machine
 #   vmlinuz  Debian 12's kernel for virtual machines
 #
-# and installs qemu-system-x86_64 where it is missing. Needs Debian on amd64, root, and a Debian mirror. A directory that is
-# complete is left as it is.
+# and installs qemu-system-x86_64 where it is missing. Needs Debian on amd64, root, and a Debian mirror. A
+# directory that is complete is left as it is.
 set -eu
 dir=$1
 [ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && [ -e "$dir/systemd" ] && [ -e "$dir/net" ] && exit 0

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Records the topologies in testdata/topologies that are called vm-*: boots a Linux kernel in emulated machines of many
-# shapes and runs `proxima-agent record` as their first process. No hardware virtualisation is needed; about 10 s a shape.
+# Records the topologies in testdata/topologies that are called vm-*: boots a Linux kernel in emulated machines
+# of many shapes and runs `proxima-agent record` as their first process. No hardware virtualisation is needed;
+# about 10 s a shape.
 #
 # Needs what testdata/prepare.sh fetches: qemu-system-x86_64, a static busybox, and a kernel. Others can be named:
 #   QEMU=qemu-system-x86_64 KERNEL=/boot/vmlinuz-… BUSYBOX=/bin/busybox testdata/record-machines.sh [NAME...]

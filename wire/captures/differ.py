@@ -228,7 +228,8 @@ def lines():
             for other in spoken(line):
                 add(other)
 
-    # One odd flag stands alone, in front of and behind others. Servers disagreed about the value of such lines.
+    # One odd flag stands alone, in front of and behind others. Servers disagreed about the value of such
+    # lines.
     for flag in ODD_FLAGS:
         for command in (b"ms z 10", b"mg a", b"md a", b"ma n", b"me a"):
             add(b" ".join([command, flag]) + b"\r\n")
@@ -319,7 +320,8 @@ def verdict(reply):
     if reply[:2] in (b"HD", b"VA"):
         head, end, rest = reply.partition(b"\r\n")
         reply = re.sub(rb" ([clth])-?\d+", rb" \g<1>0", head) + end + rest
-    # After a value that is no whole number of commands, half a command remains, which is answered with an error.
+    # After a value that is no whole number of commands, half a command remains, which is answered with an
+    # error.
     halves = (b"ERROR\r\n", b"CLIENT_ERROR bad command line format\r\n")
     taken = len(TAIL) - 4 * count
     if (

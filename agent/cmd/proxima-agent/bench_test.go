@@ -20,14 +20,15 @@ import (
 
 const crowd = 250 // containers on the node
 
-// What the agent may cost. A machine that is busy with other things costs more; the bench lane is for a quiet one.
+// What the agent may cost. A machine that is busy with other things costs more; the bench lane is for a quiet
+// one.
 const (
 	mostDoor   = 2 * time.Millisecond // a call through the door, of a hundred the slowest but one
 	mostMemory = 30 << 20
 )
 
-// BenchmarkReal shows what the agent costs on a node with 250 containers: a call through the CRI door beside the same call
-// without it, and memory and work of agent and runtime while nothing happens.
+// BenchmarkReal shows what the agent costs on a node with 250 containers: a call through the CRI door beside
+// the same call without it, and memory and work of agent and runtime while nothing happens.
 func BenchmarkReal(b *testing.B) {
 	runtime := lab.Start(b, "1.6")
 	listen := filepath.Join(filepath.Dir(runtime.CRI), "proxy.sock")
@@ -97,7 +98,8 @@ func BenchmarkReal(b *testing.B) {
 	})
 }
 
-// cost is what the kernel counts of a process: memory, hundredths of a second on a CPU, and how often it fell asleep.
+// cost is what the kernel counts of a process: memory, hundredths of a second on a CPU, and how often it fell
+// asleep.
 type cost struct{ resident, ticks, switches int }
 
 func costOf(t testing.TB, process int) cost {

@@ -52,7 +52,8 @@ func (f *follower) settles(t *testing.T, what string, cpu int, comes bool, there
 		return nil
 	})
 	one := change{work: f.work() - work}
-	// To be asked takes the agent longer than to decide, in an emulated machine: it is asked seldom, and the kernel often.
+	// To be asked takes the agent longer than to decide, in an emulated machine: it is asked seldom, and the
+	// kernel often.
 	var books engine.Status
 	var asked time.Time
 	lab.Eventually(t, what, func() error {

@@ -53,8 +53,8 @@ type daemonSet struct {
 	}
 }
 
-// containerOf makes the container that kubelet would make of a manifest. Directories of the node are taken from a node that
-// is a directory; the ConfigMap becomes files, as kubelet makes them.
+// containerOf makes the container that kubelet would make of a manifest. Directories of the node are taken
+// from a node that is a directory; the ConfigMap becomes files, as kubelet makes them.
 func containerOf(t *testing.T, manifest, node string, where map[string]string) lab.Container {
 	t.Helper()
 	text, err := os.ReadFile(manifest)
@@ -121,7 +121,8 @@ func agentImage(t *testing.T) []byte {
 	return image
 }
 
-// What nri.yaml says, run by containerd: the image as it is built, its arguments, its directories, no privilege.
+// What nri.yaml says, run by containerd: the image as it is built, its arguments, its directories, no
+// privilege.
 func TestRealDaemonSet(t *testing.T) {
 	runtime := lab.Start(t, "1.7")
 	all, _, _ := machineCPUs(t)

@@ -19,8 +19,9 @@ import (
 	"proxima.io/agent/internal/topology"
 )
 
-// The example's pair on two sockets with four NUMA nodes: what this machine lacks is emulated, and shows the placement
-// (not the speed). A node has two CPUs: one for Redis alone, the other for the client and whoever else comes.
+// The example's pair on two sockets with four NUMA nodes: what this machine lacks is emulated, and shows the
+// placement (not the speed). A node has two CPUs: one for Redis alone, the other for the client and whoever
+// else comes.
 func TestRealPairInAnEmulatedMachine(t *testing.T) {
 	t.Parallel()
 	if out := lab.Emulate(t, "TestInTheMachine", lab.Options{}); !strings.Contains(out, "--- PASS: TestInTheMachine") {

@@ -14,7 +14,8 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// CPUs come and go under fifty containers a hundred times; with version 1 of cgroups, which forgets a CPU that was away, a few.
+// CPUs come and go under fifty containers a hundred times; with version 1 of cgroups, which forgets a CPU
+// that was away, a few.
 func TestRealHotplugInAnEmulatedMachine(t *testing.T) {
 	if !soaking() {
 		t.Skip("skipped: for the long runs, make soak; TestRealPairInAnEmulatedMachine has one CPU that goes")

@@ -67,7 +67,8 @@ func runInstall(args []string, out io.Writer) error {
 	return nil
 }
 
-// copyLayers makes the node's layers those of the directory. Who this node is goes with them: the service has no downward API.
+// copyLayers makes the node's layers those of the directory. Who this node is goes with them: the service has
+// no downward API.
 func copyLayers(from, root string) error {
 	if from == "" {
 		return nil

@@ -22,7 +22,8 @@ import (
 	"proxima.io/agent/internal/topology"
 )
 
-// A real kubelet without an API server, with systemd's cgroups, in the emulated machine of two sockets and four NUMA nodes.
+// A real kubelet without an API server, with systemd's cgroups, in the emulated machine of two sockets and
+// four NUMA nodes.
 func TestRealKubeletInAnEmulatedMachine(t *testing.T) {
 	if !soaking() {
 		t.Skip("skipped: for the long runs, make soak; building a kubelet takes minutes")
@@ -69,7 +70,8 @@ func staticPods() map[string]string {
 	}
 }
 
-// places are what the kernel gives to the containers that kubelet runs: the CPUs and memory nodes by POD/CONTAINER.
+// places are what the kernel gives to the containers that kubelet runs: the CPUs and memory nodes by
+// POD/CONTAINER.
 type places map[string]place
 
 type place struct {
@@ -158,7 +160,8 @@ func TestKubeletInTheMachine(t *testing.T) {
 			t.Logf("%s: %s (attempt %d) has CPUs %s and memory %s", what, name, now[name].attempt, now[name].cpus, now[name].memory)
 		}
 	}
-	// Either of the two may be the first to start. It has a socket, as a container without a limit has, if that is the client.
+	// Either of the two may be the first to start. It has a socket, as a container without a limit has, if
+	// that is the client.
 	kubelet.Apply("client", pods["client"])
 	kubelet.Apply("cache", pods["cache"])
 	containers = 2
@@ -170,8 +173,8 @@ func TestKubeletInTheMachine(t *testing.T) {
 	settles("the pods run where their annotations say", func(is places) error { return asAnnotated(machine, is) })
 	first := now
 
-	// stays says that every container is the same one, with the same CPUs, but those that were started again. A pod that kubelet
-	// itself has made anew is another one: it is placed like any that comes.
+	// stays says that every container is the same one, with the same CPUs, but those that were started again.
+	// A pod that kubelet itself has made anew is another one: it is placed like any that comes.
 	stays := func(again ...string) func(is places) error {
 		return func(is places) error {
 			var wrong []error

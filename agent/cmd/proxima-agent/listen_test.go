@@ -18,8 +18,8 @@ import (
 	"proxima.io/agent/internal/raw"
 )
 
-// Kubelet's way to the runtime leads through the agent: it stays open where the port for metrics is taken, and the socket for
-// status too, and both are served as soon as they are free.
+// Kubelet's way to the runtime leads through the agent: it stays open where the port for metrics is taken,
+// and the socket for status too, and both are served as soon as they are free.
 func TestTheCRIDoorForwardsWhateverHappensToItsSideListeners(t *testing.T) {
 	dir, err := os.MkdirTemp("", "door") // the path of a Unix socket must be short
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command proxima-agent places containers on the CPUs and memory of one Kubernetes node, so that a server and its client
-// share a NUMA node. Each verb has a file of its own beside this one.
+// Command proxima-agent places containers on the CPUs and memory of one Kubernetes node, so that a server and
+// its client share a NUMA node. Each verb has a file of its own beside this one.
 package main
 
 import (

@@ -65,7 +65,8 @@ type clusterCall struct {
 	Input string
 }
 
-// cluster is one emulated node behind the few verbs of kubectl that measure.sh uses. The pods' CPUs and memory are scaled to it.
+// cluster is one emulated node behind the few verbs of kubectl that measure.sh uses. The pods' CPUs and
+// memory are scaled to it.
 type cluster struct {
 	t       *testing.T
 	kubelet *lab.Client
@@ -204,7 +205,8 @@ func TestRealMeasureInAnEmulatedMachine(t *testing.T) {
 	}
 }
 
-// measure.sh as it stands, on two sockets: with the agent both sit in one, on CPUs of their own; without, everywhere.
+// measure.sh as it stands, on two sockets: with the agent both sit in one, on CPUs of their own; without,
+// everywhere.
 func TestMeasureInTheMachine(t *testing.T) {
 	if !lab.InGuest() {
 		t.Skip("skipped: runs in the emulated machine only, see TestRealMeasureInAnEmulatedMachine")

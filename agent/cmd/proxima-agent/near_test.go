@@ -23,7 +23,8 @@ import (
 // Where the proxy's program is in the emulated machine.
 const proxyInGuest = "/usr/programs/proxima"
 
-// proxyProgram is the program that scripts/build.sh has built; the test is skipped, and says so, where there is none.
+// proxyProgram is the program that scripts/build.sh has built; the test is skipped, and says so, where there
+// is none.
 func proxyProgram(t *testing.T) string {
 	t.Helper()
 	target := os.Getenv("CARGO_TARGET_DIR")
@@ -40,8 +41,8 @@ func proxyProgram(t *testing.T) string {
 	return program
 }
 
-// Two memcacheds, their readers and the proxy in pods of their own on two sockets with four NUMA nodes: with the agent each reader is
-// served by the memcached beside it.
+// Two memcacheds, their readers and the proxy in pods of their own on two sockets with four NUMA nodes: with
+// the agent each reader is served by the memcached beside it.
 func TestRealNearReadsInAnEmulatedMachine(t *testing.T) {
 	t.Parallel()
 	how := lab.Options{Network: true, Files: map[string]string{proxyProgram(t): proxyInGuest}}
@@ -232,8 +233,8 @@ func (n *nearReads) pods() (map[string]nodes.Pod, error) {
 	return pods, err
 }
 
-// share lets every reader read, and returns how many of the reads were answered by the memcached on the reader's own NUMA node. Where
-// those are does not change while the agent is away.
+// share lets every reader read, and returns how many of the reads were answered by the memcached on the
+// reader's own NUMA node. Where those are does not change while the agent is away.
 func (n *nearReads) share() float64 {
 	n.t.Helper()
 	const reads = 50

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// withKubectl puts a kubectl in the way that is a shell script, and returns the environment with it. What a cluster answers to the
-// few verbs that our scripts use is written down in it; that scripts delete and change nothing else is what it is there to see.
+// withKubectl puts a kubectl in the way that is a shell script, and returns the environment with it. What a
+// cluster answers to the few verbs that our scripts use is written down in it; that scripts delete and change
+// nothing else is what it is there to see.
 func withKubectl(t *testing.T, script string) []string {
 	t.Helper()
 	dir := t.TempDir()

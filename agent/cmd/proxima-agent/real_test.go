@@ -124,7 +124,8 @@ func cpus(t *testing.T, what string, p *lab.Pod, id, want string) {
 	})
 }
 
-// machine returns all CPUs of this machine, the first core's and the others, or skips where there are too few to see anything.
+// machine returns all CPUs of this machine, the first core's and the others, or skips where there are too few
+// to see anything.
 func machineCPUs(t *testing.T) (all, first, rest string) {
 	t.Helper()
 	m, err := topology.Read(topology.Dir("/"))
@@ -138,7 +139,8 @@ func machineCPUs(t *testing.T) (all, first, rest string) {
 	return m.Online.String(), one.String(), m.Online.Minus(one).String()
 }
 
-// story is what must hold behind either door: through it kubelet talks, past it somebody who does not wait for the agent.
+// story is what must hold behind either door: through it kubelet talks, past it somebody who does not wait
+// for the agent.
 func story(t *testing.T, runtime *lab.Runtime, a *agent, through, past *lab.Client) {
 	all, first, rest := machineCPUs(t)
 

@@ -13,7 +13,8 @@ import (
 	"proxima.io/agent/internal/status"
 )
 
-// A resize gives a CPU back when the runtime has taken it, and not when it has refused, of which NRI does not tell.
+// A resize gives a CPU back when the runtime has taken it, and not when it has refused, of which NRI does not
+// tell.
 func TestRealResize(t *testing.T) {
 	for door, version := range map[string]string{"NRI": "1.7", "CRI": "1.6"} {
 		t.Run(door, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 // soaking tells whether the long runs are wanted.
 func soaking() bool { return os.Getenv("PROXIMA_AGENT_SOAK") != "" }
 
-// Agent, runtime or both die in random order: nobody moves, and the books are what the kernel says. In the long runs a hundred
-// times, else a few.
+// Agent, runtime or both die in random order: nobody moves, and the books are what the kernel says. In the
+// long runs a hundred times, else a few.
 func TestRealRestarts(t *testing.T) {
 	orders := 3
 	if soaking() {

@@ -153,7 +153,8 @@ func (s *service) open(start func(func(context.Context) error)) error {
 // listenAgain is how long a listener waits for its address to be free.
 const listenAgain = 5 * time.Second
 
-// listen serves what there is to see. Nothing of it may end the agent: kubelet's way to the runtime may lead through it.
+// listen serves what there is to see. Nothing of it may end the agent: kubelet's way to the runtime may lead
+// through it.
 func (s *service) listen(start func(func(context.Context) error)) {
 	server := &status.Server{Engine: s.engine, Node: s.where.Node}
 	for _, address := range []string{s.socket, s.http} {
@@ -193,7 +194,8 @@ func (s *service) hotplug(ctx context.Context) {
 	}
 }
 
-// options reads the configuration, or the fallback where there is none, or the defaults where there is neither.
+// options reads the configuration, or the fallback where there is none, or the defaults where there is
+// neither.
 func (s *service) options() (config.Options, error) {
 	options := config.Default()
 	for _, path := range []string{s.config, s.fallback} {
@@ -224,8 +226,8 @@ func (s *service) see() seen {
 	return seen{options, refused, s.others()}
 }
 
-// watch reads the configuration again when it changes, and looks again who else pins when something changes where they are
-// known by. A bad configuration is refused whole; the old one stays.
+// watch reads the configuration again when it changes, and looks again who else pins when something changes
+// where they are known by. A bad configuration is refused whole; the old one stays.
 func (s *service) watch(ctx context.Context, last seen) {
 	paths := slices.DeleteFunc(append(others.Paths(s.root, s.kubelet), s.config, s.fallback), func(path string) bool { return path == "" })
 	config.Watch(ctx, s.log, func() {

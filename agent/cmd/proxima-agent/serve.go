@@ -15,8 +15,9 @@ import (
 	"proxima.io/agent/internal/simulate"
 )
 
-// serve tells proxies where the pods would be, so that routes can be tried on a machine that need not exist. The pods' addresses and
-// their containers' ids are those of their status, as `kubectl get pods --output=yaml` writes it.
+// serve tells proxies where the pods would be, so that routes can be tried on a machine that need not exist.
+// The pods' addresses and their containers' ids are those of their status, as `kubectl get pods
+// --output=yaml` writes it.
 func (s *scene) serve(socket string, files []string, out io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

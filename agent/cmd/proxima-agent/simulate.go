@@ -69,8 +69,8 @@ func runSimulate(args []string, out io.Writer) error {
 	return nil
 }
 
-// compare plays all orders under every way to place, and returns our last state too. Without a pair that is there at the end
-// there are no results.
+// compare plays all orders under every way to place, and returns our last state too. Without a pair that is
+// there at the end there are no results.
 func (s *scene) compare(events []simulate.Event, orders int, seed uint64) ([]result, *simulate.Ours) {
 	pairs := simulate.Pairs(s.pods)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -1,5 +1,5 @@
-// Package strict reads the manifests as a Kubernetes API server does, and refuses fields that it does not know. It is a
-// module of its own, so that the agent, which runs privileged, does not depend on Kubernetes.
+// Package strict reads the manifests as a Kubernetes API server does, and refuses fields that it does not
+// know. It is a module of its own, so that the agent, which runs privileged, does not depend on Kubernetes.
 package strict
 
 import (

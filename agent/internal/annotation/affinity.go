@@ -53,8 +53,8 @@ func (a *Affinity) Check() error {
 	return nil
 }
 
-// affinityYAML is one entry as users write it. Key, operator and values beside an empty scope are a slip that the source's
-// own printed example has; they are taken as the scope.
+// affinityYAML is one entry as users write it. Key, operator and values beside an empty scope are a slip that
+// the source's own printed example has; they are taken as the scope.
 type affinityYAML struct {
 	Scope      *Expression `yaml:"scope"`
 	Match      *Expression `yaml:"match"`
@@ -62,7 +62,8 @@ type affinityYAML struct {
 	Expression `yaml:",inline"`
 }
 
-// affinity reads a map from container name to a list, of entries or (short form) of names of containers of the same pod.
+// affinity reads a map from container name to a list, of entries or (short form) of names of containers of
+// the same pod.
 func (r *reader) affinity(key string, sign int) {
 	value, ok := r.take(key)
 	if !ok {

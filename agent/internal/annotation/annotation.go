@@ -1,8 +1,9 @@
-// Package annotation reads what users wrote into their pods' annotations: preferences of one container, and affinity and
-// anti-affinity between containers. It knows three dialects: ours (proxima.io/…), CRI-RM's and nri-plugins'.
+// Package annotation reads what users wrote into their pods' annotations: preferences of one container, and
+// affinity and anti-affinity between containers. It knows three dialects: ours (proxima.io/…), CRI-RM's and
+// nri-plugins'.
 //
-// Nothing is ignored in silence: every annotation that belongs to one of the dialects, or nearly does, is either served or
-// becomes a Finding.
+// Nothing is ignored in silence: every annotation that belongs to one of the dialects, or nearly does, is
+// either served or becomes a Finding.
 //
 // # Layout
 //
@@ -62,8 +63,8 @@ const (
 	maxAffinities = 64
 )
 
-// Read reads the annotations of a pod for one of its containers. An annotation that cannot be read has no effect on its
-// own, and none on the others.
+// Read reads the annotations of a pod for one of its containers. An annotation that cannot be read has no
+// effect on its own, and none on the others.
 func Read(annotations map[string]string, container string) (Wishes, []Finding) {
 	r := reader{annotations: annotations, container: container}
 	r.preferences()

@@ -71,8 +71,8 @@ func knownKey(key string) bool {
 // containerNameLabel is the label that runtimes give containers; early CRI-RM took it as a key.
 const containerNameLabel = "io.kubernetes.container.name"
 
-// joint splits a key that joins several. It begins with the separator of the keys; a second punctuation mark, if there is
-// one, separates the values instead of the first.
+// joint splits a key that joins several. It begins with the separator of the keys; a second punctuation mark,
+// if there is one, separates the values instead of the first.
 func (e *Expression) joint() (keys []string, separator string, ok bool) {
 	if e.Key == "" || isKeyStart(e.Key[0]) {
 		return nil, "", false

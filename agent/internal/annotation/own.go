@@ -63,8 +63,8 @@ func ownDevices(p *Preferences, value string) error {
 	return nil
 }
 
-// nearWeight is the pull of proxima.io/near: stronger than CRI-RM's default of 1, so that a pod which carries both
-// dialects follows ours.
+// nearWeight is the pull of proxima.io/near: stronger than CRI-RM's default of 1, so that a pod which carries
+// both dialects follows ours.
 const nearWeight = 10
 
 func (r *reader) ownKeys() {
@@ -88,8 +88,8 @@ func (r *reader) ownKeys() {
 	}
 }
 
-// near reads the short form: labels of the other pod, "app=redis" or "app=redis,role=primary". The other pod is looked for in
-// the own namespace, in another with "namespace:" in front, and in all with "*:".
+// near reads the short form: labels of the other pod, "app=redis" or "app=redis,role=primary". The other pod
+// is looked for in the own namespace, in another with "namespace:" in front, and in all with "*:".
 func (r *reader) near(key, value string, weight int) {
 	namespace, labels, found := strings.Cut(value, ":")
 	scope := Expression{Key: "pod/namespace", Operator: "Equals", Values: []string{namespace}}

@@ -49,7 +49,8 @@ type Preferences struct {
 // setter puts an annotation's value into the preferences.
 type setter func(*Preferences, string) error
 
-// foreign are the preferences of CRI-RM and nri-plugins: NAME.DOMAIN or NAME.DOMAIN/pod, and NAME.DOMAIN/container.CONTAINER.
+// foreign are the preferences of CRI-RM and nri-plugins: NAME.DOMAIN or NAME.DOMAIN/pod, and
+// NAME.DOMAIN/container.CONTAINER.
 var foreign = map[string]setter{
 	"prefer-shared-cpus":    choice(func(p *Preferences) *Choice { return &p.Shared }),
 	"prefer-isolated-cpus":  choice(func(p *Preferences) *Choice { return &p.Isolated }),
@@ -81,7 +82,8 @@ var unserved = map[string]string{
 	"balloon.balloons":        "balloons belong to another policy",
 }
 
-// preferences reads both foreign dialects. Later ones win: CRI-RM before nri-plugins, the pod before the container.
+// preferences reads both foreign dialects. Later ones win: CRI-RM before nri-plugins, the pod before the
+// container.
 func (r *reader) preferences() {
 	for _, name := range sortedKeys(foreign) {
 		set := foreign[name]
@@ -99,7 +101,8 @@ func (r *reader) preferences() {
 	}
 }
 
-// oldForm reads the spelling of CRI-RM's early releases: DOMAIN/NAME with a value for the pod or a YAML map by container.
+// oldForm reads the spelling of CRI-RM's early releases: DOMAIN/NAME with a value for the pod or a YAML map
+// by container.
 func (r *reader) oldForm(key string, set setter) {
 	value, ok := r.take(key)
 	if !ok {
@@ -146,7 +149,8 @@ func choice(field func(*Preferences) *Choice) setter {
 	}
 }
 
-// hints reads what topologyhints can say: true or false, or the kinds of hints to follow. Of these, devices are known here.
+// hints reads what topologyhints can say: true or false, or the kinds of hints to follow. Of these, devices
+// are known here.
 func hints(p *Preferences, value string) error {
 	if choice(func(p *Preferences) *Choice { return &p.DeviceHints })(p, value) == nil {
 		return nil

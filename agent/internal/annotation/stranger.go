@@ -9,8 +9,8 @@ import (
 	"proxima.io/agent/internal/spelling"
 )
 
-// Strangers reports what a pod's annotations say about containers that it does not have. Only who has the whole pod can ask:
-// a runtime tells of one container after the other.
+// Strangers reports what a pod's annotations say about containers that it does not have. Only who has the
+// whole pod can ask: a runtime tells of one container after the other.
 func Strangers(annotations map[string]string, containers []string) []Finding {
 	r := reader{annotations: annotations}
 	for _, key := range sortedKeys(annotations) {

@@ -7,7 +7,8 @@ import (
 	"proxima.io/agent/internal/spelling"
 )
 
-// unknownKeys reports every annotation of a dialect's domain, or of one that looks like it, that nothing has taken.
+// unknownKeys reports every annotation of a dialect's domain, or of one that looks like it, that nothing has
+// taken.
 func (r *reader) unknownKeys() {
 	for _, key := range sortedKeys(r.annotations) {
 		if r.served[key] {
@@ -55,8 +56,8 @@ func whole(key string) string {
 	return ownDomain + "/" + key
 }
 
-// earlier tells whether a domain is one under which the dialects went before they were released: one of their preferences stands
-// in front of it, or its own words are in another order.
+// earlier tells whether a domain is one under which the dialects went before they were released: one of their
+// preferences stands in front of it, or its own words are in another order.
 func earlier(domain string) bool {
 	for preference := range foreign {
 		if strings.HasPrefix(domain, preference+".") {
@@ -84,8 +85,8 @@ func split(domain string) (base, preference string, ours bool) {
 	return "", "", false
 }
 
-// misspelt returns the dialect's domain that one, or what follows a preference in it, nearly is: letters are wrong, or its
-// end was forgotten (proxima/near).
+// misspelt returns the dialect's domain that one, or what follows a preference in it, nearly is: letters are
+// wrong, or its end was forgotten (proxima/near).
 func misspelt(domain string) string {
 	bases := []string{ownDomain, nriDomain, criRMDomain}
 	for tail, more := domain, true; more; _, tail, more = strings.Cut(tail, ".") {

@@ -18,7 +18,8 @@ const (
 	v2 = "sys/fs/cgroup"
 )
 
-// Of returns the paths of a container's cgroup by what its OCI specification says: a path, or SLICE:PREFIX:NAME for systemd.
+// Of returns the paths of a container's cgroup by what its OCI specification says: a path, or
+// SLICE:PREFIX:NAME for systemd.
 func Of(cgroupsPath string) []string {
 	parts := strings.Split(cgroupsPath, ":")
 	switch {
@@ -52,7 +53,8 @@ func slice(name string) string {
 	return at
 }
 
-// Returns tells whether cpusets keep CPUs that go offline, and use them again once they are back: version 2 alone does.
+// Returns tells whether cpusets keep CPUs that go offline, and use them again once they are back: version 2
+// alone does.
 func Returns(root topology.Tree) bool {
 	_, err := root.ReadFile(v2 + "/cgroup.controllers")
 	return err == nil
@@ -61,7 +63,8 @@ func Returns(root topology.Tree) bool {
 // errNone: there is no such cgroup, or it has no processes.
 var errNone = errors.New("no such cgroup")
 
-// Effective returns the CPUs and memory nodes that the kernel lets the first of the cgroups use that is there.
+// Effective returns the CPUs and memory nodes that the kernel lets the first of the cgroups use that is
+// there.
 func Effective(root topology.Tree, paths []string) (policy.Pin, error) {
 	for _, at := range paths {
 		for _, where := range []struct{ dir, cpus, memory string }{

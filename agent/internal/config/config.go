@@ -1,8 +1,9 @@
-// Package config reads the agent's options: a file with layers, or a directory whose files are the layers (which is what a
-// mounted ConfigMap is).
+// Package config reads the agent's options: a file with layers, or a directory whose files are the layers
+// (which is what a mounted ConfigMap is).
 //
-// The layers are default, group.NAME and node.NAME. They are laid over one another in that order, option by option. A layer
-// is written in our own words, which are those of nri-plugins where both have an option, or as CRI-RM's policy section.
+// The layers are default, group.NAME and node.NAME. They are laid over one another in that order, option by
+// option. A layer is written in our own words, which are those of nri-plugins where both have an option, or
+// as CRI-RM's policy section.
 //
 // A configuration with any fault is refused whole: every error names file, line and remedy.
 //
@@ -133,8 +134,8 @@ func (l layer) fault(at *yaml.Node, format string, args ...any) error {
 	return &Fault{l.file, at.Line, fmt.Sprintf(format, args...)}
 }
 
-// directory takes each file as the layer of its name; Kubernetes puts other things (..data) beside them. CRI-RM's ConfigMap
-// of one node has its sections as files, of which the policy counts.
+// directory takes each file as the layer of its name; Kubernetes puts other things (..data) beside them.
+// CRI-RM's ConfigMap of one node has its sections as files, of which the policy counts.
 func directory(path string, where Where, layers map[string]layer) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -184,7 +185,8 @@ func isLayer(name string) bool {
 	return name == "default" || strings.HasPrefix(name, "group.") || strings.HasPrefix(name, "node.")
 }
 
-// file splits one file into its layers. A file without layers (CRI-RM's fallback.cfg) is the default layer as a whole.
+// file splits one file into its layers. A file without layers (CRI-RM's fallback.cfg) is the default layer as
+// a whole.
 func file(path string, layers map[string]layer) error {
 	root, err := parse(path)
 	if err != nil {

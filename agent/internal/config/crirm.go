@@ -10,8 +10,9 @@ import (
 	"proxima.io/agent/internal/spelling"
 )
 
-// applyCRIRM reads a layer in CRI-RM's form: a section policy with the options of the topology-aware policy below it.
-// Its names are ours with a capital first letter. Other sections (logger, rdt, blockio, …) have no effect here, and say so.
+// applyCRIRM reads a layer in CRI-RM's form: a section policy with the options of the topology-aware policy
+// below it. Its names are ours with a capital first letter. Other sections (logger, rdt, blockio, …) have no
+// effect here, and say so.
 func (l layer) applyCRIRM(o *Options) error {
 	for i := 0; i < len(l.node.Content); i += 2 {
 		key, value := l.node.Content[i], l.node.Content[i+1]

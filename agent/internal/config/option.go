@@ -114,8 +114,8 @@ func others(o *Options, value *yaml.Node) error {
 	return nil
 }
 
-// resources reads {cpu: AMOUNT}; the name may be written in capitals, as CRI-RM does. Of memory, which others limit too, it
-// notes that nothing is done. least is the smallest amount that makes sense, in thousandths.
+// resources reads {cpu: AMOUNT}; the name may be written in capitals, as CRI-RM does. Of memory, which others
+// limit too, it notes that nothing is done. least is the smallest amount that makes sense, in thousandths.
 func resources(field func(*Options) *CPUs, least int) option {
 	return func(o *Options, value *yaml.Node) error {
 		var amounts map[string]string

@@ -37,8 +37,8 @@ func parseCPUs(text string) (CPUs, error) {
 	return CPUs{Milli: milli}, nil
 }
 
-// Had is what amounts of CPUs were made of before, and whose CPUs would be missed. An amount keeps the CPUs that it has, so that
-// nobody has to move when others come and go.
+// Had is what amounts of CPUs were made of before, and whose CPUs would be missed. An amount keeps the CPUs
+// that it has, so that nobody has to move when others come and go.
 type Had struct{ Available, Reserved, Taken cpuset.Set }
 
 // Resolve turns the options into those of the policy, for a machine.
@@ -76,8 +76,8 @@ func (o *Options) fault(option, format string, args ...any) error {
 	return errors.New(message)
 }
 
-// of returns the CPUs out of those to be had. An amount is cut from what it had, then from the lowest cores, whole ones as far
-// as it goes; what is taken comes last.
+// of returns the CPUs out of those to be had. An amount is cut from what it had, then from the lowest cores,
+// whole ones as far as it goes; what is taken comes last.
 func (c CPUs) of(machine *topology.Topology, from, had, taken cpuset.Set) cpuset.Set {
 	switch {
 	case c.Exclude:

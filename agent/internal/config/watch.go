@@ -22,10 +22,10 @@ const settle = 200 * time.Millisecond
 // unwatched is how often changed is called where the kernel has nothing left to watch with.
 const unwatched = time.Minute
 
-// Watch calls changed whenever something happens to one of the paths, and once at the start, until the context ends. It
-// sleeps in the kernel in between. It watches directories, not files: editors and Kubernetes replace files by renaming.
-// Where other programs have used up what the kernel has for that (inotify), it calls changed now and then, until it can
-// watch.
+// Watch calls changed whenever something happens to one of the paths, and once at the start, until the
+// context ends. It sleeps in the kernel in between. It watches directories, not files: editors and Kubernetes
+// replace files by renaming. Where other programs have used up what the kernel has for that (inotify), it
+// calls changed now and then, until it can watch.
 func Watch(ctx context.Context, log *slog.Logger, changed func(), paths ...string) {
 	watch(ctx, log, unwatched, changed, paths...)
 }
@@ -52,8 +52,8 @@ func watch(ctx context.Context, log *slog.Logger, every time.Duration, changed f
 	}
 }
 
-// follow watches until the context ends, or the kernel has nothing left to watch with. It calls changed once when it has
-// begun: what happened before may have gone unseen.
+// follow watches until the context ends, or the kernel has nothing left to watch with. It calls changed once
+// when it has begun: what happened before may have gone unseen.
 func follow(ctx context.Context, changed func(), paths []string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -89,8 +89,8 @@ func follow(ctx context.Context, changed func(), paths []string) error {
 	}
 }
 
-// add watches each path and its directory; of one that is not there (any more), what there is above it. That tells when the
-// next one below is made, and it is called again.
+// add watches each path and its directory; of one that is not there (any more), what there is above it. That
+// tells when the next one below is made, and it is called again.
 func add(watcher *fsnotify.Watcher, paths []string) error {
 	for _, path := range paths {
 		chain := []string{path, filepath.Dir(path)} // from narrow to wide
@@ -114,8 +114,8 @@ func add(watcher *fsnotify.Watcher, paths []string) error {
 	return nil
 }
 
-// concerns tells whether what happened to one file is about a path: it is the path, in it, above it, or the link beside it
-// that Kubernetes swaps (..data).
+// concerns tells whether what happened to one file is about a path: it is the path, in it, above it, or the
+// link beside it that Kubernetes swaps (..data).
 func concerns(changed, path string) bool {
 	changed = filepath.Clean(changed)
 	dir, name := filepath.Split(changed)

@@ -124,8 +124,8 @@ func TestWatchSeesOneDirectoryUnderTwoNames(t *testing.T) {
 	await("the socket")
 }
 
-// Other programs of the node may have used up what the kernel has for watching. The test runs itself again in a user namespace
-// that has none of it, as nobody else's may be taken.
+// Other programs of the node may have used up what the kernel has for watching. The test runs itself again in
+// a user namespace that has none of it, as nobody else's may be taken.
 func TestWithoutInotifyTheConfigurationIsReadNowAndThen(t *testing.T) {
 	const inside = "PROXIMA_NO_INOTIFY"
 	if os.Getenv(inside) == "" {

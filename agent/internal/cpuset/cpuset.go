@@ -1,7 +1,8 @@
 // Package cpuset holds sets of small integers (CPU ids, memory node ids) with value semantics.
 //
-// A Set never changes after it was made: every operation returns a new one, so that sets can be shared between a
-// state and its successor, and compared with Equal. Ids may be any number the kernel uses; there is no limit of 1024.
+// A Set never changes after it was made: every operation returns a new one, so that sets can be shared
+// between a state and its successor, and compared with Equal. Ids may be any number the kernel uses; there is
+// no limit of 1024.
 package cpuset
 
 import "math/bits"

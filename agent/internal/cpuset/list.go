@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MaxID bounds what Parse accepts: the highest id that a Linux kernel can be built for (NR_CPUS is at most 8192), so that a
-// hostile list ("0-999999999") cannot take the agent's memory.
+// MaxID bounds what Parse accepts: the highest id that a Linux kernel can be built for (NR_CPUS is at most
+// 8192), so that a hostile list ("0-999999999") cannot take the agent's memory.
 const MaxID = 8191
 
 // Parse reads the kernel's list format: "0-3,8,10-11". Empty text is the empty set.
@@ -67,7 +67,8 @@ func (s *Set) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseMask reads the kernel's mask format: groups of eight hexadecimal digits, the highest ids first: "00000000,0000000f".
+// ParseMask reads the kernel's mask format: groups of eight hexadecimal digits, the highest ids first:
+// "00000000,0000000f".
 func ParseMask(mask string) (Set, error) {
 	groups := strings.Split(strings.TrimSpace(mask), ",")
 	if len(groups) > (MaxID+1)/32 {

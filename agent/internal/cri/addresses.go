@@ -25,7 +25,8 @@ const (
 // askTimeout is how long a runtime may take over the status of one pod.
 const askTimeout = 5 * time.Second
 
-// Asker asks a runtime for the addresses of pods, behind whichever door the agent works: containerd tells them over NRI from 2.1 on.
+// Asker asks a runtime for the addresses of pods, behind whichever door the agent works: containerd tells
+// them over NRI from 2.1 on.
 type Asker struct {
 	conn *grpc.ClientConn
 }

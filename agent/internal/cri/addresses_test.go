@@ -15,7 +15,8 @@ import (
 	"proxima.io/agent/internal/raw"
 )
 
-// The addresses of a pod are asked for in either version of the CRI; of one with the node's network none counts.
+// The addresses of a pod are asked for in either version of the CRI; of one with the node's network none
+// counts.
 func TestAddressesOfPodsAreAskedForInBothVersions(t *testing.T) {
 	network := raw.Message(nil).With("10.0.0.1", statusPod, statusNetwork, networkIP).With("fd00::1", statusPod, statusNetwork, networkMore, networkIP)
 	options := protowire.AppendVarint(protowire.AppendTag(nil, optionNetwork, protowire.VarintType), networkOfNode)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Messages from this size on are rare, and worth giving their memory back: after them the agent rests, and a Go program at
-// rest collects nothing.
+// Messages from this size on are rare, and worth giving their memory back: after them the agent rests, and a
+// Go program at rest collects nothing.
 const large = 1 << 20
 
 const giveBackAfter = time.Second
@@ -21,7 +21,8 @@ func newBallast() ballast {
 	return ballast{timer}
 }
 
-// giveBack collects twice: gRPC keeps its buffers in a sync.Pool, and what such a pool holds outlives one collection.
+// giveBack collects twice: gRPC keeps its buffers in a sync.Pool, and what such a pool holds outlives one
+// collection.
 func giveBack() {
 	runtime.GC()
 	debug.FreeOSMemory()

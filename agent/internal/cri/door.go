@@ -1,9 +1,10 @@
-// Package cri is the door to runtimes without NRI: a gRPC server that kubelet takes for the runtime. It forwards every
-// method of the CRI as it comes, known or not, v1 or v1alpha2, and looks into six of them only.
+// Package cri is the door to runtimes without NRI: a gRPC server that kubelet takes for the runtime. It
+// forwards every method of the CRI as it comes, known or not, v1 or v1alpha2, and looks into six of them
+// only.
 //
-// Messages are forwarded as bytes. What we add to one is appended to it: of a field that occurs twice, protobuf takes the
-// last, and merges messages. So no field that we do not know can be lost, and both versions of the CRI, which have the same
-// wire form, need the same code.
+// Messages are forwarded as bytes. What we add to one is appended to it: of a field that occurs twice,
+// protobuf takes the last, and merges messages. So no field that we do not know can be lost, and both
+// versions of the CRI, which have the same wire form, need the same code.
 //
 // # Layout
 //
@@ -45,7 +46,8 @@ type Door struct {
 	log     *slog.Logger
 	runtime *grpc.ClientConn
 	ballast ballast
-	// listing is held while the runtime is asked what is running, so that nobody comes or goes unseen meanwhile.
+	// listing is held while the runtime is asked what is running, so that nobody comes or goes unseen
+	// meanwhile.
 	listing  sync.RWMutex
 	statuses statuses
 }
@@ -62,7 +64,8 @@ func New(e *engine.Engine, machine *topology.Topology, log *slog.Logger, runtime
 	return &Door{engine: e, machine: machine, log: log, runtime: conn, ballast: newBallast()}, nil
 }
 
-// Serve listens on the socket until the context ends. Running pods do not notice when we are away: kubelet tries again.
+// Serve listens on the socket until the context ends. Running pods do not notice when we are away: kubelet
+// tries again.
 func (d *Door) Serve(ctx context.Context, socket string) error {
 	defer d.runtime.Close()
 	listener, err := listen(socket)

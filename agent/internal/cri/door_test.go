@@ -31,7 +31,8 @@ import (
 // handler answers one call of the runtime behind the door.
 type handler func(method string, stream grpc.ServerStream) error
 
-// runtimeAt serves raw gRPC on a socket: what the real lanes cannot see, what reaches a runtime, is seen here.
+// runtimeAt serves raw gRPC on a socket: what the real lanes cannot see, what reaches a runtime, is seen
+// here.
 func runtimeAt(t testing.TB, socket string, h handler) *grpc.Server {
 	t.Helper()
 	l, err := net.Listen("unix", socket)

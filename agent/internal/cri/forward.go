@@ -15,8 +15,8 @@ import (
 // anyStream fits every method: a unary call is a stream with one message each way.
 var anyStream = &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
 
-// forward takes one call to the runtime and its answer back. The deadline, cancellation and metadata of the call are those
-// of the stream's context.
+// forward takes one call to the runtime and its answer back. The deadline, cancellation and metadata of the
+// call are those of the stream's context.
 func (d *Door) forward(_ any, from grpc.ServerStream) error {
 	method, ok := grpc.MethodFromServerStream(from)
 	if !ok {

@@ -12,7 +12,8 @@ import (
 	"proxima.io/agent/internal/raw"
 )
 
-// slow is a runtime with many containers that answers no status until it is asked for several at once and is let go.
+// slow is a runtime with many containers that answers no status until it is asked for several at once and is
+// let go.
 type slow struct {
 	keeper
 	listed int

@@ -41,7 +41,8 @@ func createRequest(name string, cpus int64) raw.Message {
 	return withCPUs(m, cpus, createConfig, configLinux, linuxResources)
 }
 
-// keeper is a runtime that keeps the cpuset of every container, under its name, and refuses resizes if it is told to.
+// keeper is a runtime that keeps the cpuset of every container, under its name, and refuses resizes if it is
+// told to.
 type keeper struct {
 	mu     sync.Mutex
 	cpus   map[string]string

@@ -64,8 +64,8 @@ func (d *Door) follow(ctx context.Context) {
 	}
 }
 
-// synchronize asks twice what is running: once for the statuses, which can take long and nobody waits for, and once more
-// with everybody waiting, for what has changed since.
+// synchronize asks twice what is running: once for the statuses, which can take long and nobody waits for,
+// and once more with everybody waiting, for what has changed since.
 func (d *Door) synchronize(ctx context.Context, prefix string) error {
 	before, err := d.list(ctx, prefix)
 	if err != nil {
@@ -146,8 +146,8 @@ func (d *Door) found(pod, c raw.Message) engine.Arrival {
 	return a
 }
 
-// releaseExited gives back what a pod's exited containers had, before the pod's next one is placed: kubelet starts app
-// containers after init containers, and the CRI tells nobody of an exit.
+// releaseExited gives back what a pod's exited containers had, before the pod's next one is placed: kubelet
+// starts app containers after init containers, and the CRI tells nobody of an exit.
 func (d *Door) releaseExited(podID, prefix string) {
 	known := d.engine.OfPod(podID)
 	if len(known) == 0 {

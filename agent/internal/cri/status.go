@@ -14,8 +14,8 @@ import (
 // atOnce is how many statuses are asked for at a time.
 const atOnce = 16
 
-// verbose is the part of containerd's and CRI-O's verbose status that we need: runtimes that need this door are too old for
-// the plain one to have resources.
+// verbose is the part of containerd's and CRI-O's verbose status that we need: runtimes that need this door
+// are too old for the plain one to have resources.
 type verbose struct {
 	RuntimeSpec struct {
 		Linux struct {
@@ -99,7 +99,8 @@ func (s *statuses) put(id string, v *verbose) {
 	s.answers[id] = v
 }
 
-// askStatuses asks for the statuses that are lacking, several at a time. Of a container without one, what is known stays.
+// askStatuses asks for the statuses that are lacking, several at a time. Of a container without one, what is
+// known stays.
 func (d *Door) askStatuses(ctx context.Context, prefix string, containers []raw.Message) {
 	var asking sync.WaitGroup
 	defer asking.Wait()

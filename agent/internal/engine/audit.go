@@ -10,10 +10,12 @@ import (
 // settled is how long runtime and kernel are given before their word is compared with what they were told.
 const settled = 300 * time.Millisecond
 
-// turn is how long a runtime may take over one container on a busy node; most take a tenth of it, one container after the other.
+// turn is how long a runtime may take over one container on a busy node; most take a tenth of it, one
+// container after the other.
 const turn = 500 * time.Millisecond
 
-// examine lets a container's cpuset be compared with what the runtime was told, in a moment. The lock is held.
+// examine lets a container's cpuset be compared with what the runtime was told, in a moment. The lock is
+// held.
 func (e *Engine) examine(r *record) {
 	if e.effective == nil || len(r.cgroup) == 0 {
 		return
@@ -28,9 +30,9 @@ func (e *Engine) examineAll() {
 	}
 }
 
-// auditNow compares what the kernel lets containers use with what the runtime was told, and tells when it has to look again.
-// The two differ where CPUs went offline, or somebody else has written into a cgroup. What is still lost a little later is said, and told
-// again, after longer and longer.
+// auditNow compares what the kernel lets containers use with what the runtime was told, and tells when it has
+// to look again. The two differ where CPUs went offline, or somebody else has written into a cgroup. What is
+// still lost a little later is said, and told again, after longer and longer.
 func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	e.mu.Lock()
 	if e.auditAt.IsZero() {
@@ -96,8 +98,9 @@ func (e *Engine) auditNow(now time.Time) (next time.Duration, any bool) {
 	return next, next > 0
 }
 
-// awaitStart returns after how long to look again for a container that the kernel does not have; 0 is not. A runtime that is told of
-// a container which it is still creating may lose the word: only after its start is there something to compare. The lock is held.
+// awaitStart returns after how long to look again for a container that the kernel does not have; 0 is not. A
+// runtime that is told of a container which it is still creating may lose the word: only after its start is
+// there something to compare. The lock is held.
 func (e *Engine) awaitStart(r *record, now time.Time) time.Duration {
 	if r == nil {
 		return 0
@@ -119,8 +122,9 @@ func (e *Engine) follows(r *record, has policy.Pin) bool {
 	return (want.CPUs.Empty() || has.CPUs.Equal(want.CPUs)) && (want.Memory.Empty() || has.Memory.Empty() || has.Memory.Equal(want.Memory))
 }
 
-// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is not. A
-// container is doubted after the grace; it begins anew while the runtime makes progress. The lock is held.
+// compare notes what the kernel says of a container, and returns after how long it is to be asked again; 0 is
+// not. A container is doubted after the grace; it begins anew while the runtime makes progress. The lock is
+// held.
 func (e *Engine) compare(id string, r *record, has policy.Pin, now time.Time, grace time.Duration, progress bool) time.Duration {
 	want := e.asOnline(r.told)
 	if e.follows(r, has) {

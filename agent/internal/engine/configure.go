@@ -9,8 +9,8 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// Configure changes the options under running containers. Options that this machine cannot have are refused, and the old
-// ones stay.
+// Configure changes the options under running containers. Options that this machine cannot have are refused,
+// and the old ones stay.
 func (e *Engine) Configure(o config.Options, found []others.Found) error {
 	var err error
 	e.guard("configure", nil, func() {
@@ -46,9 +46,9 @@ func (e *Engine) Refuse(because error) {
 	})
 }
 
-// Release gives every container all CPUs and memory nodes back that others leave, and pins nobody any more: the way to remove
-// the agent. It is done even where the agent stands back or holds, for that is how a node passes from one that pins to another.
-// It returns how many containers the runtime has to be told about.
+// Release gives every container all CPUs and memory nodes back that others leave, and pins nobody any more:
+// the way to remove the agent. It is done even where the agent stands back or holds, for that is how a node
+// passes from one that pins to another. It returns how many containers the runtime has to be told about.
 func (e *Engine) Release() (containers int, err error) {
 	if e.dryRun {
 		return 0, errors.New("the agent is in a dry run and changes nothing; start it without --dry-run to release")
@@ -65,8 +65,8 @@ func (e *Engine) Release() (containers int, err error) {
 	return containers, nil
 }
 
-// beside turns options into those of the policy beside the others that pin. why says that there is no way to live with them:
-// the agent has to stand back.
+// beside turns options into those of the policy beside the others that pin. why says that there is no way to
+// live with them: the agent has to stand back.
 func (e *Engine) beside(o config.Options, found []others.Found) (resolved policy.Options, why string, err error) {
 	resolved, err = o.Resolve(e.machine, e.had())
 	if err != nil || len(found) == 0 || o.Others == config.Ignore {
@@ -104,7 +104,8 @@ func (e *Engine) had() config.Had {
 	return config.Had{Available: e.policy.Available, Reserved: e.policy.Reserved, Taken: owned(e.state)}
 }
 
-// setPassive decides whether the agent acts, and says so when it stops or starts. The lock is held, or not needed yet.
+// setPassive decides whether the agent acts, and says so when it stops or starts. The lock is held, or not
+// needed yet.
 func (e *Engine) setPassive() {
 	why := e.hold
 	if e.dryRun {
@@ -129,8 +130,8 @@ func (e *Engine) setPassive() {
 	e.passive = why
 }
 
-// takeOver begins to act where others did, or nobody: what another has pinned meanwhile and may still need is left alone. The
-// lock is held.
+// takeOver begins to act where others did, or nobody: what another has pinned meanwhile and may still need is
+// left alone. The lock is held.
 func (e *Engine) takeOver() {
 	for id, r := range e.records {
 		c := e.state.Placed[id]

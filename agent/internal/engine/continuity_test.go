@@ -8,8 +8,8 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// Kubelet starts a container again under a new id. Where nobody looked, it has its predecessor's CPUs all the same, and nothing
-// stays reserved for the old one.
+// Kubelet starts a container again under a new id. Where nobody looked, it has its predecessor's CPUs all the
+// same, and nothing stays reserved for the old one.
 func TestARestartInPlaceWhileNobodyLooked(t *testing.T) {
 	for _, inState := range []bool{true, false} { // the agent was away, or the runtime
 		e, _ := start(t, "cores=8", Settings{})

@@ -1,7 +1,8 @@
-// Package engine keeps the state of one node between the two doors and the policy: it asks the policy, remembers what the
-// runtime was told, and repairs what it was not.
+// Package engine keeps the state of one node between the two doors and the policy: it asks the policy,
+// remembers what the runtime was told, and repairs what it was not.
 //
-// No call fails because of the policy. A fault inside is counted and leaves the container unpinned; the repair tries again.
+// No call fails because of the policy. A fault inside is counted and leaves the container unpinned; the
+// repair tries again.
 //
 // # Layout
 //
@@ -36,7 +37,8 @@ import (
 	"proxima.io/agent/internal/topology"
 )
 
-// Updater tells a runtime to change running containers. It returns the ids that the runtime has not taken (yet).
+// Updater tells a runtime to change running containers. It returns the ids that the runtime has not taken
+// (yet).
 type Updater interface {
 	Update(ctx context.Context, changes []policy.Change) (failed []string, err error)
 }
@@ -46,19 +48,22 @@ type Settings struct {
 	Machine *topology.Topology
 	Options config.Options
 	Others  []others.Found
-	// Refused is why there are no options to start with. The engine then changes nothing until it is given good ones.
+	// Refused is why there are no options to start with. The engine then changes nothing until it is given
+	// good ones.
 	Refused error
 	State   state.Saved
 	DryRun  bool
-	// Look returns the machine if it is not what it was at the last call, else nil; nil is a machine that never changes.
+	// Look returns the machine if it is not what it was at the last call, else nil; nil is a machine that
+	// never changes.
 	Look func() (*topology.Topology, error)
-	// Returns says that the kernel keeps a CPU that goes offline in the cpusets that have it, and uses it again once it is back, as
-	// version 2 of cgroups does.
+	// Returns says that the kernel keeps a CPU that goes offline in the cpusets that have it, and uses it
+	// again once it is back, as version 2 of cgroups does.
 	Returns bool
-	// Effective returns what the kernel lets a cgroup use, of the first of the paths that is there; nil is not to be asked.
+	// Effective returns what the kernel lets a cgroup use, of the first of the paths that is there; nil is
+	// not to be asked.
 	Effective func(cgroup []string) (policy.Pin, error)
-	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and the repair tells
-	// them to the runtime right afterwards.
+	// Inline says that the changes which a call returns ride on its answer. Else the calls return none, and
+	// the repair tells them to the runtime right afterwards.
 	Inline bool
 	// Save is called with each new state, never from within a call of a door.
 	Save func(state.Saved) error
@@ -108,9 +113,9 @@ type Engine struct {
 	changes   changes
 }
 
-// New makes an engine. Options that the machine cannot have are refused, like those that could not be read: the agent has to
-// run even then, as kubelet may have no other way to the runtime. It keeps the state as it was saved until it has good ones,
-// for only they tell which places are valid.
+// New makes an engine. Options that the machine cannot have are refused, like those that could not be read:
+// the agent has to run even then, as kubelet may have no other way to the runtime. It keeps the state as it
+// was saved until it has good ones, for only they tell which places are valid.
 func New(s Settings) (*Engine, error) {
 	e := &Engine{
 		machine: s.Machine, dryRun: s.DryRun, inline: s.Inline, save: s.Save, log: s.Log, options: s.Options, others: s.Others,
@@ -154,7 +159,8 @@ type Arrival struct {
 	Marked bool
 	// Cgroup are the paths where the kernel may have it.
 	Cgroup []string
-	// Addresses are those of its pod, where the runtime tells them (AddressesTold): none where it has the node's network.
+	// Addresses are those of its pod, where the runtime tells them (AddressesTold): none where it has the
+	// node's network.
 	Addresses     []string
 	AddressesTold bool
 }
@@ -162,8 +168,8 @@ type Arrival struct {
 // Mark is the annotation of a container, not of its pod, that proves that the agent has pinned it.
 const Mark = "pinned-by.proxima.io"
 
-// Create places a container that is about to be created. It returns the container's own pin and the changes to others; empty
-// sets mean that nothing is to be set.
+// Create places a container that is about to be created. It returns the container's own pin and the changes
+// to others; empty sets mean that nothing is to be set.
 func (e *Engine) Create(a Arrival) (pin policy.Pin, changes []policy.Change) {
 	e.guard("create", &a.Container, func() {
 		e.look()
@@ -194,8 +200,8 @@ func (e *Engine) Drop(id string) {
 	e.guard("drop", nil, func() { e.drop(id) })
 }
 
-// DropPod drops a pod's containers, those too whose creation failed after we had placed them, and forgets the places that
-// they could have come back to.
+// DropPod drops a pod's containers, those too whose creation failed after we had placed them, and forgets the
+// places that they could have come back to.
 func (e *Engine) DropPod(podID string) {
 	e.guard("drop pod", nil, func() {
 		for _, c := range e.state.InOrder() {
@@ -238,8 +244,8 @@ func (e *Engine) OfPod(podID string) []string {
 	return ids
 }
 
-// Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has one. The kernel has
-// it below one of the paths then.
+// Rename gives a container the id that the runtime has chosen for it; the CRI door places it before it has
+// one. The kernel has it below one of the paths then.
 func (e *Engine) Rename(from, to string, cgroup []string) {
 	e.guard("rename", nil, func() {
 		if r, ok := e.records[from]; ok {
@@ -314,8 +320,8 @@ func (e *Engine) guard(what string, c *policy.Container, step func()) {
 	e.wake()
 }
 
-// protect runs a step under the lock. A panic inside is a fault of ours and must not become the pod's, or end the process: it
-// is counted, and the container stays for the repair to place.
+// protect runs a step under the lock. A panic inside is a fault of ours and must not become the pod's, or end
+// the process: it is counted, and the container stays for the repair to place.
 func (e *Engine) protect(what string, c *policy.Container, step func()) (whole bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -168,6 +168,20 @@ func TestNothingIsChangedUntilThereIsAGoodConfiguration(t *testing.T) {
 	eventually(t, "not pinned with a good configuration", func() bool { return r.has("a") == "0-1" })
 }
 
+// The default of unlimitedBurstable is that of nri-plugins: a container without a limit of CPUs gets a whole
+// socket.
+func TestBurstableContainerWithoutALimitHasASocketByDefault(t *testing.T) {
+	for limit, want := range map[int]string{0: "socket0", 1000: "node0"} {
+		e, _ := start(t, "sockets=2,nodes=2,cores=4", Settings{})
+		one := arrival("a", "Burstable", 500)
+		one.Limit = limit
+		e.Create(one)
+		if is := e.Status().Seats[0].Place.Pool; is != want {
+			t.Errorf("with limit %d it is placed in %s, want %s", limit, is, want)
+		}
+	}
+}
+
 func TestPlacesAreNotRememberedForEver(t *testing.T) {
 	e, _ := start(t, "cores=4", Settings{})
 	e.Create(arrival("a", policy.Guaranteed, 2000))

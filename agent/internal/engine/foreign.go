@@ -6,8 +6,8 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// left returns the CPUs that kubelet's static manager has given to nobody; any is false where there is no such manager. It
-// sets a cpuset for every container: CPUs of its own for some, and these for all the others.
+// left returns the CPUs that kubelet's static manager has given to nobody; any is false where there is no
+// such manager. It sets a cpuset for every container: CPUs of its own for some, and these for all the others.
 func (e *Engine) left() (cpus cpuset.Set, any bool) {
 	for _, f := range e.others {
 		if f.Leaves != nil {
@@ -23,8 +23,9 @@ func (e *Engine) isForeign(a *Arrival) bool {
 	return any && !a.Seen.CPUs.Within(left)
 }
 
-// isLeftover tells whether a container's cpuset is what kubelet leaves to everybody: ours may take its place. What is known of
-// that set may be a moment older than the container; CPUs of its own kubelet gives in the very number that is asked for.
+// isLeftover tells whether a container's cpuset is what kubelet leaves to everybody: ours may take its place.
+// What is known of that set may be a moment older than the container; CPUs of its own kubelet gives in the
+// very number that is asked for.
 func (e *Engine) isLeftover(a *Arrival) bool {
 	left, any := e.left()
 	own := a.QOS == policy.Guaranteed && 1000*a.Seen.CPUs.Len() == a.Request
@@ -44,8 +45,8 @@ func (e *Engine) leaveAlone(a *Arrival) {
 	e.log.Warn("left alone: it carries a cpuset already", "container", a.Name, "pod", a.PodName, "cpuset", a.Seen)
 }
 
-// recognize tells whose pin a container carries that a runtime says is running. Ours is what the saved state, or the mark that
-// it was created with, proves ours; everything else is left alone. The lock is held.
+// recognize tells whose pin a container carries that a runtime says is running. Ours is what the saved state,
+// or the mark that it was created with, proves ours; everything else is left alone. The lock is held.
 func (e *Engine) recognize(a *Arrival, r *record) {
 	switch {
 	case a.Seen.Empty():

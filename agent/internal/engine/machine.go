@@ -8,7 +8,8 @@ import (
 // Look looks whether the machine is still the one that is reckoned with.
 func (e *Engine) Look() { e.guard("look", nil, e.look) }
 
-// look is Look. Every arrival begins with it: a container must not be given a CPU that is gone. The lock is held.
+// look is Look. Every arrival begins with it: a container must not be given a CPU that is gone. The lock is
+// held.
 func (e *Engine) look() {
 	if e.seeMachine == nil {
 		return
@@ -22,8 +23,8 @@ func (e *Engine) look() {
 	}
 }
 
-// follow goes over to a machine whose CPUs or memory are others. Who sat on CPUs that are gone is placed again, nobody else
-// moves. The lock is held.
+// follow goes over to a machine whose CPUs or memory are others. Who sat on CPUs that are gone is placed
+// again, nobody else moves. The lock is held.
 func (e *Engine) follow(machine *topology.Topology) {
 	before, old := e.state, e.machine
 	e.log.Warn("the machine has changed", "online", machine.Online, "gone", old.Online.Minus(machine.Online),
@@ -49,9 +50,9 @@ func (e *Engine) follow(machine *topology.Topology) {
 	e.log.Info("the machine is followed", "told", len(e.pending("")))
 }
 
-// asOnline is what a pin that the runtime was told comes to on this machine. Where the kernel keeps offline CPUs in a cpuset, a
-// container that only loses such CPUs, or gets them back, need not be told: each update is a call to the runtime, for all that
-// share those CPUs. The lock is held.
+// asOnline is what a pin that the runtime was told comes to on this machine. Where the kernel keeps offline
+// CPUs in a cpuset, a container that only loses such CPUs, or gets them back, need not be told: each update
+// is a call to the runtime, for all that share those CPUs. The lock is held.
 func (e *Engine) asOnline(told policy.Pin) policy.Pin {
 	if e.returns {
 		told.CPUs = told.CPUs.Intersect(e.machine.Online)
@@ -59,7 +60,8 @@ func (e *Engine) asOnline(told policy.Pin) policy.Pin {
 	return told
 }
 
-// adopt takes options and machine for the policy, and carries the state over. The lock is held, or not needed yet.
+// adopt takes options and machine for the policy, and carries the state over. The lock is held, or not needed
+// yet.
 func (e *Engine) adopt(resolved policy.Options) {
 	if e.released {
 		resolved.PinCPU, resolved.PinMemory = false, false

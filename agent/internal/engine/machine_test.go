@@ -72,8 +72,8 @@ func startHot(t *testing.T, shape string, settings Settings) (*Engine, *runtime,
 	return e, r, h
 }
 
-// A CPU that went offline since the last container came is given to nobody, whether the kernel has told of it or not; who sat on
-// it moves, and as little as can be.
+// A CPU that went offline since the last container came is given to nobody, whether the kernel has told of it
+// or not; who sat on it moves, and as little as can be.
 func TestCPUsThatGoOfflineAreGivenToNobody(t *testing.T) {
 	e, r, h := startHot(t, "sockets=2,cores=8", Settings{})
 	e.Create(arrival("wide", policy.Guaranteed, 4000)) // 0-3
@@ -114,8 +114,8 @@ func TestCPUsThatGoOfflineAreGivenToNobody(t *testing.T) {
 	}
 }
 
-// Where the kernel keeps a CPU that is offline in the cpusets that have it, only those are told who have to move: the others lose it,
-// and get it back, without a call to the runtime.
+// Where the kernel keeps a CPU that is offline in the cpusets that have it, only those are told who have to
+// move: the others lose it, and get it back, without a call to the runtime.
 func TestWhomTheKernelServesIsNotTold(t *testing.T) {
 	for _, returns := range []bool{true, false} {
 		e, r, h := startHot(t, "cores=8", Settings{Returns: returns})
@@ -168,7 +168,8 @@ func TestLostExclusivityIsReported(t *testing.T) {
 	}
 }
 
-// What the kernel lets a container use is compared with what the runtime was told; a difference is told again, and shown.
+// What the kernel lets a container use is compared with what the runtime was told; a difference is told
+// again, and shown.
 func TestTheKernelsWordIsComparedWithWhatWasTold(t *testing.T) {
 	e, r, h := startHot(t, "cores=4", Settings{})
 	a := arrival("a", policy.Guaranteed, 2000)
@@ -192,8 +193,8 @@ func TestTheKernelsWordIsComparedWithWhatWasTold(t *testing.T) {
 	}
 }
 
-// A runtime that was told about many goes from one to the next, and may take longer than a doubt does: whose turn has not come is not
-// told again, which would only make it longer.
+// A runtime that was told about many goes from one to the next, and may take longer than a doubt does: whose
+// turn has not come is not told again, which would only make it longer.
 func TestASlowRuntimeIsNotDoubtedWhileItIsAtIt(t *testing.T) {
 	e, _, h := startHot(t, "cores=4", Settings{})
 	for _, id := range []string{"a", "b", "c"} {
@@ -222,7 +223,8 @@ func TestASlowRuntimeIsNotDoubtedWhileItIsAtIt(t *testing.T) {
 	look(1, 1) // c, of which nothing is heard any more
 }
 
-// A runtime may lose what it is told of a container that it is still creating: the kernel's word is awaited, but not for ever.
+// A runtime may lose what it is told of a container that it is still creating: the kernel's word is awaited,
+// but not for ever.
 func TestTheKernelsWordIsAwaitedUntilAContainerHasStarted(t *testing.T) {
 	e, _, h := startHot(t, "cores=4", Settings{})
 	a := arrival("a", "Burstable", 100)

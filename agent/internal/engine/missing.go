@@ -8,12 +8,12 @@ import (
 	"proxima.io/agent/internal/annotation"
 )
 
-// allHere is how long after its last container a pod is taken to be complete. A runtime tells of one container after the
-// other, and not which is the last.
+// allHere is how long after its last container a pod is taken to be complete. A runtime tells of one
+// container after the other, and not which is the last.
 const allHere = time.Minute
 
-// missing is a pod whose annotations name containers. It is remembered until it goes, even if all of them have come: each later
-// container of it comes with the same annotations.
+// missing is a pod whose annotations name containers. It is remembered until it goes, even if all of them
+// have come: each later container of it comes with the same annotations.
 type missing struct {
 	annotations map[string]string
 	come        []string // names of its containers
@@ -41,8 +41,8 @@ func (e *Engine) meet(podID string, annotations map[string]string, names ...stri
 	}
 }
 
-// sayMissing says of pods that are complete by now what their annotations say about containers that they do not have, and
-// tells when it has to look again.
+// sayMissing says of pods that are complete by now what their annotations say about containers that they do
+// not have, and tells when it has to look again.
 func (e *Engine) sayMissing(now time.Time) (next time.Duration, any bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +65,8 @@ func (e *Engine) sayMissing(now time.Time) (next time.Duration, any bool) {
 	return next, any
 }
 
-// said are the findings about a container, and those about the containers that its pod does not have. The lock is held.
+// said are the findings about a container, and those about the containers that its pod does not have. The
+// lock is held.
 func (e *Engine) said(id, podID string) []annotation.Finding {
 	if m := e.missing[podID]; m != nil {
 		return slices.Concat(e.record(id).findings, m.findings)

@@ -14,8 +14,8 @@ func ofPod(name string, annotations map[string]string) Arrival {
 	return a
 }
 
-// What is written for a container that a pod does not have is said when the pod is complete, once, and taken back if the
-// container comes after all.
+// What is written for a container that a pod does not have is said when the pod is complete, once, and taken
+// back if the container comes after all.
 func TestContainersThatAPodDoesNotHave(t *testing.T) {
 	e, _ := start(t, "cores=4", Settings{Options: config.Default()})
 	annotations := map[string]string{"proxima.io/cpus.redsi": "shared", "proxima.io/cores.redis": "threads"}
@@ -71,7 +71,8 @@ func TestContainersThatAPodDoesNotHave(t *testing.T) {
 	}
 }
 
-// Containers come one after the other, and each with the annotations of its pod: who came before is not missing.
+// Containers come one after the other, and each with the annotations of its pod: who came before is not
+// missing.
 func TestAContainerThatCameBeforeTheOthersIsNotMissing(t *testing.T) {
 	e, _ := start(t, "cores=4", Settings{})
 	annotations := map[string]string{"proxima.io/cpus.first": "shared"}

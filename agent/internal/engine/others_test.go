@@ -92,8 +92,8 @@ func TestACpusetOfMemoryAloneIsLeftAloneToo(t *testing.T) {
 	}
 }
 
-// The usual way out: the one that pins next is installed, the agent stands back, and is then released. What the other has
-// pinned by then stays.
+// The usual way out: the one that pins next is installed, the agent stands back, and is then released. What
+// the other has pinned by then stays.
 func TestReleaseWhileStandingBack(t *testing.T) {
 	left := cpuset.Range(4, 7)
 	for _, c := range []struct {
@@ -137,8 +137,8 @@ func TestADryRunCannotRelease(t *testing.T) {
 	}
 }
 
-// Kubelet's static manager sets a cpuset for every container: what it leaves to all is ours to divide, the CPUs that it gives
-// to one are not, whenever the agent comes to know of them.
+// Kubelet's static manager sets a cpuset for every container: what it leaves to all is ours to divide, the
+// CPUs that it gives to one are not, whenever the agent comes to know of them.
 func TestTheRestOfKubeletsCPUs(t *testing.T) {
 	left := cpuset.Range(4, 7)
 	kubelet := []others.Found{{Name: "kubelet's static CPU manager", Leaves: &left}}

@@ -45,7 +45,8 @@ func TestWhatOthersPinnedIsLeftAloneAtTheFirstSynchronize(t *testing.T) {
 	}
 }
 
-// Ours are those of which the saved state says so, and those that carry our mark; all others are not, whatever they carry.
+// Ours are those of which the saved state says so, and those that carry our mark; all others are not,
+// whatever they carry.
 func TestOursIsWhatIsProven(t *testing.T) {
 	e, _ := start(t, "cores=8", Settings{})
 	e.Create(arrival("a", policy.Guaranteed, 2000))

@@ -10,19 +10,21 @@ import (
 	"proxima.io/agent/internal/state"
 )
 
-// Times of the repair. Who has no place, or was not told, waits for less than 10 s, unless the runtime refuses again and again.
+// Times of the repair. Who has no place, or was not told, waits for less than 10 s, unless the runtime
+// refuses again and again.
 const (
 	retryAfter = 2 * time.Second
 	retryLast  = 8 * time.Second
 	refuseLast = 5 * time.Minute // a container that is refused is tried less and less often, up to this; others do not wait for it
 	batch      = 50              // updates in one call, so that a call stays well below a runtime's time-out
-	// comeBack is how long a stopped container's place is remembered. Kubelet starts it again within five minutes; that its
-	// pod has gone is not always told (containerd 1.7 does not, of pods that are older than itself).
+	// comeBack is how long a stopped container's place is remembered. Kubelet starts it again within five
+	// minutes; that its pod has gone is not always told (containerd 1.7 does not, of pods that are older than
+	// itself).
 	comeBack = 15 * time.Minute
 )
 
-// tell returns what the runtime has to be told about containers other than one with the answer to a call, and notes it as
-// told. The lock is held.
+// tell returns what the runtime has to be told about containers other than one with the answer to a call, and
+// notes it as told. The lock is held.
 func (e *Engine) tell(except string) []policy.Change {
 	if !e.inline {
 		return nil
@@ -53,7 +55,8 @@ func (e *Engine) pending(except string) []policy.Change {
 	return changes
 }
 
-// freed turns "not pinned any more" into everything that others leave: to a runtime an empty set means no change.
+// freed turns "not pinned any more" into everything that others leave: to a runtime an empty set means no
+// change.
 func (e *Engine) freed(pin, told policy.Pin) policy.Pin {
 	if pin.CPUs.Empty() && !told.CPUs.Empty() {
 		pin.CPUs = e.machine.Online
@@ -133,7 +136,8 @@ func (e *Engine) forgetGone(now time.Time) (next time.Duration, any bool) {
 	return next, len(since) > 0
 }
 
-// placeUnplaced tries those again whom a fault inside kept from a decision, and returns whether all of them have a place.
+// placeUnplaced tries those again whom a fault inside kept from a decision, and returns whether all of them
+// have a place.
 func (e *Engine) placeUnplaced() bool {
 	e.mu.Lock()
 	waiting := e.unplaced()
@@ -165,7 +169,8 @@ func (e *Engine) unplaced() []policy.Container {
 	return waiting
 }
 
-// repair tells the runtime what is pending, in batches, and returns after how long it is to be called again; 0 is never.
+// repair tells the runtime what is pending, in batches, and returns after how long it is to be called again;
+// 0 is never.
 func (e *Engine) repair(ctx context.Context, now time.Time) (again time.Duration) {
 	var due []policy.Change
 	var updater Updater
@@ -206,8 +211,8 @@ func (e *Engine) repair(ctx context.Context, now time.Time) (again time.Duration
 	return again
 }
 
-// due returns what the runtime is to be told now, and after how long the first of those that it has refused is due. The lock is
-// held.
+// due returns what the runtime is to be told now, and after how long the first of those that it has refused
+// is due. The lock is held.
 func (e *Engine) due(now time.Time) (due []policy.Change, again time.Duration, updater Updater) {
 	if e.updater == nil {
 		return nil, 0, nil // a runtime that comes back asks for everything anyway

@@ -22,8 +22,8 @@ func faulty(e *Engine) (well func()) {
 	}
 }
 
-// A fault inside leaves the pod unpinned, is counted, and is made good without anybody asking, also one that lasts, and where
-// the container got its id meanwhile.
+// A fault inside leaves the pod unpinned, is counted, and is made good without anybody asking, also one that
+// lasts, and where the container got its id meanwhile.
 func TestAFaultInsideNeverReachesThePod(t *testing.T) {
 	for _, lasts := range []time.Duration{0, 200 * time.Millisecond} {
 		e, r := start(t, "cores=4", Settings{})

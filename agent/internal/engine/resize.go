@@ -7,8 +7,8 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// answerWithin is how long a runtime may take over a resize. NRI tells when one is taken and not when it is refused: after
-// this the runtime is asked what the container has.
+// answerWithin is how long a runtime may take over a resize. NRI tells when one is taken and not when it is
+// refused: after this the runtime is asked what the container has.
 const answerWithin = 10 * time.Second
 
 // resize is a container as it was before a resize that the runtime has yet to take.
@@ -23,7 +23,8 @@ func (r *resize) refused(has *policy.Container) bool {
 	return r.was.Request == has.Request && r.was.Limit == has.Limit && r.was.Container.Memory == has.Memory
 }
 
-// Resize places a container whose resources change. Resized is to be called when the runtime has taken or refused it.
+// Resize places a container whose resources change. Resized is to be called when the runtime has taken or
+// refused it.
 func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin, changes []policy.Change) {
 	c := policy.Container{}
 	e.guard("resize", &c, func() {
@@ -45,8 +46,8 @@ func (e *Engine) Resize(id string, fill func(*policy.Container)) (pin policy.Pin
 	return pin, changes
 }
 
-// Resized ends a resize. Only now do others get what the container gave up, or it gets back what it was if the runtime has
-// refused; the repair tells them.
+// Resized ends a resize. Only now do others get what the container gave up, or it gets back what it was if
+// the runtime has refused; the repair tells them.
 func (e *Engine) Resized(id string, taken bool) {
 	e.guard("resized", nil, func() {
 		if e.state.Placed[id] == nil {
@@ -68,14 +69,16 @@ func (e *Engine) Resized(id string, taken bool) {
 	})
 }
 
-// unsure notes that it is not known what the runtime has set for a container: the repair tells or asks it. The lock is held.
+// unsure notes that it is not known what the runtime has set for a container: the repair tells or asks it.
+// The lock is held.
 func (e *Engine) unsure(id string) {
 	if e.passive == "" {
 		e.record(id).told = policy.Pin{}
 	}
 }
 
-// doubtResizes lets the runtime be asked about resizes that it has not taken in time, and tells when it has to look again.
+// doubtResizes lets the runtime be asked about resizes that it has not taken in time, and tells when it has
+// to look again.
 func (e *Engine) doubtResizes(now time.Time) (next time.Duration, any bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// A runtime with NRI does not say that it has refused a resize: it is asked, and what it then says the container has decides.
+// A runtime with NRI does not say that it has refused a resize: it is asked, and what it then says the
+// container has decides.
 func TestAResizeOfWhichNothingIsHeard(t *testing.T) {
 	for _, request := range []int{4000, 2000} {
 		e, r := start(t, "cores=8", Settings{})
@@ -42,7 +43,8 @@ func TestAResizeOfWhichNothingIsHeard(t *testing.T) {
 	}
 }
 
-// The runtime has told what is running while a resize was on its way: what it told may be older than the resize.
+// The runtime has told what is running while a resize was on its way: what it told may be older than the
+// resize.
 func TestAResizeDuringSynchronize(t *testing.T) {
 	e, r := start(t, "cores=8", Settings{})
 	a := arrival("a", policy.Guaranteed, 4000)

@@ -99,7 +99,8 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// nodes returns the NUMA nodes on which a container is: those of the CPUs that the runtime has set, all where it has set none.
+// nodes returns the NUMA nodes on which a container is: those of the CPUs that the runtime has set, all where
+// it has set none.
 func (e *Engine) nodes(id string) []int {
 	cpus := e.machine.Online
 	if r := e.records[id]; r != nil && !r.told.CPUs.Empty() {
@@ -122,8 +123,8 @@ func (e *Engine) poolStatus(p *pool.Pool, room policy.Room) PoolStatus {
 	return status
 }
 
-// Explain returns the decisions for the containers of a pod: the one that was made where it is remembered, else the one that
-// would be made now.
+// Explain returns the decisions for the containers of a pod: the one that was made where it is remembered,
+// else the one that would be made now.
 func (e *Engine) Explain(namespace, pod string) []policy.Decision {
 	e.mu.Lock()
 	defer e.mu.Unlock()

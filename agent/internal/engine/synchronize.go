@@ -7,9 +7,10 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// Synchronize takes over what a runtime says is running: it knows best who is there, we know where each was put. Who was
-// there before keeps its place, who came meanwhile is placed, who went is taken off, and who was started again in its pod has
-// the place of its predecessor. It returns what has to change, if that can ride on the answer.
+// Synchronize takes over what a runtime says is running: it knows best who is there, we know where each was
+// put. Who was there before keeps its place, who came meanwhile is placed, who went is taken off, and who was
+// started again in its pod has the place of its predecessor. It returns what has to change, if that can ride
+// on the answer.
 //
 // The pods are the names of their containers, ended ones too, by id.
 func (e *Engine) Synchronize(running []Arrival, pods map[string][]string) (changes []policy.Change) {
@@ -74,8 +75,8 @@ func (e *Engine) Synchronize(running []Arrival, pods map[string][]string) (chang
 	return changes
 }
 
-// meetAgain says where a container that is running is, as far as that is known: by the books, by its predecessor's place, or
-// by the pin that it carries. The lock is held.
+// meetAgain says where a container that is running is, as far as that is known: by the books, by its
+// predecessor's place, or by the pin that it carries. The lock is held.
 func (e *Engine) meetAgain(a *Arrival, r *record, known, next policy.State, ended map[string]*policy.Placed) *policy.Placed {
 	if r == nil {
 		r = &record{}

@@ -18,7 +18,8 @@ const (
 	ofMemory = "SUBSYSTEM=memory"
 )
 
-// Watch calls changed whenever a CPU or a block of memory has come or gone, until the context ends. It sleeps in between.
+// Watch calls changed whenever a CPU or a block of memory has come or gone, until the context ends. It sleeps
+// in between.
 func Watch(ctx context.Context, changed func()) error {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, uevents)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package kube reads back from a container's Linux resources what its pod asked for. Neither NRI nor the CRI carries
-// requests and quality of service; kubelet has turned them into shares, quotas and cgroup paths by then.
+// Package kube reads back from a container's Linux resources what its pod asked for. Neither NRI nor the CRI
+// carries requests and quality of service; kubelet has turned them into shares, quotas and cgroup paths by
+// then.
 package kube
 
 import (
@@ -10,8 +11,8 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// Resources are the fields of either door's message that matter. Zero is a field that was not given: runtimes pass on only
-// what an update changes.
+// Resources are the fields of either door's message that matter. Zero is a field that was not given: runtimes
+// pass on only what an update changes.
 type Resources struct {
 	Shares, Quota, Period int64
 	MemoryLimit           int64
@@ -35,8 +36,8 @@ func (r Resources) Seen() policy.Pin {
 // period is kubelet's and the kernel's, where none is given with a quota.
 const period = 100_000
 
-// Fill sets what is given of a container's requests, limits and, as it never changes, its quality of service where none is
-// known yet. capacity is the machine's memory in bytes.
+// Fill sets what is given of a container's requests, limits and, as it never changes, its quality of service
+// where none is known yet. capacity is the machine's memory in bytes.
 func (r Resources) Fill(c *policy.Container, capacity int64) {
 	if r.Quota != 0 { // below zero there is no limit
 		c.Limit = int(max(0, r.Quota) * 1000 / cmp.Or(max(0, r.Period), period))
@@ -63,7 +64,8 @@ func (r Resources) Fill(c *policy.Container, capacity int64) {
 	}
 }
 
-// qos reads the class off the cgroup path that kubelet chose; without kubelet's path it follows from the resources.
+// qos reads the class off the cgroup path that kubelet chose; without kubelet's path it follows from the
+// resources.
 func (r Resources) qos(c *policy.Container) string {
 	parent := strings.ToLower(r.CgroupParent)
 	switch {

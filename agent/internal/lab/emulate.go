@@ -21,14 +21,16 @@ import (
 type Options struct {
 	// Words are told to the test in the machine; see Words.
 	Words []string
-	// Patience: a machine hangs that has printed nothing for so much time of processors, of which it needs less than half: how long
-	// that takes is a matter of who else wants them. The test in it has a limit by the clock, and then shows what it waits for.
+	// Patience: a machine hangs that has printed nothing for so much time of processors, of which it needs
+	// less than half: how long that takes is a matter of who else wants them. The test in it has a limit by
+	// the clock, and then shows what it waits for.
 	Patience time.Duration
 	// Version1 has version 1 of cgroups.
 	Version1 bool
 	// Kubelet has a kubelet's program (see StartKubelet), and systemd as the first process.
 	Kubelet bool
-	// Network has what Runtime.Network and ImportMemcached need. It skips the test, and says so, where that could not be fetched.
+	// Network has what Runtime.Network and ImportMemcached need. It skips the test, and says so, where that
+	// could not be fetched.
 	Network bool
 	// Files are more files for the machine: from here, and to where.
 	Files map[string]string
@@ -65,7 +67,8 @@ var machine = strings.Fields(`-accel tcg -cpu Icelake-Server -M q35 -smp 8,socke
 	-numa dist,src=0,dst=1,val=11 -numa dist,src=0,dst=2,val=21 -numa dist,src=0,dst=3,val=21
 	-numa dist,src=1,dst=2,val=21 -numa dist,src=1,dst=3,val=21 -numa dist,src=2,dst=3,val=11`)
 
-// The first process. A container's root cannot be pivoted away from the initramfs, so everything moves to a tmpfs first.
+// The first process. A container's root cannot be pivoted away from the initramfs, so everything moves to a
+// tmpfs first.
 const start = `#!/bin/busybox sh
 /bin/busybox mount -t tmpfs -o size=80% none /new
 /bin/busybox cp -a /agent /bin /etc /examples /lib /lib64 /usr /var /run.sh /new/
@@ -116,8 +119,8 @@ StandardOutput=null
 ExecStart=/bin/sh -c "exec /run.sh test >/dev/console 2>&1"
 `
 
-// Emulate runs a test of the calling package in an emulated machine and returns what it printed. The machine has
-// containerd 1.7, runc and the packages that the other lanes have.
+// Emulate runs a test of the calling package in an emulated machine and returns what it printed. The machine
+// has containerd 1.7, runc and the packages that the other lanes have.
 func Emulate(t *testing.T, test string, how Options) string {
 	t.Helper()
 	prepare(t)
@@ -176,7 +179,9 @@ func Emulate(t *testing.T, test string, how Options) string {
 	}
 	image := filepath.Join(t.TempDir(), "initramfs")
 	must(t, exec.Command("sh", "-c", `cd "$1" && find . | "$2" cpio -o -H newc >"$3"`, "sh", root, in+"busybox/bin/busybox", image))
-	line := "console=ttyS0 loglevel=5 panic=-1 proxima.test=" + test + " proxima.words=" + strings.Join(how.Words, ",")
+	// The kernel would move pages between nodes by itself, those of running programs among them. To clear a
+	// page that it has translated code of takes the emulator minutes, and the machine then seems to hang.
+	line := "console=ttyS0 loglevel=5 panic=-1 numa_balancing=disable proxima.test=" + test + " proxima.words=" + strings.Join(how.Words, ",")
 	if how.Version1 {
 		line += " proxima.version1"
 	}

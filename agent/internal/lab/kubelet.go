@@ -25,8 +25,8 @@ const (
 	module  = "../../testdata/kubelet"
 )
 
-// kubelet builds kubelet's program from its Go modules, which takes minutes, and returns its path. A second run finds it there.
-// It skips the test, and says so, where the modules cannot be fetched.
+// kubelet builds kubelet's program from its Go modules, which takes minutes, and returns its path. A second
+// run finds it there. It skips the test, and says so, where the modules cannot be fetched.
 func kubelet(t testing.TB) string {
 	t.Helper()
 	list := exec.Command("go", "list", "-C", module, "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
@@ -58,7 +58,8 @@ type Kubelet struct {
 	process *exec.Cmd
 }
 
-// The emulated machine has no disk that kubelet could look after, and is slow; beside that, the options are kubelet's defaults.
+// The emulated machine has no disk that kubelet could look after, and is slow; beside that, the options are
+// kubelet's defaults.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 staticPodPath: ` + static + `
@@ -162,7 +163,8 @@ func (k *Kubelet) Apply(name, manifest string) {
 		}
 		return
 	}
-	// By another name first: kubelet may look while it is being written, but passes over what begins with a dot.
+	// By another name first: kubelet may look while it is being written, but passes over what begins with a
+	// dot.
 	hidden := filepath.Join(static, "."+name)
 	if err := os.WriteFile(hidden, []byte(manifest), 0o644); err != nil {
 		k.t.Fatal(err)
@@ -206,8 +208,9 @@ func (k *Kubelet) Running() (map[string]Running, error) {
 	return running, nil
 }
 
-// Renews tells whether kubelet has said that it makes a pod anew because it finds no sandbox of it that is ready. The runtime
-// can have that effect by itself: after its own restart, it takes a sandbox for lost whose shim does not answer in time.
+// Renews tells whether kubelet has said that it makes a pod anew because it finds no sandbox of it that is
+// ready. The runtime can have that effect by itself: after its own restart, it takes a sandbox for lost whose
+// shim does not answer in time.
 func (k *Kubelet) Renews(pod string) bool {
 	for line := range strings.Lines(k.Log()) {
 		if strings.Contains(line, "Need to start a new one") && strings.Contains(line, pod+"-"+node) {

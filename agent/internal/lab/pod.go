@@ -36,14 +36,15 @@ func num(m raw.Message, number protowire.Number, value int64) raw.Message {
 	return protowire.AppendVarint(protowire.AppendTag(m, number, protowire.VarintType), uint64(value))
 }
 
-// RunPod runs a sandbox in the host's network. The class is Guaranteed, Burstable or BestEffort. Its labels are app, its name, and
-// role, its name without a number behind it.
+// RunPod runs a sandbox in the host's network. The class is Guaranteed, Burstable or BestEffort. Its labels
+// are app, its name, and role, its name without a number behind it.
 func (c *Client) RunPod(name, class string, annotations map[string]string) *Pod {
 	c.t.Helper()
 	return c.runPod(name, class, annotations, false)
 }
 
-// RunPodWithAddress is RunPod with a network of the pod's own, which the runtime must have been given (see Network).
+// RunPodWithAddress is RunPod with a network of the pod's own, which the runtime must have been given (see
+// Network).
 func (c *Client) RunPodWithAddress(name, class string, annotations map[string]string) *Pod {
 	c.t.Helper()
 	return c.runPod(name, class, annotations, true)
@@ -68,8 +69,8 @@ func (c *Client) runPod(name, class string, annotations map[string]string, own b
 	return p
 }
 
-// namespaces are network and IPC of the node, unless the pod has its own, and processes of each container's own, as is kubelet's
-// default.
+// namespaces are network and IPC of the node, unless the pod has its own, and processes of each container's
+// own, as is kubelet's default.
 func (p *Pod) namespaces() raw.Message {
 	const ofPod, ofContainer, ofNode = 0, 1, 2
 	shared := int64(ofNode)
@@ -106,8 +107,8 @@ type Mount struct {
 	ReadOnly        bool
 }
 
-// Run creates and starts a container that sleeps, with so many thousandths of a CPU (as request and, if limited, as limit
-// too), and returns its id.
+// Run creates and starts a container that sleeps, with so many thousandths of a CPU (as request and, if
+// limited, as limit too), and returns its id.
 func (p *Pod) Run(name string, milli int64, limited bool) string {
 	p.client.t.Helper()
 	return p.Start(Container{Name: name, Milli: milli, Limited: limited})
@@ -160,8 +161,8 @@ func (p *Pod) request(c Container) raw.Message {
 	return sub(sub(raw.Message(nil).With(p.ID, 1), 2, config), 3, p.config)
 }
 
-// Resize asks the runtime to change a container's request and limit, in thousandths of a CPU. The kernel takes periods of a
-// second at most.
+// Resize asks the runtime to change a container's request and limit, in thousandths of a CPU. The kernel
+// takes periods of a second at most.
 func (p *Pod) Resize(id string, milli int64, period time.Duration) error {
 	us := period.Microseconds()
 	resources := num(num(num(nil, 1, us), 2, milli*us/1000), 3, milli*1024/1000)
@@ -210,7 +211,8 @@ func (p *Pod) CPUs(id string) (string, error) { return p.cgroup(id, "cpuset.cpus
 // Memory reads the memory nodes of a container's cgroup.
 func (p *Pod) Memory(id string) (string, error) { return p.cgroup(id, "cpuset.mems") }
 
-// Written returns the CPUs and memory nodes that were written into a container's cgroup, be they there or not.
+// Written returns the CPUs and memory nodes that were written into a container's cgroup, be they there or
+// not.
 func (p *Pod) Written(id string) (cpus, memory string, err error) {
 	for _, dir := range []string{"/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"} {
 		dir += p.parent + "/" + id
@@ -240,7 +242,8 @@ func cgroup() string {
 	return fmt.Sprintf("kubepods-lab%d", os.Getpid())
 }
 
-// removeCgroups removes the directories that runc leaves to kubelet. A directory goes only when it is empty, children first.
+// removeCgroups removes the directories that runc leaves to kubelet. A directory goes only when it is empty,
+// children first.
 func removeCgroups() {
 	found, err := filepath.Glob("/sys/fs/cgroup/*/" + cgroup())
 	if err != nil {

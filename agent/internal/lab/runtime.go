@@ -1,5 +1,5 @@
-// Package lab runs real container runtimes for tests: Debian's containerd with Debian's runc, in a directory of their own,
-// with pods that need neither network nor registry.
+// Package lab runs real container runtimes for tests: Debian's containerd with Debian's runc, in a directory
+// of their own, with pods that need neither network nor registry.
 package lab
 
 import (
@@ -41,7 +41,8 @@ type Runtime struct {
 	NRI     string // socket
 }
 
-// Start starts containerd of a version (1.6, 1.7 or 2.1). It skips the test, and says so, where it cannot: not root, no apt.
+// Start starts containerd of a version (1.6, 1.7 or 2.1). It skips the test, and says so, where it cannot:
+// not root, no apt.
 func Start(t testing.TB, version string) *Runtime {
 	t.Helper()
 	prepare(t)
@@ -125,8 +126,9 @@ state = "DIR/state"
   plugin_request_timeout = "PATIENCE"
 `
 
-// Launch starts the process, for the first time or again after Kill. Time-outs are the default ones; a runtime that starts again
-// in an emulated machine would give up containers of which it does not hear within seconds.
+// Launch starts the process, for the first time or again after Kill. Time-outs are the default ones; a
+// runtime that starts again in an emulated machine would give up containers of which it does not hear within
+// seconds.
 func (r *Runtime) Launch() {
 	r.t.Helper()
 	text := config
@@ -202,8 +204,8 @@ func (r *Runtime) remove() {
 const network = `{"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": "ptp", "ipam": {"type": "host-local", "dataDir": "DIR/addresses",
 	"ranges": [[{"subnet": "10.77.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}`
 
-// Network lets pods have networks of their own (see RunPodWithAddress), in an emulated machine. It skips the test, and says so, where it
-// cannot.
+// Network lets pods have networks of their own (see RunPodWithAddress), in an emulated machine. It skips the
+// test, and says so, where it cannot.
 func (r *Runtime) Network() {
 	r.t.Helper()
 	module, err := os.Open(cache + "/net/veth.ko")
@@ -270,7 +272,8 @@ func (r *Runtime) ImportRedis() {
 	r.importDirectory(RedisImage, "redis", []string{"/usr/bin/redis-server"})
 }
 
-// ImportRedisAnd makes an image known that has Redis, some of busybox's programs, and files besides. It returns the image's name.
+// ImportRedisAnd makes an image known that has Redis, some of busybox's programs, and files besides. It
+// returns the image's name.
 func (r *Runtime) ImportRedisAnd(files map[string]string, programs ...string) string {
 	r.t.Helper()
 	const name = "localhost/redis-and:1"
@@ -332,8 +335,8 @@ func (r *Runtime) Import(archive []byte) {
 	}
 }
 
-// underSystemd tells whether systemd has the cgroups: it is the first process of an emulated machine. Elsewhere the tests keep out
-// of its way.
+// underSystemd tells whether systemd has the cgroups: it is the first process of an emulated machine.
+// Elsewhere the tests keep out of its way.
 func underSystemd() bool {
 	_, err := os.Stat("/run/systemd/system")
 	return err == nil && InGuest()
@@ -347,7 +350,8 @@ func waits(d time.Duration) time.Duration {
 	return d
 }
 
-// Eventually waits for a condition, half a minute at most. In an emulated machine that is minutes, and it says what it waits for.
+// Eventually waits for a condition, half a minute at most. In an emulated machine that is minutes, and it
+// says what it waits for.
 func Eventually(t testing.TB, what string, condition func() error) {
 	t.Helper()
 	var err error

@@ -1,5 +1,5 @@
-// Package manifest turns users' Kubernetes manifests into the containers that a node would be asked to start, so that a
-// placement can be tried before anything is deployed.
+// Package manifest turns users' Kubernetes manifests into the containers that a node would be asked to start,
+// so that a placement can be tried before anything is deployed.
 package manifest
 
 import (
@@ -27,7 +27,8 @@ type template struct {
 	Spec     podSpec  `yaml:"spec"`
 }
 
-// object is a Pod, or anything that has a pod template (Deployment, StatefulSet, DaemonSet, Job, CronJob), or a List of such.
+// object is a Pod, or anything that has a pod template (Deployment, StatefulSet, DaemonSet, Job, CronJob), or
+// a List of such.
 type object struct {
 	Kind     string   `yaml:"kind"`
 	Metadata metadata `yaml:"metadata"`
@@ -88,8 +89,8 @@ const copyMark = "$n"
 // maxPods bounds what one set of manifests may ask for.
 const maxPods = 10_000
 
-// Read reads YAML documents and returns the pods that so many copies of them make. Objects without pods (services) are
-// passed over.
+// Read reads YAML documents and returns the pods that so many copies of them make. Objects without pods
+// (services) are passed over.
 func Read(text []byte, copies int) ([]Pod, error) {
 	var pods []Pod
 	for n := 1; n <= copies; n++ {

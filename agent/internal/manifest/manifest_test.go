@@ -86,7 +86,8 @@ func TestListsAndCronJobs(t *testing.T) {
 	}
 }
 
-// Containers that only prepare are gone when the pod's own start; sidecars stay. All of them count for the class.
+// Containers that only prepare are gone when the pod's own start; sidecars stay. All of them count for the
+// class.
 func TestInitContainers(t *testing.T) {
 	pods, err := Read([]byte(`
 kind: Pod

@@ -28,13 +28,14 @@ type Pod struct {
 	Name       string
 	Containers []policy.Container
 	Findings   []annotation.Finding
-	// Addresses and IDs are of a pod that runs in a cluster: its own, and the runtime's of its containers by their names.
+	// Addresses and IDs are of a pod that runs in a cluster: its own, and the runtime's of its containers by
+	// their names.
 	Addresses []string
 	IDs       map[string]string
 }
 
-// makePod makes a pod of those containers that stay: init containers only prepare, and are gone by then, but count for the
-// quality of service.
+// makePod makes a pod of those containers that stay: init containers only prepare, and are gone by then, but
+// count for the quality of service.
 func makePod(meta metadata, spec podSpec) (Pod, error) {
 	pod := Pod{Name: meta.Name}
 	all := slices.Concat(spec.InitContainers, spec.Containers)
@@ -77,7 +78,8 @@ func makePod(meta metadata, spec podSpec) (Pod, error) {
 	return pod, nil
 }
 
-// makeContainer also tells whether the container is one of a Guaranteed pod: limits for both, and requests equal to them.
+// makeContainer also tells whether the container is one of a Guaranteed pod: limits for both, and requests
+// equal to them.
 func makeContainer(from container) (c policy.Container, exact bool, err error) {
 	c.Name = from.Name
 	requests, limits := from.Resources.Requests, from.Resources.Limits

@@ -38,8 +38,8 @@ func ParseReaders(text string) (Readers, error) {
 	return r, nil
 }
 
-// permit gives the socket's file the group and mode that let readers connect, and as few others as possible: a file has one group.
-// Without a setting that is the agent's own.
+// permit gives the socket's file the group and mode that let readers connect, and as few others as possible:
+// a file has one group. Without a setting that is the agent's own.
 func (r *Readers) permit(path string) error {
 	if len(r.Users)+len(r.Groups) == 0 {
 		r.Groups = []uint32{uint32(os.Getegid())}

@@ -24,13 +24,15 @@ const (
 	pace = 100 * time.Millisecond
 )
 
-// Server tells its followers. A slow one is closed, and costs one line of memory until then. While nobody follows, nothing is done.
+// Server tells its followers. A slow one is closed, and costs one line of memory until then. While nobody
+// follows, nothing is done.
 type Server struct {
 	// Now returns what is to be told.
 	Now func() Snapshot
 	// Changed returns a channel that is closed when that may have changed since the call.
 	Changed func() <-chan struct{}
-	// Followed is called when the first begins to follow, with a context that ends when the last has gone; nil is nothing to do.
+	// Followed is called when the first begins to follow, with a context that ends when the last has gone;
+	// nil is nothing to do.
 	Followed func(context.Context)
 	Readers  Readers
 	Log      *slog.Logger

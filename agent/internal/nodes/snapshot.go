@@ -1,9 +1,10 @@
-// Package nodes tells other programs of this node where its pods are: on which NUMA nodes, and at which addresses. The proxy's routes
-// follow it (`nodes: agent`), so that a client is served by what is near it.
+// Package nodes tells other programs of this node where its pods are: on which NUMA nodes, and at which
+// addresses. The proxy's routes follow it (`nodes: agent`), so that a client is served by what is near it.
 //
-// The protocol, version 1: a follower connects to the Unix socket and is sent one line of JSON at once, and another one whenever
-// something in it has changed. A line is a Snapshot, whole in itself. A follower sends nothing. A process that may not read is sent one
-// line with the reason, and its connection is closed. Later programs may add fields; a change of a meaning is another version.
+// The protocol, version 1: a follower connects to the Unix socket and is sent one line of JSON at once, and
+// another one whenever something in it has changed. A line is a Snapshot, whole in itself. A follower sends
+// nothing. A process that may not read is sent one line with the reason, and its connection is closed. Later
+// programs may add fields; a change of a meaning is another version.
 //
 // # Layout
 //
@@ -39,7 +40,8 @@ type Snapshot struct {
 // Node is one NUMA node.
 type Node struct {
 	ID int `json:"id"`
-	// Sockets are those of its CPUs, as the kernel numbers them: one on every machine that is sold, none where it has no CPUs.
+	// Sockets are those of its CPUs, as the kernel numbers them: one on every machine that is sold, none
+	// where it has no CPUs.
 	Sockets []int  `json:"sockets"`
 	CPUs    string `json:"cpus"` // online ones
 	// Distances by node, as the firmware says: 10 is the node itself.

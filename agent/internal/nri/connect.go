@@ -10,15 +10,16 @@ import (
 	"proxima.io/agent/internal/policy"
 )
 
-// LastIndex makes a plugin run after all others, so that it sees what they have set: runtimes call plugins in order of index.
+// LastIndex makes a plugin run after all others, so that it sees what they have set: runtimes call plugins in
+// order of index.
 const LastIndex = "99"
 
 const name = "proxima-agent"
 
 const reconnectAfter = time.Second
 
-// Serve connects to the runtime's socket and stays connected until the context ends: a runtime that restarts, or that
-// dropped us for being slow once, finds us again and tells us what is running.
+// Serve connects to the runtime's socket and stays connected until the context ends: a runtime that restarts,
+// or that dropped us for being slow once, finds us again and tells us what is running.
 func (d *Door) Serve(ctx context.Context, socket string) error {
 	said := "" // the last failure: the same one every second is said once
 	for {
@@ -72,9 +73,10 @@ func (d *Door) serveOnce(ctx context.Context, socket string) error {
 
 var errClosed = errors.New("the runtime has closed the connection")
 
-// updater changes containers outside of a request, by connecting again: the runtime then asks for everything, and what must
-// change rides on the answer. NRI has a call for it too, but a runtime whose NRI is from before July 2026 can lock up for good
-// in it, when a container starts or stops at the same moment (containerd issue 13733).
+// updater changes containers outside of a request, by connecting again: the runtime then asks for everything,
+// and what must change rides on the answer. NRI has a call for it too, but a runtime whose NRI is from before
+// July 2026 can lock up for good in it, when a container starts or stops at the same moment (containerd issue
+// 13733).
 type updater chan struct{}
 
 func (u updater) Update(_ context.Context, changes []policy.Change) ([]string, error) {

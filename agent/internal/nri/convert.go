@@ -30,8 +30,8 @@ func (d *Door) arrival(pod *api.PodSandbox, c *api.Container) engine.Arrival {
 	return a
 }
 
-// addresses returns a pod's addresses. A runtime that tells none may be too old for that (containerd before 2.1), unless the pod has
-// the node's network.
+// addresses returns a pod's addresses. A runtime that tells none may be too old for that (containerd before
+// 2.1), unless the pod has the node's network.
 func addresses(pod *api.PodSandbox) (list []string, told bool) {
 	if list = pod.GetIps(); len(list) > 0 {
 		return list, true

@@ -21,7 +21,8 @@ func TestDevicesThatAContainerGets(t *testing.T) {
 	}
 }
 
-// A pod that tells no address either has the node's network or a runtime that does not tell: then it is asked for.
+// A pod that tells no address either has the node's network or a runtime that does not tell: then it is asked
+// for.
 func TestPodWithoutAddressIsAskedForUnlessItHasTheNodesNetwork(t *testing.T) {
 	namespaces := func(types ...string) *api.LinuxPodSandbox {
 		linux := &api.LinuxPodSandbox{}

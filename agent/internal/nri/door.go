@@ -1,4 +1,5 @@
-// Package nri is the door to runtimes that have the Node Resource Interface: containerd from 1.7, CRI-O from 1.26.
+// Package nri is the door to runtimes that have the Node Resource Interface: containerd from 1.7, CRI-O from
+// 1.26.
 //
 // # Layout
 //
@@ -77,8 +78,8 @@ func (d *Door) CreateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 	return adjustment, riding(changes), nil
 }
 
-// UpdateContainer places a container again whose resources change. The cpusets of an update go into the same message as the
-// new resources.
+// UpdateContainer places a container again whose resources change. The cpusets of an update go into the same
+// message as the new resources.
 func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Container, r *api.LinuxResources) ([]*api.ContainerUpdate, error) {
 	pin, changes := d.engine.Resize(c.GetId(), func(to *policy.Container) { d.resources(pod, c, r).Fill(to, d.machine.Memory()) })
 	if !pin.CPUs.Empty() || !pin.Memory.Empty() {
@@ -87,7 +88,8 @@ func (d *Door) UpdateContainer(_ context.Context, pod *api.PodSandbox, c *api.Co
 	return riding(changes), nil
 }
 
-// PostUpdateContainer tells that the runtime has taken the new resources. It does not tell when it has refused them.
+// PostUpdateContainer tells that the runtime has taken the new resources. It does not tell when it has
+// refused them.
 func (d *Door) PostUpdateContainer(_ context.Context, _ *api.PodSandbox, c *api.Container) error {
 	d.engine.Resized(c.GetId(), true)
 	return nil

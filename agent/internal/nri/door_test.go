@@ -145,7 +145,8 @@ func until(t *testing.T, what string, holds func() bool) {
 	t.Fatal(what)
 }
 
-// The runtime's own time-out (2 s) is in force: a plugin that overruns it is thrown out, and would not be connected.
+// The runtime's own time-out (2 s) is in force: a plugin that overruns it is thrown out, and would not be
+// connected.
 func TestAThousandContainersAtConnect(t *testing.T) {
 	s := newSide(t, 1000)
 	e := connect(t, s.socket)
@@ -218,7 +219,8 @@ func TestAContainersLife(t *testing.T) {
 	until(t, "somebody is left on the books", func() bool { return len(e.Status().Seats) == 1 })
 }
 
-// Runtimes pass on only what an update changes: the rest of the resources stays, and with it the container's CPUs.
+// Runtimes pass on only what an update changes: the rest of the resources stays, and with it the container's
+// CPUs.
 func TestAnUpdateOfMemoryAloneKeepsTheCPUs(t *testing.T) {
 	s := newSide(t, 0)
 	e := connect(t, s.socket)
@@ -242,7 +244,8 @@ func TestAnUpdateOfMemoryAloneKeepsTheCPUs(t *testing.T) {
 	}
 }
 
-// A runtime says that it has taken a resize, and nothing if it has refused: others get the CPUs only in the first case.
+// A runtime says that it has taken a resize, and nothing if it has refused: others get the CPUs only in the
+// first case.
 func TestAResizeGivesBackWhenItIsTaken(t *testing.T) {
 	s := newSide(t, 1)
 	e := connect(t, s.socket)

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// stubLog takes what NRI's stub has to say into our log. All but its errors is about the steps of a connection, of which we
-// say ourselves how it ended.
+// stubLog takes what NRI's stub has to say into our log. All but its errors is about the steps of a
+// connection, of which we say ourselves how it ended.
 type stubLog struct{ log *slog.Logger }
 
 func (s stubLog) Debugf(ctx context.Context, format string, args ...any) { s.step(ctx, format, args) }

@@ -1,5 +1,5 @@
-// Package others finds who else pins containers on this node: kubelet's static CPU manager, CRI-RM, an NRI policy plugin.
-// Two that pin the same containers undo each other's work at best and fail pods at worst.
+// Package others finds who else pins containers on this node: kubelet's static CPU manager, CRI-RM, an NRI
+// policy plugin. Two that pin the same containers undo each other's work at best and fail pods at worst.
 package others
 
 import (
@@ -37,14 +37,16 @@ const (
 // criRMSockets are where CRI-RM listens; ours listens elsewhere even when it takes CRI-RM's place.
 var criRMSockets = []string{"var/run/cri-resmgr/cri-resmgr.sock", "run/cri-resmgr/cri-resmgr.sock"}
 
-// policyPlugins are NRI plugins known to set cpusets, by what their file names contain. NRI itself names no other plugins,
-// and of one that is started as a pod only nriPolicy is known: what another has pinned is found container by container.
+// policyPlugins are NRI plugins known to set cpusets, by what their file names contain. NRI itself names no
+// other plugins, and of one that is started as a pod only nriPolicy is known: what another has pinned is
+// found container by container.
 var policyPlugins = []string{"topology-aware", "balloons", "cri-resource-manager", "koordlet", "dra-driver-cpu"}
 
 // Kubelet is where kubelet keeps its state, below the node's root, if it is not told another place.
 const Kubelet = "/var/lib/kubelet"
 
-// Paths are the files whose change is worth another look. kubelet is the directory where kubelet keeps its state.
+// Paths are the files whose change is worth another look. kubelet is the directory where kubelet keeps its
+// state.
 func Paths(root, kubelet string) []string {
 	paths := []string{filepath.Join(root, kubelet, kubeletState), filepath.Join(root, kubelet, kubeletMemory)}
 	for _, path := range append([]string{pluginDir, nriPolicy}, criRMSockets...) {
@@ -53,7 +55,8 @@ func Paths(root, kubelet string) []string {
 	return paths
 }
 
-// Find looks below the node's root directory. ownSocket is the CRI socket that this agent itself listens on, if any.
+// Find looks below the node's root directory. ownSocket is the CRI socket that this agent itself listens on,
+// if any.
 func Find(root, kubelet, ownSocket string) []Found {
 	var found []Found
 	if f := cpuManager(filepath.Join(root, kubelet, kubeletState)); f != nil {

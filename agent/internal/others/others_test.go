@@ -58,8 +58,8 @@ func TestPluginsBesideUs(t *testing.T) {
 	}
 }
 
-// The charts of nri-plugins run the policy in a pod, of which the node has nothing but its state. Our own pod's mount makes
-// the directory.
+// The charts of nri-plugins run the policy in a pod, of which the node has nothing but its state. Our own
+// pod's mount makes the directory.
 func TestAPolicyPluginInAPod(t *testing.T) {
 	found := Find(root(t, map[string]string{"var/lib/nri-resource-policy/cache": "{}"}), Kubelet, "")
 	if len(found) != 1 || found[0].Name != "nri-plugins' resource policy" {

@@ -5,9 +5,9 @@ const samePull = 10
 
 // pulls sums up by pool what draws the container to the containers that sit there, and pushes it away.
 //
-// Both directions count: what the newcomer wrote about the others, and what they wrote about it. Whoever of two comes
-// first, the sum is the same, so that the order of arrival does not decide. (CRI-RM counted the newcomer's only;
-// NewcomerAffinityOnly gives that.)
+// Both directions count: what the newcomer wrote about the others, and what they wrote about it. Whoever of
+// two comes first, the sum is the same, so that the order of arrival does not decide. (CRI-RM counted the
+// newcomer's only; NewcomerAffinityOnly gives that.)
 func (p *Policy) pulls(s State, c *Container) map[int]int {
 	pulls := map[int]int{}
 	for _, other := range s.Placed {
@@ -55,9 +55,9 @@ func (p *Policy) home(at *Placement) int {
 	return p.Tree.Top().ID
 }
 
-// affinity is how well a pool follows the pulls: the sum of weight × closeness, where closeness is the share that the
-// other's home has of the smallest pool around both. It is 1 in the home and below it, less for a neighbour in the same
-// socket, least across the machine.
+// affinity is how well a pool follows the pulls: the sum of weight × closeness, where closeness is the share
+// that the other's home has of the smallest pool around both. It is 1 in the home and below it, less for a
+// neighbour in the same socket, least across the machine.
 func (p *Policy) affinity(pulls map[int]int, id int) float64 {
 	sum := 0.0
 	for at := range p.Tree.Pools { // in order of id: a sum of floats must not depend on the order of a map

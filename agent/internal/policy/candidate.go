@@ -9,7 +9,8 @@ import (
 	"proxima.io/agent/internal/pool"
 )
 
-// Candidate is one pool as it was considered for a container. Its fields stand in the order in which they decide.
+// Candidate is one pool as it was considered for a container. Its fields stand in the order in which they
+// decide.
 type Candidate struct {
 	Pool     string  `json:"pool"`
 	Fits     bool    `json:"fits"`          // enough CPUs of the right kind
@@ -201,8 +202,8 @@ func (r *request) devicesNear(id int) int {
 	return near
 }
 
-// hasRoom tells whether a burstable container can reach its limit here; one without a limit wants the level that its
-// annotation or the configuration names.
+// hasRoom tells whether a burstable container can reach its limit here; one without a limit wants the level
+// that its annotation or the configuration names.
 func (r *request) hasRoom(at *pool.Pool) bool {
 	if r.demand.kind != Shared || r.who.Request == 0 || r.who.QOS == Guaranteed {
 		return true

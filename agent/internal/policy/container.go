@@ -45,7 +45,8 @@ type demand struct {
 	short    string // why it is less than the container is due at the moment
 }
 
-// Note tells what a container's annotations ask for and it cannot have on any machine, and why; empty is nothing.
+// Note tells what a container's annotations ask for and it cannot have on any machine, and why; empty is
+// nothing.
 func (p *Policy) Note(c *Container) string { return p.demand(c).note }
 
 func (p *Policy) demand(c *Container) demand {
@@ -75,7 +76,8 @@ func (p *Policy) demand(c *Container) demand {
 	return d
 }
 
-// note tells what a container's annotations ask for, and CPUs that are not reserved, or are shared, cannot give.
+// note tells what a container's annotations ask for, and CPUs that are not reserved, or are shared, cannot
+// give.
 func (c *Container) note(shared bool) string {
 	switch {
 	case c.Reserved == annotation.Yes:

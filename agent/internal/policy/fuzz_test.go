@@ -9,7 +9,8 @@ import (
 	"proxima.io/agent/internal/topology"
 )
 
-// FuzzState gives the policy states that no agent wrote: whatever a file says, the promises hold after it was taken over.
+// FuzzState gives the policy states that no agent wrote: whatever a file says, the promises hold after it was
+// taken over.
 func FuzzState(f *testing.F) {
 	machines := []*topology.Topology{shaped(f, "sockets=2,cores=4,threads=2,isolated=6-7;14-15"), shaped(f, "cores=4")}
 	r := rand.New(rand.NewPCG(1, 1))

@@ -8,8 +8,8 @@ import (
 	"proxima.io/agent/internal/cpuset"
 )
 
-// CPUs go and come back under fifty containers, in every order: the promises hold, who can stay stays, and nobody's memory is
-// narrowed.
+// CPUs go and come back under fifty containers, in every order: the promises hold, who can stay stays, and
+// nobody's memory is narrowed.
 func TestCPUsComeAndGoUnderContainers(t *testing.T) {
 	const shape = "sockets=2,nodes=2,cores=8,threads=2"
 	for seed := range uint64(2) {

@@ -10,9 +10,9 @@ import (
 
 // ledger is a state's books, by pool: what is taken, what is promised, what may still be.
 //
-// Its invariant, kept by every placement: the shared CPUs of each pool are worth at least what is promised to all
-// containers in and below it. The pools are a laminar family, so (Hall's theorem) everybody's promise can then be met at
-// the same time.
+// Its invariant, kept by every placement: the shared CPUs of each pool are worth at least what is promised to
+// all containers in and below it. The pools are a laminar family, so (Hall's theorem) everybody's promise can
+// then be met at the same time.
 type ledger struct {
 	taken     cpuset.Set   // exclusive CPUs and their idle siblings, before and after a resize
 	held      cpuset.Set   // CPUs that stopped containers of other pods may come back for
@@ -68,8 +68,9 @@ func (p *Policy) ledger(s State, except string) *ledger {
 	return l
 }
 
-// avoid takes CPUs that containers which are left alone have to themselves out of the shared sets. They were not promised to
-// anybody by these books, so an owner's CPUs stay shared where the shared sets could not do without them.
+// avoid takes CPUs that containers which are left alone have to themselves out of the shared sets. They were
+// not promised to anybody by these books, so an owner's CPUs stay shared where the shared sets could not do
+// without them.
 func (p *Policy) avoid(l *ledger, owners []*Placed) {
 	slices.SortFunc(owners, func(a, b *Placed) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) })
 	for _, c := range owners {
@@ -98,8 +99,8 @@ func (l *ledger) promiseMemory(nodes cpuset.Set, bytes int64) {
 	l.memory = append(l.memory, memoryPromise{nodes, bytes})
 }
 
-// freeShared returns how many thousandths of shared CPUs can still be promised in a pool: the least of what it and every
-// pool above it has left.
+// freeShared returns how many thousandths of shared CPUs can still be promised in a pool: the least of what
+// it and every pool above it has left.
 func (p *Policy) freeShared(l *ledger, id int) int {
 	free := int(^uint(0) >> 1)
 	p.Tree.Ancestors(id, func(a *pool.Pool) bool {
@@ -118,8 +119,9 @@ func (p *Policy) freeReserved(l *ledger, id int) int {
 	return free
 }
 
-// setRemovable works out how many shared CPUs can be sliced off each pool. A NUMA node and anything wider keeps at least
-// one, so that whoever comes finds a place near his memory; a cache without sharers may be taken whole.
+// setRemovable works out how many shared CPUs can be sliced off each pool. A NUMA node and anything wider
+// keeps at least one, so that whoever comes finds a place near his memory; a cache without sharers may be
+// taken whole.
 func (p *Policy) setRemovable(l *ledger) {
 	l.removable = make([]int, len(l.shared))
 	for i := range l.removable {

@@ -14,11 +14,11 @@ type offer struct {
 	short bool  // nothing can hold the bytes
 }
 
-// memoryOffer starts with the pool's own nodes and widens upwards until what is promised fits: a wider set costs latency, a
-// tight one that overflows costs a process.
+// memoryOffer starts with the pool's own nodes and widens upwards until what is promised fits: a wider set
+// costs latency, a tight one that overflows costs a process.
 //
-// The nodes in keep, on which the container's memory lies already, stay: to take one away moves pages, and the runtime waits
-// for it.
+// The nodes in keep, on which the container's memory lies already, stay: to take one away moves pages, and
+// the runtime waits for it.
 func (p *Policy) memoryOffer(l *ledger, id int, c *Container, keep cpuset.Set) offer {
 	kinds := c.memoryKinds()
 	keep = keep.Intersect(p.allMemory)
@@ -43,8 +43,8 @@ func (p *Policy) memoryOffer(l *ledger, id int, c *Container, keep cpuset.Set) o
 	return found
 }
 
-// memoryKinds are those that a container may have: HBM is for those who ask; slow memory is there for whoever outgrows DRAM,
-// and the kernel fills the nearest first.
+// memoryKinds are those that a container may have: HBM is for those who ask; slow memory is there for whoever
+// outgrows DRAM, and the kernel fills the nearest first.
 func (c *Container) memoryKinds() []topology.MemoryKind {
 	if len(c.Preferences.Memory) == 0 {
 		return []topology.MemoryKind{topology.DRAM, topology.PMEM}
@@ -52,7 +52,8 @@ func (c *Container) memoryKinds() []topology.MemoryKind {
 	return c.Preferences.Memory
 }
 
-// memoryFits tells whether the nodes, and every wider set that a pool above stands for, can hold all that is promised within.
+// memoryFits tells whether the nodes, and every wider set that a pool above stands for, can hold all that is
+// promised within.
 func (p *Policy) memoryFits(l *ledger, id int, nodes cpuset.Set, bytes int64) bool {
 	if bytes == 0 {
 		return true
@@ -80,8 +81,8 @@ func (p *Policy) holds(l *ledger, nodes cpuset.Set, bytes int64) bool {
 	return p.left(l, nodes) >= bytes
 }
 
-// left returns the bytes of a set of nodes that are not promised within it. The books do not change during a decision, and
-// its pools have few different sets of nodes, so that each is added up once.
+// left returns the bytes of a set of nodes that are not promised within it. The books do not change during a
+// decision, and its pools have few different sets of nodes, so that each is added up once.
 func (p *Policy) left(l *ledger, nodes cpuset.Set) int64 {
 	for _, known := range l.left {
 		if known.nodes.Equal(nodes) {

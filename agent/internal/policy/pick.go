@@ -64,7 +64,8 @@ func (p *Policy) pick(l *ledger, id int, c cut) (picked, bool) {
 	return picked{got.Minus(idle), idle, k.splits}, true
 }
 
-// hidden returns what a container has of each core beyond one CPU, which is the one that it has used already if there is one.
+// hidden returns what a container has of each core beyond one CPU, which is the one that it has used already
+// if there is one.
 func (k *picker) hidden(cores []*core, got cpuset.Set) cpuset.Set {
 	var idle []int
 	for _, c := range cores {
@@ -175,8 +176,8 @@ func (k *picker) threads(cores []*core) {
 	}
 }
 
-// ordered returns the pool's cores in the order to take them: those the container has already, then the right kind, then
-// packed so that as few child pools as can be are broken into.
+// ordered returns the pool's cores in the order to take them: those the container has already, then the right
+// kind, then packed so that as few child pools as can be are broken into.
 func (k *picker) ordered(id int) []*core {
 	cores := k.packed(id, make([]*core, 0, len(k.policy.cores[id])))
 	if k.cut.keep.Empty() && !k.policy.hybrid {

@@ -31,8 +31,8 @@ func (p *Policy) Place(s State, c Container) (State, Decision) {
 	return next, d
 }
 
-// place does it with the books of the state without the container. was is where the container runs, if that is not in the
-// state.
+// place does it with the books of the state without the container. was is where the container runs, if that
+// is not in the state.
 func (p *Policy) place(s State, c Container, books *ledger, was *Placement) (State, Decision) {
 	next := s.clone()
 	r := &request{policy: p, ledger: books, who: &c, demand: p.demand(&c)}
@@ -66,8 +66,8 @@ func (p *Policy) place(s State, c Container, books *ledger, was *Placement) (Sta
 	return next, d
 }
 
-// predecessor returns the placed container that this one replaces: kubelet restarts a container under a new id, and not every
-// runtime tells of the old one's end in time.
+// predecessor returns the placed container that this one replaces: kubelet restarts a container under a new
+// id, and not every runtime tells of the old one's end in time.
 func (s State) predecessor(c *Container) *Placed {
 	for _, old := range s.Placed {
 		if old.PodID == c.PodID && old.Name == c.Name && old.ID != c.ID {
@@ -138,8 +138,9 @@ func (r *request) asBefore() (Decision, bool) {
 	return r.noted(Decision{Place: c.place, Reason: "it keeps its place in " + at.Name}), true
 }
 
-// home is the pool where the container was. CPUs come and go, and with them the pools that say something new: of one that is
-// there no more, the smallest pool with what is left of its CPUs, else of its memory, takes the place.
+// home is the pool where the container was. CPUs come and go, and with them the pools that say something new:
+// of one that is there no more, the smallest pool with what is left of its CPUs, else of its memory, takes
+// the place.
 func (r *request) home() *pool.Pool {
 	p := r.policy
 	if at := p.Tree.Named(r.had.Pool); at != nil {
@@ -161,8 +162,8 @@ func (r *request) home() *pool.Pool {
 	return home
 }
 
-// near finds the least movement for a container that runs and cannot stay as it is: it keeps what it still can have of its
-// CPUs, and gets the others in its pool or in the smallest pool around that has them.
+// near finds the least movement for a container that runs and cannot stay as it is: it keeps what it still
+// can have of its CPUs, and gets the others in its pool or in the smallest pool around that has them.
 func (r *request) near() (Decision, bool) {
 	if r.had == nil || !r.runs || r.had.Kind != r.demand.kind || r.had.Short != "" {
 		return Decision{}, false
@@ -218,7 +219,8 @@ func reasonFor(candidates []Candidate, best int) string {
 	return fmt.Sprintf("%s before %s, because %s", chosen.Pool, candidates[second].Pool, why)
 }
 
-// leftovers is for a container that fits nowhere: it runs on the widest shared set and is promised what is left of it.
+// leftovers is for a container that fits nowhere: it runs on the widest shared set and is promised what is
+// left of it.
 func (r *request) leftovers(due demand, d Decision) Decision {
 	p, top := r.policy, r.policy.Tree.Top()
 	if r.ledger.shared[top.ID].Empty() {

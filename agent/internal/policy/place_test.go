@@ -16,7 +16,8 @@ const sourceMachine = "sockets=2,cores=24,threads=2,memory=192"
 
 var pinned = Options{PinCPU: true, PinMemory: true}
 
-// guaranteed makes a Guaranteed container that is alone in its pod; annotations come as key, value, key, value.
+// guaranteed makes a Guaranteed container that is alone in its pod; annotations come as key, value, key,
+// value.
 func guaranteed(name string, milli int, annotations ...string) Container {
 	c := Container{Request: milli, Limit: milli, Memory: 1 << 30}
 	c.ID, c.Name, c.PodID, c.PodName, c.Namespace, c.QOS = name, name, "pod-"+name, name, "default", Guaranteed
@@ -54,7 +55,8 @@ func want(t *testing.T, what, got, want string) {
 	}
 }
 
-// The source's pods on the source's machine: eight CPUs each, exclusive whole cores of one socket, memory of that socket.
+// The source's pods on the source's machine: eight CPUs each, exclusive whole cores of one socket, memory of
+// that socket.
 func TestTheSourcesPair(t *testing.T) {
 	affinity := "memtier:\n- scope: {key: pod/name, operator: Matches, values: [redis*]}\n  match: {key: name, operator: Equals, values: [redis]}\n  weight: 10\n"
 	redis := guaranteed("redis", 8000)
@@ -161,7 +163,8 @@ func TestFarKeepsAway(t *testing.T) {
 	}
 }
 
-// Where there is no room in the partner's node, the neighbour in the same socket is nearer than the other socket.
+// Where there is no room in the partner's node, the neighbour in the same socket is nearer than the other
+// socket.
 func TestNextBestIsTheSameSocket(t *testing.T) {
 	p := New(shaped(t, "sockets=2,nodes=2,cores=4"), pinned)
 	_, d := fill(p, guaranteed("server", 3000), guaranteed("client", 3000, "proxima.io/near", "app=server"))
@@ -202,8 +205,9 @@ func TestMemoryIsWidenedRatherThanOverfull(t *testing.T) {
 	}
 }
 
-// Who has no memory limit may outgrow any promise. His pages begin beside his CPUs, as the kernel does anyhow, and go
-// elsewhere rather than having somebody killed; what he asked for is promised where they begin.
+// Who has no memory limit may outgrow any promise. His pages begin beside his CPUs, as the kernel does
+// anyhow, and go elsewhere rather than having somebody killed; what he asked for is promised where they
+// begin.
 func TestWithoutALimitMemoryMaySpill(t *testing.T) {
 	p := New(shaped(t, "sockets=2,cores=8,memory=64,memory-only=2,memory-of=16"), pinned) // smaller than DRAM: HBM
 	asks := burstable("asks", 1000, 0)
@@ -326,7 +330,8 @@ func TestWhoIsShortForGoodStays(t *testing.T) {
 	checkStays(t, s, next)
 }
 
-// Who waits for exclusive CPUs keeps his shared ones through a change of the options, and gets more when there is more.
+// Who waits for exclusive CPUs keeps his shared ones through a change of the options, and gets more when
+// there is more.
 func TestWhoIsShortGetsWhatNewOptionsBring(t *testing.T) {
 	m := shaped(t, "cores=8")
 	fewer := pinned
@@ -387,7 +392,8 @@ func processorTime(t testing.TB) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// A container that wants one thread of each core stays within what it asks for, and leaves the others to others.
+// A container that wants one thread of each core stays within what it asks for, and leaves the others to
+// others.
 func TestHiddenThreadsStayWithinTheRequest(t *testing.T) {
 	p := New(shaped(t, "cores=8,threads=2"), pinned)
 	s, d := fill(p, guaranteed("a", 7000, "hide-hyperthreads.resource-policy.nri.io/pod", "true"), guaranteed("b", 6000))

@@ -1,6 +1,7 @@
-// Package policy decides which CPUs and which memory a container gets. It is a pure function: from a machine, a state and a
-// container to a new state, a placement, the changes that others need, and the reason. It reads no clock, no file and no
-// random number, and changes nothing that it was given; the doors (NRI, CRI) and the simulator call it alike.
+// Package policy decides which CPUs and which memory a container gets. It is a pure function: from a machine,
+// a state and a container to a new state, a placement, the changes that others need, and the reason. It reads
+// no clock, no file and no random number, and changes nothing that it was given; the doors (NRI, CRI) and the
+// simulator call it alike.
 //
 // # Layout, in the order of a decision
 //
@@ -38,7 +39,8 @@ type Options struct {
 	ReservedNamespaces []string // globs; kube-system always counts
 	Priority           string   // the default of prefer-cpu-priority
 	Unlimited          string   // the default of unlimited-burstable
-	// NewcomerAffinityOnly is CRI-RM's rule: what the placed containers wrote about the newcomer does not count.
+	// NewcomerAffinityOnly is CRI-RM's rule: what the placed containers wrote about the newcomer does not
+	// count.
 	NewcomerAffinityOnly bool
 }
 

@@ -196,7 +196,8 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// Random containers come, go, come back and are resized on every machine, while the options change under them.
+// Random containers come, go, come back and are resized on every machine, while the options change under
+// them.
 func TestPromisesHoldOnEveryMachine(t *testing.T) {
 	for n, m := range machines(t) {
 		t.Run(m.name, func(t *testing.T) {

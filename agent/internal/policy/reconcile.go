@@ -9,9 +9,9 @@ import (
 	"proxima.io/agent/internal/cpuset"
 )
 
-// Reconcile carries a state over to this policy: after new options, or after the agent was away and the machine changed.
-// Everybody whose place is still a valid one keeps it, be it less than he is due; the others are placed again in their order
-// of arrival.
+// Reconcile carries a state over to this policy: after new options, or after the agent was away and the
+// machine changed. Everybody whose place is still a valid one keeps it, be it less than he is due; the others
+// are placed again in their order of arrival.
 func (p *Policy) Reconcile(s State) State {
 	s = s.sane()
 	next := State{Next: s.Next}.clone()
@@ -59,7 +59,8 @@ func (p *Policy) adopt(s State, c *Placed) (State, bool) {
 		r.demand = demand{kind: c.Kind, full: c.own().Len(), milli: c.Milli, isolated: r.demand.isolated, short: c.Short}
 		had.Short = ""
 	}
-	// Isolated CPUs that are not on the books yet are others', and who wishes for some does not move for them.
+	// Isolated CPUs that are not on the books yet are others', and who wishes for some does not move for
+	// them.
 	r.demand.isolated = r.demand.isolated && c.Exclusive.Meets(p.isolated)
 	if r.demand.kind == Unpinned && c.Kind == Unpinned {
 		place := r.unpinned().Place
@@ -86,8 +87,8 @@ func (p *Policy) adopt(s State, c *Placed) (State, bool) {
 	return next, true
 }
 
-// Guess reads a container's place off the CPUs that it is seen to have, for when nothing else is known of it. Whether the
-// guess could be right is for Reconcile to find out.
+// Guess reads a container's place off the CPUs that it is seen to have, for when nothing else is known of it.
+// Whether the guess could be right is for Reconcile to find out.
 func (p *Policy) Guess(c Container, seen Pin) Placement {
 	d := p.demand(&c)
 	place := Placement{Pool: p.Tree.Smallest(seen.CPUs).Name, Kind: d.kind, Memory: seen.Memory}
@@ -104,8 +105,8 @@ const (
 	mostOrder = 1 << 40
 )
 
-// sane is the state without what no runtime and no policy can have written: a state comes out of a file. Whether the places in it
-// are possible ones is for adopt to find out.
+// sane is the state without what no runtime and no policy can have written: a state comes out of a file.
+// Whether the places in it are possible ones is for adopt to find out.
 func (s State) sane() State {
 	next := State{Next: min(max(0, s.Next), mostOrder)}.clone()
 	for id, c := range s.Placed {

@@ -2,8 +2,8 @@ package policy
 
 import "strings"
 
-// Release takes a stopped container off the books; its place is remembered until its pod goes. Whoever got less than he was
-// due is tried again with what became free.
+// Release takes a stopped container off the books; its place is remembered until its pod goes. Whoever got
+// less than he was due is tried again with what became free.
 func (p *Policy) Release(s State, id string) (State, []Change) {
 	old, ok := s.Placed[id]
 	if !ok {
@@ -39,8 +39,8 @@ func (p *Policy) ForgetGone(s State, key string) State {
 	return next
 }
 
-// retry places those again who got less than they were due, first come first served; a place that is no better is not
-// worth the move.
+// retry places those again who got less than they were due, first come first served; a place that is no
+// better is not worth the move.
 func (p *Policy) retry(s State) State {
 	books := p.ledger(s, "")
 	for _, c := range s.InOrder() {
@@ -55,8 +55,9 @@ func (p *Policy) retry(s State) State {
 	return s
 }
 
-// hopeless tells by the books of the whole machine that a container cannot get all it is due. It saves looking at every pool
-// for each of hundreds, at every stop, on a node that is over-promised; what it lets through may still fit nowhere.
+// hopeless tells by the books of the whole machine that a container cannot get all it is due. It saves
+// looking at every pool for each of hundreds, at every stop, on a node that is over-promised; what it lets
+// through may still fit nowhere.
 func (p *Policy) hopeless(l *ledger, c *Placed) bool {
 	d, top := p.demand(&c.Container), p.Tree.Top()
 	own := c.Exclusive.Union(c.Idle).Union(c.Leaving).Len() // what it would give back first, and here what it is promised

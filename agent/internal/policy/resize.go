@@ -5,8 +5,8 @@ import (
 	"proxima.io/agent/internal/pool"
 )
 
-// Resize places a container whose resources change. The CPUs that it no longer has are given to nobody until Settle: the
-// runtime may refuse, and then the container still runs on them.
+// Resize places a container whose resources change. The CPUs that it no longer has are given to nobody until
+// Settle: the runtime may refuse, and then the container still runs on them.
 func (p *Policy) Resize(s State, c Container) (State, Decision) {
 	old, ok := s.Placed[c.ID]
 	if !ok {

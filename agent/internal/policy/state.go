@@ -14,18 +14,18 @@ type Placement struct {
 	Kind      Kind       `json:"kind"`
 	Exclusive cpuset.Set `json:"exclusive,omitzero"` // its own CPUs
 	Idle      cpuset.Set `json:"idle,omitzero"`      // siblings of its own CPUs, kept free of everybody
-	// Leaving are CPUs that it had to itself before a resize which the runtime has yet to take; nobody else gets them until
-	// then.
+	// Leaving are CPUs that it had to itself before a resize which the runtime has yet to take; nobody else
+	// gets them until then.
 	Leaving cpuset.Set `json:"leaving,omitzero"`
-	// Foreign are the CPUs that somebody else has given a container which is left alone. None of them becomes exclusive, and
-	// where they are its own (Own), the shared sets avoid them as far as they can.
+	// Foreign are the CPUs that somebody else has given a container which is left alone. None of them becomes
+	// exclusive, and where they are its own (Own), the shared sets avoid them as far as they can.
 	Foreign cpuset.Set `json:"foreign,omitzero"`
 	Own     bool       `json:"own,omitempty"`
 	Milli   int        `json:"milli"`  // thousandths promised of the pool's shared or reserved CPUs
 	Memory  cpuset.Set `json:"memory"` // nodes
 	Bytes   int64      `json:"bytes"`  // promised on them
-	// Short says what the container is due and did not get, and why; it keeps what it has, and is tried again whenever
-	// something is given back.
+	// Short says what the container is due and did not get, and why; it keeps what it has, and is tried again
+	// whenever something is given back.
 	Short string `json:"short,omitempty"`
 }
 
@@ -42,8 +42,8 @@ type Placed struct {
 // State is who sits where. States share what did not change between them.
 type State struct {
 	Placed map[string]*Placed `json:"placed"` // by container id
-	// Gone remembers the places of stopped containers by pod id and name, until their pod goes: who comes back gets the
-	// same CPUs if they are still free, and others take them last.
+	// Gone remembers the places of stopped containers by pod id and name, until their pod goes: who comes
+	// back gets the same CPUs if they are still free, and others take them last.
 	Gone map[string]Placement `json:"gone,omitempty"`
 	Next int                  `json:"next"` // the next Order
 }
@@ -68,7 +68,8 @@ func (s State) InOrder() []*Placed {
 
 func goneKey(podID, name string) string { return podID + "/" + name }
 
-// Pin is what a runtime is told: the CPUs and memory nodes a container may use. An empty set means "leave it as it is".
+// Pin is what a runtime is told: the CPUs and memory nodes a container may use. An empty set means "leave it
+// as it is".
 type Pin struct {
 	CPUs   cpuset.Set `json:"cpus"`
 	Memory cpuset.Set `json:"memory"`
@@ -131,8 +132,9 @@ func (p *Policy) pin(l *ledger, c *Placed) Pin {
 	return pin
 }
 
-// changes returns the pins that differ between two states, whose books are was and is, in order of id, but for the one
-// container that is told apart. Only who moved, or shares a pool whose shared set changed, is looked at closely.
+// changes returns the pins that differ between two states, whose books are was and is, in order of id, but
+// for the one container that is told apart. Only who moved, or shares a pool whose shared set changed, is
+// looked at closely.
 func (p *Policy) changes(before, after State, was, is *ledger, except string) []Change {
 	changed := map[string]bool{}
 	for i := range p.Tree.Pools {

@@ -16,7 +16,8 @@ func Build(machine *topology.Topology, available cpuset.Set) *Tree {
 	for _, c := range candidates(machine, available) {
 		pools = admit(pools, c)
 	}
-	// By the lowest CPU, so that ids follow the machine's own numbering; where two have the same, the wider holds the other.
+	// By the lowest CPU, so that ids follow the machine's own numbering; where two have the same, the wider
+	// holds the other.
 	slices.SortFunc(pools, func(a, b Pool) int {
 		return cmp.Or(a.CPUs.First()-b.CPUs.First(), b.CPUs.Len()-a.CPUs.Len())
 	})
@@ -26,8 +27,8 @@ func Build(machine *topology.Topology, available cpuset.Set) *Tree {
 	return t
 }
 
-// candidates lists every set of CPUs that could be a pool, the preferred name of equal sets first: a socket with one node
-// is called a socket, a die with one node a node.
+// candidates lists every set of CPUs that could be a pool, the preferred name of equal sets first: a socket
+// with one node is called a socket, a die with one node a node.
 func candidates(machine *topology.Topology, available cpuset.Set) []Pool {
 	byLevel := map[Level]map[string]cpuset.Set{Socket: {}, Die: {}, Node: {}, Cache: {}}
 	add := func(level Level, name string, cpus cpuset.Set) {
@@ -62,8 +63,8 @@ func candidates(machine *topology.Topology, available cpuset.Set) []Pool {
 	return pools
 }
 
-// admit adds a pool unless its CPUs are those of one already there, or cut across one (a tree cannot hold both). A socket
-// takes the place of a root with the same CPUs: there is a root only above several.
+// admit adds a pool unless its CPUs are those of one already there, or cut across one (a tree cannot hold
+// both). A socket takes the place of a root with the same CPUs: there is a root only above several.
 func admit(pools []Pool, c Pool) []Pool {
 	for i, p := range pools {
 		switch {
@@ -113,9 +114,10 @@ func (t *Tree) link() {
 	}
 }
 
-// giveMemory gives each pool the memory of its CPUs' nodes, then hands memory that has no CPUs at all to the smallest pool
-// that holds all the nodes nearest to it. A node whose CPUs are only not available to us is no pool's: its memory is
-// remote from everywhere here, and is used only where a container's memory has to be widened beyond the whole tree.
+// giveMemory gives each pool the memory of its CPUs' nodes, then hands memory that has no CPUs at all to the
+// smallest pool that holds all the nodes nearest to it. A node whose CPUs are only not available to us is no
+// pool's: its memory is remote from everywhere here, and is used only where a container's memory has to be
+// widened beyond the whole tree.
 func (t *Tree) giveMemory(available cpuset.Set) {
 	for _, node := range t.Topology.Nodes {
 		if node.Memory <= 0 {
@@ -153,7 +155,8 @@ func (t *Tree) giveMemory(available cpuset.Set) {
 	}
 }
 
-// nearestCPUs returns the available CPUs at the smallest distance from the node; all of them where the firmware is silent.
+// nearestCPUs returns the available CPUs at the smallest distance from the node; all of them where the
+// firmware is silent.
 func (t *Tree) nearestCPUs(node topology.Node, available cpuset.Set) cpuset.Set {
 	best, cpus := 0, cpuset.Set{}
 	for _, other := range t.Topology.Nodes {

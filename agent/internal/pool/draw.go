@@ -9,7 +9,8 @@ import (
 	"proxima.io/agent/internal/topology"
 )
 
-// Draw writes the tree, one line a pool; note adds what the caller knows of it (who sits there, what is free).
+// Draw writes the tree, one line a pool; note adds what the caller knows of it (who sits there, what is
+// free).
 func (t *Tree) Draw(w io.Writer, note func(*Pool) []string) {
 	t.draw(w, 0, "", "", note)
 }

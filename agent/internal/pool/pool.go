@@ -1,9 +1,10 @@
-// Package pool arranges a machine's CPUs and memory as a tree of pools: the places that a container can be given.
+// Package pool arranges a machine's CPUs and memory as a tree of pools: the places that a container can be
+// given.
 //
-// The tree has the levels root > socket > die > NUMA node > level 3 cache, but a level is there only where it says
-// something new: one with the same CPUs as another is left out, so that a laptop is a single pool. Real machines break
-// the textbook order (virtual machines put four one-CPU sockets into one NUMA node), hence the tree is built from
-// containment of CPU sets and not from the names of the levels.
+// The tree has the levels root > socket > die > NUMA node > level 3 cache, but a level is there only where it
+// says something new: one with the same CPUs as another is left out, so that a laptop is a single pool. Real
+// machines break the textbook order (virtual machines put four one-CPU sockets into one NUMA node), hence the
+// tree is built from containment of CPU sets and not from the names of the levels.
 package pool
 
 import (
@@ -33,10 +34,11 @@ type Pool struct {
 	Depth    int
 	Parent   int // -1 at the top
 	Children []int
-	// CPUs are the available ones. Children are disjoint; their union is the parent, but for CPUs whose own node has no
-	// memory, which belong to the parent alone.
+	// CPUs are the available ones. Children are disjoint; their union is the parent, but for CPUs whose own
+	// node has no memory, which belong to the parent alone.
 	CPUs cpuset.Set
-	// Memory are the ids of the nodes whose memory counts as local here; never empty on a machine with memory.
+	// Memory are the ids of the nodes whose memory counts as local here; never empty on a machine with
+	// memory.
 	Memory cpuset.Set
 }
 

@@ -62,7 +62,8 @@ func TestLevelsAreLeftOutWhereTheySayNothingNew(t *testing.T) {
 	}
 }
 
-// Virtual machines often have one-CPU sockets, several in one NUMA node: the tree follows containment, not names.
+// Virtual machines often have one-CPU sockets, several in one NUMA node: the tree follows containment, not
+// names.
 func TestSocketsInsideANode(t *testing.T) {
 	tree := topology.Recording{
 		"sys/devices/system/cpu/online": "0-3", "sys/devices/system/node/online": "0-1",

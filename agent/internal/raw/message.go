@@ -1,12 +1,13 @@
-// Package raw carries gRPC messages as bytes, and reads and extends the few protobuf fields that somebody wants of them.
+// Package raw carries gRPC messages as bytes, and reads and extends the few protobuf fields that somebody
+// wants of them.
 package raw
 
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Message is a protobuf message. Of a field that occurs twice the last one counts. Reading stops at the first malformed
-// field: what comes after it is the receiver's to judge.
+// Message is a protobuf message. Of a field that occurs twice the last one counts. Reading stops at the first
+// malformed field: what comes after it is the receiver's to judge.
 type Message []byte
 
 // each calls visit for every field; wire types other than varint and bytes are passed over.
@@ -43,7 +44,8 @@ func (m Message) each(visit func(number protowire.Number, bytes []byte, varint u
 	}
 }
 
-// At follows a path of message fields. Repeated occurrences of a message merge, so they are put one behind the other.
+// At follows a path of message fields. Repeated occurrences of a message merge, so they are put one behind
+// the other.
 func (m Message) At(path ...protowire.Number) Message {
 	for _, want := range path {
 		var inner Message

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/apipb"
 )
 
-// What is appended merges into what is there, and nothing else is lost: seen with protobuf's own decoder, on a message with
-// a nested one (Api.source_context.file_name) and fields that we know nothing of.
+// What is appended merges into what is there, and nothing else is lost: seen with protobuf's own decoder, on
+// a message with a nested one (Api.source_context.file_name) and fields that we know nothing of.
 func TestAppendedFieldsMerge(t *testing.T) {
 	before := &apipb.Api{Name: "kept", Version: "v1", Methods: []*apipb.Method{{Name: "m"}}}
 	text, err := proto.Marshal(before)

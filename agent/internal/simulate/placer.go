@@ -68,9 +68,9 @@ func (u *Unpinned) Leave(id string) { delete(u.here, id) }
 
 func (u *Unpinned) CPUs(id string) (cpuset.Set, bool) { return u.Machine.Online, u.here[id] }
 
-// Cutter gives Guaranteed containers of whole CPUs exclusive ones and lets the others roam over the rest. Without Random it
-// does what kubelet's static CPU manager does: whole cores, packed into the fullest socket that still has some. With it,
-// it takes a random node first: what a lucky hand would do.
+// Cutter gives Guaranteed containers of whole CPUs exclusive ones and lets the others roam over the rest.
+// Without Random it does what kubelet's static CPU manager does: whole cores, packed into the fullest socket
+// that still has some. With it, it takes a random node first: what a lucky hand would do.
 type Cutter struct {
 	Machine *topology.Topology
 	Random  *rand.Rand

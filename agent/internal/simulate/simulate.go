@@ -1,5 +1,5 @@
-// Package simulate plays pods arriving and leaving on a machine, under our policy and three others, and counts how many
-// client–server pairs share a NUMA node under each.
+// Package simulate plays pods arriving and leaving on a machine, under our policy and three others, and
+// counts how many client–server pairs share a NUMA node under each.
 //
 // # Layout
 //
@@ -81,9 +81,9 @@ func Play(p Placer, pods []manifest.Pod, events []Event) {
 	}
 }
 
-// Together is how likely the two containers of a pair run on the same NUMA node at a given moment, if the kernel uses all
-// CPUs that they may use alike: 1 where both are bound to one node, 0 where to two, and one in two for two containers
-// that roam over two sockets.
+// Together is how likely the two containers of a pair run on the same NUMA node at a given moment, if the
+// kernel uses all CPUs that they may use alike: 1 where both are bound to one node, 0 where to two, and one
+// in two for two containers that roam over two sockets.
 func Together(machine *topology.Topology, a, b cpuset.Set) float64 {
 	if a.Empty() || b.Empty() {
 		return 0

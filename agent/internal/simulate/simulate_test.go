@@ -31,9 +31,10 @@ func sourcesCase(t *testing.T) (*topology.Topology, []manifest.Pod) {
 	return machine, pods
 }
 
-// Five pairs on the source's machine, in 2,000 orders of arrival. Each socket holds five of the ten containers (a sixth
-// would leave no shared CPU), so that four pairs together are the most there can be: every order must reach it, and a
-// pair is split only where its first comer's socket was full when the second came.
+// Five pairs on the source's machine, in 2,000 orders of arrival. Each socket holds five of the ten
+// containers (a sixth would leave no shared CPU), so that four pairs together are the most there can be:
+// every order must reach it, and a pair is split only where its first comer's socket was full when the second
+// came.
 func TestFivePairsOfTheSourcesCase(t *testing.T) {
 	machine, pods := sourcesCase(t)
 	pairs := Pairs(pods)

@@ -11,8 +11,9 @@ func Hint(near string) string {
 	return "; did you mean " + near + "?"
 }
 
-// Nearest returns the known word within the given edit distance (Levenshtein), or "". Capitals count as small letters. Of
-// equally near ones it takes the one with the same first letter: that is the letter people get right.
+// Nearest returns the known word within the given edit distance (Levenshtein), or "". Capitals count as small
+// letters. Of equally near ones it takes the one with the same first letter: that is the letter people get
+// right.
 func Nearest(word string, known []string, within int) string {
 	best, lowest := "", 2*within+2
 	for _, k := range known {

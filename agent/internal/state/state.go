@@ -19,8 +19,8 @@ const version = 1
 // Saved is what an agent knows when it is started again.
 type Saved struct {
 	State policy.State `json:"state"`
-	// Told is what the runtime was told, of the containers that the agent has pinned: these and no others are its own. nil is
-	// a file of an agent that did not keep it.
+	// Told is what the runtime was told, of the containers that the agent has pinned: these and no others are
+	// its own. nil is a file of an agent that did not keep it.
 	Told map[string]policy.Pin `json:"told"`
 	// Available and Reserved are what the configuration's amounts were made of.
 	Available cpuset.Set `json:"available,omitzero"`
@@ -56,8 +56,8 @@ func Save(path string, s Saved) error {
 	return os.Rename(temporary.Name(), path)
 }
 
-// Load reads the file. None is an empty state. One that cannot be read is put aside (.bad) and is an empty state too, with
-// the reason: what is running is then taken from the runtime alone.
+// Load reads the file. None is an empty state. One that cannot be read is put aside (.bad) and is an empty
+// state too, with the reason: what is running is then taken from the runtime alone.
 func Load(path string) (Saved, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -82,7 +82,8 @@ func reply(w http.ResponseWriter, v any) {
 	_ = encoder.Encode(v)
 }
 
-// Listen opens a Unix socket where the address is a path, else a TCP port. A socket that a killed agent left is replaced.
+// Listen opens a Unix socket where the address is a path, else a TCP port. A socket that a killed agent left
+// is replaced.
 func Listen(address string) (net.Listener, error) {
 	if !filepath.IsAbs(address) {
 		return net.Listen("tcp", address)
@@ -104,7 +105,8 @@ func Listen(address string) (net.Listener, error) {
 	return l, os.Chmod(address, 0o600)
 }
 
-// Serve answers until the context ends. Who reaches the Unix socket is root on this node; a port is anybody's.
+// Serve answers until the context ends. Who reaches the Unix socket is root on this node; a port is
+// anybody's.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	handler := s.probes()
 	if l.Addr().Network() == "unix" {
@@ -129,7 +131,8 @@ type released struct {
 	Containers int `json:"containers"` // that are being given everything back
 }
 
-// Release tells the agent behind a Unix socket to pin nobody any more, and returns how many containers that concerns.
+// Release tells the agent behind a Unix socket to pin nobody any more, and returns how many containers that
+// concerns.
 func Release(ctx context.Context, socket string) (int, error) {
 	var answer released
 	err := ask(ctx, http.MethodPost, socket, "/release", &answer)

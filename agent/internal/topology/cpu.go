@@ -34,7 +34,8 @@ func (r *reader) cpus(online cpuset.Set, nodes []Node) []CPU {
 	return cpus
 }
 
-// lastLevelCache finds the level 3 cache by its level: the number of the index directory differs between machines.
+// lastLevelCache finds the level 3 cache by its level: the number of the index directory differs between
+// machines.
 func (r *reader) lastLevelCache(dir string) cpuset.Set {
 	for index := 3; index >= 0; index-- {
 		cache := fmt.Sprintf("%s/cache/index%d", dir, index)
@@ -45,9 +46,9 @@ func (r *reader) lastLevelCache(dir string) cpuset.Set {
 	return cpuset.Set{}
 }
 
-// efficiencyCores tells the kinds of cores apart: by the two event units that the kernel registers on hybrid x86, else by
-// cpu_capacity where CPUs differ in it (a core below three quarters of the largest is an efficiency core, so that small
-// differences between favoured cores do not count).
+// efficiencyCores tells the kinds of cores apart: by the two event units that the kernel registers on hybrid
+// x86, else by cpu_capacity where CPUs differ in it (a core below three quarters of the largest is an
+// efficiency core, so that small differences between favoured cores do not count).
 func (r *reader) efficiencyCores(online cpuset.Set) cpuset.Set {
 	if atom := r.list("sys/devices/cpu_atom/cpus", cpuset.Set{}).Intersect(online); !atom.Empty() && !atom.Equal(online) {
 		return atom

@@ -8,7 +8,8 @@ var deviceClasses = []struct{ name, dir string }{
 	{"drm", "sys/class/drm"},
 }
 
-// devices lists what sits near one node. On a machine with one node nothing is near or far, so nothing is read.
+// devices lists what sits near one node. On a machine with one node nothing is near or far, so nothing is
+// read.
 func (r *reader) devices(nodes []Node) []Device {
 	if len(nodes) < 2 {
 		return nil
@@ -39,8 +40,8 @@ func (r *reader) devices(nodes []Node) []Device {
 	return devices
 }
 
-// deviceNode asks the device's own hardware and then one further up: a namespace of an NVMe drive sits below its
-// controller, which sits below the PCI device that knows the node.
+// deviceNode asks the device's own hardware and then one further up: a namespace of an NVMe drive sits below
+// its controller, which sits below the PCI device that knows the node.
 func (r *reader) deviceNode(dir string) int {
 	for _, up := range []string{"/device/numa_node", "/device/device/numa_node"} {
 		if node := r.number(dir+up, -1); node >= 0 {

@@ -8,7 +8,8 @@ import (
 	"proxima.io/agent/internal/cpuset"
 )
 
-// podsCgroups are the cpusets of all pods, by version 1 of cgroups: kubelet names them so, by its cgroup driver.
+// podsCgroups are the cpusets of all pods, by version 1 of cgroups: kubelet names them so, by its cgroup
+// driver.
 var podsCgroups = []string{"sys/fs/cgroup/cpuset/kubepods/cpuset.cpus", "sys/fs/cgroup/cpuset/kubepods.slice/cpuset.cpus"}
 
 // Follower reads a machine again when it is not what it was.
@@ -50,7 +51,8 @@ func (f *Follower) Look() (*Topology, error) {
 	return f.read()
 }
 
-// read reads until nothing has changed meanwhile: of a CPU that goes while it is being read, half would be known.
+// read reads until nothing has changed meanwhile: of a CPU that goes while it is being read, half would be
+// known.
 func (f *Follower) read() (*Topology, error) {
 	for range 10 {
 		before := fingerprintOf(f.tree)
@@ -67,8 +69,8 @@ func (f *Follower) read() (*Topology, error) {
 	return nil, errors.New("CPUs come and go faster than they can be read")
 }
 
-// limitTo takes the CPUs away that pods cannot have: version 1 of cgroups takes a CPU that goes offline out of every cpuset, and
-// does not give it back. A container that was given such a CPU would not start.
+// limitTo takes the CPUs away that pods cannot have: version 1 of cgroups takes a CPU that goes offline out
+// of every cpuset, and does not give it back. A container that was given such a CPU would not start.
 func (t *Topology) limitTo(pods string) {
 	may, err := cpuset.Parse(pods)
 	if err != nil || may.Empty() || t.Online.Within(may) || !may.Meets(t.Online) {

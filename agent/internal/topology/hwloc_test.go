@@ -15,8 +15,8 @@ import (
 
 const hwlocCache = "/var/cache/proxima-agent-lab/hwloc"
 
-// The hwloc project has recorded dozens of real machines, with kernels from 2.6 on. What this package reads of each is compared
-// with what hwloc's own program printed: the CPUs, and the NUMA nodes with their memory.
+// The hwloc project has recorded dozens of real machines, with kernels from 2.6 on. What this package reads
+// of each is compared with what hwloc's own program printed: the CPUs, and the NUMA nodes with their memory.
 func TestRealMachinesThatHwlocRecorded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: -short leaves out what has to be fetched")

@@ -117,9 +117,9 @@ func memTotal(meminfo string) int64 {
 	return 0
 }
 
-// memoryKinds tells DRAM from what is faster or slower. Only nodes without CPUs can be anything but DRAM. The kernel's
-// memory tiers decide where it shows them (lower is faster); else a node smaller than every DRAM node is taken for HBM
-// and any other for slow memory, which is right for the machines sold so far.
+// memoryKinds tells DRAM from what is faster or slower. Only nodes without CPUs can be anything but DRAM. The
+// kernel's memory tiers decide where it shows them (lower is faster); else a node smaller than every DRAM
+// node is taken for HBM and any other for slow memory, which is right for the machines sold so far.
 func (r *reader) memoryKinds(nodes []Node) {
 	tier := r.memoryTiers()
 	smallest, dramTier := int64(math.MaxInt64), 0

@@ -30,8 +30,8 @@ func (r *reader) warn(format string, args ...any) {
 	}
 }
 
-// Read reads the machine below tree. It fails only when not even the list of CPUs can be had; anything else that is
-// missing or odd is replaced by the plainest assumption and named in Warnings.
+// Read reads the machine below tree. It fails only when not even the list of CPUs can be had; anything else
+// that is missing or odd is replaced by the plainest assumption and named in Warnings.
 func Read(tree Tree) (*Topology, error) {
 	r := &reader{tree: tree}
 	t := &Topology{}
@@ -122,7 +122,8 @@ func (r *reader) set(list, mask string, otherwise cpuset.Set) cpuset.Set {
 	return set
 }
 
-// list reads a file in the kernel's list format. A file that is not there is normal (kernels differ); garbage is not.
+// list reads a file in the kernel's list format. A file that is not there is normal (kernels differ); garbage
+// is not.
 func (r *reader) list(path string, otherwise cpuset.Set) cpuset.Set {
 	text, err := r.tree.ReadFile(path)
 	if err != nil {

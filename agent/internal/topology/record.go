@@ -14,8 +14,8 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// recorder notes every file that is read through it. A recording thus holds what Read looks at, and nothing else of the
-// machine it was made on (no serial numbers, no addresses).
+// recorder notes every file that is read through it. A recording thus holds what Read looks at, and nothing
+// else of the machine it was made on (no serial numbers, no addresses).
 type recorder struct {
 	Tree
 	files Recording
@@ -48,7 +48,8 @@ func Record(tree Tree) (Recording, error) {
 	return r.files, err
 }
 
-// WriteTo writes one line a file, in order of path: path, a blank, the content as a quoted string where it is not plain.
+// WriteTo writes one line a file, in order of path: path, a blank, the content as a quoted string where it is
+// not plain.
 func (r Recording) WriteTo(w io.Writer) (int64, error) {
 	var total int64
 	for _, path := range sortedKeys(r) {
@@ -97,8 +98,8 @@ func ReadRecording(r io.Reader) (Recording, error) {
 	return files, lines.Err()
 }
 
-// Open returns the tree that a path names: a directory (the root of a machine), or a file with a recording, which may be
-// gzipped.
+// Open returns the tree that a path names: a directory (the root of a machine), or a file with a recording,
+// which may be gzipped.
 func Open(path string) (Tree, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"proxima.io/agent/internal/cpuset"
 )
 
-// Shape describes a machine by numbers. Every field has a plain default, so that "sockets=2,cores=24" is a machine.
+// Shape describes a machine by numbers. Every field has a plain default, so that "sockets=2,cores=24" is a
+// machine.
 type Shape struct {
 	Sockets int // default 1
 	Dies    int // per socket, default 1
@@ -27,7 +28,8 @@ type Shape struct {
 	Efficiency cpuset.Set // CPUs that are efficiency cores
 }
 
-// ParseShape reads "sockets=2,cores=24,threads=2,isolated=4-7;12". Sets use ; between ranges, since , parts the fields.
+// ParseShape reads "sockets=2,cores=24,threads=2,isolated=4-7;12". Sets use ; between ranges, since , parts
+// the fields.
 func ParseShape(text string) (Shape, error) {
 	s := Shape{Sockets: 1, Dies: 1, Nodes: 1, Caches: 1, Cores: 4, Threads: 1, Memory: 64}
 	numbers := map[string]*int{
@@ -65,8 +67,8 @@ func ParseShape(text string) (Shape, error) {
 	return s, nil
 }
 
-// Recording writes the sysfs files of a machine of that shape. CPUs are numbered as Linux does on x86: first one thread
-// of every core, socket by socket, then the second threads.
+// Recording writes the sysfs files of a machine of that shape. CPUs are numbered as Linux does on x86: first
+// one thread of every core, socket by socket, then the second threads.
 func (s Shape) Recording() Recording {
 	files := Recording{}
 	nodes := s.Sockets * s.Dies * s.Nodes
@@ -131,7 +133,8 @@ func (s Shape) writeNodes(files Recording, nodes int, cpusOf func(first, last in
 	}
 }
 
-// distance follows what firmware reports: 10 itself, 12 in the same socket, 21 across, and 7 more to memory-only nodes.
+// distance follows what firmware reports: 10 itself, 12 in the same socket, 21 across, and 7 more to
+// memory-only nodes.
 func (s Shape) distance(a, b, nodes int) int {
 	if a == b {
 		return 10

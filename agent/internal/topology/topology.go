@@ -1,5 +1,6 @@
-// Package topology knows the hardware of one machine as far as placement needs it: CPUs with their sockets, dies, cores,
-// caches and kinds; NUMA nodes with their memory and distances; and devices that sit near a node.
+// Package topology knows the hardware of one machine as far as placement needs it: CPUs with their sockets,
+// dies, cores, caches and kinds; NUMA nodes with their memory and distances; and devices that sit near a
+// node.
 //
 // # Layout
 //

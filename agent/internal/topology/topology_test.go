@@ -130,8 +130,8 @@ func TestDevicesByNode(t *testing.T) {
 	}
 }
 
-// Whatever single file is missing or full of garbage, the machine can still be read, its CPUs are all there, and each
-// appears in its own core.
+// Whatever single file is missing or full of garbage, the machine can still be read, its CPUs are all there,
+// and each appears in its own core.
 func TestAnySingleFileMayBeMissingOrGarbage(t *testing.T) {
 	whole := shaped(t, "sockets=2,cores=2,threads=2,memory-only=1")
 	for path := range whole {
@@ -167,7 +167,8 @@ func checkSane(t *testing.T, tree Recording, what string) {
 	}
 }
 
-// Kernels before 4.6 end some values with a NUL, and those before 2.6.26 have directories, masks, and no lists.
+// Kernels before 4.6 end some values with a NUL, and those before 2.6.26 have directories, masks, and no
+// lists.
 func TestOldKernels(t *testing.T) {
 	whole := shaped(t, "sockets=2,cores=2,threads=2")
 	for path, content := range whole {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Tree is where the files of sysfs come from. Paths have no leading slash and begin at the root of the machine:
-// "sys/devices/system/cpu/online".
+// Tree is where the files of sysfs come from. Paths have no leading slash and begin at the root of the
+// machine: "sys/devices/system/cpu/online".
 type Tree interface {
 	ReadFile(path string) (string, error) // content without surrounding white space
 	List(dir string) ([]string, error)    // names in ascending order

@@ -74,8 +74,8 @@ pub(super) async fn follow(mut reloader: Reloader, proxy: Arc<Proxy>, mut reques
                 (Cause::Servers, None)
             }
             () = grace_ends(&proxy, not_before) => {
-                // What ends a grace may be refused, or not be made while the proxy drains: it is tried again in a
-                // while.
+                // What ends a grace may be refused, or not be made while the proxy drains: it is tried again
+                // in a while.
                 not_before = Instant::now() + AGAIN;
                 (Cause::Servers, None)
             }

@@ -1,7 +1,8 @@
 //! Follows the node agent, which tells on which NUMA node of this host clients and servers are.
 //!
 //! ```text
-//!  agent ─ a line of JSON for each change ─▶ read ─▶ localities ─▶ orders of `nearest` ─▶ workers, between two turns
+//!  agent ─ a line of JSON for each change ─▶ read ─▶ localities ─▶ orders of `nearest`
+//!                                                   ─▶ workers, between two turns
 //! ```
 //!
 //! The agent is trusted with distances and nothing else: whatever it sends, or does not send, only changes

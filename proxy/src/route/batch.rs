@@ -53,8 +53,8 @@ impl Engine {
     }
 }
 
-/// The members that the requests of a whole batch go to. `None`: the request walks the tree by itself, because
-/// the batch is incomplete, the choice depends on more than the key, or the member is ejected.
+/// The members that the requests of a whole batch go to. `None`: the request walks the tree by itself,
+/// because the batch is incomplete, the choice depends on more than the key, or the member is ejected.
 fn choose<'a>(
     tree: &'a Tree,
     node: NodeId,

@@ -151,6 +151,8 @@ impl Engine {
         lane.pace.moved(piece.len() as u64);
         if is_last {
             lane.uploading = None;
+            // The client's time for its value is none of the server's time for the reply.
+            lane.free = self.now;
         }
         self.flush_later(Peer::Lane(id));
         if is_last {

@@ -7,7 +7,12 @@ use std::{
     time::Duration,
 };
 
-use crate::{dialect::answer, scramble::Scramble, server::Talk};
+use crate::{
+    dialect::answer,
+    scramble::{Scramble, Secret},
+    server::Talk,
+    tls::{self, Tls},
+};
 
 pub(crate) struct Client(Talk);
 
@@ -17,7 +22,7 @@ impl Client {
         let stream = TcpStream::connect(address).unwrap();
         // If the proxy never answers, the test fails instead of running for ever.
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let mut talk = Talk::new(stream, Some(Scramble::connecting(200)));
+        let mut talk = Talk::new(stream, Some(Box::new(Scramble::connecting(200))));
         // The client begins the transform's handshake. The proxy begins the protocol.
         talk.say("").unwrap();
         let greeting = talk.hear().unwrap();
@@ -52,9 +57,18 @@ impl Client {
 
     /// Connects plainly, asks for the transform, and asserts that the login succeeds.
     pub(crate) fn late(address: SocketAddr) -> Self {
+        Self::upgraded(address, Box::new(Scramble::connecting(201)))
+    }
+
+    /// As [`Self::late`], with TLS.
+    pub(crate) fn tls(address: SocketAddr) -> Self {
+        Self::upgraded(address, Box::new(Tls::connecting(tls::LISTENER.to_owned())))
+    }
+
+    fn upgraded(address: SocketAddr, secret: Box<dyn Secret>) -> Self {
         let (mut client, agreed) = Self::plain(address, "SECURE\n");
         assert_eq!(agreed.unwrap(), "GO");
-        client.0.upgrade(Scramble::connecting(201));
+        client.0.upgrade(secret);
         let login = format!("LOGIN app {}\n", answer("pepper", "open sesame"));
         client.say(&login).unwrap();
         assert_eq!(client.hear().unwrap(), "WELCOME");

@@ -85,6 +85,36 @@ fn a_pipeline_in_pieces_is_answered_in_order() {
     });
 }
 
+/// A key may be longer than memcached's, and of characters that memcached refuses.
+#[test]
+fn a_long_key_of_odd_characters_is_served_by_the_same_server() {
+    let keys = ["k".repeat(10_000), "\t\u{1}\0\u{7f}é\u{10ffff}".repeat(500)];
+    for route in ["p", "{failover: p}", "{log: p}"] {
+        each(route, &LINES, |proxy| {
+            let mut client = Client::new(proxy.address);
+            for key in &keys {
+                let put = format!("PUT {key} v\n");
+                client.say_slowly(&put, 5).unwrap();
+                assert_eq!(client.hear().unwrap(), "+", "{route}");
+                for _ in 0..5 {
+                    let value = client.ask(&format!("GET {key}")).unwrap();
+                    assert!(value.starts_with("= v of "), "{route}: {value}");
+                }
+                let asked = format!("SOME a {key} b");
+                client
+                    .say(&format!("{asked}\nPAIRS {key} w x y\nTAKE x {key}\n"))
+                    .unwrap();
+                assert_eq!(client.hear().unwrap(), "* 3", "{route}");
+                assert_eq!(client.hear().unwrap(), "= nothing", "{route}");
+                assert!(client.hear().unwrap().starts_with("= v of "), "{route}");
+                assert_eq!(client.hear().unwrap(), "= nothing", "{route}");
+                assert_eq!(client.hear().unwrap(), "+", "{route}");
+                assert!(client.hear().unwrap().starts_with("# "), "{route}");
+            }
+        });
+    }
+}
+
 #[test]
 fn replies_of_many_parts_reach_their_client_directly_and_through_flights() {
     for route in [

@@ -11,8 +11,8 @@ use crate::{
     client::Client,
     conversation::{each, over},
     dialect::LINES,
-    proxy::Proxy,
-    server,
+    proxy::{PATIENT, Proxy},
+    server::{self, digest},
 };
 
 /// Runs a test over one server, so that clients that share a connection share this one.
@@ -83,6 +83,55 @@ fn a_held_lane_serves_no_other_client_until_it_is_released() {
             assert_eq!(proxy.metrics().open_lanes, 3);
         });
     }
+}
+
+/// The value is larger than what a shared lane takes, so it is passed on as it comes.
+#[test]
+fn a_streamed_request_goes_on_the_held_lane_of_its_client() {
+    for route in ["p", "{failover: p}", "{log: p}"] {
+        over(route, &[|| server::start("one")], PATIENT, &LINES, |proxy| {
+            let (mut ann, mut bob) = (Client::new(proxy.address), Client::new(proxy.address));
+            let value = "0123456789".repeat(50_000);
+            assert_eq!(ask(&mut ann, "HOLD k").unwrap(), "+");
+            let own = who(&mut ann);
+            let blob = format!("BLOB k {}\n{value}", value.len());
+            ann.say_slowly(&format!("WHO k\n{blob}GET k\nWHO k\n"), 9)
+                .unwrap();
+            assert_eq!(hear(&mut ann).unwrap(), own, "{route}");
+            assert_eq!(hear(&mut ann).unwrap(), "+", "{route}");
+            let expected = format!("= {} of one", digest(value.as_bytes()));
+            assert_eq!(hear(&mut ann).unwrap(), expected, "{route}");
+            assert_eq!(hear(&mut ann).unwrap(), own, "{route}");
+            assert_ne!(who(&mut bob), own);
+            // No bulk lane was opened for it: there are the held one and the shared one.
+            assert_eq!(proxy.metrics().open_lanes, 2, "{route}");
+            // The lane of a client that leaves within a value ends at once.
+            let begin = &blob[..blob.len() / 2];
+            ann.say(begin).unwrap();
+            drop(ann);
+            lanes_become(proxy, 1);
+            assert_eq!(ask(&mut bob, "GET k").unwrap(), expected, "{route}");
+        });
+    }
+}
+
+/// The server could not answer before it had the whole value.
+#[test]
+fn a_value_that_comes_for_longer_than_the_time_out_is_stored_on_a_held_lane() {
+    let settings = "timeout: 2s, eject: {failures: 0}";
+    over("p", &[|| server::start("one")], settings, &LINES, |proxy| {
+        let mut client = Client::new(proxy.address);
+        let value = "0123456789".repeat(20_000);
+        client.say(&format!("HOLD k\nBLOB k {}\n", value.len())).unwrap();
+        for part in value.as_bytes().chunks(value.len() / 5) {
+            thread::sleep(Duration::from_millis(600));
+            client.say(str::from_utf8(part).unwrap()).unwrap();
+        }
+        assert_eq!(hear(&mut client).unwrap(), "+");
+        assert_eq!(hear(&mut client).unwrap(), "+");
+        let expected = format!("= {} of one", digest(value.as_bytes()));
+        assert_eq!(ask(&mut client, "GET k").unwrap(), expected);
+    });
 }
 
 #[test]

@@ -19,6 +19,7 @@
 //!                                             USE name             + (from here on as this user of the server)
 //!                                             WHOAMI key           = name, connection number of the server
 //!                                             BYE                  (closes)
+//!                                             BLOB key count       + (behind the line come as many bytes)
 //!                                             AS name              + (from here on it is spoken to by name, and nothing of
 //!                                                                  others, `name:…`, is its business)
 //! ```
@@ -37,24 +38,27 @@ use crate::{pools::Places, scramble::Scramble, server::PASSWORD};
 pub(crate) struct Lines {
     /// The password at servers.
     password: &'static str,
-    /// Whether both sides speak plainly until one asks for the transform (`SECURE`) and the other agrees
+    /// The transform, if both sides speak plainly until one asks for it (`SECURE`) and the other agrees
     /// (`GO`).
-    late: bool,
+    late: Option<Secrecy>,
     /// Whether its pools remember which server has a key.
     learns: bool,
     /// The number of bytes of requests and replies that were parsed.
     pub(crate) read: AtomicU64,
 }
 
+/// Makes the transform of one end of a connection.
+pub(crate) type Secrecy = fn(End<'_>) -> Box<dyn Transform>;
+
 static KNOWN: Lines = Lines::new(PASSWORD);
 /// The dialects of a process that speaks only this protocol.
 pub(crate) static LINES: Dialects = Dialects::new(&[&KNOWN]);
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "GET", "PUT", "MANY", "BYE", "NEST", "BATCH", "TELL", "AS", "TAKE", "SOME", "PAIRS", "WHO", "WAIT",
-    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI",
+    "HOLD", "FREE", "SPOIL", "WATCH", "USE", "WHOAMI", "BLOB",
 ];
-const CLASSES: [Class; 19] = [
+const CLASSES: [Class; 20] = [
     Class::Read,
     Class::Write,
     Class::Read,
@@ -74,6 +78,7 @@ const CLASSES: [Class; 19] = [
     Class::Session,
     Class::Session,
     Class::Read,
+    Class::Write,
 ];
 type Kind = fn(Reply) -> Message;
 /// The first characters of a server's lines.
@@ -105,7 +110,7 @@ pub(crate) fn answer(salt: &str, password: &str) -> String {
 }
 
 /// Each server has its own nonce, which is derived from its port.
-fn scramble(end: End<'_>) -> Box<dyn Transform> {
+pub(crate) fn scramble(end: End<'_>) -> Box<dyn Transform> {
     Box::new(match end {
         End::Client { .. } => Scramble::accepting(),
         End::Server { address, .. } => Scramble::connecting(nonce(address)),
@@ -136,16 +141,16 @@ impl Lines {
     pub(crate) const fn new(password: &'static str) -> Self {
         Self {
             password,
-            late: false,
+            late: None,
             learns: false,
             read: AtomicU64::new(0),
         }
     }
 
-    /// A protocol that begins plainly.
-    pub(crate) const fn late(password: &'static str) -> Self {
+    /// A protocol that begins plainly and goes on with this transform.
+    pub(crate) const fn late(password: &'static str, secrecy: Secrecy) -> Self {
         Self {
-            late: true,
+            late: Some(secrecy),
             ..Self::new(password)
         }
     }
@@ -184,6 +189,7 @@ impl Dialect for Lines {
     }
 
     fn request(&self, parse: &mut Parse, bytes: &[u8], _: u64) -> Parsed<Request> {
+        let mut body = 0;
         if parse.is_new() {
             let begun = self.next(parse, bytes).and_then(|line| {
                 let mut words = line.trim_end().split(' ');
@@ -191,11 +197,11 @@ impl Dialect for Lines {
                 let Some(command) = self.command(name) else {
                     return Parsed::Bad(Bad::refused(line.len(), UNKNOWN));
                 };
-                let lines = if name == "BATCH" {
-                    count.parse().unwrap_or(0)
-                } else {
-                    0
-                };
+                let count = count.parse().unwrap_or(0);
+                let lines = if name == "BATCH" { count } else { 0 };
+                if name == "BLOB" {
+                    body = u64::from(count);
+                }
                 Parsed::Head((
                     command,
                     Span::new(name.len() + 1, name.len() + 1 + key.len()),
@@ -238,6 +244,7 @@ impl Dialect for Lines {
             _ => Span { start: 0, len: 0 },
         };
         Parsed::Head(Request {
+            body,
             key: Span {
                 start: name + 1,
                 len: key,
@@ -417,13 +424,13 @@ impl Dialect for Lines {
     }
 
     fn transform(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
-        (!self.late).then(|| scramble(end))
+        self.late.is_none().then(|| scramble(end))
     }
 
     /// Only the first listener offers the transform.
     fn upgrade(&self, end: End<'_>) -> Option<Box<dyn Transform>> {
-        let offers = self.late && !matches!(end, End::Client { listener: 1.. });
-        offers.then(|| scramble(end))
+        let secrecy = self.late?;
+        (!matches!(end, End::Client { listener: 1.. })).then(|| secrecy(end))
     }
 
     fn admit(&self, session: &mut Session, bytes: &[u8], out: &mut Vec<u8>) -> Login {
@@ -433,12 +440,12 @@ impl Dialect for Lines {
         }
         let salt = String::from_utf8_lossy(&session.notes);
         match line(bytes) {
-            Parsed::Head(line @ "SECURE\n") if self.late && session.form == 0 => {
+            Parsed::Head(line @ "SECURE\n") if self.late.is_some() && session.form == 0 => {
                 session.form = 1;
                 out.extend_from_slice(b"GO\n");
                 Login::Upgrade { used: line.len() }
             }
-            Parsed::Head(line) if self.late && session.form == 0 => {
+            Parsed::Head(line) if self.late.is_some() && session.form == 0 => {
                 Login::Refused(format!("{} said too early", line.trim_end()))
             }
             Parsed::Head(line) if line == format!("LOGIN app {}\n", answer(&salt, "open sesame")) => {
@@ -468,7 +475,7 @@ impl Dialect for Lines {
                     name => format!("@{name}"),
                 };
                 let login = format!("LOGIN proxy{user} {answer}\n").into_bytes();
-                if self.late {
+                if self.late.is_some() {
                     (conversation.step, conversation.notes) = (2, login);
                     out.extend_from_slice(b"SECURE\n");
                 } else {

@@ -17,4 +17,5 @@ mod replies;
 mod scramble;
 mod server;
 mod sessions;
+mod tls;
 mod upgrades;

@@ -1,9 +1,17 @@
 //! A byte transform that resembles TLS: the connecting side speaks first, and nothing plain leaves before it
 //! has.
 
-use std::io;
+use std::{io, net::SocketAddr};
 
 use proxima::dialect::Transform;
+
+use crate::dialect::nonce;
+
+/// A transform that tells the accepting side whom the connecting side means.
+pub(crate) trait Secret: Transform {
+    /// Has the connecting side named the server at this address?
+    fn names(&self, address: SocketAddr) -> bool;
+}
 
 /// Each byte is XORed with a counter, one for each direction, which begins at a nonce that the connecting
 /// side chooses.
@@ -31,11 +39,6 @@ impl Scramble {
         }
     }
 
-    /// `None` until the nonce is known.
-    pub(crate) fn nonce(&self) -> Option<u8> {
-        self.nonce
-    }
-
     pub(crate) fn accepting() -> Self {
         Self {
             nonce: None,
@@ -44,6 +47,12 @@ impl Scramble {
             opened: 0,
             early: Vec::new(),
         }
+    }
+}
+
+impl Secret for Scramble {
+    fn names(&self, address: SocketAddr) -> bool {
+        self.nonce == Some(nonce(&address.to_string()))
     }
 }
 

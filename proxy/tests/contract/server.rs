@@ -12,11 +12,10 @@ use std::{
     time::Duration,
 };
 
-use proxima::dialect::Transform;
-
 use crate::{
-    dialect::{answer, nonce},
-    scramble::Scramble,
+    dialect::answer,
+    scramble::{Scramble, Secret},
+    tls::Tls,
 };
 
 pub(crate) const PASSWORD: &str = "s3cret";
@@ -35,12 +34,24 @@ pub(crate) fn start(name: &'static str) -> SocketAddr {
             let values = Arc::clone(&values);
             // The proxy's tests notice a broken connection.
             thread::spawn(move || {
-                let transform = (!name.starts_with("late")).then(Scramble::accepting);
+                let transform: Option<Box<dyn Secret>> = match name.starts_with("late") {
+                    true => None,
+                    false => Some(Box::new(Scramble::accepting())),
+                };
                 Talk::new(stream, transform).serve(name, address, &values)
             });
         }
     });
     address
+}
+
+/// What a server keeps of a large value.
+pub(crate) fn digest(value: &[u8]) -> String {
+    format!(
+        "{} bytes, {:016x}",
+        value.len(),
+        xxhash_rust::xxh3::xxh3_64(value)
+    )
 }
 
 /// The lines of a nested reply.
@@ -64,12 +75,12 @@ pub(crate) fn nested(key: &str, count: usize) -> Vec<String> {
 pub(crate) struct Talk {
     stream: TcpStream,
     /// `None`: the conversation is still plain.
-    transform: Option<Scramble>,
+    transform: Option<Box<dyn Secret>>,
     heard: Vec<u8>,
 }
 
 impl Talk {
-    pub(crate) fn new(stream: TcpStream, transform: Option<Scramble>) -> Self {
+    pub(crate) fn new(stream: TcpStream, transform: Option<Box<dyn Secret>>) -> Self {
         stream.set_nodelay(true).unwrap();
         Self {
             stream,
@@ -91,7 +102,7 @@ impl Talk {
     }
 
     /// Sends all bytes through this transform from now on.
-    pub(crate) fn upgrade(&mut self, transform: Scramble) {
+    pub(crate) fn upgrade(&mut self, transform: Box<dyn Secret>) {
         self.transform = Some(transform);
     }
 
@@ -121,23 +132,37 @@ impl Talk {
                 let line = self.heard.drain(..=end).collect::<Vec<_>>();
                 return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
             }
-            let mut received = [0; 16 * 1024];
-            let count = match self.stream.read(&mut received) {
-                // A read with a time limit is interrupted when its process is stopped for a moment.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                other => other?,
-            };
-            if count == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let Some(transform) = &mut self.transform else {
-                self.heard.extend_from_slice(&received[..count]);
-                continue;
-            };
-            let mut wire = Vec::new();
-            transform.open(&received[..count], &mut self.heard, &mut wire)?;
-            self.stream.write_all(&wire)?;
+            self.receive()?;
         }
+    }
+
+    /// The next bytes, so many of them.
+    fn hear_bytes(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        while self.heard.len() < count {
+            self.receive()?;
+        }
+        Ok(self.heard.drain(..count).collect())
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        let mut received = [0; 16 * 1024];
+        let count = loop {
+            match self.stream.read(&mut received) {
+                // A read with a time limit is interrupted when its process is stopped for a moment.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let Some(transform) = &mut self.transform else {
+            self.heard.extend_from_slice(&received[..count]);
+            return Ok(());
+        };
+        let mut wire = Vec::new();
+        transform.open(&received[..count], &mut self.heard, &mut wire)?;
+        self.stream.write_all(&wire)
     }
 
     /// Sends a push for this many changes of this key.
@@ -182,7 +207,10 @@ impl Talk {
                 "GO\n"
             };
             self.say(behind)?;
-            self.upgrade(Scramble::accepting());
+            self.upgrade(match name {
+                "late, with TLS" => Box::new(Tls::accepting()),
+                _ => Box::new(Scramble::accepting()),
+            });
         }
         let login = self.hear()?;
         let proof = format!(" {}", answer(&format!("salt of {name}"), PASSWORD));
@@ -193,8 +221,11 @@ impl Talk {
             return self.say("DENIED\n");
         };
         let user = user.strip_prefix('@').unwrap_or("nobody").to_owned();
-        let given = self.transform.as_ref().and_then(Scramble::nonce);
-        if given != Some(nonce(&address.to_string())) {
+        if !self
+            .transform
+            .as_ref()
+            .is_some_and(|secret| secret.names(address))
+        {
             return self.say("DENIED\n");
         }
         let welcome = if name == "old" { "WELCOME old" } else { "WELCOME" };
@@ -251,6 +282,11 @@ impl Talk {
                     self.say("+\n")?;
                 }
                 "HOLD" | "FREE" | "SPOIL" => self.say("+\n")?,
+                "BLOB" => {
+                    let digest = digest(&self.hear_bytes(rest.parse().unwrap_or(0))?);
+                    values.lock().unwrap().insert(key.to_owned(), digest);
+                    self.say("+\n")?;
+                }
                 "WATCH" => self.watch(key, rest.parse().unwrap_or(0), values)?,
                 "MANY" if key == "broken" => {
                     self.say("- and then\n")?;

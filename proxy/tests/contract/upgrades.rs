@@ -4,13 +4,18 @@ use proxima::{control::probe, dialect::Dialects};
 
 use crate::{
     client::Client,
-    dialect::Lines,
+    dialect::{Lines, scramble},
     proxy::{PATIENT, Proxy, Served, back_ends},
     server::{self, PASSWORD},
+    tls::{misled, tls},
 };
 
-static LATE: Lines = Lines::late(PASSWORD);
+static LATE: Lines = Lines::late(PASSWORD, scramble);
 static LINES: Dialects = Dialects::new(&[&LATE]);
+static LATE_WITH_TLS: Lines = Lines::late(PASSWORD, tls);
+static TLS: Dialects = Dialects::new(&[&LATE_WITH_TLS]);
+static MISLED: Lines = Lines::late(PASSWORD, misled);
+static ELSEWHERE: Dialects = Dialects::new(&[&MISLED]);
 
 fn served<'a>(pool: &'a str, route: &'a str, server: &'static str) -> Served<'a> {
     Served {
@@ -25,10 +30,23 @@ fn served<'a>(pool: &'a str, route: &'a str, server: &'static str) -> Served<'a>
 /// Runs a test on every back end, over a server of this name, with two listeners. Only the first can be
 /// upgraded.
 fn each(name: &'static str, test: impl Fn(&Proxy)) {
+    over(LINES, name, test);
+}
+
+fn over(dialects: Dialects, name: &'static str, test: impl Fn(&Proxy)) {
     for io in back_ends() {
         let served = [served("p", "p", name), served("q", "q", name)];
-        test(&Proxy::start(io, LINES, &served).unwrap());
+        test(&Proxy::start(io, dialects, &served).unwrap());
     }
+}
+
+/// Whether a probe of the first server finds it well.
+fn is_well(proxy: &Proxy) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(probe(&proxy.members[0])).is_ok()
 }
 
 #[test]
@@ -39,11 +57,41 @@ fn a_login_goes_on_behind_its_transform() {
             assert_eq!(client.ask("PUT k v").unwrap(), "+");
             assert_eq!(client.ask("GET k").unwrap(), "= v of late");
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        assert!(runtime.block_on(probe(&proxy.members[0])).is_ok());
+        assert!(is_well(proxy));
+    });
+}
+
+#[test]
+fn a_login_goes_on_behind_tls_and_large_messages_follow() {
+    over(TLS, "late, with TLS", |proxy| {
+        let value = "v".repeat(300_000);
+        for round in 0..3 {
+            let mut client = Client::tls(proxy.address);
+            assert_eq!(client.ask(&format!("PUT k {round}")).unwrap(), "+");
+            assert_eq!(
+                client.ask("GET k").unwrap(),
+                format!("= {round} of late, with TLS")
+            );
+            client.say("NEST k 3000\nGET k\n").unwrap();
+            assert!(client.hear_nested().unwrap() == server::nested("k", 3000));
+            assert!(client.hear().unwrap().starts_with("= "));
+            client
+                .say_slowly(&format!("BLOB b {}\n{value}GET b\n", value.len()), 7)
+                .unwrap();
+            assert_eq!(client.hear().unwrap(), "+");
+            let expected = server::digest(value.as_bytes());
+            assert_eq!(client.hear().unwrap(), format!("= {expected} of late, with TLS"));
+        }
+        assert!(is_well(proxy));
+    });
+}
+
+#[test]
+fn a_server_that_cannot_prove_its_name_gets_no_login() {
+    over(ELSEWHERE, "late, with TLS", |proxy| {
+        let answer = Client::tls(proxy.address).ask("GET k").unwrap();
+        assert!(answer.starts_with("? proxy"), "{answer}");
+        assert!(!is_well(proxy));
     });
 }
 

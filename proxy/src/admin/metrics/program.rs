@@ -48,19 +48,19 @@ pub(super) fn dns(proxy: &Proxy, page: &mut Page) {
         return;
     }
     page.family("dns_up", "gauge", "Did DNS name servers when it was asked last?");
-    for (pool, name, standing) in &questions {
+    for (pool, name, status) in &questions {
         page.row(
             "dns_up",
             &format!("pool=\"{}\",name=\"{}\"", quoted(pool), quoted(name)),
-            u8::from(standing.answers > 0 && standing.failure.is_none()),
+            u8::from(status.answers > 0 && status.failure.is_none()),
         );
     }
     // Where servers are written with names, each name is one server, and there may be many of them.
     let mut pools: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    for (pool, _, standing) in &questions {
+    for (pool, _, status) in &questions {
         let [answers, failures] = pools.entry(quoted(pool)).or_default();
-        *answers += standing.answers;
-        *failures += standing.failures;
+        *answers += status.answers;
+        *failures += status.failures;
     }
     for (number, (name, help)) in [
         ("dns_answers", "Answers of DNS that name servers."),
