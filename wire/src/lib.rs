@@ -4,6 +4,7 @@
 //!
 //! * [`message`]: what every protocol's request and reply have in common: command, class, keys, length
 //! * [`memcache`]: the memcached text and meta protocol
+//! * [`resp`]: the protocol of Redis and Valkey
 //! * [`hash`]: key → number → member
 #![forbid(unsafe_code)]
 
@@ -11,3 +12,4 @@ mod eight;
 pub mod hash;
 pub mod memcache;
 pub mod message;
+pub mod resp;

@@ -263,6 +263,17 @@ impl Reply {
     }
 }
 
+/// A message from a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A complete reply, or the last part of one.
+    Last(Reply),
+    /// A part of a reply that is not the last one. All bytes of the part must be there.
+    Part(Reply),
+    /// A message that no request has asked for.
+    Push(Reply),
+}
+
 /// What a codec has noted about an incomplete message: it goes on from there and reads nothing twice. Only
 /// the codec knows what the fields mean, except that a new value says nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub use self::{
     session::{Lease, Session},
     transform::Transform,
 };
-pub use proxima_wire::message::Effect;
+pub use proxima_wire::message::{Effect, Message};
 
 /// The state of the proxy's login at a server. Only the codec knows what it means.
 #[derive(Debug, Default)]
@@ -69,17 +69,6 @@ pub enum Login {
     },
     /// The login failed, for this reason; the connection is closed after the bytes that were appended.
     Refused(String),
-}
-
-/// A message from a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// A complete reply, or the last part of one.
-    Last(Reply),
-    /// A part of a reply that is not the last one. All bytes of the part must be there.
-    Part(Reply),
-    /// A message that no request has asked for.
-    Push(Reply),
 }
 
 /// What the session does with a request.
