@@ -3,7 +3,7 @@
 use divan::{Bencher, black_box};
 use proxima_wire::{
     message::Parse,
-    resp::{Expect, Limits, frame, reply, whole},
+    resp::{Expect, Limits, frame, reply, request, whole},
 };
 
 /// Forty bytes, as the product's figures are measured with.
@@ -29,6 +29,15 @@ fn frames(bencher: Bencher<'_, '_>, words: &str) {
     // More bytes follow, as they do in a pipeline.
     let bytes = [array(words), array("GET KEY")].concat();
     bencher.bench_local(|| frame(&mut Parse::default(), black_box(&bytes), &LIMITS));
+}
+
+#[divan::bench(args = [
+    "GET KEY", "get k", "SET KEY VALUE", "SET KEY VALUE EX 60", "DEL KEY", "INCR KEY", "PING", "HSET KEY f v g w", "MGET KEY KEY KEY KEY KEY KEY KEY KEY KEY KEY",
+    "EVALSHA sha 1 KEY a",
+])]
+fn requests(bencher: Bencher<'_, '_>, words: &str) {
+    let bytes = [array(words), array("GET KEY")].concat();
+    bencher.bench_local(|| request(&mut Parse::default(), black_box(&bytes), &LIMITS));
 }
 
 #[divan::bench(args = ["get k", "set k 'v v'"])]

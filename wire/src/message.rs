@@ -107,6 +107,9 @@ pub struct Request {
     /// No server replies to this request, and the client expects no reply. `is_quiet` is set too, for errors
     /// that are found before a server is asked.
     pub is_unanswered: bool,
+    /// Behind the body come further pieces of the request, whose lengths only the codec can tell. Such a
+    /// request is passed on as it comes.
+    pub is_open: bool,
 }
 
 impl Request {
@@ -128,6 +131,7 @@ impl Request {
             extra_timeout: 0,
             is_dedicated: false,
             is_unanswered: false,
+            is_open: false,
         }
     }
 

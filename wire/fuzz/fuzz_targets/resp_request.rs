@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use proxima_wire::{
     message::{Parse, Parsed},
-    resp::{Args, Kind, Limits, frame, inline, rest},
+    resp::{Args, Command, Kind, Limits, TRANSACTION, each_key, frame, inline, request, rest},
 };
 
 fuzz_target!(|input: (u16, &[u8])| {
@@ -22,6 +22,20 @@ fuzz_target!(|input: (u16, &[u8])| {
         assert_eq!(first, whole);
     }
     let Parsed::Head(begun) = whole else { return };
+    if let Parsed::Head(head) = request(&mut Parse::default(), bytes, &limits) {
+        assert!(head.head as usize <= bytes.len());
+        assert!(head.key.end() <= head.head as usize || head.key.end() as u64 <= head.len());
+        if head.command != TRANSACTION {
+            assert_eq!(head.is_open, begun.large > 0);
+            assert_eq!(head.len(), u64::from(begun.head) + begun.large);
+        }
+        if let (Some(command), false) = (Command::of(head.command), head.is_open) {
+            let message = &bytes[..begun.head as usize];
+            each_key(command, message, false, &mut |key| {
+                assert!(key.end() <= message.len())
+            });
+        }
+    }
     assert!(begun.head as usize <= bytes.len());
     if begun.large > 0 {
         let mut at = begun.head as usize + begun.large as usize;

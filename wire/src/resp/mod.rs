@@ -1,7 +1,8 @@
 //! The protocol of Redis and Valkey: RESP2, RESP3 and inline commands.
 //!
-//! [`frame()`] finds the end of a request, [`Args`] are its arguments, [`inline`] makes an array of an inline
-//! command. [`reply()`] reads what a server says.
+//! [`request()`] parses the head of a request: [`frame()`] finds its end, [`Command`] says what is known of the
+//! command, [`each_key`] finds its keys. [`inline`] makes an array of an inline command. [`reply()`] reads what
+//! a server says.
 //!
 //! **A request is accepted only if every server that is served reads the same length from it and answers
 //! it.** Servers close a connection on which they read nonsense, and many clients share one. What any server
@@ -13,17 +14,26 @@
 //! what is known about it.
 
 mod args;
+mod command;
 pub mod error;
 mod frame;
 pub mod inline;
+mod keys;
+mod name;
 mod number;
 mod reply;
+mod request;
 mod state;
+mod transaction;
 
 pub use args::Args;
-pub use frame::{Frame, Kind, frame, rest};
+pub use command::{Combine, Command, Served};
+pub use frame::{Frame, Kind, Piece, frame, rest};
+pub use keys::each_key;
 pub use number::{append_number, integer};
 pub use reply::{Expect, reply, whole};
+pub use request::{INLINE, TRANSACTION, UNKNOWN, blocks, find, request};
+pub use transaction::commands;
 
 /// What a request may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,16 +18,25 @@ pub(super) enum Line {
 /// `+`, no leading zeros.
 #[inline]
 pub(super) fn line(bytes: &[u8], at: usize) -> Line {
-    // Most lengths have one or two digits.
-    match bytes.get(at..) {
-        Some(&[a @ b'0'..=b'9', b'\r', b'\n', ..]) => Line::Number(i64::from(a - b'0'), at + 3),
-        Some(&[a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..]) => {
-            Line::Number(i64::from(a - b'0') * 10 + i64::from(b - b'0'), at + 4)
-        }
-        rest => any(rest.unwrap_or_default(), at),
+    let rest = bytes.get(at..).unwrap_or_default();
+    let Some(&[first @ b'1'..=b'9', ..]) = rest.get(..1) else {
+        return any(rest, at);
+    };
+    // Up to nine digits cannot overflow.
+    let (mut number, mut digits) = (u32::from(first - b'0'), 1);
+    while let Some(&digit @ b'0'..=b'9') = rest.get(digits)
+        && digits < 9
+    {
+        number = number * 10 + u32::from(digit - b'0');
+        digits += 1;
+    }
+    match rest.get(digits..digits + 2) {
+        Some(b"\r\n") => Line::Number(i64::from(number), at + digits + 2),
+        _ => any(rest, at),
     }
 }
 
+#[cold]
 fn any(rest: &[u8], at: usize) -> Line {
     let within = &rest[..rest.len().min(LONGEST + 1)];
     let is_digit = |&byte: &u8| byte.is_ascii_digit() || byte == b'-';

@@ -96,13 +96,13 @@ pub fn reply(parse: &mut Parse, expect: Expect, bytes: &[u8]) -> Parsed<Message>
 #[inline]
 pub fn whole(bytes: &[u8]) -> Option<Reply> {
     let (outcome, end) = match bytes.first()? {
+        b'$' if bytes.starts_with(b"$-1\r\n") => (Outcome::NotFound, 5),
         b'$' => match line(bytes, 1) {
             Line::Number(len @ 0.., start) => {
                 let end = start + len as usize;
                 let ends = bytes.get(end..)?.starts_with(b"\r\n");
                 (Outcome::Found, ends.then_some(end + 2)?)
             }
-            Line::Number(-1, end) => (Outcome::NotFound, end),
             _ => return None,
         },
         b'+' => (Outcome::Ok, short_line(bytes)?),

@@ -5,7 +5,9 @@
 mod capture;
 mod captures;
 mod frames;
+mod live;
 mod replies;
+mod requests;
 #[path = "../memcache/rows.rs"]
 mod rows;
 mod session;
