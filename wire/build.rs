@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     out.push_str("];\n");
-    writeln!(out, "static NAMES: [&str; {}] = {names:?};", names.len())?;
+    writeln!(out, "const NAMES: [&str; {}] = {names:?};", names.len())?;
     let (seed, table) = table(&names).ok_or("no seed tells all names apart")?;
     writeln!(out, "const SEED: u64 = {seed};")?;
     writeln!(out, "static PLACES: [u16; {}] = {table:?};", table.len())?;
@@ -65,7 +65,8 @@ fn served_as(word: &str) -> Result<String, String> {
         "key" => "Served::Key".into(),
         "list" | "sum" | "ok" => format!("Served::Split(Combine::{})", capital(word)),
         "each" => format!("Served::Each(Combine::{})", capital(rule)),
-        "here" | "walk" | "channel" | "channels" | "transaction" | "alone" | "refused" | "container" => {
+        "any" | "here" | "walk" | "channel" | "channels" | "transaction" | "alone" | "refused"
+        | "container" => {
             format!("Served::{}", capital(word))
         }
         _ => return Err(format!("{DATA}: served as {word}")),

@@ -327,6 +327,15 @@ impl<T> Parsed<T> {
     }
 }
 
+/// Bytes that come next of an [open](Request::is_open) request, valid as far as they are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Bytes of the piece, some of which may still have to come.
+    pub len: u64,
+    /// The request ends with it.
+    pub is_last: bool,
+}
+
 /// The next item in a request for several keys, which may be incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextKey {

@@ -272,7 +272,7 @@ impl Engine {
         self.servers.leave_login(client.login);
         self.end_lease(client.own, id, client.awaits.is_some());
         if let Stage::Upload(upload) = client.stage
-            && upload.remaining > 0
+            && upload.goes_on()
         {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");
         }

@@ -14,6 +14,8 @@ use crate::{
 /// The clients of one worker.
 pub struct Clients {
     pub(super) table: Table<Client>,
+    /// The number of clients that have connected.
+    pub(super) opened: u64,
     /// The clients of all workers.
     pub(super) register: Arc<Register>,
     /// The memory that clients take.
@@ -40,6 +42,7 @@ impl Clients {
     pub fn new(register: Arc<Register>) -> Self {
         Self {
             table: Table::default(),
+            opened: 0,
             register,
             room: Room::default(),
             share: 0,

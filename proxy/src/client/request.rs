@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{
     ClientId, Part,
@@ -61,7 +61,11 @@ impl Engine {
                 };
                 self.route(id, request, message, input);
             }
-            Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Alone if input.tree.reach(usize::from(listener)).len() == 1 => {
+                self.route(id, request, message, input);
+            }
+            Plan::Instead => self.serve_instead(id, &answer, input),
+            Plan::Alone | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast if self.clients.over_memory => {
                 self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
@@ -69,6 +73,9 @@ impl Engine {
             Plan::Broadcast => self.broadcast(id, request, message, input.tree),
             Plan::Stats => self.stats(id, listener, request, message),
             Plan::Close => {
+                if !answer.is_empty() {
+                    self.answer_here(id, &answer, false);
+                }
                 if let Some(client) = self.clients.table.get_mut(id) {
                     client.closing = true;
                 }
@@ -81,6 +88,23 @@ impl Engine {
             // The request may have released the client's own lane.
             self.give_back(own);
         }
+    }
+
+    /// Serves a request that the codec has made of another one.
+    fn serve_instead(&mut self, id: ClientId, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let Parsed::Head(request) = client.dialect.head(message) else {
+            return;
+        };
+        let input = Input {
+            tree: input.tree,
+            bytes: message,
+            at: 0,
+            budget: 1,
+        };
+        self.request(id, &request, message, &input);
     }
 
     /// Walks the tree with a request, in a batch with those behind it where that is possible.

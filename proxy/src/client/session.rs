@@ -186,6 +186,7 @@ impl Engine {
                 }
                 is_over
             }
+            Stage::Upload(upload) if upload.remaining == 0 && upload.is_open => self.next_piece(id, input),
             Stage::Upload(upload) if upload.remaining == 0 => {
                 // An upload is alone to its end: what follows may not overtake it on another lane.
                 if !client.slots.is_empty() {

@@ -8,6 +8,7 @@ mod failed;
 mod join;
 mod memcache;
 mod pool_state;
+mod redis;
 mod repair;
 mod session;
 mod transform;
@@ -23,11 +24,12 @@ pub use self::{
     join::Join,
     memcache::Memcache,
     pool_state::PoolState,
+    redis::Redis,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     session::{Lease, Session},
     transform::Transform,
 };
-pub use proxima_wire::message::{Effect, Message};
+pub use proxima_wire::message::{Effect, Message, Piece};
 
 /// The state of the proxy's login at a server. Only the codec knows what it means.
 #[derive(Debug, Default)]
@@ -79,6 +81,11 @@ pub enum Plan {
     /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
     /// session's [`Lease`] says.
     Dedicated,
+    /// The request walks the tree if only one member can be reached; otherwise what the codec has appended is
+    /// the reply.
+    Alone,
+    /// The codec has appended a request that is served in place of this one.
+    Instead,
     /// The session answers the request; the codec has appended the reply.
     Answer,
     /// The proxy answers an error with this text.
@@ -87,7 +94,7 @@ pub enum Plan {
     Broadcast,
     /// The proxy answers its own metrics, or those of the servers behind it.
     Stats,
-    /// The connection is closed after the replies that are due.
+    /// The connection is closed after the replies that are due and what the codec has appended.
     Close,
 }
 
@@ -163,7 +170,7 @@ pub trait Dialect: Send + Sync {
 
     /// Parses the head of the next request. `parse` holds what an earlier call noted about the beginning of
     /// these bytes, which was incomplete then; otherwise it is new. The call leaves it new, unless the bytes
-    /// are still incomplete.
+    /// are still incomplete, or the request is [open](Request::is_open).
     ///
     /// `value_limit`: the most bytes of a value.
     fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request>;
@@ -252,6 +259,13 @@ pub trait Dialect: Send + Sync {
     #[inline]
     fn check_end(&self, _message: &[u8]) -> Result<(), &'static [u8]> {
         Ok(())
+    }
+
+    /// Parses what follows in an [open](Request::is_open) request behind the bytes that were counted. `parse`
+    /// is what [`Dialect::request`] or this method left; the last piece leaves it new. By default no request
+    /// is open.
+    fn piece(&self, _: &mut Parse, _bytes: &[u8], _value_limit: u64) -> Parsed<Piece> {
+        Parsed::Bad(Bad::fatal(b""))
     }
 
     /// Is each key of this request served as a request of its own, as it comes? The returned [`Join`] says

@@ -47,6 +47,8 @@ pub enum Served {
     Walk,
     /// By the member of its channel.
     Channel,
+    /// By any member, always the same.
+    Any,
     /// On a connection of the client's own, which has subscriptions from then on.
     Channels,
     /// It begins, ends or guards a transaction.
@@ -111,7 +113,7 @@ impl Command {
     pub const COUNT: u16 = COMMANDS.len() as u16;
 
     /// The names, by number.
-    pub fn names() -> &'static [&'static str] {
+    pub const fn names() -> &'static [&'static str; NAMES.len()] {
         &NAMES
     }
 

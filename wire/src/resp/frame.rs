@@ -6,13 +6,13 @@ use super::{
     LARGEST_BULK, LINE, Limits, error, inline,
     number::{Line, line},
 };
-use crate::message::{Bad, Parse, Parsed};
+use crate::message::{Bad, Parse, Parsed, Piece};
 
 /// The most arguments of a request that servers take.
 const MOST_ARGS: i64 = i32::MAX as i64;
 
 /// An argument of more bytes than this can be passed on as it comes.
-const LARGE: u64 = 16 * 1024;
+const LARGE: u64 = 64 * 1024;
 
 /// The form of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,15 +147,6 @@ fn inline(parse: &mut Parse, bytes: &[u8]) -> Parsed<Frame> {
             large: 0,
         }),
     }
-}
-
-/// Bytes of a request that come next, valid as far as they are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Bytes of the piece, some of which may still have to come.
-    pub len: u64,
-    /// The request ends with it.
-    pub is_last: bool,
 }
 
 /// Goes on behind the content of a large argument: reads its end and the arguments that follow. `parse` is

@@ -28,7 +28,7 @@ mod transaction;
 
 pub use args::Args;
 pub use command::{Combine, Command, Served};
-pub use frame::{Frame, Kind, Piece, frame, rest};
+pub use frame::{Frame, Kind, frame, rest};
 pub use keys::each_key;
 pub use number::{append_number, integer};
 pub use reply::{Expect, reply, whole};

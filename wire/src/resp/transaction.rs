@@ -88,7 +88,8 @@ impl Command {
     pub fn is_shareable(&self) -> bool {
         match self.served {
             Served::Key | Served::Split(_) | Served::Channel => true,
-            Served::Here => matches!(self.name, "ping" | "echo" | "time"),
+            Served::Any => self.name == "time",
+            Served::Here => matches!(self.name, "ping" | "echo"),
             _ => false,
         }
     }
