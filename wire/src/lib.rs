@@ -4,7 +4,7 @@
 //!
 //! * [`message`]: what every protocol's request and reply have in common: command, class, keys, length
 //! * [`memcache`]: the memcached text and meta protocol
-//! * [`resp`]: the protocol of Redis and Valkey
+//! * [`resp`]: the protocol of Redis and Valkey; what is known of their commands
 //! * [`hash`]: key → number → member
 #![forbid(unsafe_code)]
 

@@ -107,6 +107,9 @@ pub struct Request {
     /// No server replies to this request, and the client expects no reply. `is_quiet` is set too, for errors
     /// that are found before a server is asked.
     pub is_unanswered: bool,
+    /// The first so many bytes of the head are a request of their own, whose reply nobody gets. It is sent
+    /// before the rest, on the same dedicated lane.
+    pub before: u32,
     /// Behind the body come further pieces of the request, whose lengths only the codec can tell. Such a
     /// request is passed on as it comes.
     pub is_open: bool,
@@ -131,7 +134,26 @@ impl Request {
             extra_timeout: 0,
             is_dedicated: false,
             is_unanswered: false,
+            before: 0,
             is_open: false,
+        }
+    }
+
+    /// The same request behind so many bytes, which are a request of their own.
+    #[must_use]
+    pub fn behind(&self, before: usize) -> Self {
+        let shift = |span: Span| match span.is_empty() {
+            true => span,
+            false => Span::new(span.start as usize + before, span.end() + before),
+        };
+        Self {
+            head: self.head + before as u32,
+            key: shift(self.key),
+            more_keys: shift(self.more_keys),
+            ttl: shift(self.ttl),
+            quiet: shift(self.quiet),
+            before: before as u32,
+            ..*self
         }
     }
 

@@ -228,7 +228,7 @@ impl Engine {
         let slot = client.slots.get(seq)?;
         let trailer = match slot.part {
             Part::Whole => 0,
-            Part::Link | Part::Number => u64::from(reply.trailer),
+            Part::Link | Part::Number | Part::Share => u64::from(reply.trailer),
         };
         let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         client.reply_size = client.reply_size.max(reply.len() as usize);

@@ -72,13 +72,15 @@ impl Engine {
         }
         self.wait_for_place(id, None);
         self.metrics.asked(number);
-        let Some(is_dedicated) = self.passes(id, request, rest) else {
+        let Some((is_dedicated, mut before)) = self.passes(id, request, rest) else {
             return Begun::Yes;
         };
         let request = &Request {
             is_dedicated,
-            ..*request
+            ..request.behind(before.len())
         };
+        before.extend_from_slice(head);
+        let head = &before[..];
         let Some(client) = self.clients.table.get_mut(id) else {
             return Begun::Later;
         };
@@ -135,13 +137,15 @@ impl Engine {
         Begun::Yes
     }
 
-    /// Returns whether this upload takes a lane of the client's own. `None`: the session does not let it
-    /// pass; it is answered, and its rest is thrown away.
-    fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<bool> {
+    /// Returns whether this upload takes a lane of the client's own, and the request to be sent before it.
+    /// `None`: the session does not let it pass; it is answered, and its rest is thrown away.
+    fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<(bool, Vec<u8>)> {
         let client = self.clients.table.get_mut(id)?;
         if !client.plans(request) {
-            return Some(false);
+            return Some((false, Vec::new()));
         }
+        // An upload begins only when nothing else is due to its client.
+        client.session.is_idle = true;
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client
             .dialect
@@ -152,14 +156,17 @@ impl Engine {
         }
         let client = self.clients.table.get_mut(id)?;
         client.closing |= plan == Plan::Close;
-        let passes = matches!(plan, Plan::Route | Plan::Dedicated).then_some(plan == Plan::Dedicated);
+        let passes = matches!(plan, Plan::Route | Plan::Dedicated)
+            .then(|| (plan == Plan::Dedicated, std::mem::take(&mut answer)));
         if passes.is_none() {
             self.discard_rest(id, request);
         }
         match plan {
             Plan::Route | Plan::Dedicated => {}
             Plan::Close => self.flush_later(Peer::Client(id)),
-            Plan::Alone | Plan::Instead | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Alone | Plan::Instead | Plan::Spread | Plan::Everywhere | Plan::Later | Plan::Answer => {
+                self.answer_here(id, &answer, request.is_quiet)
+            }
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast | Plan::Stats => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));

@@ -15,13 +15,13 @@ mod transform;
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request};
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
 pub use self::{
     copied::Copied,
     dialects::{Dialects, Spoken},
     failed::Failed,
-    join::Join,
+    join::{Join, Shares},
     memcache::Memcache,
     pool_state::PoolState,
     redis::Redis,
@@ -79,8 +79,18 @@ pub enum Plan {
     /// The request walks the tree.
     Route,
     /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
-    /// session's [`Lease`] says.
+    /// session's [`Lease`] says. Without a key it goes to the lane that the client has. What the codec has
+    /// appended is a request to be sent before it, whose reply nobody gets.
     Dedicated,
+    /// The request is planned again when every earlier one of its client is answered. The call has changed
+    /// nothing.
+    Later,
+    /// The request has several keys. It walks the tree as it is if all of them are at one place; otherwise it
+    /// is [divided](Dialect::spread).
+    Spread,
+    /// The request goes to every member that the client can reach, and the replies are
+    /// [joined](Dialect::spread).
+    Everywhere,
     /// The request walks the tree if only one member can be reached; otherwise what the codec has appended is
     /// the reply.
     Alone,
@@ -305,6 +315,39 @@ pub trait Dialect: Send + Sync {
         NextKey::Bad(Bad::fatal(b""))
     }
 
+    /// Gives each key of a complete request to `take`, in order. By default that is its first key.
+    fn keys(&self, request: &Request, _message: &[u8], take: &mut dyn FnMut(Span)) {
+        if !request.key.is_empty() {
+            take(request.key);
+        }
+    }
+
+    /// How the replies of several members to parts of this request, or to all of it, are joined; a
+    /// [`Join::Shares`]. By default a request cannot be divided.
+    fn spread(&self, _: &Request) -> Option<&'static Join> {
+        None
+    }
+
+    /// Appends the request for some of the keys of a request that is [divided](Dialect::spread): those with
+    /// these indexes, in order.
+    fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = usize>, _out: &mut Vec<u8>) {
+    }
+
+    /// Appends the reply to a request that cannot be divided and whose keys are at several places: two of
+    /// the keys, each with the address of its server. Returns false, and appends nothing, if an error of the
+    /// proxy is the answer, as it is by default.
+    #[must_use]
+    fn apart(
+        &self,
+        _: &mut Session,
+        _: &Request,
+        _message: &[u8],
+        _: [(&[u8], &str); 2],
+        _out: &mut Vec<u8>,
+    ) -> bool {
+        false
+    }
+
     /// Appends the request for one key of a split request, with the data that belongs to the key. `_head`:
     /// the bytes before the first key.
     fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
@@ -334,6 +377,10 @@ pub trait Dialect: Send + Sync {
     /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
     /// bytes are the complete reply, or its head or last part if it is large. By default nothing changes.
     fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
+
+    /// Notes in the session a message that came unasked on the client's dedicated lane. By default nothing
+    /// changes.
+    fn pushed(&self, _: &mut Session, _bytes: &[u8]) {}
 
     /// Does a complete reply end as its head said? If not, no later byte of this connection can be trusted.
     /// By default any end is valid: the length says all.

@@ -1,7 +1,7 @@
 //! The keys of a request.
 
 use super::{
-    Args, Command,
+    Args, Command, append_number,
     command::{Begin, Find, Spec},
     integer,
 };
@@ -33,6 +33,34 @@ pub fn each_key(command: &Command, message: &[u8], channels: bool, take: &mut dy
             take(arg);
         }
     }
+}
+
+/// Appends a command with its name and some of the keys of `message`: those with these indexes, in order, each
+/// with the `step - 1` arguments behind it. The first key is the first argument.
+pub fn append_part(message: &[u8], step: usize, keys: &mut dyn Iterator<Item = usize>, out: &mut Vec<u8>) {
+    let mut args = Args::of(message);
+    let first = args.position();
+    args.next();
+    let name = first..args.position();
+    // The number of arguments is known only behind them. It is then moved to the front.
+    let begin = out.len();
+    out.extend_from_slice(message.get(name).unwrap_or_default());
+    let (mut at, mut count) = (0, 1);
+    for key in keys {
+        while at < key * step && args.next().is_some() {
+            at += 1;
+        }
+        let from = args.position();
+        for _ in 0..step {
+            count += i64::from(args.next().is_some());
+            at += 1;
+        }
+        out.extend_from_slice(message.get(from..args.position()).unwrap_or_default());
+    }
+    let args = out.len();
+    append_number(b'*', count, out);
+    let head = out.len() - args;
+    out[begin..].rotate_right(head);
 }
 
 fn resolve(spec: &Spec, message: &[u8], count: u32) -> Option<Positions> {

@@ -19,6 +19,7 @@ pub mod error;
 mod frame;
 pub mod inline;
 mod keys;
+mod lookup;
 mod name;
 mod number;
 mod reply;
@@ -29,10 +30,11 @@ mod transaction;
 pub use args::Args;
 pub use command::{Combine, Command, Served};
 pub use frame::{Frame, Kind, frame, rest};
-pub use keys::each_key;
+pub use keys::{append_part, each_key};
+pub use lookup::{INLINE, TRANSACTION, UNKNOWN, find};
 pub use number::{append_number, integer};
 pub use reply::{Expect, reply, whole};
-pub use request::{INLINE, TRANSACTION, UNKNOWN, blocks, find, request};
+pub use request::{blocks, request};
 pub use transaction::commands;
 
 /// What a request may ask for.

@@ -1,9 +1,10 @@
 //! Heads of requests.
 
 use super::{
-    Args, Command, Limits,
+    Args, Command, Limits, Served,
     frame::{Frame, Kind, frame},
     keys::each_key,
+    lookup::{INLINE, UNKNOWN, find},
     number::{Line, line},
     transaction,
 };
@@ -11,13 +12,6 @@ use crate::message::{Bad, Class, Parse, Parsed, Request, Span};
 
 /// Bytes up to which a request is held whole. A larger one has its last argument, or a large one, as its body.
 const WHOLE: usize = 64 * 1024;
-
-/// The number of a request whose name no server knows, or whose number of arguments none takes.
-pub const UNKNOWN: u16 = Command::COUNT;
-/// The number of an inline command, before it is made an array.
-pub const INLINE: u16 = Command::COUNT + 1;
-/// The number of a whole transaction.
-pub const TRANSACTION: u16 = Command::COUNT + 2;
 
 const HTTP: &str = "the client speaks HTTP, which is not served here";
 
@@ -163,6 +157,8 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
     if last != request.key {
         request.more_keys = Span::new(request.key.end(), last.end());
     }
+    // Servers confirm each channel by a message of its own, and not by a reply.
+    request.is_unanswered = command.served == Served::Channels;
     if command.is_blocking {
         request.extra_timeout = blocks(command, message);
     }
@@ -175,19 +171,6 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
         request.body = body as u64;
     }
     request
-}
-
-/// The number of the command of a complete array, [`UNKNOWN`] if there is none with this name, and the number of
-/// its arguments.
-pub fn find(message: &[u8]) -> (u16, u32) {
-    let mut args = Args::of(message);
-    let count = args.left();
-    let Some(number) = args.text().and_then(Command::find) else {
-        return (UNKNOWN, count);
-    };
-    let sub = Command::of(number).filter(|command| !command.subcommands().is_empty());
-    let sub = sub.and_then(|command| command.find_sub(args.text()?));
-    (sub.unwrap_or(number), count)
 }
 
 /// Milliseconds that this command may wait for others; [`u32::MAX`]: for ever. 0: it does not wait.

@@ -5,7 +5,7 @@ use super::{
     command::Served,
     frame::{Kind, frame},
     keys::each_key,
-    request::{TRANSACTION, find},
+    lookup::{TRANSACTION, find},
 };
 use crate::message::{Parse, Parsed, Request, Span};
 

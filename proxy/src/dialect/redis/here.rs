@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use proxima_wire::{
     message::Span,
-    resp::{Args, Command, append_number, each_key, find, integer},
+    resp::{Args, Command, Served, append_number, each_key, find, integer},
 };
 
 use super::{
@@ -22,7 +22,7 @@ const SYNTAX: &[u8] = b"-ERR syntax error\r\n";
 const OK: &[u8] = b"+OK\r\n";
 
 /// Answers a name that no server knows, as servers do.
-pub(super) fn unknown(mut args: Args<'_>, out: &mut Vec<u8>) {
+fn unknown(mut args: Args<'_>, out: &mut Vec<u8>) {
     let shown = |text: &[u8], most: usize| {
         let cut = &text[..text.len().min(most)];
         String::from_utf8_lossy(cut).into_owned()
@@ -41,7 +41,7 @@ pub(super) fn unknown(mut args: Args<'_>, out: &mut Vec<u8>) {
 }
 
 /// Answers a subcommand that no server knows.
-pub(super) fn unknown_subcommand(command: &Command, sub: Option<Span>, message: &[u8], out: &mut Vec<u8>) {
+fn unknown_subcommand(command: &Command, sub: Option<Span>, message: &[u8], out: &mut Vec<u8>) {
     let sub = sub.map(|sub| sub.of(message)).unwrap_or_default();
     let sub = String::from_utf8_lossy(&sub[..sub.len().min(REPEATED)]);
     let container = command.name.to_uppercase();
@@ -49,6 +49,21 @@ pub(super) fn unknown_subcommand(command: &Command, sub: Option<Span>, message: 
         &format!("ERR unknown subcommand '{sub}'. Try {container} HELP."),
         out,
     );
+}
+
+/// Answers a name that is none, or a number of arguments that no server takes.
+pub(super) fn refuse_form(number: u16, args: &mut Args<'_>, message: &[u8], out: &mut Vec<u8>) {
+    let count = args.left();
+    match Command::of(number) {
+        None => unknown(args.clone(), out),
+        Some(command) if command.served == Served::Container && count > 1 => {
+            unknown_subcommand(command, args.nth(1), message, out);
+        }
+        Some(command) => append_error(
+            &format!("ERR wrong number of arguments for '{}' command", command.name),
+            out,
+        ),
+    }
 }
 
 fn append_bulk(text: &[u8], out: &mut Vec<u8>) {
@@ -65,7 +80,7 @@ fn append_map(form: u16, pairs: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// Answers a command of [`Served::Here`](proxima_wire::resp::Served::Here), whose number of arguments is right.
+/// Answers a command of [`Served::Here`], whose number of arguments is right.
 pub(super) fn answer(
     version: &AtomicU64,
     session: &mut Session,
@@ -113,7 +128,7 @@ pub(super) fn answer(
         name if name.starts_with("cluster|") => out.extend_from_slice(NO_CLUSTER),
         name => match name.split_once('|') {
             Some(("client", sub)) => client(session, sub, second, args.text(), out),
-            Some((_, sub)) => about_commands(sub, message, out),
+            Some((_, sub)) => about_commands(session, sub, message, out),
             None => all_commands(out),
         },
     }
@@ -121,7 +136,7 @@ pub(super) fn answer(
 }
 
 /// Forgets what the client has said of itself.
-fn reset(session: &mut Session) {
+pub(super) fn reset(session: &mut Session) {
     session.notes.clear();
     session.login.clear();
     session.form = 0;
@@ -283,7 +298,7 @@ fn append_command(command: &Command, out: &mut Vec<u8>) {
 }
 
 /// Answers a subcommand of `COMMAND`.
-fn about_commands(sub: &str, message: &[u8], out: &mut Vec<u8>) {
+fn about_commands(session: &Session, sub: &str, message: &[u8], out: &mut Vec<u8>) {
     let top = || {
         (0..Command::COUNT)
             .filter_map(Command::of)
@@ -312,7 +327,7 @@ fn about_commands(sub: &str, message: &[u8], out: &mut Vec<u8>) {
                 };
                 match found.and_then(Command::of) {
                     Some(command) => append_command(command, out),
-                    None => out.extend_from_slice(b"*-1\r\n"),
+                    None => out.extend_from_slice(null(session.form)),
                 }
             }
         }

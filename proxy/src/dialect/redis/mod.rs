@@ -8,17 +8,19 @@
 //! to a connection.
 
 mod here;
+mod join;
 mod login;
+mod sessions;
 mod state;
 
 use std::sync::atomic::AtomicU64;
 
 use proxima_wire::{
-    message::{Class, Outcome, Parse, Parsed, Reply, Request},
+    message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
     resp::{self, Args, Command, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
 };
 
-use super::{Conversation, Dialect, Failed, Login, Message, Piece, Plan, Session, UNASKED};
+use super::{Conversation, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED};
 
 /// The Redis dialect.
 #[derive(Debug, Default)]
@@ -151,43 +153,104 @@ impl Dialect for Redis {
                 false => Plan::Close,
             };
         }
+        if session.step != 0
+            && let Some(plan) = sessions::plan(session, request, message, out)
+        {
+            return plan;
+        }
+        if request.command == TRANSACTION {
+            return Plan::Spread;
+        }
         let mut args = Args::of(message);
         let count = args.left();
-        let Some(command) = Command::of(request.command) else {
-            here::unknown(args, out);
+        let command = Command::of(request.command).filter(|command| command.takes(count));
+        let Some(command) = command.filter(|command| command.served != Served::Container) else {
+            here::refuse_form(request.command, &mut args, message, out);
             return Plan::Answer;
         };
-        if command.served == Served::Container && count > 1 {
-            here::unknown_subcommand(command, args.nth(1), message, out);
-            return Plan::Answer;
-        }
-        if !command.takes(count) || command.served == Served::Container {
-            append_error(
-                &format!("ERR wrong number of arguments for '{}' command", command.name),
-                out,
-            );
-            return Plan::Answer;
-        }
         match command.served {
+            Served::Transaction | Served::Channels => sessions::begin(session, command, count, out),
+            _ if request.extra_timeout > 0 => sessions::begin(session, command, count, out),
             Served::Here => here::answer(&self.version, session, command, message, out),
-            Served::Key | Served::Split(_) if !request.more_keys.is_empty() => {
-                append_error("CROSSSLOT the keys of a request must all be at one server", out);
-                Plan::Alone
-            }
-            Served::Key | Served::Split(_) | Served::Any => Plan::Route,
-            Served::Alone => {
+            Served::Key | Served::Split(_) if !request.more_keys.is_empty() => Plan::Spread,
+            Served::Key | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
+            Served::Each(_) => Plan::Everywhere,
+            Served::Alone | Served::Walk => {
                 here::instead_of_one(&self.version, session, command, message, out);
                 Plan::Alone
             }
-            Served::Each(resp::Combine::Ok) => Plan::Broadcast,
-            _ => {
-                append_error(
-                    &format!("ERR {} is not served: {}", command.name, command.reason),
-                    out,
-                );
+            Served::Refused | Served::Container => {
+                let name = command.name.replace('|', " ").to_uppercase();
+                append_error(&format!("ERR {name} is not served: {}", command.reason), out);
                 Plan::Answer
             }
         }
+    }
+
+    fn keys(&self, request: &Request, message: &[u8], take: &mut dyn FnMut(Span)) {
+        if request.command != TRANSACTION {
+            if let Some(command) = Command::of(request.command) {
+                resp::each_key(command, message, false, take);
+            }
+            return;
+        }
+        for (at, inner) in resp::commands(message) {
+            if let Some(command) = Command::of(resp::find(inner).0) {
+                let within = |key: Span| Span::new(at + key.start as usize, at + key.end());
+                resp::each_key(command, inner, false, &mut |key| take(within(key)));
+            }
+        }
+    }
+
+    fn spread(&self, request: &Request) -> Option<&'static Join> {
+        match Command::of(request.command)?.served {
+            Served::Split(combine) | Served::Each(combine) => Some(join::of(combine)),
+            _ => None,
+        }
+    }
+
+    fn part(
+        &self,
+        request: &Request,
+        message: &[u8],
+        keys: &mut dyn Iterator<Item = usize>,
+        out: &mut Vec<u8>,
+    ) {
+        let step = Command::of(request.command).map_or(1, |command| command.positions[2].max(1)) as usize;
+        resp::append_part(message, step, keys, out);
+    }
+
+    fn apart(
+        &self,
+        session: &mut Session,
+        request: &Request,
+        message: &[u8],
+        [(key, server), (other, elsewhere)]: [(&[u8], &str); 2],
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let shown = |key: &[u8]| String::from_utf8_lossy(&key[..key.len().min(64)]).into_owned();
+        let text = format!(
+            "CROSSSLOT '{}' is at {server} and '{}' at {elsewhere}: a hash tag (hash.tag) keeps keys together",
+            shown(key),
+            shown(other)
+        );
+        if request.command != TRANSACTION {
+            sessions::doom(session);
+            append_error(&text, out);
+            return true;
+        }
+        out.extend_from_slice(b"+OK\r\n");
+        resp::commands(message).for_each(|_| append_error(&text, out));
+        append_error(sessions::ABORTED, out);
+        true
+    }
+
+    fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
+        sessions::answered(session, command);
+    }
+
+    fn pushed(&self, session: &mut Session, bytes: &[u8]) {
+        sessions::pushed(session, bytes);
     }
 
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
