@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import zlib
@@ -10,6 +11,7 @@ import pytest
 
 from harness import ports
 from harness.proxy import BINARY, Program, Proxy, environment
+from harness.redis import REDIS, Redis
 from harness.servers import Memcached, Scripted
 
 BACK_ENDS = ["epoll", "io_uring"]
@@ -101,6 +103,21 @@ def memcached(cleanup):
 
     start.several = lambda count, **options: [start(**options) for _ in range(count)]
     start.on = on
+    return start
+
+
+@pytest.fixture
+def redis_server(cleanup):
+    """Starts one real redis-server. `redis_server.several(n)` starts a list of them."""
+    if not shutil.which(REDIS):
+        pytest.skip("redis-server is missing: scripts/prepare.sh installs it")
+
+    def start(**options):
+        server = Redis(**options)
+        cleanup.callback(server.stop)
+        return server
+
+    start.several = lambda count, **options: [start(**options) for _ in range(count)]
     return start
 
 

@@ -4,6 +4,7 @@
 //!
 //! * [`message`]: what every protocol's request and reply have in common: command, class, keys, length
 //! * [`memcache`]: the memcached text and meta protocol
+//! * [`resp`]: the protocol of Redis and Valkey; what is known of their commands
 //! * [`hash`]: key → number → member
 //! * [`fleet`]: the frames between the proxies of a fleet
 #![forbid(unsafe_code)]
@@ -13,3 +14,4 @@ pub mod fleet;
 pub mod hash;
 pub mod memcache;
 pub mod message;
+pub mod resp;

@@ -107,6 +107,12 @@ pub struct Request {
     /// No server replies to this request, and the client expects no reply. `is_quiet` is set too, for errors
     /// that are found before a server is asked.
     pub is_unanswered: bool,
+    /// The first so many bytes of the head are a request of their own, whose reply nobody gets. It is sent
+    /// before the rest, on the same dedicated lane.
+    pub before: u32,
+    /// Behind the body come further pieces of the request, whose lengths only the codec can tell. Such a
+    /// request is passed on as it comes.
+    pub is_open: bool,
 }
 
 impl Request {
@@ -128,6 +134,26 @@ impl Request {
             extra_timeout: 0,
             is_dedicated: false,
             is_unanswered: false,
+            before: 0,
+            is_open: false,
+        }
+    }
+
+    /// The same request behind so many bytes, which are a request of their own.
+    #[must_use]
+    pub fn behind(&self, before: usize) -> Self {
+        let shift = |span: Span| match span.is_empty() {
+            true => span,
+            false => Span::new(span.start as usize + before, span.end() + before),
+        };
+        Self {
+            head: self.head + before as u32,
+            key: shift(self.key),
+            more_keys: shift(self.more_keys),
+            ttl: shift(self.ttl),
+            quiet: shift(self.quiet),
+            before: before as u32,
+            ..*self
         }
     }
 
@@ -263,6 +289,17 @@ impl Reply {
     }
 }
 
+/// A message from a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A complete reply, or the last part of one.
+    Last(Reply),
+    /// A part of a reply that is not the last one. All bytes of the part must be there.
+    Part(Reply),
+    /// A message that no request has asked for.
+    Push(Reply),
+}
+
 /// What a codec has noted about an incomplete message: it goes on from there and reads nothing twice. Only
 /// the codec knows what the fields mean, except that a new value says nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -310,6 +347,15 @@ impl<T> Parsed<T> {
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Parsed<U> {
         self.and_then(|head| Parsed::Head(make(head)))
     }
+}
+
+/// Bytes that come next of an [open](Request::is_open) request, valid as far as they are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Bytes of the piece, some of which may still have to come.
+    pub len: u64,
+    /// The request ends with it.
+    pub is_last: bool,
 }
 
 /// The next item in a request for several keys, which may be incomplete.

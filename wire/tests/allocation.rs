@@ -1,10 +1,11 @@
-//! The codec's hot path does not allocate.
+//! The codecs' hot paths do not allocate.
 
 use proxima_wire::memcache::{
     Command, Limits, Rewrite, default_reply, key, keys, reply, request, rewrite, rewrite_reply_key, silenced,
     single,
 };
-use proxima_wire::message::Parsed;
+use proxima_wire::message::{Parse, Parsed};
+use proxima_wire::resp;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::hint::black_box;
@@ -56,6 +57,30 @@ fn reading_and_rewriting_messages_allocates_nothing() {
     for (command, bytes) in replies {
         black_box(reply(command, bytes));
         rewrite_reply_key(command, b"own", bytes, &mut out);
+    }
+    let resp: [&[u8]; 4] = [
+        b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n",
+        b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$99999\r\nval",
+        b"*2\r\n$3\r\nGET\r\n$1",
+        b"set k \"v v\"\r\n",
+    ];
+    for bytes in resp {
+        black_box(resp::frame(
+            &mut Parse::default(),
+            bytes,
+            &resp::Limits { value: 1 << 20 },
+        ));
+        black_box(resp::Args::of(bytes).count());
+        black_box(resp::inline::append_array(bytes, &mut out));
+    }
+    for bytes in [
+        &b"$5\r\nvalue\r\n"[..],
+        b"*2\r\n%1\r\n+a\r\n:1\r\n_\r\n",
+        b">1\r\n+a\r\n",
+        b"nonsense",
+    ] {
+        black_box(resp::whole(bytes));
+        let _ = black_box(resp::reply(&mut Parse::default(), resp::Expect::Reply, bytes));
     }
     let change = region.change();
     assert!(out.len() > 100);

@@ -230,7 +230,7 @@ impl Engine {
         let slot = client.slots.get(seq)?;
         let trailer = match slot.part {
             Part::Whole => 0,
-            Part::Link | Part::Number => u64::from(reply.trailer),
+            Part::Link | Part::Number | Part::Share => u64::from(reply.trailer),
         };
         let (command, micros) = (client.number(slot.command), (self.now - slot.started).0);
         client.reply_size = client.reply_size.max(reply.len() as usize);
@@ -274,7 +274,7 @@ impl Engine {
         self.servers.leave_login(client.login);
         self.end_lease(client.own, id, client.awaits.is_some());
         if let Stage::Upload(upload) = client.stage
-            && upload.remaining > 0
+            && upload.goes_on()
         {
             self.drop_upload(upload.lanes, "its client left in the middle of a value");
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Client, ClientId, Register, Room};
+use super::{Client, ClientId, Register, Room, spread::Spreading};
 use crate::{
     engine::Engine,
     micros::Micros,
@@ -14,6 +14,10 @@ use crate::{
 /// The clients of one worker.
 pub struct Clients {
     pub(super) table: Table<Client>,
+    /// The number of clients that have connected.
+    pub(super) opened: u64,
+    /// Buffers for requests whose keys are at several members.
+    pub(super) spreading: Spreading,
     /// The clients of all workers.
     pub(super) register: Arc<Register>,
     /// The memory that clients take.
@@ -40,6 +44,8 @@ impl Clients {
     pub fn new(register: Arc<Register>) -> Self {
         Self {
             table: Table::default(),
+            opened: 0,
+            spreading: Spreading::default(),
             register,
             room: Room::default(),
             share: 0,

@@ -139,7 +139,7 @@ impl Client {
 
     /// Returns whether the client is in the middle of a value that is being passed on.
     pub fn is_uploading(&self) -> bool {
-        matches!(&self.stage, Stage::Upload(upload) if upload.remaining > 0)
+        matches!(&self.stage, Stage::Upload(upload) if upload.goes_on())
     }
 
     /// Returns whether the rest of its value will never come. What has come may still wait here, even all of
@@ -181,12 +181,21 @@ impl Client {
 /// A request that is too large for a shared lane, on its way through. Its client is served no further before
 /// it is answered.
 pub(super) struct Upload {
-    /// Bytes of the request that are still to come.
+    /// Bytes of the request that are still to come, as far as they are counted.
     pub(super) remaining: u64,
+    /// Behind these bytes come others, which the codec counts.
+    pub(super) is_open: bool,
     /// Bulk lanes that take these bytes.
     pub(super) lanes: Vec<LaneId>,
     /// Changes of copies that wait for the lock of their key.
     pub(super) changes: Vec<OperationId>,
     /// Since when the last byte waits for the key lock; `None`: it does not.
     pub(super) due: Option<Micros>,
+}
+
+impl Upload {
+    /// Is more of the request to come?
+    pub(super) fn goes_on(&self) -> bool {
+        self.remaining > 0 || self.is_open
+    }
 }

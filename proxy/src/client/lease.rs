@@ -1,11 +1,14 @@
 //! The lane of a client's own, as its session sees it.
 
-use proxima_wire::message::Reply;
+use std::sync::Arc;
 
-use super::{ClientId, Clients};
+use proxima_wire::message::{Reply, Request};
+
+use super::{ClientId, Clients, Part, session::Input};
 use crate::{
     dialect::Lease,
     engine::{Engine, Peer},
+    route::{ReplyTo, Walk},
     upstream::LaneId,
 };
 
@@ -15,6 +18,13 @@ impl Clients {
     pub(crate) fn own_lane(&self, id: ClientId) -> Option<Option<LaneId>> {
         let client = self.table.get(id)?;
         (!client.closing).then_some(client.own)
+    }
+
+    /// Returns whether this slot has a part of a reply that leaves only when all other parts have come: its
+    /// lane must not wait for the client to take it.
+    pub(crate) fn is_share(&self, id: ClientId, seq: u32) -> bool {
+        let slot = self.table.get(id).and_then(|client| client.slots.get(seq));
+        slot.is_some_and(|slot| slot.part == Part::Share)
     }
 
     /// Sets the lane of the client's own; `None`: it has none from now on.
@@ -49,6 +59,63 @@ impl Clients {
 }
 
 impl Engine {
+    /// Serves a request on a lane of the client's own. `before`: a request to be sent first, whose reply nobody
+    /// gets.
+    pub(super) fn dedicate(
+        &mut self,
+        id: ClientId,
+        request: &Request,
+        (before, message): (&[u8], &[u8]),
+        input: &Input<'_>,
+    ) {
+        let Some(client) = self.clients.table.get(id) else {
+            return;
+        };
+        let (origin, own, tree) = (client.origin(), client.own, input.tree);
+        let own = own.and_then(|lane| Some(Arc::clone(&self.servers.lane(lane)?.member)));
+        let root = tree.root(usize::from(origin.listener));
+        let mut spreading = std::mem::take(&mut self.clients.spreading);
+        if let Some(root) = root {
+            let walk = Walk {
+                tree,
+                origin,
+                request,
+                message,
+                to: ReplyTo::Nobody,
+            };
+            self.locate_keys(root, &walk, &mut spreading);
+            let is_one = spreading.is_at_one_place(own.as_ref().map(|member| member.id), tree);
+            let own = own.as_ref().map(|member| &*member.address);
+            if !is_one && self.refuse_apart(id, &walk, &spreading, own) {
+                spreading.clear();
+                self.clients.spreading = spreading;
+                return;
+            }
+        }
+        let has_key = !spreading.is_empty();
+        spreading.clear();
+        self.clients.spreading = spreading;
+        let whole = [before, message].concat();
+        let request = &Request {
+            is_dedicated: true,
+            ..request.behind(before.len())
+        };
+        match own {
+            Some(member) if !has_key => {
+                let Some(client) = self.clients.table.get_mut(id) else {
+                    return;
+                };
+                let quiet = request.is_quiet;
+                let seq = client
+                    .slots
+                    .push(request.command, quiet, Part::Whole, 0, self.now);
+                let to = ReplyTo::Client { client: id, seq };
+                self.send(&member, origin.login, request, &whole, to);
+            }
+            _ => self.route(id, request, &whole, input),
+        }
+    }
+
     /// Sends a message that the client has not asked for. Returns `false` if the client does not take what it
     /// is sent, and more waits for it than may be due to it.
     pub(crate) fn push_to_client(&mut self, id: ClientId, bytes: &[u8]) -> bool {
@@ -60,7 +127,10 @@ impl Engine {
             return false;
         }
         client.slots.push_between(bytes, &mut client.stream.out);
+        client.dialect.pushed(&mut client.session, bytes);
         client.active = now;
+        // The message may end what the client's next request waits for.
+        self.requeue(id);
         self.flush_later(Peer::Client(id));
         true
     }

@@ -26,6 +26,7 @@ mod room;
 mod session;
 mod slots;
 mod split;
+mod spread;
 mod stats;
 mod timeouts;
 mod upload;

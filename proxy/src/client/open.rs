@@ -21,6 +21,8 @@ impl Engine {
     pub fn open_client(&mut self, listener: u16) -> Option<Peer> {
         let Spoken { dialect, first } = self.tree.spoken(usize::from(listener))?;
         let now = self.now;
+        self.clients.opened += 1;
+        let number = self.clients.opened * self.facts.workers.max(1) as u64 + self.facts.worker as u64;
         let id = self.clients.table.insert(|generation| Client {
             generation,
             stream: Stream {
@@ -30,7 +32,10 @@ impl Engine {
             listener,
             dialect,
             first_command: first,
-            session: Session::default(),
+            session: Session {
+                id: number,
+                ..Session::default()
+            },
             login: 0,
             locality: Locality::NONE,
             source: ClientSource::Unknown,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
 use super::{
     ClientId, Part,
@@ -10,38 +10,52 @@ use super::{
     split::OUT_OF_MEMORY,
 };
 use crate::{
-    dialect::{Failed, Plan},
+    dialect::{Failed, Lease, Plan},
     engine::{Engine, Peer},
     route::{BATCH, Pending, ReplyTo, Tree, Walk},
 };
 
 impl Engine {
-    /// Serves one whole request, `message`, which starts at the input's position.
+    /// Serves one whole request, `message`, which starts at the input's position. Returns `false` if it has to
+    /// wait for the replies to earlier ones.
     #[inline]
-    pub(super) fn request(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+    pub(super) fn request(
+        &mut self,
+        id: ClientId,
+        request: &Request,
+        message: &[u8],
+        input: &Input<'_>,
+    ) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
-            return;
+            return true;
         };
         let (dialect, number) = (client.dialect, client.number(request.command));
         if request.body > 0
             && let Err(answer) = dialect.check_end(message)
         {
             let silenced = request.is_quiet && dialect.silenced(request.command, Outcome::ClientError);
-            return self.answer_here(id, answer, silenced);
+            self.answer_here(id, answer, silenced);
+            return true;
+        }
+        if client.plans(request) {
+            let taken = self.planned(id, request, message, input);
+            if taken {
+                self.metrics.asked(number);
+            }
+            return taken;
         }
         self.metrics.asked(number);
-        if client.plans(request) {
-            return self.planned(id, request, message, input);
-        }
         self.route(id, request, message, input);
+        true
     }
 
     /// Serves a request that the session has to plan.
     #[inline(never)]
-    fn planned(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+    fn planned(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) -> bool {
         let Some(client) = self.clients.table.get_mut(id) else {
-            return;
+            return true;
         };
+        client.session.is_idle = client.slots.is_empty();
         let (dialect, listener) = (client.dialect, client.listener);
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(&mut client.session, request, message, &mut answer);
@@ -49,19 +63,26 @@ impl Engine {
         if plan != Plan::Route || logs_in {
             self.serve_pending(id, input);
         }
+        if plan == Plan::Later {
+            self.scratch = answer;
+            self.stall(id, false);
+            return false;
+        }
         if !self.follow_login(id) {
-            return self.refuse_login(id);
+            self.refuse_login(id);
+            return true;
         }
         match plan {
+            Plan::Later => {}
+            Plan::Spread => self.spread_keys(id, request, message, input),
+            Plan::Everywhere => self.spread_everywhere(id, request, message, input),
             Plan::Route => self.route(id, request, message, input),
-            Plan::Dedicated => {
-                let request = &Request {
-                    is_dedicated: true,
-                    ..*request
-                };
+            Plan::Dedicated => self.dedicate(id, request, (&answer, message), input),
+            Plan::Alone if input.tree.reach(usize::from(listener)).len() == 1 => {
                 self.route(id, request, message, input);
             }
-            Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Instead => self.serve_instead(id, &answer, input),
+            Plan::Alone | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast if self.clients.over_memory => {
                 self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
@@ -69,6 +90,9 @@ impl Engine {
             Plan::Broadcast => self.broadcast(id, request, message, input.tree),
             Plan::Stats => self.stats(id, listener, request, message),
             Plan::Close => {
+                if !answer.is_empty() {
+                    self.answer_here(id, &answer, false);
+                }
                 if let Some(client) = self.clients.table.get_mut(id) {
                     client.closing = true;
                 }
@@ -77,16 +101,36 @@ impl Engine {
         }
         answer.clear();
         self.scratch = answer;
-        if let Some(own) = self.clients.table.get(id).and_then(|client| client.own) {
+        match self.clients.table.get_mut(id) {
             // The request may have released the client's own lane.
-            self.give_back(own);
+            Some(client) if let Some(own) = client.own => self.give_back(own),
+            Some(client) if client.session.lease == Lease::Spoilt => client.session.lease = Lease::Clean,
+            _ => {}
         }
+        true
+    }
+
+    /// Serves a request that the codec has made of another one.
+    fn serve_instead(&mut self, id: ClientId, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return;
+        };
+        let Parsed::Head(request) = client.dialect.head(message) else {
+            return;
+        };
+        let input = Input {
+            tree: input.tree,
+            bytes: message,
+            at: 0,
+            budget: 1,
+        };
+        self.request(id, &request, message, &input);
     }
 
     /// Walks the tree with a request, in a batch with those behind it where that is possible.
     // The call alone would be a hundredth of the time of a pipelined request.
     #[inline(always)]
-    fn route(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+    pub(super) fn route(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
         if self.clients.over_memory {
             return self.refuse(id, request, &Failed::here(Outcome::Overloaded, OUT_OF_MEMORY));
         }

@@ -189,6 +189,7 @@ impl Engine {
                 }
                 is_over
             }
+            Stage::Upload(upload) if upload.remaining == 0 && upload.is_open => self.next_piece(id, input),
             Stage::Upload(upload) if upload.remaining == 0 => {
                 // An upload is alone to its end: what follows may not overtake it on another lane.
                 if !client.slots.is_empty() {
@@ -272,7 +273,9 @@ impl Engine {
             return is_over;
         }
         let len = request.len();
-        if len > WHOLE && len > self.whole_limit(id) {
+        // Keys of several members are found in a request that is all there.
+        let is_spread = !request.more_keys.is_empty() && input.rest().len() as u64 >= len;
+        if len > WHOLE && !is_spread && len > self.whole_limit(id) {
             // No other request of this client may overtake an upload, nor be overtaken by it.
             let is_alone = self
                 .clients
@@ -299,9 +302,9 @@ impl Engine {
             // A reload may have made a request that waited for a place one that needs none.
             self.wait_for_place(id, None);
         }
-        self.request(id, request, message, input);
-        input.at += len as usize;
-        true
+        let taken = self.request(id, request, message, input);
+        input.at += len as usize * usize::from(taken);
+        taken
     }
 
     /// The largest request that is held whole, in bytes. The embedded store takes a value whole or not at

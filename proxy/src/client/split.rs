@@ -291,6 +291,7 @@ impl Portion<'_> {
             Join::Chain { .. } => Part::Link,
             Join::List => Part::Whole,
             Join::Sum { .. } => Part::Number,
+            Join::Shares(_) => Part::Share,
         }
     }
 }

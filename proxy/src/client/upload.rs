@@ -2,9 +2,12 @@
 
 use std::{rc::Rc, time::Duration};
 
-use proxima_wire::message::{Outcome, Request};
+use proxima_wire::message::{Outcome, Parsed, Request};
 
-use super::{ClientId, Part, Stage, Upload, Wanted, session::REMOVED};
+use super::{
+    ClientId, Part, Stage, Upload, Wanted,
+    session::{Input, REMOVED},
+};
 use crate::{
     copies::LastByte,
     dialect::{Failed, Plan},
@@ -55,7 +58,7 @@ impl Engine {
         let listener = client.listener;
         let number = client.number(request.command);
         let Some(root) = tree.root(usize::from(listener)) else {
-            self.discard(id, request.body);
+            self.discard_rest(id, request);
             self.refuse(id, request, &Failed::here(Outcome::LocalError, REMOVED));
             return Begun::Yes;
         };
@@ -69,13 +72,15 @@ impl Engine {
         }
         self.wait_for_place(id, None);
         self.metrics.asked(number);
-        let Some(is_dedicated) = self.passes(id, request, rest) else {
+        let Some((is_dedicated, mut before)) = self.passes(id, request, rest) else {
             return Begun::Yes;
         };
         let request = &Request {
             is_dedicated,
-            ..*request
+            ..request.behind(before.len())
         };
+        before.extend_from_slice(head);
+        let head = &before[..];
         let Some(client) = self.clients.table.get_mut(id) else {
             return Begun::Later;
         };
@@ -98,6 +103,7 @@ impl Engine {
         if let Some(client) = self.clients.table.get_mut(id) {
             client.stage = Stage::Upload(Box::new(Upload {
                 remaining: request.body,
+                is_open: request.is_open,
                 lanes,
                 changes,
                 due: None,
@@ -121,7 +127,7 @@ impl Engine {
             self.wait_for_place(id, Some(Wanted { due, bytes }));
             return Begun::Later;
         }
-        self.discard(id, request.body);
+        self.discard_rest(id, request);
         let what = "too many large values are on their way to it";
         self.refuse(
             id,
@@ -131,13 +137,15 @@ impl Engine {
         Begun::Yes
     }
 
-    /// Returns whether this upload takes a lane of the client's own. `None`: the session does not let it
-    /// pass; it is answered, and its rest is thrown away.
-    fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<bool> {
+    /// Returns whether this upload takes a lane of the client's own, and the request to be sent before it.
+    /// `None`: the session does not let it pass; it is answered, and its rest is thrown away.
+    fn passes(&mut self, id: ClientId, request: &Request, rest: &[u8]) -> Option<(bool, Vec<u8>)> {
         let client = self.clients.table.get_mut(id)?;
         if !client.plans(request) {
-            return Some(false);
+            return Some((false, Vec::new()));
         }
+        // An upload begins only when nothing else is due to its client.
+        client.session.is_idle = true;
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client
             .dialect
@@ -148,14 +156,17 @@ impl Engine {
         }
         let client = self.clients.table.get_mut(id)?;
         client.closing |= plan == Plan::Close;
-        let passes = matches!(plan, Plan::Route | Plan::Dedicated).then_some(plan == Plan::Dedicated);
+        let passes = matches!(plan, Plan::Route | Plan::Dedicated)
+            .then(|| (plan == Plan::Dedicated, std::mem::take(&mut answer)));
         if passes.is_none() {
-            self.discard(id, request.body);
+            self.discard_rest(id, request);
         }
         match plan {
             Plan::Route | Plan::Dedicated => {}
             Plan::Close => self.flush_later(Peer::Client(id)),
-            Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
+            Plan::Alone | Plan::Instead | Plan::Spread | Plan::Everywhere | Plan::Later | Plan::Answer => {
+                self.answer_here(id, &answer, request.is_quiet)
+            }
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast | Plan::Stats => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));
@@ -179,7 +190,9 @@ impl Engine {
             client.stalled = true;
             return 0;
         }
-        let open = upload.remaining - u64::from(!upload.changes.is_empty());
+        // The last byte of an open request is not known yet.
+        let is_held = !upload.changes.is_empty() && !upload.is_open;
+        let open = upload.remaining - u64::from(is_held);
         if open == 0 && !bytes.is_empty() {
             return if self.may_end(id) {
                 self.pass_on(id, bytes)
@@ -189,11 +202,58 @@ impl Engine {
         }
         let used = open.min(bytes.len() as u64) as usize;
         upload.remaining -= used as u64;
-        let done = upload.remaining == 0;
+        let done = !upload.goes_on();
         for lane in upload.lanes.clone() {
             self.send_piece(lane, &bytes[..used], done);
         }
         used
+    }
+
+    /// Counts the bytes of an open request that come next. Returns `false` if more of them are needed.
+    pub(super) fn next_piece(&mut self, id: ClientId, input: &mut Input<'_>) -> bool {
+        let most = self.limits.value_bytes as u64;
+        let Some(client) = self.clients.table.get_mut(id) else {
+            return false;
+        };
+        let parsed = client.dialect.piece(&mut client.stream.parse, input.rest(), most);
+        let Stage::Upload(upload) = &mut client.stage else {
+            return false;
+        };
+        match parsed {
+            Parsed::More => false,
+            Parsed::Head(piece) => {
+                upload.remaining = piece.len;
+                upload.is_open = !piece.is_last;
+                true
+            }
+            Parsed::Bad(bad) => {
+                // The servers wait for bytes that will not come.
+                let lanes = std::mem::take(&mut upload.lanes);
+                upload.is_open = false;
+                client.closing = true;
+                let text = str::from_utf8(bad.reply.trim_ascii()).unwrap_or_default();
+                self.drop_upload(lanes, text.trim_start_matches("-ERR "));
+                self.flush_later(Peer::Client(id));
+                true
+            }
+        }
+    }
+
+    /// Throws away what follows the head of this request.
+    fn discard_rest(&mut self, id: ClientId, request: &Request) {
+        if !request.is_open {
+            return self.discard(id, request.body);
+        }
+        self.wait_for_place(id, None);
+        if let Some(client) = self.clients.table.get_mut(id) {
+            client.stage = Stage::Upload(Box::new(Upload {
+                remaining: request.body,
+                is_open: true,
+                lanes: Vec::new(),
+                changes: Vec::new(),
+                due: None,
+            }));
+        }
     }
 
     /// Returns whether the last byte of an upload may leave, or the upload is refused. Otherwise the client

@@ -1,6 +1,9 @@
 //! The protocols that one process speaks.
 
-use super::{Dialect, Memcache};
+use super::{Dialect, Memcache, Redis};
+
+static REDIS: Redis = Redis::new();
+static ALL: [&dyn Dialect; 2] = [&Memcache::PLAIN, &REDIS];
 
 /// All protocols of a process. The first one is the default.
 #[derive(Clone, Copy)]
@@ -17,8 +20,8 @@ pub struct Spoken {
 }
 
 impl Dialects {
-    /// memcached as Proxima speaks it.
-    pub const PLAIN: Self = Self::new(&[&Memcache::PLAIN]);
+    /// memcached and Redis as Proxima speaks them.
+    pub const PLAIN: Self = Self::new(&ALL);
     /// memcached as mcrouter speaks it.
     pub const MCROUTER: Self = Self::new(&[&Memcache::MCROUTER]);
     /// memcached as mcrouter speaks it with `--enable-flush-cmd`.

@@ -1,6 +1,6 @@
-//! Joining of several keys' replies into one.
+//! Joining of several replies into one.
 
-/// How the replies to the keys of one request become one reply.
+/// How the replies to the parts of one request become one reply.
 #[derive(Clone, Copy, Debug)]
 pub enum Join {
     /// The replies follow each other without their trailers, and `end` follows the last. After the first
@@ -17,4 +17,19 @@ pub enum Join {
         /// Appends the reply with this sum.
         total: fn(i64, &mut Vec<u8>),
     },
+    /// All replies are held, and the joined reply is made of them.
+    Shares(fn(&mut Shares<'_>, &mut Vec<u8>)),
+}
+
+/// The replies of several members to the parts of one request.
+pub struct Shares<'a> {
+    /// The number of replies.
+    pub count: usize,
+    /// The reply of each key's member, in the order of the keys; empty if the request was divided by members
+    /// alone.
+    pub order: &'a [u16],
+    /// A reply's bytes, and whether it is an error.
+    pub reply: &'a dyn Fn(usize) -> (&'a [u8], bool),
+    /// A position in each reply, 0 at first.
+    pub cursors: &'a mut [usize],
 }

@@ -8,26 +8,28 @@ mod failed;
 mod join;
 mod memcache;
 mod pool_state;
+mod redis;
 mod repair;
 mod session;
 mod transform;
 
 use std::sync::Arc;
 
-use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request};
+use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, Request, Span};
 
 pub use self::{
     copied::Copied,
     dialects::{Dialects, Spoken},
     failed::Failed,
-    join::Join,
+    join::{Join, Shares},
     memcache::Memcache,
     pool_state::PoolState,
+    redis::Redis,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     session::{Lease, Session},
     transform::Transform,
 };
-pub use proxima_wire::message::Effect;
+pub use proxima_wire::message::{Effect, Message, Piece};
 
 /// The state of the proxy's login at a server. Only the codec knows what it means.
 #[derive(Debug, Default)]
@@ -71,25 +73,29 @@ pub enum Login {
     Refused(String),
 }
 
-/// A message from a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// A complete reply, or the last part of one.
-    Last(Reply),
-    /// A part of a reply that is not the last one. All bytes of the part must be there.
-    Part(Reply),
-    /// A message that no request has asked for.
-    Push(Reply),
-}
-
 /// What the session does with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// The request walks the tree.
     Route,
     /// The request walks the tree to a dedicated lane of the client, which stays the client's as long as the
-    /// session's [`Lease`] says.
+    /// session's [`Lease`] says. Without a key it goes to the lane that the client has. What the codec has
+    /// appended is a request to be sent before it, whose reply nobody gets.
     Dedicated,
+    /// The request is planned again when every earlier one of its client is answered. The call has changed
+    /// nothing.
+    Later,
+    /// The request has several keys. It walks the tree as it is if all of them are at one place; otherwise it
+    /// is [divided](Dialect::spread).
+    Spread,
+    /// The request goes to every member that the client can reach, and the replies are
+    /// [joined](Dialect::spread).
+    Everywhere,
+    /// The request walks the tree if only one member can be reached; otherwise what the codec has appended is
+    /// the reply.
+    Alone,
+    /// The codec has appended a request that is served in place of this one.
+    Instead,
     /// The session answers the request; the codec has appended the reply.
     Answer,
     /// The proxy answers an error with this text.
@@ -98,7 +104,7 @@ pub enum Plan {
     Broadcast,
     /// The proxy answers its own metrics, or those of the servers behind it.
     Stats,
-    /// The connection is closed after the replies that are due.
+    /// The connection is closed after the replies that are due and what the codec has appended.
     Close,
 }
 
@@ -174,7 +180,7 @@ pub trait Dialect: Send + Sync {
 
     /// Parses the head of the next request. `parse` holds what an earlier call noted about the beginning of
     /// these bytes, which was incomplete then; otherwise it is new. The call leaves it new, unless the bytes
-    /// are still incomplete.
+    /// are still incomplete, or the request is [open](Request::is_open).
     ///
     /// `value_limit`: the most bytes of a value.
     fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request>;
@@ -265,6 +271,13 @@ pub trait Dialect: Send + Sync {
         Ok(())
     }
 
+    /// Parses what follows in an [open](Request::is_open) request behind the bytes that were counted. `parse`
+    /// is what [`Dialect::request`] or this method left; the last piece leaves it new. By default no request
+    /// is open.
+    fn piece(&self, _: &mut Parse, _bytes: &[u8], _value_limit: u64) -> Parsed<Piece> {
+        Parsed::Bad(Bad::fatal(b""))
+    }
+
     /// Is each key of this request served as a request of its own, as it comes? The returned [`Join`] says
     /// how the replies are joined; such a request is not planned. Bytes appended to `_begin` are written
     /// before the replies. By default no request is split.
@@ -302,6 +315,39 @@ pub trait Dialect: Send + Sync {
         NextKey::Bad(Bad::fatal(b""))
     }
 
+    /// Gives each key of a complete request to `take`, in order. By default that is its first key.
+    fn keys(&self, request: &Request, _message: &[u8], take: &mut dyn FnMut(Span)) {
+        if !request.key.is_empty() {
+            take(request.key);
+        }
+    }
+
+    /// How the replies of several members to parts of this request, or to all of it, are joined; a
+    /// [`Join::Shares`]. By default a request cannot be divided.
+    fn spread(&self, _: &Request) -> Option<&'static Join> {
+        None
+    }
+
+    /// Appends the request for some of the keys of a request that is [divided](Dialect::spread): those with
+    /// these indexes, in order.
+    fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = usize>, _out: &mut Vec<u8>) {
+    }
+
+    /// Appends the reply to a request that cannot be divided and whose keys are at several places: two of
+    /// the keys, each with the address of its server. Returns false, and appends nothing, if an error of the
+    /// proxy is the answer, as it is by default.
+    #[must_use]
+    fn apart(
+        &self,
+        _: &mut Session,
+        _: &Request,
+        _message: &[u8],
+        _: [(&[u8], &str); 2],
+        _out: &mut Vec<u8>,
+    ) -> bool {
+        false
+    }
+
     /// Appends the request for one key of a split request, with the data that belongs to the key. `_head`:
     /// the bytes before the first key.
     fn single(&self, _: &Request, _head: &[u8], _key: &[u8], _out: &mut Vec<u8>) {}
@@ -331,6 +377,10 @@ pub trait Dialect: Send + Sync {
     /// Notes in the session what the server keeps for the client after this reply on a dedicated lane. The
     /// bytes are the complete reply, or its head or last part if it is large. By default nothing changes.
     fn answered(&self, _: &mut Session, _command: u16, _: &Reply, _bytes: &[u8]) {}
+
+    /// Notes in the session a message that came unasked on the client's dedicated lane. By default nothing
+    /// changes.
+    fn pushed(&self, _: &mut Session, _bytes: &[u8]) {}
 
     /// Does a complete reply end as its head said? If not, no later byte of this connection can be trusted.
     /// By default any end is valid: the length says all.

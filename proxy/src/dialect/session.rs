@@ -16,6 +16,10 @@ pub struct Session {
     pub form: u16,
     /// What the server keeps for the client on its dedicated lane.
     pub lease: Lease,
+    /// The number of the client's connection, which no other client of the process has.
+    pub id: u64,
+    /// Every earlier request of the client is answered.
+    pub is_idle: bool,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
     /// each is planned too.
     pub plans_all: bool,

@@ -70,6 +70,19 @@ impl Engine {
         }
     }
 
+    /// The first node on the way of this key from `root` that is no choice.
+    pub(crate) fn place(&mut self, root: NodeId, walk: &Walk<'_>, key: &[u8]) -> NodeId {
+        let (mut node, query) = (root, walk.query(key));
+        while let Node::Choose { handle, children } = walk.tree.node(node) {
+            let choices = walk.children(children, self.copies.snapshot());
+            match children.get(handle.choose(&query, &choices, &mut self.random)) {
+                Some(&child) => node = child,
+                None => return node,
+            }
+        }
+        node
+    }
+
     #[inline]
     pub(crate) fn leaf(&mut self, leaf: &Leaf, walk: &Walk<'_>) {
         match leaf {

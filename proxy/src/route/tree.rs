@@ -345,6 +345,40 @@ impl Tree {
         self.numbers.contains(&member)
     }
 
+    /// Does every key that comes to this node go the same way from there?
+    pub fn is_settled(&self, id: NodeId) -> bool {
+        match self.node(id) {
+            Node::Leaf(_) | Node::Copies(_) => true,
+            Node::Choose { children, .. } => matches!(children[..], [only] if self.is_settled(only)),
+            Node::Gather { children, .. } | Node::Attempt { children, .. } => {
+                children.iter().all(|&child| self.is_settled(child))
+            }
+            // A wrap may look at the key.
+            Node::Wrap { .. } => false,
+        }
+    }
+
+    /// The address of the member that this node is; the name of the route if it is none.
+    pub fn address_of(&self, id: NodeId) -> &str {
+        match self.node(id) {
+            Node::Leaf(Leaf::Member(member)) => &member.address,
+            Node::Choose { handle, .. } => handle.name(),
+            Node::Attempt { handle, .. } => handle.name(),
+            Node::Wrap { handle, .. } => handle.name(),
+            Node::Gather { name, .. } => name,
+            Node::Copies(_) | Node::Leaf(_) => "another route",
+        }
+    }
+
+    /// The nodes of all members that listener number `listener` can reach.
+    pub fn everywhere(&self, listener: usize) -> &[NodeId] {
+        let node = self.broadcast(listener).map(|node| self.node(node));
+        match node {
+            Some(Node::Gather { children, .. }) => children,
+            _ => &[],
+        }
+    }
+
     /// The node that sends to every member that listener number `listener` can reach.
     pub fn broadcast(&self, listener: usize) -> Option<NodeId> {
         self.roots.get(listener).map(|root| root.broadcast)

@@ -84,7 +84,7 @@ impl Engine {
                     .get(id)
                     .is_some_and(|lane| lane.member.id == member.id && lane.login == login);
                 if is_there {
-                    self.give(id, member, request, message, to);
+                    self.give_dedicated(id, member, request, message, to);
                 } else {
                     self.fail(to, &Failed::here(Outcome::LocalError, ELSEWHERE));
                 }
@@ -108,6 +108,30 @@ impl Engine {
                 self.servers.queued += 1;
             }
         }
+    }
+
+    /// Appends a request to a dedicated lane, with the one that comes before it.
+    fn give_dedicated(
+        &mut self,
+        id: LaneId,
+        member: &Arc<Member>,
+        request: &Request,
+        message: &[u8],
+        to: ReplyTo,
+    ) {
+        let Some((before, message)) = message.split_at_checked(request.before as usize) else {
+            return;
+        };
+        if !before.is_empty() {
+            let first = Request::new(request.command, request.class, before.len());
+            self.give(id, member, &first, before, ReplyTo::Nobody);
+        }
+        let request = &Request {
+            head: request.head - request.before,
+            before: 0,
+            ..*request
+        };
+        self.give(id, member, request, message, to);
     }
 
     /// The dedicated lanes to this member; an empty set is made if there is none yet.
@@ -160,9 +184,13 @@ impl Engine {
     /// client and is dropped.
     pub(super) fn push(&mut self, id: LaneId, bytes: &[u8]) {
         let lane = self.servers.lanes.get(id);
-        if let Some(owner) = lane.and_then(|lane| lane.owner)
-            && !self.push_to_client(owner, bytes)
-        {
+        let Some(owner) = lane.and_then(|lane| lane.owner) else {
+            return;
+        };
+        if self.push_to_client(owner, bytes) {
+            // The message may say that the server keeps nothing any more.
+            self.give_back(id);
+        } else {
             self.close_slow(owner);
         }
     }

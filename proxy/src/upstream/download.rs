@@ -67,7 +67,7 @@ impl Engine {
             to,
             remaining: reply.body,
             trailer,
-            collect,
+            collect: collect || to.is_some_and(|(client, seq)| self.clients.is_share(client, seq)),
         });
         reply.head as usize
     }
@@ -202,7 +202,11 @@ impl Engine {
             }
             return;
         };
-        if waiting > self.most_waiting(!alone) {
+        let is_share = match to {
+            ReplyTo::Client { client, seq } => self.clients.is_share(client, seq),
+            _ => false,
+        };
+        if waiting > self.most_waiting(!alone || is_share) {
             self.hold_lane(lane, true);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::{
-    client::LARGE,
+    client::{ClientId, LARGE},
     engine::{Passed, Peer},
     reactor::{Buffer, Conn, Reactor},
     upstream::{Lane, LaneId},
@@ -21,6 +21,8 @@ impl<R: Reactor> Worker<R> {
     /// Sends the replies that may leave straight from the buffer in which they came.
     pub(super) fn pass(&mut self, buffer: &Buffer) {
         let mut pass = std::mem::take(&mut self.engine.actions.pass);
+        // What is in a client's buffer has come behind the pieces that are passed, so that these go before it.
+        let mut before: Vec<(ClientId, usize)> = Vec::new();
         for Passed { client, range } in pass.drain(..) {
             let peer = Peer::Client(client);
             let Some(stream) = self.engine.stream(peer) else {
@@ -35,9 +37,15 @@ impl<R: Reactor> Worker<R> {
                     self.after_flush(peer, conn, true, size);
                 }
             } else {
-                stream
-                    .out
-                    .extend_from_slice(buffer.get(range).unwrap_or_default());
+                let piece = buffer.get(range).unwrap_or_default();
+                let at = match before.iter_mut().find(|(other, _)| *other == client) {
+                    Some((_, at)) => std::mem::replace(at, *at + piece.len()),
+                    None => {
+                        before.push((client, piece.len()));
+                        0
+                    }
+                };
+                stream.out.splice(at..at, piece.iter().copied());
                 self.engine.flush_later(peer);
             }
         }

@@ -33,6 +33,11 @@ impl Held {
         start..self.bytes.len()
     }
 
+    /// A reply that waits.
+    pub(super) fn get(&self, place: Range<usize>) -> &[u8] {
+        self.bytes.get(place).unwrap_or_default()
+    }
+
     /// Takes a reply that leaves now. Its bytes stay in their place until [`settle`](Self::settle).
     #[inline]
     pub(super) fn take(&mut self, place: Range<usize>) -> &[u8] {

@@ -11,6 +11,8 @@ pub(in crate::client) enum Part {
     Link,
     /// The reply to one key of several. Only the number in it counts.
     Number,
+    /// The reply of one of several members. It is held until all have come.
+    Share,
 }
 
 /// The result of the parts before the slot that closes them.
@@ -27,7 +29,7 @@ impl Joined {
         match part {
             Part::Whole => true,
             Part::Link => self.failure.is_empty(),
-            Part::Number => false,
+            Part::Number | Part::Share => false,
         }
     }
 
@@ -50,7 +52,7 @@ impl Joined {
         match join {
             Join::Chain { end } => out.extend_from_slice(end),
             Join::Sum { total } => total(sum, out),
-            Join::List => {}
+            Join::List | Join::Shares(_) => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod held;
 mod joined;
+mod shares;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,11 @@ enum State {
     Number(i64),
     /// The slot closes the parts before it.
     Close(&'static Join),
+    /// The slot makes one reply of the shares before it, whose request had so many keys.
+    Assemble {
+        join: &'static Join,
+        keys: u32,
+    },
 }
 
 /// The slots of one client.
@@ -66,6 +72,10 @@ pub(in crate::client) struct Slots {
     joined: Joined,
     /// The sum of the sizes of all slots.
     asked: usize,
+    /// The share of each key of the requests that went to several members, in the order of the requests.
+    orders: VecDeque<u16>,
+    /// A buffer for joining shares.
+    cursors: Vec<usize>,
 }
 
 impl Slots {
@@ -223,9 +233,10 @@ impl Slots {
             place: self.held.keep(visible),
             failed: failed && !is_whole,
         };
-        if at == 0 {
+        if at == 0 || slot.part == Part::Share {
             self.release(out);
-        } else if self.held.is_sparse() {
+        }
+        if self.held.is_sparse() {
             self.compact();
         }
     }
@@ -263,6 +274,7 @@ impl Slots {
     /// Takes more of a large reply.
     pub(in crate::client) fn more(&mut self, seq: u32, bytes: &[u8], out: &mut Vec<u8>) {
         let is_first = self.is_first(seq);
+        let is_share = self.get(seq).is_some_and(|slot| slot.part == Part::Share);
         match self
             .queue
             .get_mut(seq.wrapping_sub(self.head) as usize)
@@ -270,7 +282,7 @@ impl Slots {
         {
             Some(State::Streaming) => append(bytes, out),
             // A slot that does not leave although it is its turn never will.
-            Some(State::Large(_)) if is_first => {}
+            Some(State::Large(_)) if is_first && !is_share => {}
             Some(State::Large(collected)) => {
                 append(bytes, collected);
                 self.collected += bytes.len();
@@ -292,7 +304,7 @@ impl Slots {
             }
             State::Large(collected) => {
                 slot.state = State::Collected(std::mem::take(collected));
-                if first {
+                if first || slot.part == Part::Share {
                     // The reply does not pass, so it is the turn of what waits behind it.
                     self.release(out);
                 }
@@ -334,6 +346,12 @@ impl Slots {
     /// Lets every reply leave whose turn has come.
     fn release(&mut self, out: &mut Vec<u8>) {
         while let Some(slot) = self.queue.front_mut() {
+            if slot.part == Part::Share {
+                match self.assemble(out) {
+                    true => continue,
+                    false => return,
+                }
+            }
             match &mut slot.state {
                 State::Waiting | State::Streaming => return,
                 // The reply will not leave: no number is as long as this reply, or a part before it has
@@ -370,6 +388,7 @@ impl Slots {
                     self.joined.add(*number);
                     self.pop();
                 }
+                State::Assemble { .. } => self.pop(),
                 State::Close(join) => {
                     self.joined.close(join, out);
                     self.pop();

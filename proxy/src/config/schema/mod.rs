@@ -70,6 +70,8 @@ pub struct Protocol(pub &'static str);
 impl Protocol {
     /// memcached's text and meta commands; the default.
     pub const MEMCACHED: Self = Self("memcached");
+    /// Redis' protocol, which Valkey speaks too.
+    pub const REDIS: Self = Self("redis");
 }
 
 /// A listener: an address with its protocol and its route.

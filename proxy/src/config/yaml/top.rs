@@ -129,8 +129,10 @@ section! {
 
 impl Choice for Protocol {
     const WHAT: &'static str = "a protocol";
-    const WORDS: &'static [(&'static str, Self, &'static str)] =
-        &[("memcached", Self::MEMCACHED, "text and meta commands")];
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("memcached", Self::MEMCACHED, "text and meta commands"),
+        ("redis", Self::REDIS, "Redis and Valkey: RESP2 and RESP3"),
+    ];
 }
 
 section! {

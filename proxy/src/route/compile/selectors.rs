@@ -24,24 +24,26 @@ impl<'a> Maker<'_, 'a> {
             Some(route) => self.node(route)?,
             None => self.push(Node::Leaf(Leaf::Null)),
         }];
-        let mut table = Box::new([[0; 256]; CLASSES]);
+        let mut table = vec![[0; CLASSES]; self.dialect.commands().len()];
         let mut named = Vec::new();
         for (name, route) in operations {
             nodes.push(self.node(route)?);
             let child = nodes.len() as u16 - 1;
             match (group(name), self.dialect.command(name)) {
-                (Some(class), _) => table[class as usize].fill(child),
+                (Some(class), _) => table
+                    .iter_mut()
+                    .for_each(|children| children[class as usize] = child),
                 // Single commands are set last, so that they win over their group.
                 (None, Some(command)) => named.push((command, child)),
                 (None, None) => return Err(CompileError::Operation(name.clone())),
             }
         }
         for (command, child) in named {
-            for class in table.iter_mut() {
-                class[usize::from(command)] = child;
+            if let Some(children) = table.get_mut(usize::from(command)) {
+                children.fill(child);
             }
         }
-        Ok(self.choose(ByOperation { table }, nodes))
+        Ok(self.choose(ByOperation { table: table.into() }, nodes))
     }
 
     pub(super) fn by_routing_prefix(

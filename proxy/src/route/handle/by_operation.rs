@@ -9,8 +9,8 @@ use crate::route::tree::{Children, Choose, Query};
 /// The route `by_operation`.
 #[derive(Debug)]
 pub(in crate::route) struct ByOperation {
-    /// The child by class and command number. Both are needed, because an `mg` may read, write or touch.
-    pub(in crate::route) table: Box<[[u16; 256]; CLASSES]>,
+    /// The child by command number and class. Both are needed, because an `mg` may read, write or touch.
+    pub(in crate::route) table: Box<[[u16; CLASSES]]>,
 }
 
 /// The number of classes.
@@ -23,7 +23,8 @@ impl Choose for ByOperation {
 
     #[inline]
     fn choose(&self, query: &Query<'_>, _: &Children<'_>, _: &mut Random) -> usize {
-        usize::from(self.table[query.class as usize][usize::from(query.command)])
+        let children = self.table.get(usize::from(query.command));
+        children.map_or(0, |children| usize::from(children[query.class as usize]))
     }
 
     fn why(&self, query: &Query<'_>, _: &Children<'_>, _: usize) -> String {

@@ -1,0 +1,66 @@
+//! Replies to the parts of a request that went to several members. They are held until the last has come.
+
+use super::{Part, Slots, State};
+use crate::dialect::{Join, Shares};
+
+impl Slots {
+    /// Adds the slot that makes one reply of the shares before it. `order`: the share of each key.
+    pub(in crate::client) fn close_shares(&mut self, join: &'static Join, order: &[u16], out: &mut Vec<u8>) {
+        self.orders.extend(order);
+        let keys = order.len() as u32;
+        self.push_known(State::Assemble { join, keys }, out);
+    }
+
+    /// Lets the shares at the front leave as one reply. Returns `false` if one of them has not come.
+    pub(super) fn assemble(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(count) = self.queue.iter().position(|slot| slot.part != Part::Share) else {
+            return false;
+        };
+        let is_there = |state: &State| matches!(state, State::Held { .. } | State::Collected(_));
+        let all = self.queue.iter().take(count).all(|slot| is_there(&slot.state));
+        let Some(State::Assemble { join, keys }) = self.queue.get(count).map(|slot| &slot.state) else {
+            return false;
+        };
+        if !all {
+            return false;
+        }
+        self.orders.make_contiguous();
+        let order = self
+            .orders
+            .as_slices()
+            .0
+            .get(..*keys as usize)
+            .unwrap_or_default();
+        self.cursors.clear();
+        self.cursors.resize(count, 0);
+        let (queue, held) = (&self.queue, &self.held);
+        let reply = |share: usize| match queue.get(share).map(|slot| &slot.state) {
+            Some(State::Held { place, failed }) => (held.get(place.clone()), *failed),
+            Some(State::Collected(bytes)) => (&bytes[..], false),
+            _ => (&[][..], true),
+        };
+        if let Join::Shares(make) = join {
+            make(
+                &mut Shares {
+                    count,
+                    order,
+                    reply: &reply,
+                    cursors: &mut self.cursors,
+                },
+                out,
+            );
+        }
+        self.orders.drain(..*keys as usize);
+        for _ in 0..=count {
+            match self.queue.front().map(|slot| &slot.state) {
+                Some(State::Held { place, .. }) => {
+                    self.held.take(place.clone());
+                }
+                Some(State::Collected(bytes)) => self.collected -= bytes.len(),
+                _ => {}
+            }
+            self.pop();
+        }
+        true
+    }
+}

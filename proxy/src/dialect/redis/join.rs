@@ -1,0 +1,153 @@
+//! Replies of several servers become one, as the table of commands says.
+
+use proxima_wire::resp::{Combine, append_number, integer, whole};
+
+use crate::dialect::{Join, MALFORMED, Shares};
+
+/// How replies are joined by this rule.
+pub(super) const fn of(combine: Combine) -> &'static Join {
+    match combine {
+        Combine::List => &Join::Shares(list),
+        Combine::Sum => &Join::Shares(sum),
+        Combine::Ok | Combine::First => &Join::Shares(first),
+        Combine::Concat => &Join::Shares(concat),
+        Combine::And => &Join::Shares(and),
+        Combine::Any => &Join::Shares(any),
+    }
+}
+
+/// Appends the first error, if there is one.
+fn has_failed(shares: &Shares<'_>, out: &mut Vec<u8>) -> bool {
+    let replies = (0..shares.count).map(|share| (shares.reply)(share));
+    let error = replies
+        .filter(|(_, is_error)| *is_error)
+        .map(|(bytes, _)| bytes)
+        .next();
+    error.is_some_and(|error| {
+        out.extend_from_slice(error);
+        true
+    })
+}
+
+/// Appends an error in place of what was appended since `begin`: a server has answered something else.
+fn malformed(begin: usize, out: &mut Vec<u8>) {
+    out.truncate(begin);
+    super::append_error(&format!("ERR {MALFORMED}"), out);
+}
+
+/// The number of elements of an array or a set, and the position of the first.
+fn elements(reply: &[u8]) -> Option<(i64, usize)> {
+    let end = reply.iter().position(|&byte| byte == b'\r')?;
+    let is_list = matches!(reply.first(), Some(b'*' | b'~'));
+    let count = integer(reply.get(1..end)?)?;
+    is_list.then_some((count, end + 2))
+}
+
+/// The elements of all arrays, in the order of the keys.
+fn list(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    if has_failed(shares, out) {
+        return;
+    }
+    let begin = out.len();
+    append_number(b'*', shares.order.len() as i64, out);
+    for &share in shares.order {
+        let share = usize::from(share);
+        let reply = (shares.reply)(share).0;
+        let Some(cursor) = shares.cursors.get_mut(share) else {
+            return malformed(begin, out);
+        };
+        if *cursor == 0 {
+            *cursor = elements(reply).map_or(reply.len(), |(_, first)| first);
+        }
+        let rest = reply.get(*cursor..).unwrap_or_default();
+        let Some(element) = whole(rest).and_then(|element| rest.get(..element.len() as usize)) else {
+            return malformed(begin, out);
+        };
+        out.extend_from_slice(element);
+        *cursor += element.len();
+    }
+}
+
+/// The number that a reply is.
+fn number(reply: &[u8]) -> Option<i64> {
+    integer(reply.strip_prefix(b":")?.strip_suffix(b"\r\n")?)
+}
+
+fn sum(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    if has_failed(shares, out) {
+        return;
+    }
+    let numbers = (0..shares.count).map(|share| number((shares.reply)(share).0));
+    let sum = numbers.fold(Some(0_i64), |sum, number| Some(sum?.saturating_add(number?)));
+    match sum {
+        Some(sum) => append_number(b':', sum, out),
+        None => malformed(out.len(), out),
+    }
+}
+
+fn first(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    if !has_failed(shares, out) {
+        out.extend_from_slice((shares.reply)(0).0);
+    }
+}
+
+/// The elements of all arrays, one array behind the other.
+fn concat(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    if has_failed(shares, out) {
+        return;
+    }
+    let begin = out.len();
+    let counts = (0..shares.count).map(|share| elements((shares.reply)(share).0));
+    let count = counts.fold(Some(0), |sum, elements| Some(sum? + elements?.0));
+    let Some(count) = count else {
+        return malformed(begin, out);
+    };
+    let kind = (shares.reply)(0).0.first().copied().unwrap_or(b'*');
+    append_number(kind, count, out);
+    for share in 0..shares.count {
+        let reply = (shares.reply)(share).0;
+        let first = elements(reply).map_or(0, |(_, first)| first);
+        out.extend_from_slice(reply.get(first..).unwrap_or_default());
+    }
+}
+
+/// Arrays of numbers: the least of each position.
+fn and(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    if has_failed(shares, out) {
+        return;
+    }
+    let begin = out.len();
+    let mut least: Vec<i64> = Vec::new();
+    for share in 0..shares.count {
+        let reply = (shares.reply)(share).0;
+        let lines = reply.split_inclusive(|&byte| byte == b'\n').skip(1);
+        let numbers: Option<Vec<i64>> = lines.map(number).collect();
+        match numbers {
+            Some(numbers) if share == 0 => least = numbers,
+            Some(numbers) if numbers.len() == least.len() => {
+                least
+                    .iter_mut()
+                    .zip(numbers)
+                    .for_each(|(least, number)| *least = number.min(*least));
+            }
+            _ => return malformed(begin, out),
+        }
+    }
+    append_number(b'*', least.len() as i64, out);
+    least.iter().for_each(|&number| append_number(b':', number, out));
+}
+
+/// A reply that is no error; if all are errors, the first.
+fn any(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
+    let replies = (0..shares.count).map(|share| (shares.reply)(share));
+    let good = replies
+        .filter(|(_, is_error)| !is_error)
+        .map(|(bytes, _)| bytes)
+        .next();
+    match good {
+        Some(good) => out.extend_from_slice(good),
+        None => {
+            has_failed(shares, out);
+        }
+    }
+}

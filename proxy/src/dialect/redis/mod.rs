@@ -1,0 +1,259 @@
+//! The protocol of Redis and Valkey.
+//!
+//! What is known of a command stands in the codec's table ([`Command`]). A read or write by one key walks the
+//! tree unseen. Everything else is planned here: by [`Served`] it is routed, answered, given to every member,
+//! or refused with the reason.
+//!
+//! A client chooses the version of the protocol (`HELLO`). RESP3 has lanes of its own, as a version belongs
+//! to a connection.
+
+mod here;
+mod join;
+mod login;
+mod sessions;
+mod state;
+
+use std::sync::atomic::AtomicU64;
+
+use proxima_wire::{
+    message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
+    resp::{self, Args, Command, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
+};
+
+use super::{Conversation, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED};
+
+/// The Redis dialect.
+#[derive(Debug, Default)]
+pub struct Redis {
+    /// The version of the server that was logged in to last, packed.
+    version: AtomicU64,
+}
+
+impl Redis {
+    /// Redis as Proxima speaks it.
+    pub const fn new() -> Self {
+        Self {
+            version: AtomicU64::new(0),
+        }
+    }
+}
+
+/// The names of all commands, and of what is none.
+static NAMES: [&str; Command::COUNT as usize + 3] = {
+    let mut names = [""; Command::COUNT as usize + 3];
+    let known = Command::names();
+    let mut number = 0;
+    while number < known.len() {
+        names[number] = known[number];
+        number += 1;
+    }
+    names[UNKNOWN as usize] = "unknown";
+    names[INLINE as usize] = "inline";
+    names[TRANSACTION as usize] = "transaction";
+    names
+};
+
+/// A request that every healthy server answers with `+PONG`.
+const PROBE: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+
+/// The number of a command that is known to exist.
+fn number(name: &str) -> u16 {
+    Command::find(name.as_bytes()).unwrap_or(UNKNOWN)
+}
+
+/// The reply to a look-up that finds nothing.
+fn null(form: u16) -> &'static [u8] {
+    if form == 0 { b"$-1\r\n" } else { b"_\r\n" }
+}
+
+/// Appends an error line. Control characters would end it.
+fn append_error(text: &str, out: &mut Vec<u8>) {
+    let printable = |byte: u8| if byte.is_ascii_control() { b' ' } else { byte };
+    out.push(b'-');
+    out.extend(text.bytes().map(printable));
+    out.extend_from_slice(b"\r\n");
+}
+
+impl Dialect for Redis {
+    fn name(&self) -> &'static str {
+        "redis"
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    #[inline]
+    fn request(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Request> {
+        resp::request(parse, bytes, &Limits { value: value_limit })
+    }
+
+    fn piece(&self, parse: &mut Parse, bytes: &[u8], value_limit: u64) -> Parsed<Piece> {
+        resp::rest(parse, bytes, &Limits { value: value_limit })
+    }
+
+    fn reply(&self, parse: &mut Parse, command: u16, bytes: &[u8]) -> Parsed<Message> {
+        let expect = match command {
+            TRANSACTION => Expect::Transaction,
+            UNASKED => Expect::Nothing,
+            _ if Command::of(command).is_some_and(|command| command.name == "ping") => Expect::Subscriber,
+            _ => Expect::Reply,
+        };
+        resp::reply(parse, expect, bytes)
+    }
+
+    #[inline]
+    fn whole(&self, command: u16, bytes: &[u8], limit: u64) -> Option<Reply> {
+        let short = resp::whole(bytes).filter(|_| command != TRANSACTION);
+        let read = short.or_else(|| match self.reply(&mut Parse::default(), command, bytes) {
+            Parsed::Head(Message::Last(reply)) => Some(reply),
+            _ => None,
+        });
+        read.filter(|reply| reply.len() <= limit && reply.len() <= bytes.len() as u64)
+    }
+
+    fn miss(&self, form: u16, _: &Request, _: &[u8], out: &mut Vec<u8>) -> Reply {
+        let null = null(form);
+        out.extend_from_slice(null);
+        Reply::new(Outcome::NotFound, null.len())
+    }
+
+    fn error(&self, _: &Session, failed: &Failed<'_>, out: &mut Vec<u8>) {
+        append_error(&format!("ERR {failed}"), out);
+    }
+
+    fn probe(&self) -> (u16, &'static [u8]) {
+        (number("ping"), PROBE)
+    }
+
+    fn example(&self, command: u16, key: &[u8]) -> Option<Vec<u8>> {
+        let command = Command::of(command).filter(|command| command.positions[0] == 1)?;
+        let args = usize::from(command.arity.unsigned_abs()).max(2);
+        let mut message = Vec::new();
+        resp::append_number(b'*', args as i64, &mut message);
+        let filling = std::iter::repeat_n(&b"1"[..], args - 2);
+        for word in [command.name.as_bytes(), key].into_iter().chain(filling) {
+            resp::append_number(b'$', word.len() as i64, &mut message);
+            message.extend_from_slice(word);
+            message.extend_from_slice(b"\r\n");
+        }
+        Some(message)
+    }
+
+    fn looks_up(&self, command: u16) -> bool {
+        Command::of(command).is_some_and(|command| command.class == Class::Read)
+    }
+
+    fn plan(&self, session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+        if request.command == INLINE {
+            let line = message.strip_suffix(b"\n").unwrap_or(message);
+            // The codec has counted the words, so that the quotes are known to be balanced.
+            return match resp::inline::append_array(line, out) {
+                true => Plan::Instead,
+                false => Plan::Close,
+            };
+        }
+        if session.step != 0
+            && let Some(plan) = sessions::plan(session, request, message, out)
+        {
+            return plan;
+        }
+        if request.command == TRANSACTION {
+            return Plan::Spread;
+        }
+        let mut args = Args::of(message);
+        let count = args.left();
+        let command = Command::of(request.command).filter(|command| command.takes(count));
+        let Some(command) = command.filter(|command| command.served != Served::Container) else {
+            here::refuse_form(request.command, &mut args, message, out);
+            return Plan::Answer;
+        };
+        match command.served {
+            Served::Transaction | Served::Channels => sessions::begin(session, command, count, out),
+            _ if request.extra_timeout > 0 => sessions::begin(session, command, count, out),
+            Served::Here => here::answer(&self.version, session, command, message, out),
+            Served::Key | Served::Split(_) if !request.more_keys.is_empty() => Plan::Spread,
+            Served::Key | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
+            Served::Each(_) => Plan::Everywhere,
+            Served::Alone | Served::Walk => {
+                here::instead_of_one(&self.version, session, command, message, out);
+                Plan::Alone
+            }
+            Served::Refused | Served::Container => {
+                let name = command.name.replace('|', " ").to_uppercase();
+                append_error(&format!("ERR {name} is not served: {}", command.reason), out);
+                Plan::Answer
+            }
+        }
+    }
+
+    fn keys(&self, request: &Request, message: &[u8], take: &mut dyn FnMut(Span)) {
+        if request.command != TRANSACTION {
+            if let Some(command) = Command::of(request.command) {
+                resp::each_key(command, message, false, take);
+            }
+            return;
+        }
+        for (at, inner) in resp::commands(message) {
+            if let Some(command) = Command::of(resp::find(inner).0) {
+                let within = |key: Span| Span::new(at + key.start as usize, at + key.end());
+                resp::each_key(command, inner, false, &mut |key| take(within(key)));
+            }
+        }
+    }
+
+    fn spread(&self, request: &Request) -> Option<&'static Join> {
+        match Command::of(request.command)?.served {
+            Served::Split(combine) | Served::Each(combine) => Some(join::of(combine)),
+            _ => None,
+        }
+    }
+
+    fn part(
+        &self,
+        request: &Request,
+        message: &[u8],
+        keys: &mut dyn Iterator<Item = usize>,
+        out: &mut Vec<u8>,
+    ) {
+        let step = Command::of(request.command).map_or(1, |command| command.positions[2].max(1)) as usize;
+        resp::append_part(message, step, keys, out);
+    }
+
+    fn apart(
+        &self,
+        session: &mut Session,
+        request: &Request,
+        message: &[u8],
+        [(key, server), (other, elsewhere)]: [(&[u8], &str); 2],
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let shown = |key: &[u8]| String::from_utf8_lossy(&key[..key.len().min(64)]).into_owned();
+        let text = format!(
+            "CROSSSLOT '{}' is at {server} and '{}' at {elsewhere}: a hash tag (hash.tag) keeps keys together",
+            shown(key),
+            shown(other)
+        );
+        if request.command != TRANSACTION {
+            sessions::doom(session);
+            append_error(&text, out);
+            return true;
+        }
+        out.extend_from_slice(b"+OK\r\n");
+        resp::commands(message).for_each(|_| append_error(&text, out));
+        append_error(sessions::ABORTED, out);
+        true
+    }
+
+    fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
+        sessions::answered(session, command);
+    }
+
+    fn pushed(&self, session: &mut Session, bytes: &[u8]) {
+        sessions::pushed(session, bytes);
+    }
+
+    fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+        login::step(&self.version, conversation, bytes, out)
+    }
+}

@@ -1,0 +1,262 @@
+//! Transactions, blocking commands and subscriptions: what a server keeps for one client.
+//!
+//! A transaction that has come whole needs nothing of this. Step by step, `MULTI` is answered here, and sent
+//! before the first command behind it, whose keys tell the member. From then on everything goes to the lane
+//! that the client has for itself, until `EXEC` or `DISCARD`.
+//!
+//! Invariant: no request overtakes another one of its client. What takes another lane than the requests
+//! before it waits until they are answered ([`Plan::Later`]).
+
+use proxima_wire::{
+    message::Request,
+    resp::{Args, Command, Served, TRANSACTION, integer},
+};
+
+use super::{append_error, here};
+use crate::dialect::{Lease, Plan, Session};
+
+/// The client is between `MULTI` and `EXEC`.
+const MULTI: u32 = 1;
+/// A command of the transaction was refused.
+const DOOMED: u32 = 1 << 1;
+/// The server has the beginning of the transaction.
+const BOUND: u32 = 1 << 2;
+/// The server watches keys.
+const WATCHING: u32 = 1 << 3;
+/// The server sends messages of channels.
+const SUBSCRIBED: u32 = 1 << 4;
+/// What was sent on the client's own lane may not be answered yet.
+const SETTLING: u32 = 1 << 5;
+/// One confirmation of a subscription that is still to come.
+const CONFIRMATION: u32 = 1 << 8;
+
+const BEGIN: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
+pub(super) const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
+
+/// Sets bits of the state.
+fn set(session: &mut Session, bits: u32) {
+    session.step |= bits;
+    session.plans_all = session.step != 0;
+}
+
+/// Clears bits of the state.
+fn clear(session: &mut Session, bits: u32) {
+    session.step &= !bits;
+    session.plans_all = session.step != 0;
+}
+
+fn is(session: &Session, bit: u32) -> bool {
+    session.step & bit != 0
+}
+
+/// Plans a request of a client with a state. `None`: the state makes no difference to it.
+pub(super) fn plan(
+    session: &mut Session,
+    request: &Request,
+    message: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<Plan> {
+    if is(session, SETTLING) {
+        if !session.is_idle {
+            return Some(Plan::Later);
+        }
+        clear(session, SETTLING);
+    }
+    if is(session, MULTI) {
+        return Some(within(session, request, message, out));
+    }
+    let command = Command::of(request.command);
+    let served = command.map(|command| command.served);
+    if is(session, SUBSCRIBED) && session.form == 0 && served != Some(Served::Channels) {
+        let may_settle = session.step >= CONFIRMATION;
+        return match command.map_or("", |command| command.name) {
+            "ping" => Some(Plan::Dedicated),
+            "quit" | "reset" => None,
+            _ if may_settle => Some(Plan::Later),
+            name => {
+                append_error(
+                    &format!(
+                        "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+                         allowed in this context"
+                    ),
+                    out,
+                );
+                Some(Plan::Answer)
+            }
+        };
+    }
+    if is(session, WATCHING) {
+        if request.command == TRANSACTION {
+            leave(session);
+            return Some(Plan::Dedicated);
+        }
+        let stays = matches!(
+            served,
+            Some(Served::Transaction | Served::Here | Served::Channels)
+        );
+        if !stays && !session.is_idle {
+            return Some(Plan::Later);
+        }
+    }
+    None
+}
+
+/// The client's own lane gets its last request: whatever comes next waits for the reply.
+fn leave(session: &mut Session) {
+    clear(session, MULTI | DOOMED | BOUND | WATCHING);
+    set(session, SETTLING);
+}
+
+/// Drops what the server may keep for the client.
+fn spoil(session: &mut Session) {
+    if session.lease != Lease::Clean {
+        session.lease = Lease::Spoilt;
+    }
+    leave(session);
+}
+
+/// Plans a request between `MULTI` and `EXEC`.
+fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Vec<u8>) -> Plan {
+    if request.command == TRANSACTION {
+        // Each of its commands would need a reply of its own.
+        append_error("ERR MULTI calls can not be nested", out);
+        return Plan::Close;
+    }
+    let mut args = Args::of(message);
+    let count = args.left();
+    let command = Command::of(request.command).filter(|command| command.takes(count));
+    let Some(command) = command.filter(|command| command.served != Served::Container) else {
+        set(session, DOOMED);
+        here::refuse_form(request.command, &mut args, message, out);
+        return Plan::Answer;
+    };
+    match command.name {
+        "exec" | "discard" => return end(session, command.name == "exec", out),
+        "multi" => append_error("ERR MULTI calls can not be nested", out),
+        "watch" => append_error("ERR WATCH inside MULTI is not allowed", out),
+        "quit" => {
+            out.extend_from_slice(b"+OK\r\n");
+            return Plan::Close;
+        }
+        "reset" => {
+            here::reset(session);
+            out.extend_from_slice(b"+RESET\r\n");
+        }
+        _ if command.is_shareable() => return queue(session, out),
+        name => {
+            set(session, DOOMED);
+            let name = name.replace('|', " ").to_uppercase();
+            append_error(&format!("ERR {name} is not served in a transaction"), out);
+        }
+    }
+    Plan::Answer
+}
+
+/// Sends a command to be queued by the server.
+fn queue(session: &mut Session, out: &mut Vec<u8>) -> Plan {
+    if is(session, BOUND) {
+        return Plan::Dedicated;
+    }
+    if !is(session, WATCHING) && !session.is_idle {
+        return Plan::Later;
+    }
+    set(session, BOUND);
+    session.lease = Lease::Kept;
+    out.extend_from_slice(BEGIN);
+    Plan::Dedicated
+}
+
+/// Ends a transaction.
+fn end(session: &mut Session, is_exec: bool, out: &mut Vec<u8>) -> Plan {
+    let (doomed, bound) = (is(session, DOOMED), is(session, BOUND));
+    if is_exec && doomed {
+        append_error(ABORTED, out);
+        spoil(session);
+        return Plan::Answer;
+    }
+    if bound {
+        leave(session);
+        return Plan::Dedicated;
+    }
+    if is_exec && is(session, WATCHING) {
+        // The server has to say whether a watched key has changed.
+        out.extend_from_slice(BEGIN);
+        leave(session);
+        return Plan::Dedicated;
+    }
+    out.extend_from_slice(if is_exec { b"*0\r\n" } else { b"+OK\r\n" });
+    spoil(session);
+    Plan::Answer
+}
+
+/// Plans a command that begins or ends what a server keeps for a client, outside a transaction.
+pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &mut Vec<u8>) -> Plan {
+    match (command.name, command.served) {
+        ("multi", _) => {
+            set(session, MULTI);
+            out.extend_from_slice(b"+OK\r\n");
+        }
+        ("exec", _) => append_error("ERR EXEC without MULTI", out),
+        ("discard", _) => append_error("ERR DISCARD without MULTI", out),
+        ("unwatch", _) if is(session, WATCHING) => {
+            leave(session);
+            return Plan::Dedicated;
+        }
+        ("unwatch", _) => out.extend_from_slice(b"+OK\r\n"),
+        _ if session.lease == Lease::Clean && !session.is_idle => return Plan::Later,
+        ("watch", _) => {
+            set(session, WATCHING);
+            session.lease = Lease::Kept;
+            return Plan::Dedicated;
+        }
+        (_, Served::Channels) => {
+            set(session, SUBSCRIBED);
+            session.step += CONFIRMATION * count.saturating_sub(1).clamp(1, 1 << 16);
+            session.lease = Lease::Kept;
+            return Plan::Dedicated;
+        }
+        // A command that blocks.
+        _ => {
+            set(session, SETTLING);
+            return Plan::Dedicated;
+        }
+    }
+    Plan::Answer
+}
+
+/// Notes a reply on the client's own lane.
+pub(super) fn answered(session: &mut Session, command: u16) {
+    let name = Command::of(command).map_or("", |command| command.name);
+    let ends = command == TRANSACTION || matches!(name, "exec" | "discard" | "unwatch");
+    if ends && session.lease == Lease::Kept && session.step & (SUBSCRIBED | WATCHING | BOUND) == 0 {
+        session.lease = Lease::Clean;
+    }
+}
+
+/// Notes a message that came unasked. The confirmation of the last channel ends the subscription.
+pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
+    let mut lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let word = lines.nth(2).unwrap_or_default();
+    if !word.ends_with(b"subscribe") {
+        return;
+    }
+    if session.step >= CONFIRMATION {
+        session.step -= CONFIRMATION;
+    }
+    let last = bytes.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
+    let count = last.and_then(|line| integer(line.strip_prefix(b":")?));
+    if count == Some(0) {
+        session.step %= CONFIRMATION;
+        clear(session, SUBSCRIBED);
+        if session.step & (WATCHING | BOUND) == 0 {
+            session.lease = Lease::Clean;
+        }
+    }
+}
+
+/// Notes that a command of a transaction cannot be served with the others.
+pub(super) fn doom(session: &mut Session) {
+    if is(session, MULTI) {
+        set(session, DOOMED);
+    }
+}

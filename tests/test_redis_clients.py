@@ -1,0 +1,102 @@
+"""redis-py, redis-cli and redis-benchmark with their defaults."""
+
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+from harness.redis import config
+
+redis = pytest.importorskip("redis")
+
+pytestmark = pytest.mark.either_io
+
+
+@pytest.fixture(params=[1, 4], ids=["one-server", "four-servers"])
+def proxy(request, redis_server, proxima):
+    settings = config(redis_server.several(request.param))
+    settings["pools"]["redis"]["hash"] = {"algorithm": "ketama", "tag": "{}"}
+    return proxima(settings)
+
+
+@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
+def client(request, proxy):
+    host, port = proxy.address.split(":")
+    with redis.Redis(host=host, port=int(port), protocol=request.param, decode_responses=True) as client:
+        yield client
+
+
+def test_redis_py_reads_writes_and_pipelines(client):
+    assert client.ping() and client.set("a", "1", ex=100) and client.get("a") == "1"
+    assert client.mset({f"k{n}": n for n in range(50)})
+    assert client.mget([f"k{n}" for n in range(50)]) == [str(n) for n in range(50)]
+    client.hset("h", mapping={"f": "v", "g": "w"})
+    assert client.hgetall("h") == {"f": "v", "g": "w"}
+    client.zadd("z", {"a": 1.5, "b": 2})
+    assert client.zrange("z", 0, -1, withscores=True)[0][1] == 1.5
+    with client.pipeline(transaction=False) as pipeline:
+        for n in range(100):
+            pipeline.incr(f"n{n % 7}")
+        assert sum(pipeline.execute()) > 100
+    assert client.delete(*(f"k{n}" for n in range(50))) == 50
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        client.lpush("a", "x")
+
+
+def test_redis_py_transacts_watches_and_retries(client):
+    def double(pipeline):
+        value = int(pipeline.get("{t}n") or 1)
+        pipeline.multi()
+        pipeline.set("{t}n", value * 2)
+        pipeline.incr("{t}times")
+
+    assert client.transaction(double, "{t}n") == [True, 1]
+    with client.pipeline() as pipeline:
+        pipeline.watch("{t}n")
+        client.set("{t}n", 100)
+        pipeline.multi()
+        pipeline.set("{t}n", 0)
+        with pytest.raises(redis.WatchError):
+            pipeline.execute()
+    assert client.get("{t}n") == "100"
+
+
+def test_redis_py_subscribes_and_blocks(client):
+    with client.pubsub(ignore_subscribe_messages=True) as channel:
+        channel.subscribe("news", "other")
+        channel.psubscribe("p*")
+        while channel.get_message(timeout=0.3) is not None:
+            pass
+        client.publish("news", "hello")
+        assert channel.get_message(timeout=10)["data"] == "hello"
+        client.publish("pattern", "there")
+        assert channel.get_message(timeout=10)["data"] == "there"
+    threading.Timer(0.2, client.rpush, ("list", "x")).start()
+    assert list(client.blpop("list", timeout=10)) == ["list", "x"]
+
+
+def test_redis_py_scripts(client):
+    script = client.register_script("return redis.call('INCRBY', KEYS[1], ARGV[1])")
+    assert [script(keys=[f"s{n}"], args=[n]) for n in range(10)] == list(range(10))
+
+
+def run(name, proxy, *arguments, text=None):
+    if not shutil.which(name):
+        pytest.skip(f"{name} is missing: scripts/prepare.sh installs it")
+    host, port = proxy.address.split(":")
+    command = [name, "-h", host, "-p", port, *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
+
+
+def test_redis_cli_asks_and_pipes(proxy):
+    assert run("redis-cli", proxy, "set", "a", "1").stdout == "OK\n"
+    assert run("redis-cli", proxy, "-3", "hello").returncode == 0
+    commands = "".join(f"SET key:{n} {n}\n" for n in range(1000))
+    assert "errors: 0, replies: 1000" in run("redis-cli", proxy, "--pipe", text=commands).stdout
+    assert run("redis-cli", proxy, "get", "key:999").stdout == "999\n"
+
+
+def test_redis_benchmark_finds_no_error(proxy):
+    result = run("redis-benchmark", proxy, "-n", "2000", "-P", "16", "-q", "-t", "set,get,incr,lpush,mset")
+    assert result.returncode == 0 and "rror" not in result.stdout + result.stderr, result.stdout

@@ -1,0 +1,171 @@
+"""Keys spread over several servers: requests with several keys, requests to all, failing servers."""
+
+import pytest
+
+from harness import until
+from harness.redis import Connection, Redis, array, config
+
+pytestmark = pytest.mark.either_io
+
+
+@pytest.fixture
+def four(redis_server):
+    return redis_server.several(4)
+
+
+def client_of(proxy):
+    return Connection(proxy.address)
+
+
+def test_keys_are_spread_and_read_back_together(four, proxima):
+    client = client_of(proxima(config(four)))
+    pairs = [word for n in range(100) for word in (f"key:{n}", f"value:{n}")]
+    assert client.ask("MSET", *pairs) == b"+OK\r\n"
+    sizes = [int(server.ask("DBSIZE")[1:]) for server in four]
+    assert sum(sizes) == 100 and min(sizes) > 5
+    keys = pairs[::2]
+    expected = b"*102\r\n" + b"".join(
+        b"$%d\r\n%s\r\n" % (len(value), value.encode()) for value in pairs[1::2]
+    )
+    assert client.ask("MGET", *keys, "none", "none") == expected + b"$-1\r\n$-1\r\n"
+    assert client.ask("EXISTS", *keys, "none", keys[0]) == b":101\r\n"
+    assert client.ask("TOUCH", *keys) == b":100\r\n"
+    assert client.ask("DBSIZE") == b":100\r\n"
+    found = client.ask("KEYS", "key:*")
+    assert found.startswith(b"*100\r\n") and found.count(b"key:") == 100
+    assert client.ask("DEL", *keys[:50], "none") == b":50\r\n"
+    assert client.ask("UNLINK", *keys) == b":50\r\n"
+    assert client.ask("RANDOMKEY") in (b"$-1\r\n",)
+
+
+def test_a_server_gets_one_command_for_all_of_its_keys(four, proxima):
+    client = client_of(proxima(config(four)))
+    client.ask("MGET", *(f"key:{n}" for n in range(100)))
+    calls = [server.ask("INFO", "commandstats") for server in four]
+    assert all(b"cmdstat_mget:calls=1," in text and b"cmdstat_get:" not in text for text in calls)
+
+
+def test_replies_of_split_requests_keep_their_place_in_a_pipeline(four, proxima):
+    client = client_of(proxima(config(four)))
+    client.ask("MSET", "a", "1", "b", "2", "c", "3", "d", "4")
+    many = [
+        ("GET", "a"),
+        ("MGET", "a", "b", "c", "d"),
+        ("DEL", "none", "a"),
+        ("MGET", "a", "b"),
+        ("ECHO", "x"),
+    ]
+    client.send(b"".join(array(*words) for words in many) * 50)
+    first = [b"$1\r\n1\r\n", b"*4\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n", b":1\r\n"]
+    later = [b"$-1\r\n", b"*4\r\n$-1\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n4\r\n", b":0\r\n"]
+    rest = [b"*2\r\n$-1\r\n$1\r\n2\r\n", b"$1\r\nx\r\n"]
+    assert [client.reply() for _ in range(250)] == [*first, *rest, *(later + rest) * 49]
+
+
+def test_large_values_of_several_servers_are_joined(four, proxima):
+    client = client_of(proxima(config(four)))
+    values = {f"key:{n}": bytes([97 + n]) * (200_000 + n) for n in range(12)}
+    assert client.ask("MSET", *(word for pair in values.items() for word in pair)) == b"+OK\r\n"
+    joined = b"".join(b"$%d\r\n%s\r\n" % (len(value), value) for value in values.values())
+    assert client.ask("MGET", *values) == b"*12\r\n" + joined
+
+
+def test_what_is_all_or_nothing_is_refused_across_servers_with_the_remedy(four, proxima):
+    client = client_of(proxima(config(four)))
+    for words in (
+        ("MSETNX", "a", "1", "b", "2", "c", "3", "d", "4"),
+        ("SINTER", "a", "b", "c", "d"),
+        ("EVAL", "return 1", "4", "a", "b", "c", "d"),
+        ("BLPOP", "a", "b", "c", "d", "0"),
+        ("WATCH", "a", "b", "c", "d"),
+    ):
+        reply = client.ask(*words)
+        assert reply.startswith(b"-CROSSSLOT ") and b"hash.tag" in reply, words
+    assert client.ask("PING") == b"+PONG\r\n"
+
+
+def test_a_transaction_across_servers_is_refused_as_a_whole(four, proxima):
+    client = client_of(proxima(config(four)))
+    sets = [array("SET", key, "1") for key in "abcd"]
+    client.send(array("MULTI") + b"".join(sets) + array("EXEC"))
+    replies = [client.reply() for _ in range(6)]
+    assert replies[0] == b"+OK\r\n"
+    assert all(reply.startswith(b"-CROSSSLOT ") for reply in replies[1:5])
+    assert replies[5].startswith(b"-EXECABORT ")
+    # Step by step the first key decides.
+    replies = [client.ask("MULTI"), *(client.ask("SET", key, "1") for key in "abcd"), client.ask("EXEC")]
+    assert replies[:2] == [b"+OK\r\n", b"+QUEUED\r\n"]
+    assert any(reply.startswith(b"-CROSSSLOT ") for reply in replies[2:5])
+    assert replies[5].startswith(b"-EXECABORT ")
+    assert client.ask("EXISTS", "a", "b", "c", "d") == b":0\r\n"
+    assert client.ask("SET", "a", "1") == b"+OK\r\n"
+
+
+def test_hash_tags_keep_keys_together(four, proxima):
+    settings = config(four)
+    settings["pools"]["redis"]["hash"] = {"algorithm": "ketama", "tag": "{}"}
+    client = client_of(proxima(settings))
+    assert client.ask("MSETNX", "a{t}", "1", "b{t}", "2", "c{t}", "3") == b":1\r\n"
+    client.send(array("MULTI") + array("INCR", "a{t}") + array("INCR", "b{t}") + array("EXEC"))
+    assert [client.reply() for _ in range(4)][3] == b"*2\r\n:2\r\n:3\r\n"
+
+
+def test_requests_to_all_are_executed_everywhere(four, proxima):
+    client = client_of(proxima(config(four)))
+    sha = client.ask("SCRIPT", "LOAD", "return KEYS[1]").split(b"\r\n")[1].decode()
+    assert client.ask("SCRIPT", "EXISTS", sha, "0" * 40) == b"*2\r\n:1\r\n:0\r\n"
+    assert all(client.ask("EVALSHA", sha, "1", key) == b"$1\r\n%s\r\n" % key.encode() for key in "abcdef")
+    client.ask("MSET", *(f"{key}" for key in "abcdefgh"))
+    assert client.ask("FLUSHALL") == b"+OK\r\n"
+    assert client.ask("DBSIZE") == b":0\r\n"
+    assert client.ask("INFO").count(b"loading:0") == 1
+    assert b"several servers" in client.ask("CONFIG", "SET", "maxmemory", "1")
+
+
+def test_one_part_that_fails_makes_one_error(four, proxima):
+    client = client_of(proxima(config(four, limits={"clients": 10})))
+    keys = [f"key:{n}" for n in range(40)]
+    client.ask("MSET", *(word for key in keys for word in (key, "v")))
+    four[0].kill()
+    until(lambda: client.ask("MGET", *keys).startswith(b"-ERR "), "one server is missed")
+    reply = client.ask("DEL", *keys)
+    assert reply.startswith(b"-ERR ") and four[0].address.encode() in reply
+    assert client.ask("PING") == b"+PONG\r\n"
+
+
+def test_a_value_of_the_wrong_type_counts_against_nobody(redis_server, proxima):
+    server = redis_server()
+    proxy = proxima(config([server]))
+    client = client_of(proxy)
+    client.ask("SET", "a", "1")
+    for _ in range(20):
+        assert client.ask("LPUSH", "a", "x").startswith(b"-WRONGTYPE ")
+    assert client.ask("GET", "a") == b"$1\r\n1\r\n"
+
+
+def test_a_failover_serves_reads_while_a_server_loads_or_is_gone(redis_server, proxima):
+    first, second = redis_server.several(2)
+    settings = config([first, second], route={"failover": ["one", "two"]})
+    settings["pools"] = {
+        "one": {"protocol": "redis", "servers": [first.address]},
+        "two": {"protocol": "redis", "servers": [second.address]},
+    }
+    client = client_of(proxima(settings))
+    second.ask("SET", "a", "from the second")
+    first.ask("SET", "a", "from the first")
+    assert client.ask("GET", "a") == b"$14\r\nfrom the first\r\n"
+    first.kill()
+    assert client.ask("GET", "a") == b"$15\r\nfrom the second\r\n"
+
+
+def test_a_server_that_returns_is_used_again(redis_server, proxima):
+    server = redis_server()
+    settings = config([server])
+    settings["pools"]["redis"]["eject"] = {"probe_initial": "100ms", "probe_max": "200ms"}
+    proxy = proxima(settings)
+    client = client_of(proxy)
+    assert client.ask("SET", "a", "1") == b"+OK\r\n"
+    server.kill()
+    until(lambda: client.ask("GET", "a").startswith(b"-ERR"), "the server is missed")
+    Redis.start(server)
+    until(lambda: client.ask("GET", "a") == b"$-1\r\n", "the server is back")

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Writes redis.tsv: every command of the servers that are served, as data.
+
+    ./generate.py
+
+It asks the installed redis-server and those of servers.py for COMMAND, takes names, arities, flags and key
+specifications from the answers (facts, and no sentence), and joins decisions.tsv. Where two servers have a
+command, they must agree about its keys. The newest one's word holds for the rest.
+"""
+
+import datetime
+import fnmatch
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import servers
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "captures"))
+INSTALLED = ("redis", "installed")
+
+
+def read(stream):
+    """The next value of a reply in RESP2."""
+    line = stream.readline()
+    kind, rest = line[:1], line[1:-2]
+    if kind == b"*":
+        return [read(stream) for _ in range(int(rest))]
+    if kind == b"$":
+        return stream.read(int(rest) + 2)[:-2].decode() if int(rest) >= 0 else None
+    return int(rest) if kind == b":" else rest.decode()
+
+
+class Server:
+    """A server on a Unix socket of its own."""
+
+    def __init__(self, words):
+        self.words = words
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        path = pathlib.Path(self.folder.name, "socket")
+        options = ["--port", "0", "--unixsocket", str(path), "--save", "", "--dir", self.folder.name]
+        self.process = subprocess.Popen([*self.words, *options], stdout=subprocess.DEVNULL)
+        self.client = servers.connect(path)
+        return self
+
+    def ask(self, *words):
+        request = [f"*{len(words)}\r\n", *(f"${len(word)}\r\n{word}\r\n" for word in words)]
+        self.client.sendall("".join(request).encode())
+        with self.client.makefile("rb") as stream:
+            return read(stream)
+
+    def __exit__(self, *_):
+        self.client.close()
+        self.process.terminate()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+# Servers do not tell all keys of these: SORT's destination stands behind a word. BY and GET name patterns.
+TOLD = {"sort": "@1 range 0 1 0; @STORE,2 range 0 1 0", "sort_ro": "@1 range 0 1 0"}
+
+
+def pairs(values):
+    return dict(zip(values[::2], values[1::2], strict=True))
+
+
+def spec(raw):
+    """One key specification: where to begin, and which of the arguments from there on are keys."""
+    outer = pairs(raw)
+    begin, find = pairs(outer["begin_search"]), pairs(outer["find_keys"])
+    if "unknown" in (begin["type"], find["type"]):
+        return "?"
+    begin_spec, find_spec = pairs(begin["spec"]), pairs(find["spec"])
+    if begin["type"] == "index":
+        where = f"@{begin_spec['index']}"
+    else:
+        where = f"@{begin_spec['keyword']},{begin_spec['startfrom']}"
+    if find["type"] == "range":
+        which = "range {lastkey} {keystep} {limit}".format(**find_spec)
+    else:
+        which = "number {keynumidx} {firstkey} {keystep}".format(**find_spec)
+    marks = {mark.lower() for mark in outer["flags"]}
+    return f"{where} {which}" + " channel" * ("not_key" in marks)
+
+
+def commands(raw):
+    """Name, arity, flags and keys of each command and subcommand."""
+    for entry in raw:
+        name, arity, flags, first, last, step, _categories, _tips, specs, subcommands = entry
+        name = name.lower()
+        yield (
+            name,
+            {
+                "arity": arity,
+                "flags": sorted(flags),
+                "keys": f"{first} {last} {step}",
+                "specs": TOLD.get(name) or "; ".join(map(spec, specs)),
+            },
+        )
+        yield from commands(subcommands)
+
+
+def decisions():
+    rows = []
+    for line in (HERE / "decisions.tsv").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            columns = line.split("\t")
+            rows.append((columns + [""] * 4)[:4])
+    return rows
+
+
+def decide(name, command, rows):
+    for pattern, served, kind, reason in rows:
+        if fnmatch.fnmatchcase(name, pattern):
+            return served, kind or by_flags(command), reason
+    if not command["specs"] and not command["is_container"]:
+        raise SystemExit(f"{name} has no key and no decision")
+    return "key", by_flags(command), ""
+
+
+def by_flags(command):
+    flags = command["flags"]
+    if "blocking" in flags or command["is_container"]:
+        return "session"
+    return "write" if "write" in flags else "read" if "readonly" in flags else "write"
+
+
+SERVED = {
+    "key": "by key",
+    "any": "by one server",
+    "list": "one for each server, elements in order",
+    "sum": "one for each server, summed",
+    "ok": "one for each server, all must be OK",
+    "here": "by the proxy",
+    "each:ok": "by every server, all must be OK",
+    "each:sum": "by every server, summed",
+    "each:concat": "by every server, one list behind the other",
+    "each:first": "by every server, the first reply",
+    "each:and": "by every server, the least of each element",
+    "each:any": "by every server, one success is enough",
+    "walk": "alone",
+    "channel": "by the server of channels",
+    "channels": "by the server of channels, on a connection of the client's own",
+    "transaction": "in a transaction",
+    "alone": "alone",
+    "refused": "refused",
+    "container": "by its subcommands",
+}
+
+
+def document(rows_of):
+    """Writes the table of docs/redis.md."""
+    page = HERE.parents[1] / "docs" / "redis.md"
+    begin, end = "<!-- generated by wire/commands/generate.py -->\n", "<!-- end -->\n"
+    before, rest = page.read_text("utf-8").split(begin)
+    after = rest.split(end)[1]
+    table = ["| command | served | why, or what instead |", "|---|---|---|"]
+    for row in rows_of:
+        name, _arity, flags, _keys, _specs, served, _class, reason, _servers = row.split("\t")
+        words = SERVED[served] + ", dedicated while it blocks" * ("blocking" in flags and served != "refused")
+        table.append(f"| `{name.replace('|', ' ').upper()}` | {words} | {reason} |")
+    page.write_text(before + begin + "\n" + "\n".join(table) + "\n\n" + end + after, "utf-8")
+
+
+def installed():
+    return ["redis-server"]
+
+
+def main():
+    known, seen = {}, []
+    sources = [INSTALLED, *servers.SERVERS]
+    for server, suite in sources:
+        words = installed() if (server, suite) == INSTALLED else servers.command(server, suite)
+        with Server(words) as running:
+            about = dict(
+                line.split(":", 1) for line in running.ask("INFO", "SERVER").splitlines() if ":" in line
+            )
+            version = about.get("valkey_version") or about["redis_version"]
+            seen.append(f"{server} {version}")
+            label = f"{server[0]}{'.'.join(version.split('.')[:2])}"
+            for name, command in commands(running.ask("COMMAND")):
+                before = known.setdefault(name, command | {"servers": []})
+                if (before["keys"], before["specs"]) != (command["keys"], command["specs"]):
+                    raise SystemExit(f"{name}: {before}, but {version} says {command}")
+                before |= command
+                if label not in before["servers"]:
+                    before["servers"].append(label)
+    for name, command in known.items():
+        command["is_container"] = any(other.startswith(f"{name}|") for other in known)
+    rows = decisions()
+    lines = [
+        "# Every command of the servers below. Written by generate.py; change decisions.tsv, not this file.",
+        f"# Asked on {datetime.date.today()}: {', '.join(seen)}.",
+        "# name\tarity\tflags\tfirst last step\tkey specifications\tserved\tclass\treason\tservers",
+    ]
+    for name, command in sorted(known.items()):
+        served, kind, reason = decide(name, command, rows)
+        if command["is_container"] and not command["specs"] and served == "key":
+            served = "container"
+        columns = [
+            name,
+            str(command["arity"]),
+            ",".join(command["flags"]),
+            command["keys"],
+            command["specs"],
+            served,
+            kind,
+            reason,
+            ",".join(command["servers"]),
+        ]
+        lines.append("\t".join(columns))
+    (HERE / "redis.tsv").write_text("\n".join(lines) + "\n", "utf-8")
+    document(rows_of=lines[3:])
+    print(f"{len(known)} commands of {', '.join(seen)}")
+
+
+if __name__ == "__main__":
+    started = time.monotonic()
+    main()
+    print(f"{time.monotonic() - started:.1f} s")

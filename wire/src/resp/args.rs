@@ -1,0 +1,67 @@
+//! The arguments of a request.
+
+use super::number::{Line, line};
+use crate::message::Span;
+
+/// The arguments of an array that [`frame`](super::frame()) has accepted, or of its beginning: those whose
+/// bytes are there.
+#[derive(Clone, Debug)]
+pub struct Args<'a> {
+    message: &'a [u8],
+    at: usize,
+    left: u32,
+}
+
+impl<'a> Args<'a> {
+    /// The arguments of this message, the command's name first. A message that is no array has none.
+    #[inline]
+    pub fn of(message: &'a [u8]) -> Self {
+        match (message.first(), line(message, 1)) {
+            (Some(b'*'), Line::Number(count, at)) => Self {
+                message,
+                at,
+                left: count.clamp(0, i64::from(u32::MAX)) as u32,
+            },
+            _ => Self {
+                message,
+                at: 0,
+                left: 0,
+            },
+        }
+    }
+
+    /// The number of arguments that were not taken, those that have not come included.
+    pub fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// The position behind the arguments that were taken.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes of the next argument.
+    pub fn text(&mut self) -> Option<&'a [u8]> {
+        self.next().map(|span| span.of(self.message))
+    }
+}
+
+impl Iterator for Args<'_> {
+    type Item = Span;
+
+    #[inline]
+    fn next(&mut self) -> Option<Span> {
+        self.left = self.left.checked_sub(1)?;
+        let Line::Number(len, start) = line(self.message, self.at + 1) else {
+            self.left = 0;
+            return None;
+        };
+        let end = start + len as usize;
+        if end > self.message.len() {
+            self.left = 0;
+            return None;
+        }
+        self.at = end + 2;
+        Some(Span::new(start, end))
+    }
+}

@@ -1,0 +1,107 @@
+//! The keys of a request.
+
+use super::{
+    Args, Command, append_number,
+    command::{Begin, Find, Spec},
+    integer,
+};
+use crate::message::Span;
+
+/// The most specifications that a command has.
+const MOST: usize = 4;
+
+/// Positions of arguments: the first, the last and the step.
+type Positions = (u32, u32, u32);
+
+/// Gives each key of this command's complete message to `take`, in the order of the arguments; `channels`:
+/// its channels instead. Arguments that should say where keys are and do not mean no keys: the server then
+/// answers an error.
+pub fn each_key(command: &Command, message: &[u8], channels: bool, take: &mut dyn FnMut(Span)) {
+    let mut all = [(1, 0, 1); MOST];
+    let count = Args::of(message).left();
+    let specs = command.specs.iter().filter(|spec| spec.is_channel == channels);
+    for (place, spec) in all.iter_mut().zip(specs) {
+        if let Some(positions) = resolve(spec, message, count) {
+            *place = positions;
+        }
+    }
+    let last = all.iter().map(|positions| positions.1).max().unwrap_or(0);
+    for (at, arg) in (0..=last).zip(Args::of(message)) {
+        let is_key =
+            |&(first, last, step): &Positions| (first..=last).contains(&at) && (at - first) % step == 0;
+        if all.iter().any(is_key) {
+            take(arg);
+        }
+    }
+}
+
+/// Appends a command with its name and some of the keys of `message`: those with these indexes, in order, each
+/// with the `step - 1` arguments behind it. The first key is the first argument.
+pub fn append_part(message: &[u8], step: usize, keys: &mut dyn Iterator<Item = usize>, out: &mut Vec<u8>) {
+    let mut args = Args::of(message);
+    let first = args.position();
+    args.next();
+    let name = first..args.position();
+    // The number of arguments is known only behind them. It is then moved to the front.
+    let begin = out.len();
+    out.extend_from_slice(message.get(name).unwrap_or_default());
+    let (mut at, mut count) = (0, 1);
+    for key in keys {
+        while at < key * step && args.next().is_some() {
+            at += 1;
+        }
+        let from = args.position();
+        for _ in 0..step {
+            count += i64::from(args.next().is_some());
+            at += 1;
+        }
+        out.extend_from_slice(message.get(from..args.position()).unwrap_or_default());
+    }
+    let args = out.len();
+    append_number(b'*', count, out);
+    let head = out.len() - args;
+    out[begin..].rotate_right(head);
+}
+
+fn resolve(spec: &Spec, message: &[u8], count: u32) -> Option<Positions> {
+    let begin = match spec.begin {
+        Begin::Index(index) => index,
+        Begin::Keyword(word, from) => behind(word, from, message, count)?,
+    };
+    let positions = match spec.find {
+        Find::Range { last, step, limit } => {
+            let last = if last >= 0 {
+                begin + last as u32
+            } else if limit > 1 {
+                begin + (count.checked_sub(begin)? / limit).checked_sub(1)?
+            } else {
+                count.checked_add_signed(last)?
+            };
+            (begin, last, step)
+        }
+        Find::Number { at, first, step } => {
+            let number = Args::of(message).nth((begin + at) as usize)?;
+            let number = u32::try_from(integer(number.of(message))?).ok()?;
+            let first = begin + first;
+            let last = first.checked_add(number.checked_mul(step)?)?.checked_sub(1)?;
+            (first, last, step)
+        }
+    };
+    let (first, last, step) = positions;
+    (first >= 1 && last < count && step > 0).then_some((first, last, step))
+}
+
+/// The position behind the keyword.
+fn behind(word: &str, from: i32, message: &[u8], count: u32) -> Option<u32> {
+    let is_word = |arg: &Span| arg.of(message).eq_ignore_ascii_case(word.as_bytes());
+    let places = (0..count).zip(Args::of(message)).filter(|(_, arg)| is_word(arg));
+    let mut places = places.map(|(at, _)| at);
+    let found = match u32::try_from(from) {
+        Ok(from) => places.find(|&at| at >= from),
+        Err(_) => {
+            let end = count.checked_add_signed(from)?;
+            places.filter(|&at| at <= end).last()
+        }
+    };
+    found.map(|at| at + 1)
+}

@@ -1,0 +1,23 @@
+//! The numbers of commands.
+
+use super::{Args, Command};
+
+/// The number of a request whose name no server knows, or whose number of arguments none takes.
+pub const UNKNOWN: u16 = Command::COUNT;
+/// The number of an inline command, before it is made an array.
+pub const INLINE: u16 = Command::COUNT + 1;
+/// The number of a whole transaction.
+pub const TRANSACTION: u16 = Command::COUNT + 2;
+
+/// The number of the command of a complete array, [`UNKNOWN`] if there is none with this name, and the number of
+/// its arguments.
+pub fn find(message: &[u8]) -> (u16, u32) {
+    let mut args = Args::of(message);
+    let count = args.left();
+    let Some(number) = args.text().and_then(Command::find) else {
+        return (UNKNOWN, count);
+    };
+    let sub = Command::of(number).filter(|command| !command.subcommands().is_empty());
+    let sub = sub.and_then(|command| command.find_sub(args.text()?));
+    (sub.unwrap_or(number), count)
+}

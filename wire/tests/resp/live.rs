@@ -1,0 +1,221 @@
+//! The table of commands beside `COMMAND` of the installed server. What that server does not know is fine,
+//! and so is what only it knows; where both know a command they must agree.
+
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    process::{Child, Command as Process, Stdio},
+    thread::sleep,
+    time::Duration,
+};
+
+use proxima_wire::resp::{Command, Served, each_key, find};
+
+use crate::requests::array;
+
+/// A reply in RESP2.
+#[derive(Clone, Debug, PartialEq)]
+enum Value {
+    List(Vec<Value>),
+    Text(String),
+    Number(i64),
+}
+
+impl Value {
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            other => panic!("{other:?} is no text"),
+        }
+    }
+
+    fn list(&self) -> &[Self] {
+        match self {
+            Self::List(list) => list,
+            other => panic!("{other:?} is no list"),
+        }
+    }
+
+    fn number(&self) -> i64 {
+        match self {
+            Self::Number(number) => *number,
+            other => panic!("{other:?} is no number"),
+        }
+    }
+}
+
+struct Server {
+    process: Child,
+    folder: PathBuf,
+    stream: UnixStream,
+}
+
+impl Server {
+    /// The installed server; `None`: there is none.
+    fn start() -> Option<Self> {
+        let folder = std::env::temp_dir().join(format!("proxima-resp-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let socket = folder.join("socket");
+        let process = Process::new("redis-server")
+            .args(["--port", "0", "--save", "", "--unixsocket"])
+            .arg(&socket)
+            .arg("--dir")
+            .arg(&folder)
+            .stdout(Stdio::null())
+            .spawn();
+        let process = match process {
+            Ok(process) => process,
+            Err(error) => {
+                println!("skipped: redis-server: {error}");
+                return None;
+            }
+        };
+        let connected = (0..400).find_map(|_| {
+            sleep(Duration::from_millis(25));
+            UnixStream::connect(&socket).ok()
+        });
+        Some(Self {
+            process,
+            folder,
+            stream: connected.expect("redis-server does not start"),
+        })
+    }
+
+    fn ask(&mut self, words: &str) -> Value {
+        self.stream.write_all(&array(words)).unwrap();
+        self.value()
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            let mut byte = [0];
+            self.stream.read_exact(&mut byte).unwrap();
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).unwrap().trim_end().to_owned()
+    }
+
+    fn value(&mut self) -> Value {
+        let line = self.line();
+        let number = || line[1..].parse::<i64>().unwrap();
+        match &line[..1] {
+            "*" => Value::List((0..number()).map(|_| self.value()).collect()),
+            "$" => {
+                let mut text = vec![0; number() as usize + 2];
+                self.stream.read_exact(&mut text).unwrap();
+                text.truncate(text.len() - 2);
+                Value::Text(String::from_utf8(text).unwrap())
+            }
+            ":" => Value::Number(number()),
+            _ => Value::Text(line),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        std::fs::remove_dir_all(&self.folder).unwrap();
+    }
+}
+
+/// What a server tells of a command: arity, flags, positions of keys.
+type Told = (i64, Vec<String>, Vec<i64>);
+
+/// Fills in what is told of commands and their subcommands, by name.
+fn told(commands: &Value, all: &mut BTreeMap<String, Told>) {
+    for command in commands.list() {
+        let parts = command.list();
+        let flags = parts[2].list().iter().map(|flag| flag.text()[1..].to_owned());
+        let mut flags: Vec<_> = flags.collect();
+        flags.sort();
+        let positions = parts[3..6].iter().map(Value::number).collect();
+        let name = parts[0].text().to_lowercase();
+        all.insert(name, (parts[1].number(), flags, positions));
+        told(&parts[9], all);
+    }
+}
+
+#[test]
+fn the_table_agrees_with_the_installed_server() {
+    let Some(mut server) = Server::start() else { return };
+    let mut all = BTreeMap::new();
+    told(&server.ask("COMMAND"), &mut all);
+    assert!(all.len() > 300, "{} commands", all.len());
+    let mut differ = Vec::new();
+    for number in 0..Command::COUNT {
+        let command = Command::of(number).unwrap();
+        let Some((arity, flags, positions)) = all.get(command.name) else {
+            continue;
+        };
+        let ours: Vec<_> = command.positions.into_iter().map(i64::from).collect();
+        // Newer servers take more arguments of some commands: an older one then refuses what we let pass.
+        let arities = match (*arity, i64::from(command.arity)) {
+            (theirs, ours) if ours < 0 => theirs.abs() >= -ours,
+            (theirs, ours) => theirs == ours,
+        };
+        let is_agreed = command.served == Served::Refused || agree(flags, command.flags);
+        if !arities || *positions != ours || !is_agreed {
+            differ.push((command, arity, flags, positions));
+        }
+    }
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+/// Do the flags mean the same for a proxy? Others are the servers' own affair and differ between versions.
+fn agree(theirs: &[String], ours: &[&str]) -> bool {
+    let matters = ["write", "readonly", "blocking", "pubsub", "movablekeys"];
+    matters
+        .iter()
+        .all(|flag| theirs.iter().any(|other| other == flag) == ours.contains(flag))
+}
+
+#[test]
+fn keys_are_those_that_the_installed_server_finds() {
+    let Some(mut server) = Server::start() else { return };
+    for words in [
+        "GET k",
+        "MSET a 1 b 2",
+        "XREAD COUNT 2 BLOCK 5 STREAMS a b 0 0",
+        "XREADGROUP GROUP STREAMS c STREAMS a b > >",
+        "EVAL s 2 a b c",
+        "ZUNIONSTORE d 2 a b",
+        "ZUNION 2 a b",
+        "LMPOP 2 a b LEFT",
+        "BLPOP a b c 0",
+        "BZMPOP 0 1 a MIN",
+        "GEORADIUS g 1 2 3 m STORE d",
+        "GEORADIUSBYMEMBER g a 3 m STOREDIST d",
+        "BITOP AND d a b",
+        "SORT a BY w GET x STORE d",
+        "OBJECT ENCODING k",
+        "XGROUP CREATE k g 0",
+        "MEMORY USAGE k",
+        "RENAME a b",
+        "SINTERSTORE d a b",
+        "PFMERGE d a b",
+        "PFCOUNT a b",
+        "LCS a b",
+        "SMOVE a b m",
+        "FCALL f 1 a b",
+        "SINTERCARD 2 a b LIMIT 1",
+    ] {
+        let message = array(words);
+        let theirs = server.ask(&format!("COMMAND GETKEYS {words}"));
+        let theirs: Vec<_> = theirs.list().iter().map(|key| key.text().to_owned()).collect();
+        let mut ours = Vec::new();
+        each_key(
+            Command::of(find(&message).0).unwrap(),
+            &message,
+            false,
+            &mut |key| {
+                ours.push(String::from_utf8_lossy(key.of(&message)).into_owned());
+            },
+        );
+        assert_eq!(ours, theirs, "{words}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The codec of Redis and Valkey, checked with tables, recorded captures and random bytes.
+#![allow(clippy::disallowed_methods)]
+
+#[path = "../memcache/capture.rs"]
+mod capture;
+mod captures;
+mod frames;
+mod live;
+mod replies;
+mod requests;
+#[path = "../memcache/rows.rs"]
+mod rows;
+mod session;
+mod split;
