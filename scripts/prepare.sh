@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 needs='
 memcached  memcached            everything that is checked beside a real memcached
 redis-server redis-server       everything that is checked beside a real Redis
-redis-cli  redis-tools          Redis's own command line as a client
+redis-cli  redis-tools          the command line of Redis as a client
 memccat    libmemcached-tools   clients built on libmemcached
 nutcracker nutcracker           side by side with twemproxy
 haproxy    haproxy              side by side with HAProxy

@@ -14,6 +14,11 @@
 //! values, `flush_all`, complaints. Tests that take long without optimisation are left out then: run
 //! `cargo test --release --test fleet_model`, and with `PROXIMA_SOAK=1` the largest ones too.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a model takes the time that it takes, and is asked by its environment"
+)]
+
 mod change;
 mod channel;
 mod client;

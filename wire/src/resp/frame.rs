@@ -43,7 +43,7 @@ pub struct Frame {
 const OPEN: u32 = 1;
 
 /// Reads the beginning of a request. `parse` is new, or what an earlier call noted about these bytes; a
-/// complete request leaves it new. If a [`LARGE`] argument has begun and not ended, its frame is returned and
+/// complete request leaves it new. If a large argument has begun and not ended, its frame is returned and
 /// `parse` stays, so that the caller may ask again when more has come, or go on with [`rest`].
 #[inline]
 pub fn frame(parse: &mut Parse, bytes: &[u8], limits: &Limits) -> Parsed<Frame> {
