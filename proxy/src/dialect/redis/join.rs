@@ -77,8 +77,8 @@ fn sum(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
     if has_failed(shares, out) {
         return;
     }
-    let numbers = (0..shares.count).map(|share| number((shares.reply)(share).0));
-    let sum = numbers.fold(Some(0_i64), |sum, number| Some(sum?.saturating_add(number?)));
+    let mut numbers = (0..shares.count).map(|share| number((shares.reply)(share).0));
+    let sum = numbers.try_fold(0_i64, |sum, number| Some(sum.saturating_add(number?)));
     match sum {
         Some(sum) => append_number(b':', sum, out),
         None => malformed(out.len(), out),
@@ -97,8 +97,8 @@ fn concat(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
         return;
     }
     let begin = out.len();
-    let counts = (0..shares.count).map(|share| elements((shares.reply)(share).0));
-    let count = counts.fold(Some(0), |sum, elements| Some(sum? + elements?.0));
+    let mut counts = (0..shares.count).map(|share| elements((shares.reply)(share).0));
+    let count = counts.try_fold(0_i64, |sum, elements| Some(sum.saturating_add(elements?.0)));
     let Some(count) = count else {
         return malformed(begin, out);
     };
