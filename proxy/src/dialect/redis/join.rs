@@ -98,7 +98,7 @@ fn concat(shares: &mut Shares<'_>, out: &mut Vec<u8>) {
     }
     let begin = out.len();
     let mut counts = (0..shares.count).map(|share| elements((shares.reply)(share).0));
-    let count = counts.try_fold(0, |sum, elements| Some(sum + elements?.0));
+    let count = counts.try_fold(0_i64, |sum, elements| Some(sum.saturating_add(elements?.0)));
     let Some(count) = count else {
         return malformed(begin, out);
     };
