@@ -2,6 +2,7 @@
 
 import json
 import signal
+from itertools import zip_longest
 
 from . import freeze, ports, until
 from .proxy import Proxy
@@ -12,9 +13,10 @@ CALM = {"lease": "8s", "suspect": "4s"}
 
 
 class Node:
-    """A memcached, and the proxy that alone talks to it: by a Unix socket, or else by a port."""
+    """A memcached, and the proxy that alone talks to it: by a Unix socket, or else by a port. `place` is
+    the namespace of the proxy."""
 
-    def __init__(self, name, io, folder, peers, listen, unix=True, **keys):
+    def __init__(self, name, io, folder, peers, listen, unix=True, place=None, **keys):
         self.name = name
         self.folder = folder / name
         self.folder.mkdir()
@@ -25,21 +27,24 @@ class Node:
         fleet = {"listen": listen, "peers": peers, "name": name, "dir": str(self.folder / "fleet")}
         fleet |= {**CALM, **keys.pop("fleet", {})}
         pool = {"replicated": True, "own": self.server.address}
-        listeners = [{"address": ports.address(), "route": "cache"}]
+        host = place.serving if place else "127.0.0.1"
+        listeners = [{"address": ports.address(host, place and 11211), "route": "cache"}]
         self._config = {
             "workers": 2,
             "listeners": listeners,
             "pools": {"cache": pool},
-            "admin": ports.address(),
+            "admin": ports.address(host, place and 9150),
             "fleet": fleet,
             **keys,
         }
+        self.place = place
         self.proxy = None
         self.start()
 
     def start(self):
         """Starts the proxy, which does not wait until it has joined."""
-        self.proxy = Proxy(self._config, self._io, self.folder)
+        make = self.place.proxy if self.place else Proxy
+        self.proxy = make(self._config, self._io, self.folder)
 
     @property
     def address(self):
@@ -79,13 +84,13 @@ class Node:
 
 
 class Fleet:
-    """So many nodes, which have found each other."""
+    """So many nodes, which have found each other. `places` are the namespaces of their proxies."""
 
-    def __init__(self, count, io, folder, cleanup, **keys):
-        listens = [ports.address() for _ in range(count)]
+    def __init__(self, count, io, folder, cleanup, places=(), **keys):
+        listens = [f"{place.address}:11400" for place in places] or [ports.address() for _ in range(count)]
         self.nodes = []
-        for number, listen in enumerate(listens):
-            node = Node(f"n{number}", io, folder, listens, listen, **dict(keys))
+        for number, (listen, place) in enumerate(zip_longest(listens, places)):
+            node = Node(f"n{number}", io, folder, listens, listen, place=place, **dict(keys))
             cleanup.callback(node.stop)
             self.nodes.append(node)
         self.until_settled()

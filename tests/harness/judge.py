@@ -13,11 +13,13 @@ BENCH = os.environ.get("PROXIMA_BENCH", str(pathlib.Path(BINARY).with_name("prox
 
 
 class Judge:
-    """Writes and reads through `address` with this many clients, until `report` is called."""
+    """Writes and reads through `address` with this many clients, until `report` is called. `before` is a
+    command that runs it."""
 
-    def __init__(self, address, folder, writers=20, readers=40):
+    def __init__(self, address, folder, writers=20, readers=40, before=()):
         self._report = pathlib.Path(folder) / f"stale-{number()}.json"
         command = [
+            *before,
             BENCH,
             "stale",
             "--quiet",
