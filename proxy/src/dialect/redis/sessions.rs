@@ -87,6 +87,9 @@ pub(super) fn plan(
     }
     if is(session, WATCHING) {
         if request.command == TRANSACTION {
+            if !session.is_idle {
+                return Some(Plan::Later);
+            }
             leave(session);
             return Some(Plan::Dedicated);
         }
@@ -157,7 +160,8 @@ fn queue(session: &mut Session, out: &mut Vec<u8>) -> Plan {
     if is(session, BOUND) {
         return Plan::Dedicated;
     }
-    if !is(session, WATCHING) && !session.is_idle {
+    // What was sent since WATCH went by another lane.
+    if !session.is_idle {
         return Plan::Later;
     }
     set(session, BOUND);
@@ -179,6 +183,9 @@ fn end(session: &mut Session, is_exec: bool, out: &mut Vec<u8>) -> Plan {
         return Plan::Dedicated;
     }
     if is_exec && is(session, WATCHING) {
+        if !session.is_idle {
+            return Plan::Later;
+        }
         // The server has to say whether a watched key has changed.
         out.extend_from_slice(BEGIN);
         leave(session);
@@ -198,6 +205,7 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
         }
         ("exec", _) => append_error("ERR EXEC without MULTI", out),
         ("discard", _) => append_error("ERR DISCARD without MULTI", out),
+        ("unwatch", _) if is(session, WATCHING) && !session.is_idle => return Plan::Later,
         ("unwatch", _) if is(session, WATCHING) => {
             leave(session);
             return Plan::Dedicated;
@@ -215,6 +223,7 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
             session.lease = Lease::Kept;
             return Plan::Dedicated;
         }
+        _ if !session.is_idle => return Plan::Later,
         // A command that blocks.
         _ => {
             set(session, SETTLING);
