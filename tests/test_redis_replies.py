@@ -93,6 +93,7 @@ SINTER {s}a {s}b
 SINTERCARD 2 {s}a {s}b
 SUNIONSTORE {s}d {s}a {s}b
 SDIFF {s}a {s}b
+SREM s b
 SSCAN s 0 COUNT 100
 SPOP none
 SRANDMEMBER none
