@@ -69,7 +69,7 @@ pub enum Act {
     Propose(Change),
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Heard {
     stay: Stay,
     /// The leader takes the lease for valid until then.
@@ -87,15 +87,19 @@ struct Heard {
     stopped: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Pause {
     until: u64,
     length: u64,
 }
 
 /// What the leader of one term knows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Leadership {
+    /// When it was elected.
+    since: u64,
+    /// It has looked at the peers before: who is new to it now has joined just now.
+    has_looked: bool,
     /// The length of a lease, in microseconds.
     lease: u64,
     heard: HashMap<String, Heard>,
@@ -111,9 +115,12 @@ const CANDIDATE: u64 = 2_000_000;
 const ABSTAIN: u64 = 1_000_000;
 
 impl Leadership {
-    /// A new leader. It counts every peer as if it had just been heard when it first [decides](Self::decide).
-    pub fn new(lease: u64) -> Self {
+    /// A leader that was elected at `now`. It counts every peer as if it had just been heard, as an earlier leader
+    /// may have granted a lease until now.
+    pub fn new(now: u64, lease: u64) -> Self {
         Self {
+            since: now,
+            has_looked: false,
             lease,
             heard: HashMap::new(),
             candidates: BTreeMap::new(),
@@ -205,12 +212,13 @@ impl Leadership {
             |name: &String, heard: &Heard| view.named(name).is_some_and(|peer| peer.stay == heard.stay);
         self.heard.retain(|name, heard| is_in_view(name, heard));
         self.candidates.retain(|_, (asked, _)| now < *asked + CANDIDATE);
+        let since = if self.has_looked { now } else { self.since };
+        self.has_looked = true;
         for peer in &view.peers {
             self.heard.entry(peer.name.clone()).or_insert_with(|| Heard {
                 stay: peer.stay,
-                // An earlier leader, or this one when it joined, may have granted it a lease until now.
-                alive: now + wait,
-                last: now,
+                alive: since + wait,
+                last: since,
                 can_decide: peer.decides,
                 ..Heard::default()
             });
@@ -258,7 +266,8 @@ impl Leadership {
         pause.until = now + pause.length;
     }
 
-    /// Condemns the fewest peers that cover all pairs of which one has complained of the other.
+    /// Condemns peers until they cover all pairs of which one has complained of the other, those with the most pairs
+    /// first. Where one peer or one side of a cut is at fault, these are the fewest.
     fn condemn(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
         let mut pairs: BTreeSet<(String, String)> = BTreeSet::new();
         for (accuser, heard) in &self.heard {
@@ -275,7 +284,14 @@ impl Leadership {
         let mut acts = Vec::new();
         while !pairs.is_empty() {
             let mut count: BTreeMap<&String, usize> = BTreeMap::new();
+            // Two that complain of each other are one pair.
+            let is_told_before = |accuser: &String, accused: &String| {
+                accused < accuser && pairs.contains(&(accused.clone(), accuser.clone()))
+            };
             for (accuser, accused) in &pairs {
+                if is_told_before(accuser, accused) {
+                    continue;
+                }
                 *count.entry(accuser).or_default() += 1;
                 *count.entry(accused).or_default() += 1;
             }
@@ -371,3 +387,6 @@ impl Leadership {
         Some(Change::Join { peers: vec![peer] })
     }
 }
+
+#[cfg(test)]
+mod tests;

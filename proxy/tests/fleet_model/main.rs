@@ -8,6 +8,7 @@
 //! * `world`: the state of everything; `step`: what may happen next
 //! * `change`: changes of clients and of peers; `stay`: views, and the begin and the end of a stay
 //! * `client`: what was acknowledged, and what must not be read afterwards
+//! * `leases`: a model of its own, for one lease and two leaders
 //! * `proxy`, `channel`: one proxy with its copy, and a connection between two
 //!
 //! Not in the model: several workers of a process, a server that freezes, several keys, the sizes of tables, streamed
@@ -24,6 +25,7 @@ mod channel;
 mod client;
 mod drafts;
 mod explore;
+mod leases;
 mod proxy;
 mod scope;
 mod scopes;

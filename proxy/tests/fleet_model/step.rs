@@ -124,11 +124,13 @@ impl World {
         steps
     }
 
-    /// A process that begins hears of no view in which its last one had a place: nobody would let it join.
-    fn may_hear(&self, at: usize, view: u64) -> bool {
-        let peer = self.views[view as usize].named(&name(at));
-        self.proxies[at].keeper.view().number > 0
-            || peer.is_none_or(|peer| peer.process == self.proxies[at].process)
+    /// A process that begins hears of no view in which its last one had a place: nobody would let it join. The views
+    /// before the model's first one are empty places.
+    fn may_hear(&self, at: usize, number: u64) -> bool {
+        let (view, proxy) = (&self.views[number as usize], &self.proxies[at]);
+        let is_new = proxy.keeper.view().number == 0;
+        let peer = view.named(&name(at)).filter(|peer| peer.process != proxy.process);
+        view.number == number && !(is_new && peer.is_some())
     }
 
     fn requests(&self, steps: &mut Vec<Step>) {

@@ -130,7 +130,7 @@ impl Fleet {
             Some((known, leadership)) if *known == term => work(leadership),
             other => {
                 // Elected a moment ago: it is not later than now.
-                let (_, leadership) = other.insert((term, Leadership::new(micros(self.config.lease))));
+                let (_, leadership) = other.insert((term, Leadership::new(now(), micros(self.config.lease))));
                 work(leadership)
             }
         }
