@@ -1,6 +1,6 @@
-//! What the leader of the voters knows of the peers, and what follows from it: whose lease it takes for ended, who
-//! is left out because others do not reach it, who joins, and who decides. Times are those of the leader's
-//! CLOCK_BOOTTIME, in microseconds.
+//! What the leader of the voters knows of the peers, and what follows from it: whose lease it takes for
+//! ended, who is left out because others do not reach it, who joins, and who decides. Times are those of the
+//! leader's CLOCK_BOOTTIME, in microseconds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -115,8 +115,8 @@ const CANDIDATE: u64 = 2_000_000;
 const ABSTAIN: u64 = 1_000_000;
 
 impl Leadership {
-    /// A leader that was elected at `now`. It counts every peer as if it had just been heard, as an earlier leader
-    /// may have granted a lease until now.
+    /// A leader that was elected at `now`. It counts every peer as if it had just been heard, as an earlier
+    /// leader may have granted a lease until now.
     pub fn new(now: u64, lease: u64) -> Self {
         Self {
             since: now,
@@ -128,7 +128,8 @@ impl Leadership {
         }
     }
 
-    /// How long the leader waits for a lease that it has granted: clocks may differ by 1 %, and a little more.
+    /// How long the leader waits for a lease that it has granted: clocks may differ by 1 %, and a little
+    /// more.
     fn wait(&self) -> u64 {
         self.lease + self.lease / 100 + 20_000
     }
@@ -199,7 +200,8 @@ impl Leadership {
         view.peers.iter().map(of).min().unwrap_or(0)
     }
 
-    /// What is known of a peer, for people: when it was last heard, whom it complains of, and whom it reaches.
+    /// What is known of a peer, for people: when it was last heard, whom it complains of, and whom it
+    /// reaches.
     pub fn status(&self, name: &str) -> Option<(u64, &[String], &BTreeSet<String>)> {
         let heard = self.heard.get(name)?;
         Some((heard.last, &heard.late, &heard.reaches))
@@ -266,8 +268,8 @@ impl Leadership {
         pause.until = now + pause.length;
     }
 
-    /// Condemns peers until they cover all pairs of which one has complained of the other, those with the most pairs
-    /// first. Where one peer or one side of a cut is at fault, these are the fewest.
+    /// Condemns peers until they cover all pairs of which one has complained of the other, those with the
+    /// most pairs first. Where one peer or one side of a cut is at fault, these are the fewest.
     fn condemn(&mut self, now: u64, view: &View, voters: &BTreeSet<String>) -> Vec<Act> {
         let mut pairs: BTreeSet<(String, String)> = BTreeSet::new();
         for (accuser, heard) in &self.heard {
@@ -349,8 +351,8 @@ impl Leadership {
         })
     }
 
-    /// A peer of the view whose process has ended: another one of the same directory asks to join, and only one
-    /// process at a time has a directory.
+    /// A peer of the view whose process has ended: another one of the same directory asks to join, and only
+    /// one process at a time has a directory.
     fn restarted(&self, view: &View) -> Option<Change> {
         let gone = self.candidates.values().find_map(|(_, candidate)| {
             let peer = view.named(&candidate.peer.name)?;
@@ -377,8 +379,8 @@ impl Leadership {
                     && heard.is_some_and(|heard| heard.reaches.contains(name))
             })
         };
-        // Who is still in the view under this name has to leave it first; its last process is gone, or its lease
-        // ends.
+        // Who is still in the view under this name has to leave it first; its last process is gone, or its
+        // lease ends.
         let ready = self.candidates.values().find(|(_, candidate)| {
             view.named(&candidate.peer.name).is_none() && is_free(candidate) && is_linked(candidate)
         })?;

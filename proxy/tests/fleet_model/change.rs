@@ -33,26 +33,18 @@ impl World {
         proxy.tokens += 1;
         let token = proxy.tokens;
         proxy.keeper.begin_decision(token);
-        let stay = proxy.keeper.me().map(|me| me.1);
-        self.send_to_copy(at, Sent::Decide { client, token, stay });
+        self.send_to_copy(at, Sent::Decide { client, token });
     }
 
     /// The copy decides. What it decided goes to all others.
-    fn decided(&mut self, at: usize, client: usize, token: u64, stay: Option<Stay>) {
+    fn decided(&mut self, at: usize, client: usize, token: u64) {
         let proxy = self.proxy(at);
-        let (base, is_void) = (proxy.copy, stay != proxy.keeper.me().map(|me| me.1));
+        let base = proxy.copy;
         if base.is_none() || !proxy.alive {
             self.clients.0[client].progress = Progress::Failed;
             return self.end_decisions(at);
         }
         self.clients.0[client].base = base;
-        if is_void && self.scope.uses.late_decisions_are_void {
-            let proxy = self.proxy(at);
-            // The copy has what nobody else will have.
-            (proxy.uncertain, proxy.copy) = (true, None);
-            self.clients.0[client].progress = Progress::Failed;
-            return self.end_decisions(at);
-        }
         self.begin_with(at, Some(client), true, token);
         if self.proxies[at].keeper.me().is_none() {
             // The client does not wait for ever.
@@ -224,7 +216,7 @@ impl World {
     pub(crate) fn copy_answers(&mut self, at: usize) {
         let proxy = self.proxy(at);
         let purpose = match proxy.lane.remove(0) {
-            Sent::Decide { client, token, stay } => return self.decided(at, client, token, stay),
+            Sent::Decide { client, token } => return self.decided(at, client, token),
             Sent::Nothing(purpose) => purpose,
             Sent::Write(content, purpose) => {
                 proxy.copy = content;

@@ -55,7 +55,8 @@ pub(crate) struct Ack {
 pub(crate) struct Channel {
     /// The stays of coordinator and keeper; `None`: there is no channel.
     pub(crate) stays: Option<(Stay, Stay)>,
-    /// Which of all channels between the two it is: an acknowledgement goes back by the one that the change came by.
+    /// Which of all channels between the two it is: an acknowledgement goes back by the one that the change
+    /// came by.
     pub(crate) number: u8,
     pub(crate) frames: Vec<Frame>,
     pub(crate) acks: Vec<Ack>,

@@ -34,7 +34,7 @@ pub(crate) struct Client {
 
 /// All clients.
 #[derive(Clone, Debug, Hash)]
-pub(crate) struct Clients(pub Vec<Client>);
+pub(crate) struct Clients(pub(crate) Vec<Client>);
 
 impl Clients {
     /// This client asks this proxy.

@@ -178,7 +178,6 @@ fn killed_proxy_that_keeps_its_copy_reads_its_unfinished_change() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
 fn without_a_floor_a_joiner_stores_an_older_change() {
     is_found_wrong(&Scope {
         rules: Rules { floor: false, ..ALL },
@@ -187,7 +186,6 @@ fn without_a_floor_a_joiner_stores_an_older_change() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
 fn joiner_that_stores_before_it_has_its_floor_keeps_an_older_change() {
     is_found_wrong(&Scope {
         rules: Rules {
@@ -199,8 +197,7 @@ fn joiner_that_stores_before_it_has_its_floor_keeps_an_older_change() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
-fn acknowledgements_of_an_earlier_stay_do_not_count() {
+fn acknowledgements_of_an_earlier_stay_that_count_leave_an_old_value() {
     is_found_wrong(&Scope {
         rules: Rules { stays: false, ..ALL },
         ..RESTARTED
@@ -208,7 +205,6 @@ fn acknowledgements_of_an_earlier_stay_do_not_count() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
 fn home_that_takes_older_sets_loses_them() {
     is_found_wrong(&Scope {
         rules: Rules {
@@ -269,18 +265,35 @@ fn loser_that_is_acknowledged_before_the_copy_has_the_winner_is_read_too_early()
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
-fn decision_that_outlives_its_stay_is_read() {
+fn write_that_outlives_its_stay_lands_after_the_repair() {
     is_found_wrong(&Scope {
         uses: Uses {
-            late_decisions_are_void: false,
+            late_writes_end: false,
             ..USES
         },
-        requests: &[Set(1), Incr],
+        requests: &[Set(1), Set(2)],
         late: &[0],
         removed: &[0],
         removals: 1,
         joins: &[0],
+        prompt: &[(1, 2), (2, 1)],
+        ..NOTHING
+    });
+}
+
+#[test]
+fn changes_of_a_coordinator_without_a_floor_are_older_than_what_was_acknowledged() {
+    is_found_wrong(&Scope {
+        uses: Uses {
+            floor_before_changes: false,
+            ..USES
+        },
+        requests: &[Set(2), Set(0)],
+        removals: 2,
+        restarted: &[0, 1],
+        restarts: 2,
+        joins: &[0, 1],
+        prompt: &[(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)],
         ..NOTHING
     });
 }

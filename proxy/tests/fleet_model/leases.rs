@@ -1,6 +1,6 @@
-//! The lease of one peer, and two leaders, of which the first may not know yet that the second was elected. Raft is
-//! taken for correct: a leader that proves its leadership had not lost it when it began to prove it, and only the
-//! last one can remove the peer.
+//! The lease of one peer, and two leaders, of which the first may not know yet that the second was elected.
+//! Raft is taken for correct: a leader that proves its leadership had not lost it when it began to prove it,
+//! and only the last one can remove the peer.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -12,7 +12,8 @@ use crate::{
     world::announced,
 };
 
-/// The length of a tick, in microseconds. A lease takes four of them, and a leader waits for a little more than five.
+/// The length of a tick, in microseconds. A lease takes four of them, and a leader waits for a little more
+/// than five.
 const TICK: u64 = 20_000;
 const LEASE: u64 = 4 * TICK;
 /// The hour at which everything begins.

@@ -1,7 +1,7 @@
-//! The model of a fleet: three proxies with a copy each and one key, which drive the rules that the proxy follows
-//! (`fleet::Keeper`, `Roster`, `View`) through every order of what may happen. Messages between different proxies
-//! come in any order, each channel keeps its own, and what is under way on a channel is lost with it. A proxy may be
-//! slow for ever, as every step of it may come last.
+//! The model of a fleet: three proxies with a copy each and one key, which drive the rules that the proxy
+//! follows (`fleet::Keeper`, `Roster`, `View`) through every order of what may happen. Messages between
+//! different proxies come in any order, each channel keeps its own, and what is under way on a channel is
+//! lost with it. A proxy may be slow for ever, as every step of it may come last.
 //!
 //! * `scopes`: what may happen, and is right in every order; `drafts`: one rule left out, and a wrong order is found
 //! * `scope`: the limits of one exploration; `explore`: all states, nearest first
@@ -11,14 +11,12 @@
 //! * `leases`: a model of its own, for one lease and two leaders
 //! * `proxy`, `channel`: one proxy with its copy, and a connection between two
 //!
-//! Not in the model: several workers of a process, a server that freezes, several keys, the sizes of tables, streamed
-//! values, `flush_all`, complaints. Tests that take long without optimisation are left out then: run
+//! Not in the model: several workers of a process, a server that freezes, several keys, the sizes of tables,
+//! streamed values, `flush_all`, complaints. Tests that take long without optimisation are left out then: run
 //! `cargo test --release --test fleet_model`, and with `PROXIMA_SOAK=1` the largest ones too.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a model takes the time that it takes, and is asked by its environment"
-)]
+// It measures how long an exploration takes, and asks the environment for PROXIMA_SOAK.
+#![allow(clippy::disallowed_methods)]
 
 mod change;
 mod channel;

@@ -65,21 +65,7 @@ pub(crate) enum Sent {
     /// Nothing is changed; what was sent before has been answered.
     Nothing(Purpose),
     /// The copy decides for a client.
-    Decide {
-        client: usize,
-        token: u64,
-        stay: Option<Stay>,
-    },
-}
-
-impl Sent {
-    /// The client that the copy decides for.
-    pub(crate) fn client(&self) -> Option<usize> {
-        match self {
-            Self::Decide { client, .. } => Some(*client),
-            _ => None,
-        }
-    }
+    Decide { client: usize, token: u64 },
 }
 
 /// What waits until a decision at the own copy has ended.
@@ -185,13 +171,22 @@ impl Proxy {
         if decided { stamp.decided() } else { stamp }
     }
 
-    /// What was under way to the copy is not waited for any more, but may still land.
-    pub(crate) fn stray(&mut self) {
+    /// What was under way to the copy is not waited for any more, but may still land. Returns the clients for
+    /// whom the copy decides.
+    pub(crate) fn stray(&mut self) -> Vec<usize> {
+        let mut deciding = Vec::new();
         for sent in std::mem::take(&mut self.lane) {
-            if let Sent::Write(content, _) = sent {
-                self.stray.push(content);
+            match sent {
+                Sent::Write(content, _) => self.stray.push(content),
+                Sent::Nothing(_) => {}
+                Sent::Decide { client, .. } => {
+                    // It has no stamp, and is older than everything.
+                    self.stray.push(Some((client as u8 + 1, Stamp::ZERO)));
+                    deciding.push(client);
+                }
             }
         }
+        deciding
     }
 
     /// Takes the fingerprint anew.

@@ -23,7 +23,8 @@ pub(crate) struct Scope {
     pub(crate) requests: &'static [Request],
     /// So many channels may be lost, with all that is under way on them.
     pub(crate) losses: u8,
-    /// What is sent on these channels, from a coordinator to a keeper, arrives at once, and so does the answer.
+    /// What is sent on these channels, from a coordinator to a keeper, arrives at once, and so does the
+    /// answer.
     pub(crate) prompt: &'static [(usize, usize)],
     /// The copies of these proxies answer late.
     pub(crate) late: Some,
@@ -70,8 +71,9 @@ pub(crate) struct Uses {
     pub(crate) flush_after_kill: bool,
     /// A change that lost a race is acknowledged when the copy has the winner.
     pub(crate) winner_is_waited_for: bool,
-    /// A decision that ends after the stay in which it began is void, and its key uncertain.
-    pub(crate) late_decisions_are_void: bool,
+    /// What was under way to the copy when a stay ended is over before the copy is repaired; its decisions
+    /// are void.
+    pub(crate) late_writes_end: bool,
     /// Every keeper refuses a set that is older than a decision, not the key's home alone.
     pub(crate) everybody_refuses: bool,
     /// Who has no floor yet coordinates nothing.
@@ -105,7 +107,7 @@ impl Scope {
             uncertain_is_deleted: true,
             flush_after_kill: true,
             winner_is_waited_for: true,
-            late_decisions_are_void: true,
+            late_writes_end: true,
             everybody_refuses: true,
             floor_before_changes: true,
         },

@@ -238,23 +238,11 @@ fn two_sets_and_a_decision_over_a_lost_channel_lose_nothing() {
 }
 
 #[test]
-fn two_sets_and_a_decision_with_the_home_removed_lose_nothing() {
-    holds_in_soak(&Scope {
-        requests: &[Set(1), Set(2), Incr],
+fn two_decisions_with_the_home_removed_are_made_from_different_values() {
+    holds(&Scope {
+        requests: &[Incr, Incr],
         removed: &[0],
         removals: 1,
-        ..NOTHING
-    });
-}
-
-#[test]
-fn set_and_late_decision_with_the_home_removed_lose_nothing() {
-    holds_in_soak(&Scope {
-        requests: &[Set(1), Incr],
-        late: &[0],
-        removed: &[0],
-        removals: 1,
-        joins: &[0],
         ..NOTHING
     });
 }

@@ -60,11 +60,21 @@ impl World {
 
     /// A proxy was removed: what it had under way is void, and its copy may hold what others do not.
     fn end_stay(&mut self, at: usize) {
+        let late_writes_end = self.scope.uses.late_writes_end;
         let proxy = self.proxy(at);
         let uncertain = proxy.keeper.leave();
         proxy.uncertain |= uncertain.count() != Some(0);
         proxy.waiting.retain(|waiting| matches!(waiting, Waiting::Orphan));
         self.void(at);
+        let proxy = self.proxy(at);
+        if late_writes_end {
+            let deciding = proxy.stray();
+            // A decision may change the copy, and nobody else hears of it.
+            proxy.uncertain |= !deciding.is_empty();
+            for client in deciding {
+                self.clients.0[client].progress = Progress::Failed;
+            }
+        }
     }
 
     /// The clients of this proxy hear that nobody knows what became of their changes.
@@ -170,8 +180,7 @@ impl World {
         }
         let fresh = Proxy::new(self.scope.rules);
         let proxy = self.proxy(who);
-        let clients: Vec<usize> = proxy.lane.iter().filter_map(crate::proxy::Sent::client).collect();
-        proxy.stray();
+        let deciding = proxy.stray();
         *proxy = Proxy {
             process: proxy.process + 1,
             copy: proxy.copy,
@@ -180,7 +189,7 @@ impl World {
             unknown: proxy.unknown,
             ..fresh
         };
-        for client in clients {
+        for client in deciding {
             self.clients.0[client].progress = Progress::Failed;
         }
     }

@@ -124,8 +124,8 @@ impl World {
         steps
     }
 
-    /// A process that begins hears of no view in which its last one had a place: nobody would let it join. The views
-    /// before the model's first one are empty places.
+    /// A process that begins hears of no view in which its last one had a place: nobody would let it join.
+    /// The views before the model's first one are empty places.
     fn may_hear(&self, at: usize, number: u64) -> bool {
         let (view, proxy) = (&self.views[number as usize], &self.proxies[at]);
         let is_new = proxy.keeper.view().number == 0;

@@ -25,8 +25,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// A worker may never hear of views that soon had others after them. In those another peer may have begun to
-    /// decide, so that a view without any home takes their place.
+    /// A worker may never hear of views that soon had others after them. In those another peer may have begun
+    /// to decide, so that a view without any home takes their place.
     pub(super) fn add(&mut self, view: Arc<View>) {
         let newest = self.views.last().map_or(0, |view| view.number);
         if newest + 1 < view.number {
@@ -45,7 +45,8 @@ impl History {
             .retain(|view| view.number >= settled || view.number == newest);
     }
 
-    /// May a decision of this stay of a peer be under way? Nobody knows who decided in a view that was missed.
+    /// May a decision of this stay of a peer be under way? Nobody knows who decided in a view that was
+    /// missed.
     pub(super) fn knows_home(&self, stay: (crate::fleet::Slot, crate::fleet::Stay), hash: u64) -> bool {
         let is_home = |view: &Arc<View>| home(view, hash).is_some_and(|peer| (peer.slot, peer.stay) == stay);
         self.views

@@ -25,8 +25,8 @@ pub struct Orphan {
 pub struct Installed {
     /// The caller's numbers of changes that fewer keepers are awaited for.
     pub released: Vec<u64>,
-    /// Those among them that need a later stamp, and are to be [drawn again](Keeper::again) before anything else:
-    /// who left may have decided the key without having seen them.
+    /// Those among them that need a later stamp, and are to be [drawn again](Keeper::again) before anything
+    /// else: who left may have decided the key without having seen them.
     pub again: Vec<u64>,
     /// The keys to be deleted by ordinary changes.
     pub orphans: Vec<Orphan>,
@@ -106,11 +106,12 @@ impl Keeper {
     }
 
     /// Changes under way no longer wait for who left, and are sent to who came, and to who was in this view
-    /// before. Returns the numbers of those that fewer are awaited for, and of those that have to be drawn again.
+    /// before. Returns the numbers of those that fewer are awaited for, and of those that have to be drawn
+    /// again.
     ///
-    /// A home that left without a word on a change may have decided the key just before, with a later stamp and
-    /// without that change in it. Its decision is at some copies, and hides the change there. As long as the home
-    /// is in the view, it refuses such a change; for one that left, the change is drawn again.
+    /// A home that left without a word on a change may have decided the key just before, with a later stamp
+    /// and without that change in it. Its decision is at some copies, and hides the change there. As long as
+    /// the home is in the view, it refuses such a change; for one that left, the change is drawn again.
     fn carry_on(&mut self, view: &View, now: Micros) -> (Vec<u64>, Vec<u64>) {
         let (mut released, mut undecided) = (Vec::new(), Vec::new());
         let history = &self.history;

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::fleet::{Slot, Stamp};
 
-/// The clocks of two peers may differ by this much, in microseconds. A stamp that is further ahead is refused:
-/// it would take all clocks of the fleet with it.
+/// The clocks of two peers may differ by this much, in microseconds. A stamp that is further ahead is
+/// refused: it would take all clocks of the fleet with it.
 const AHEAD: u64 = 60_000_000;
 
 /// The state of a keeper that its workers share.
@@ -33,7 +33,8 @@ pub enum Fate {
     Delete,
     /// A newer one was applied before.
     Superseded,
-    /// It was not decided, and is older than a decided one: its coordinator has to draw a later stamp than this.
+    /// It was not decided, and is older than a decided one: its coordinator has to draw a later stamp than
+    /// this.
     Decided(Stamp),
 }
 
@@ -133,7 +134,8 @@ impl Shared {
             Known::Forgotten(floor) if floor.is_decided() => (floor, floor),
             Known::Forgotten(floor) => (floor, Stamp::ZERO),
         };
-        // A newer plain change does not help: it may not be everywhere yet, and the decided one is read there.
+        // A newer plain change does not help: it may not be everywhere yet, and the decided one is read
+        // there.
         if stamp < decided && !stamp.is_decided() && rules.decided {
             return Fate::Decided(newest.max(decided));
         }

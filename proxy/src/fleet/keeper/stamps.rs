@@ -2,8 +2,8 @@
 //!
 //! A worker that reads or raises a key's stamp holds the key's lock, so that nobody else raises the same
 //! entry. Another worker may push the entry out for a key of the same set at the same time. Each step is one
-//! atomic operation, and no order of them loses a stamp: the set's floor is raised to a stamp before its entry
-//! goes, and by whoever raised an entry that went meanwhile.
+//! atomic operation, and no order of them loses a stamp: the set's floor is raised to a stamp before its
+//! entry goes, and by whoever raised an entry that went meanwhile.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -36,7 +36,8 @@ struct Way {
 #[derive(Default)]
 struct Set {
     ways: [Way; WAYS],
-    /// It is marked as decided if any of the stamps that it was raised to belonged to a key with a decided change.
+    /// It is marked as decided if any of the stamps that it was raised to belonged to a key with a decided
+    /// change.
     floor: AtomicU64,
 }
 

@@ -98,7 +98,8 @@ proptest! {
         prop_assert_eq!(condemned(peers, &pairs), (0..few).map(name).collect());
     }
 
-    /// Each step: how much later it is, which peer is heard, whom it complains of, and whether a heartbeat comes.
+    /// Each step: how much later it is, which peer is heard, whom it complains of, and whether a heartbeat
+    /// comes.
     #[test]
     fn nobody_is_removed_while_its_lease_may_run(
         steps in vec((0..LEASE / 3, 0_usize..4, 0_usize..4, 0_u8..8), 1..60),
