@@ -38,6 +38,8 @@ pub struct Grant {
     pub sent: u64,
     /// Is it granted?
     pub granted: bool,
+    /// The term of the leader.
+    pub term: u64,
     /// At all peers, decisions that began before this view have ended.
     pub settled: u64,
     /// The roster, if the peer does not know it.

@@ -119,7 +119,8 @@ impl Fleet {
         }
         guard(&self.candidates).clone_from(&grant.candidates);
         self.lease.settle(grant.settled);
-        let is_void = guard(&self.mine).void == Some(stay);
+        let void = guard(&self.mine).void;
+        let is_void = void.is_some_and(|(of, term)| of == stay && grant.term <= term);
         if grant.granted && !is_void && self.me().is_some_and(|me| me.stay == stay) {
             self.lease.renew(grant.sent + micros(self.config.lease));
         }

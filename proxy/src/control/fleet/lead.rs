@@ -63,13 +63,22 @@ impl Fleet {
         if !asked || !proof.await.unwrap_or(false) {
             return Reply::NotLeader(None);
         }
+        // Whatever was agreed on before the proof is applied now: a peer that it removed gets no lease.
         let committed = self.node.committed().borrow().clone();
+        let is_peer = committed
+            .view
+            .named(&beat.name)
+            .is_some_and(|peer| peer.stay == beat.stay);
+        if self.node.leads() != Some(term) {
+            return Reply::NotLeader(None);
+        }
         let (settled, candidates) = self.with_leadership(term, |leadership| {
             (leadership.settled(&committed.view), leadership.candidates())
         });
         Reply::Grant(Box::new(Grant {
             sent: beat.sent,
-            granted,
+            granted: granted && is_peer,
+            term,
             settled,
             roster: (beat.knows < committed.view.number || beat.knows == 0).then_some(committed),
             candidates,
@@ -195,11 +204,11 @@ impl Fleet {
         tokio::spawn(async move {
             let stopped = match others.get(&name) {
                 Some(&address) => {
-                    let asked = fleet.links.ask(address, Message::Stop { stay }, STOP).await;
+                    let asked = fleet.links.ask(address, Message::Stop { stay, term }, STOP).await;
                     matches!(asked, Ok(Reply::Done))
                 }
                 None => {
-                    fleet.stop_here(stay);
+                    fleet.stop_here(stay, term);
                     true
                 }
             };
@@ -210,8 +219,8 @@ impl Fleet {
     }
 
     /// The lease of this stay is taken away: from the next turn of each worker on nothing is answered.
-    pub(super) fn stop_here(&self, stay: Stay) {
-        guard(&self.mine).void = Some(stay);
+    pub(super) fn stop_here(&self, stay: Stay, term: u64) {
+        guard(&self.mine).void = Some((stay, term));
         self.lease.end();
     }
 

@@ -28,7 +28,7 @@ pub(super) enum Message {
     /// A peer leaves.
     Goodbye { name: String, stay: Stay },
     /// The leader takes a peer's lease away.
-    Stop { stay: Stay },
+    Stop { stay: Stay, term: u64 },
     /// The roster has changed.
     Roster(Box<Roster>),
     /// What has a peer missed that has joined again?

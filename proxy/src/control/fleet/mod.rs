@@ -115,8 +115,9 @@ struct Mine {
     /// Peers that have left changes unanswered, since when that was last told.
     late: HashMap<String, Instant>,
     can_decide: bool,
-    /// This stay was taken away: no lease is had in it any more.
-    void: Option<Stay>,
+    /// The leader of this term has taken this stay away. No lease is had in it any more, unless a leader of a later
+    /// term grants one: then the removal was never agreed on, and never will be.
+    void: Option<(Stay, u64)>,
     /// This proxy says goodbye: it does not join again.
     leaves: bool,
     /// The lease was had when it was last looked at.

@@ -83,8 +83,8 @@ impl Fleet {
                 Some(_) if self.remove(&name, stay, Cause::Goodbye).await => Reply::Done,
                 _ => Reply::NotLeader(self.leader_address()),
             },
-            Message::Stop { stay } => {
-                self.stop_here(stay);
+            Message::Stop { stay, term } => {
+                self.stop_here(stay, term);
                 Reply::Done
             }
             Message::Roster(roster) => {

@@ -92,6 +92,11 @@ impl Engine {
         let Some(part) = self.copies.fleet.as_mut() else {
             return;
         };
+        if part.me().is_none() {
+            // This peer has left the view: who is in it cleans up, and tells this one what it missed.
+            self.copies.operations.end(id);
+            return self.fail(parent, &Failed::here(Outcome::Ejected, UNLEASED));
+        }
         if !part.is_leased() && parent != ReplyTo::Nobody {
             self.copies.operations.end(id);
             return self.fail(parent, &Failed::here(Outcome::Ejected, UNLEASED));

@@ -12,7 +12,10 @@ use super::{
     task::{Keep, Work},
 };
 use crate::{
-    copies::path::{change::RETRY, operation::is_missed},
+    copies::path::{
+        change::RETRY,
+        operation::{Operation, Stage, is_missed},
+    },
     engine::{Engine, Peer},
     fleet::{
         Stamp,
@@ -20,7 +23,7 @@ use crate::{
     },
     members::Locality,
     peers::{ChannelId, Served},
-    route::{Answer, NodeId, Origin, ReplyTo, Sleeper, Tree, Walk},
+    route::{Answer, FleetPool, NodeId, Origin, ReplyTo, Sleeper, Tree, Walk},
 };
 
 impl Engine {
@@ -123,11 +126,16 @@ impl Engine {
         };
         let Some(fleet) = &copies.fleet else { return };
         let is_flush = keep.key.is_empty();
+        let keep_key = (fleet.hash, keep.hash);
         let mut removal = Vec::new();
         match part.keeper.judge(keep.hash, keep.stamp) {
             Fate::Store => {}
             Fate::Delete if is_flush => {}
             Fate::Delete => copies.copied.removal(&keep.key, &mut removal),
+            Fate::Superseded if self.is_being_written(keep_key) => {
+                self.keep_for_later(id, message);
+                return self.router.wake(self.now + RETRY, Sleeper::Task(id));
+            }
             Fate::Superseded => {
                 self.metrics.fleet.superseded += 1;
                 self.acknowledge_change(channel, number, Verdict::Superseded);
@@ -157,6 +165,9 @@ impl Engine {
             }
             _ => (request, message),
         };
+        if let Some(keep) = self.kept(id) {
+            keep.is_sent = true;
+        }
         let walk = Walk {
             tree: &tree,
             origin: Origin {
@@ -171,6 +182,45 @@ impl Engine {
             to: ReplyTo::Peer { task: id },
         };
         self.walk(own, &walk);
+    }
+
+    fn kept(&mut self, id: TaskId) -> Option<&mut Keep> {
+        match &mut self.copies.fleet.as_mut()?.tasks.get_mut(id)?.work {
+            Work::Keep(keep) => Some(keep),
+            Work::Answer => None,
+        }
+    }
+
+    fn keep_for_later(&mut self, id: TaskId, message: &[u8]) {
+        if let Some(keep) = self.kept(id) {
+            keep.message.clear();
+            keep.message.extend_from_slice(message);
+        }
+    }
+
+    /// Is a change of this key on its way from this worker to the own copy? The workers' lock of the key does not
+    /// tell: a worker shares it with itself. Until the copy has answered, its readers may find the value before.
+    fn is_being_written(&self, (pool, hash): (u64, u64)) -> bool {
+        let Some(part) = self.copies.fleet.as_ref() else {
+            return false;
+        };
+        let is_kept =
+            |task: &Task| matches!(&task.work, Work::Keep(keep) if keep.is_sent && keep.hash == hash);
+        let is_own = |operation: &Operation| {
+            let fleet = operation
+                .tree
+                .copies(operation.node)
+                .and_then(|copies| copies.fleet.as_ref());
+            let is_written = matches!(operation.stage, Stage::Replicating { own: true, .. });
+            let has_key = |fleet: &FleetPool| fleet.hash == pool && fleet.key_hash(&operation.key()) == hash;
+            is_written && fleet.is_some_and(has_key)
+        };
+        part.tasks.iter().any(|(_, task)| is_kept(task))
+            || self
+                .copies
+                .operations
+                .iter()
+                .any(|(_, operation)| is_own(operation))
     }
 
     fn is_own_written(&self, tree: &Tree, copies: &crate::route::Copies) -> bool {

@@ -103,7 +103,9 @@ impl Part {
     /// since the last one.
     pub(super) fn begin_turn(&mut self, boot_time: u64) -> bool {
         let had = self.is_leased;
-        self.is_leased = self.lease.is_valid(boot_time) && self.keeper.me().is_some();
+        // Without a floor this peer does not know yet which changes it has missed, and coordinates none.
+        let is_member = self.keeper.me().is_some() && self.keeper.shared().has_floor();
+        self.is_leased = self.lease.is_valid(boot_time) && is_member;
         had && !self.is_leased
     }
 

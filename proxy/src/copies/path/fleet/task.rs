@@ -48,6 +48,8 @@ pub(super) struct Keep {
     pub(super) place: Option<(Rc<Tree>, NodeId, KeyLock)>,
     /// Since when it waits.
     pub(super) since: Micros,
+    /// It was sent to the own copy, which has not answered.
+    pub(super) is_sent: bool,
     /// The own copy misses it: how often the copy had been out by then; `None` inside: it is a member no
     /// more.
     pub(super) missed: Option<(MemberId, Option<u32>)>,
@@ -58,7 +60,7 @@ impl Keep {
     pub(super) fn clear(&mut self) {
         self.key.clear();
         self.message.clear();
-        (self.place, self.missed) = (None, None);
+        (self.place, self.missed, self.is_sent) = (None, None, false);
     }
 
     /// Bytes of memory that its buffers take.

@@ -6,7 +6,7 @@ use proxima_wire::message::Outcome;
 
 use super::{Membership, OperationId, Part};
 use crate::{
-    copies::path::operation::Stage,
+    copies::path::operation::{Operation, Stage},
     dialect::Failed,
     engine::{Engine, Peer, WorkerEvent},
     fleet::{Slot, Stay, View, keeper::Owed},
@@ -126,7 +126,7 @@ impl Engine {
         let Some(part) = self.copies.fleet.as_mut() else {
             return;
         };
-        let keys = part.keeper.leave();
+        let mut keys = part.keeper.leave();
         part.is_leased = false;
         let all: Vec<ChannelId> = part.channels.iter().map(|(id, _)| id).collect();
         part.under_way.clear();
@@ -137,11 +137,22 @@ impl Engine {
             .copies
             .operations
             .iter()
-            .filter(|(_, operation)| matches!(operation.stage, Stage::Replicating { .. }))
+            .filter(|(_, operation)| {
+                matches!(operation.stage, Stage::Replicating { .. }) || is_decided(operation)
+            })
             .map(|(id, _)| id)
             .collect();
         for id in void {
-            if let Some(parent) = self.copies.operations.get(id).map(|operation| operation.parent) {
+            if let Some(operation) = self.copies.operations.get(id) {
+                let parent = operation.parent;
+                let fleet = operation
+                    .tree
+                    .copies(operation.node)
+                    .and_then(|copies| copies.fleet.as_ref());
+                if let Some(fleet) = fleet {
+                    // What was decided here stands in the own copy, and nowhere else.
+                    keys.add(fleet.hash, &operation.key());
+                }
                 self.copies.operations.end(id);
                 self.fail(parent, &Failed::here(Outcome::Timeout, EXPELLED));
             }
@@ -154,4 +165,10 @@ impl Engine {
     pub fn owed_to(&self, name: &str, identity: u128) -> Option<Owed> {
         self.copies.fleet.as_ref()?.keeper.owed(name, identity).cloned()
     }
+}
+
+/// Is the own copy of a fleet's pool deciding this change? It is void in another stay.
+fn is_decided(operation: &Operation) -> bool {
+    let copies = operation.tree.copies(operation.node);
+    operation.stage.is_decision() && copies.is_some_and(|copies| copies.fleet.is_some())
 }
