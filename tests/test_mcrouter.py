@@ -6,57 +6,16 @@ import threading
 
 import pytest
 
-from harness import number, ports, until
+from harness import ports, until
 from harness.copies import until_current, until_out
 from harness.load import Load
-from harness.proxy import BINARY, Program
+from harness.mcrouter import Router, node_local
+from harness.proxy import BINARY
 from harness.relay import Relay
 
 pytestmark = pytest.mark.either_io
 
 HOSTS = [f"127.0.0.{number}" for number in range(1, 9)]
-
-
-def node_local(servers):
-    """The configuration as it is written on a node, with the node's own server first."""
-    listed = ",\n        ".join(f'"{server.address}"' for server in servers)
-    return f"""{{
-  // written by the node's agent
-  "pools": {{
-    "A": {{
-      "servers": [
-        {listed}, /* this node's first */
-      ]
-    }}
-  }},
-  "route": {{
-    "type": "OperationSelectorRoute",
-    "operation_policies": {{
-      "add": "AllSyncRoute|Pool|A",
-      "delete": "AllSyncRoute|Pool|A",
-      "get": "FailoverRoute|Pool|A",
-      "set": "AllSyncRoute|Pool|A"
-    }}
-  }}
-}}
-"""
-
-
-class Router(Program):
-    """`mcrouter --listen-addresses=IP --port=N --config-file=F --stats-root=D`, or `proxima mcrouter`."""
-
-    def __init__(self, text, folder, io, *arguments, program=(BINARY, "mcrouter")):
-        self.file = pathlib.Path(folder) / f"mcrouter-{number()}.json"
-        self.write(text)
-        port, admin = ports.free(), ports.address()
-        command = [*program, "--listen-addresses=127.0.0.1", f"--port={port}", f"--config-file={self.file}"]
-        command += [f"--stats-root={folder}", f"--admin={admin}", f"--io={io}", *arguments]
-        super().__init__(command, folder, [f"127.0.0.1:{port}"], admin)
-        self.wait_ready()
-
-    def write(self, text):
-        """Writes the file in place, as the node's scripts do. A reader may find half of it."""
-        self.file.write_text(text)
 
 
 @pytest.fixture

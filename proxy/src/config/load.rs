@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::{
     ConfigError, Diagnostic, check, file, foreign,
     reading::{Kind, Reading},
-    schema::{Config, Peers, Pool},
-    yaml,
+    schema::{Config, Fleet, Peers, Pool},
+    yaml::{self, PeerFile},
 };
 
 /// The name of the built-in configuration in messages.
@@ -140,15 +140,7 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
         nodes.from = folder.join(&nodes.from);
     }
     if let Some(fleet) = &mut config.fleet {
-        fleet.dir = folder.join(&fleet.dir);
-        if let Peers::File(file) = &mut fleet.peers {
-            *file = folder.join(&*file);
-        }
-        if let Some(tls) = &mut fleet.tls {
-            for path in [&mut tls.certificate, &mut tls.key, &mut tls.ca] {
-                *path = folder.join(&*path);
-            }
-        }
+        fleet_seen_from(folder, fleet);
     }
     let below = |(name, pool): (String, Pool)| {
         let source = pool.source.below(folder).unwrap_or(pool.source);
@@ -156,6 +148,34 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     };
     config.pools = config.pools.into_iter().map(below).collect();
     config
+}
+
+fn fleet_seen_from(folder: &Path, fleet: &mut Fleet) {
+    fleet.dir = folder.join(&fleet.dir);
+    if let Peers::File(file) = &mut fleet.peers {
+        *file = folder.join(&*file);
+    }
+    if let Some(tls) = &mut fleet.tls {
+        for path in [&mut tls.certificate, &mut tls.key, &mut tls.ca] {
+            *path = folder.join(&*path);
+        }
+    }
+}
+
+/// Reads the file that makes a proxy with another program's configuration a peer of a fleet.
+///
+/// # Errors
+/// The file cannot be read, or is refused.
+pub(crate) fn load_peer(path: &Path) -> Result<PeerFile, ConfigError> {
+    let text = file::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
+    let mut cx = Reading::default();
+    let mut read = yaml::parse_peer(&text, &mut cx).map_err(|mistake| ConfigError::one(path, mistake))?;
+    let mistakes = std::mem::take(&mut cx.mistakes);
+    if !mistakes.is_empty() {
+        return Err(ConfigError::all(path, mistakes));
+    }
+    fleet_seen_from(path.parent().unwrap_or(Path::new("")), &mut read.fleet);
+    Ok(read)
 }
 
 /// Completes a configuration without mistakes by its warnings and files.

@@ -27,6 +27,7 @@ mod greet;
 mod host;
 mod nodes;
 mod offline;
+mod own_copies;
 mod probe;
 mod reload;
 mod run;

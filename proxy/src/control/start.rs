@@ -21,6 +21,7 @@ use super::{
     fleet::{Fleet, FleetError, Peering},
     follow::{REQUESTS, Request},
     host,
+    own_copies::with_own_copies,
     reload::{Change, Preparer, ReloadError, Reloader, Running, Setup},
     workers::{Make, Workers},
 };
@@ -198,14 +199,16 @@ fn prepare(
     names: &Arc<Names>,
     runtime: &Runtime,
 ) -> Result<(Preparer, Change), StartError> {
-    let loaded = source.load().map_err(ReloadError::from)?;
+    let here = Here::new(&options.node_addresses, options.zone.clone());
+    let loaded = source.load().and_then(|loaded| with_own_copies(loaded, &here));
+    let loaded = loaded.map_err(ReloadError::from)?;
     // A name that does not resolve yet is no reason to fail: nodes start in any order.
     let servers = runtime
         .block_on(names.begin(&loaded.config))
         .map_err(ReloadError::from)?;
     let hosts = names.addresses(&Questions::of(&loaded.config, &servers));
     let mut preparer = Preparer {
-        registry: Registry::new(Here::new(&options.node_addresses, options.zone.clone())),
+        registry: Registry::new(here),
         workers: loaded.config.workers.unwrap_or_else(host::processors).max(1),
         host_id: host::id(),
         dialects: options.dialects,

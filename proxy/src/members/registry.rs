@@ -74,6 +74,11 @@ pub enum BadEndpoint {
 }
 
 impl Registry {
+    /// Where this process is.
+    pub fn here(&self) -> &Here {
+        &self.here
+    }
+
     /// An empty registry. `here` gives the distance of members.
     pub fn new(here: Here) -> Self {
         Self {

@@ -37,6 +37,10 @@ pub(crate) enum Entry<'a> {
 pub(crate) fn bypass_writes(config: &Config) -> Vec<BypassWrite<'_>> {
     let mut found = Vec::new();
     let mut known = HashSet::new();
+    if config.fleet.is_some() {
+        // Whatever stands over a pool of a fleet asks the pool as a whole.
+        return found;
+    }
     for command in operations::changes() {
         let mut seen = HashSet::new();
         let entered = config.listeners.iter().enumerate();

@@ -14,16 +14,17 @@ pub(super) fn unkept(config: &Config, index: &Index) -> Vec<Diagnostic> {
             continue;
         };
         let (is_replicated, has_own) = (pool.replicated.is_some(), pool.source.own().is_some());
+        let is_listed = pool.source.fixed().is_some();
         let refused = match (&config.fleet, is_replicated, has_own) {
             (None, _, true) => Some((
                 format!("`{name}` has an own server, and there is no fleet"),
                 "write `fleet:`, or `servers:` with all servers of the pool",
             )),
-            (Some(_), true, false) => Some((
+            (Some(_), true, false) if !is_listed => Some((
                 format!(
                     "the servers of `{name}` are at nobody's side: in a fleet each copy has a peer that alone talks to it"
                 ),
-                "write `own: ADDRESS` with the server at this proxy's side, or `own: none`",
+                "write `own: ADDRESS` with the server at this proxy's side, `own: none`, or the list of all as `servers:`",
             )),
             (Some(_), false, true) => Some((
                 format!("`{name}` has an own server, and is not replicated"),

@@ -24,6 +24,11 @@ pub trait ServerSource: Any + Comparable + Debug + Send + Sync {
         None
     }
 
+    /// Beside [`own`](Self::own), the servers of all peers, where the configuration lists them.
+    fn listed_copies(&self) -> &[Server] {
+        &[]
+    }
+
     /// The file that names the servers, to be read again when it changes.
     fn file(&self) -> Option<&Path> {
         None

@@ -18,6 +18,9 @@ mod own;
 
 use std::collections::BTreeMap;
 
+pub use self::own::Own;
+pub(super) use self::own::OwnForm;
+
 use super::{
     ConfigError, Diagnostic, Place,
     document::Node,

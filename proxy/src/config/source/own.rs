@@ -12,7 +12,22 @@ use crate::config::{
 
 /// The server at this proxy's side, if there is one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Own(Vec<Server>);
+pub struct Own {
+    /// At most one server.
+    own: Vec<Server>,
+    /// The servers of all peers, where the configuration lists them.
+    listed: Vec<Server>,
+}
+
+impl Own {
+    /// The server at this proxy's side. The others of the list are at the sides of other peers.
+    pub fn of(own: Option<Server>, listed: &[Server]) -> Self {
+        Self {
+            own: own.into_iter().collect(),
+            listed: listed.to_vec(),
+        }
+    }
+}
 
 impl SourceKey for Own {
     const KEY: &'static str = "own";
@@ -27,17 +42,21 @@ impl SourceKey for Own {
 
 impl ServerSource for Own {
     fn read(&self) -> Result<Vec<Server>, ConfigError> {
-        Ok(self.0.clone())
+        Ok(self.own.clone())
     }
 
     fn own(&self) -> Option<&[Server]> {
-        Some(&self.0)
+        Some(&self.own)
+    }
+
+    fn listed_copies(&self) -> &[Server] {
+        &self.listed
     }
 }
 
 /// The own copy as it stands in a configuration.
 #[derive(Debug)]
-pub(super) struct OwnForm;
+pub(in crate::config) struct OwnForm;
 
 impl Form for OwnForm {
     type Value = Own;
@@ -48,14 +67,14 @@ impl Form for OwnForm {
 
     fn read(node: &Node, cx: &mut Reading) -> Result<Own, Diagnostic> {
         if node.scalar() == Some("none") {
-            return Ok(Own(Vec::new()));
+            return Ok(Own::of(None, &[]));
         }
-        let address = ServerAddress::read(node, cx)?;
-        Ok(Own(vec![Server {
-            address,
+        let own = Server {
+            address: ServerAddress::read(node, cx)?,
             name: None,
             weight: 1.0,
             zone: None,
-        }]))
+        };
+        Ok(Own::of(Some(own), &[]))
     }
 }

@@ -1,7 +1,8 @@
 //! Our format: YAML, strict, with short forms.
 //!
 //! * `events`: text → tree
-//! * `top`: the file's keys, listeners, limits; `fleet`: the section about it
+//! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that section
+//!   alone, beside another program's configuration
 //! * `pool`, `hash`: how servers are treated and how keys choose them
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
@@ -11,11 +12,14 @@ mod forms;
 mod handles;
 mod hash;
 mod parameters;
+mod peer;
 mod pool;
 mod route;
 mod top;
 
 pub(super) use handles::HANDLES;
+pub(crate) use peer::PeerFile;
+pub(super) use peer::parse_peer;
 pub(super) use top::TopKeys;
 
 use super::{Diagnostic, form::Form, reading::Reading, schema::Config};

@@ -25,6 +25,7 @@ pub(super) use self::prepare::{Change, Preparer, Running, Setup};
 use super::{
     Proxy, State,
     dns::{LookupFailure, Questions},
+    own_copies::with_own_copies,
 };
 use crate::config::{
     Loaded,
@@ -131,7 +132,7 @@ impl Reloader {
 
     fn try_to_read(&mut self) -> Result<bool, ReloadError> {
         let names = Arc::clone(&self.proxy.names);
-        let loaded = self.proxy.source.load()?;
+        let loaded = with_own_copies(self.proxy.source.load()?, self.preparer.registry.here())?;
         let mut servers = source::lists(&loaded.config)?;
         let mut questions = Questions::of(&loaded.config, &servers);
         let running = {

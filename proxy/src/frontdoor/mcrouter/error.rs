@@ -67,6 +67,10 @@ pub enum OptionError {
     /// The file of options that the command line names cannot be read, or is refused.
     #[error("{file}:{diagnostic}")]
     Flavor { file: String, diagnostic: Diagnostic },
+    #[error(
+        "--fleet beside --keep-writing or --keep-writing-state: the fleet says which copies missed writes; leave these out"
+    )]
+    FleetAndKeepWriting,
     #[error("no configuration: give --config=file:PATH")]
     NoConfig,
 }

@@ -12,6 +12,8 @@ What mcrouter has not:
       --keep-writing[=N]         what an AllSyncRoute writes to a whole pool goes on without a lost node, which is
                                  repaired before it is read; N copies must have a write (default: a majority)
       --keep-writing-state=FILE  remembers over a restart which copies miss writes
+      --fleet=FILE               all nodes keep one promise: what an AllSyncRoute writes to a whole pool is read at
+                                 once, and never stale, through every proxy; FILE has the section `fleet:`
 ";
 
 /// The options that are served.

@@ -91,7 +91,8 @@ fn mcrouters_name(handle: &'static str) -> &'static str {
     }
 }
 
-fn written_as_a_whole(config: &Config) -> BTreeSet<String> {
+/// The pools that an AllSyncRoute writes to as a whole.
+pub(super) fn written_as_a_whole(config: &Config) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let roots = config.listeners.iter().map(|listener| &listener.route);
     let mut pending: Vec<&Route> = roots.chain(config.routes.values()).collect();

@@ -15,6 +15,7 @@ mod base;
 mod builder;
 mod error;
 mod flags;
+mod fleet;
 mod handles;
 mod hash;
 mod help;

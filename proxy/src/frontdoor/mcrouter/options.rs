@@ -261,4 +261,5 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt("io", Text("auto"), Ours),
     opt("keep-writing", Acks, Ours),
     opt("keep-writing-state", Text(""), Ours),
+    opt("fleet", Text(""), Ours),
 ];

@@ -9,6 +9,7 @@ use super::{
     base::{base, path},
     error::{OptionError, Refused},
     flags::{self, Flags},
+    fleet::join,
     help::help,
     keep_writing::keep_writing,
     settings::Settings,
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     config::{
-        ConfigError, Diagnostic, Loaded, Place, check, file,
+        ConfigError, Diagnostic, Loaded, PeerFile, Place, check, file, load_peer,
         reading::Reading,
         schema::{Config, Listener},
         version_hash,
@@ -76,6 +77,8 @@ pub struct Run {
     source: Input,
     settings: Settings,
     base: Config,
+    /// The file that makes this proxy a peer of a fleet, as it was read at the start.
+    peer: Option<(PeerFile, PathBuf)>,
 }
 
 /// The place of the configuration.
@@ -101,6 +104,10 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
     let settings = Settings::of(&flags)?;
     let base = base(&flags)?;
     let io = flags.text("io").parse().map_err(OptionError::Io)?;
+    let peer_file = path(&flags, "fleet");
+    if peer_file.is_some() && (settings.keep_writing.is_some() || base.state.is_some()) {
+        return Err(OptionError::FleetAndKeepWriting.into());
+    }
     if base.state.is_some() && settings.keep_writing.is_none() {
         let idle = "option `--keep-writing-state` has no effect without `--keep-writing`";
         flags.warnings.push(idle.to_owned());
@@ -109,7 +116,11 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         true => Refused::Invalid,
         false => Refused::Config,
     };
-    let loaded = load_from(&source, &settings, &base).map_err(refused)?;
+    let peer = peer_file
+        .map(|path| Ok((load_peer(&path)?, path)))
+        .transpose()
+        .map_err(refused)?;
+    let loaded = load_from(&source, &settings, &base, peer.as_ref()).map_err(refused)?;
     if flags.only_validates {
         return Ok(Start::Print(String::new()));
     }
@@ -131,12 +142,13 @@ pub fn start(arguments: impl IntoIterator<Item = String>) -> Result<Start, Refus
         source,
         settings,
         base,
+        peer,
     })))
 }
 
 impl ConfigSource for Run {
     fn load(&self) -> Result<Loaded, ConfigError> {
-        load_from(&self.source, &self.settings, &self.base)
+        load_from(&self.source, &self.settings, &self.base, self.peer.as_ref())
     }
 
     fn name(&self) -> String {
@@ -173,7 +185,12 @@ fn input(flags: &Flags) -> Result<Input, OptionError> {
     }
 }
 
-fn load_from(source: &Input, settings: &Settings, base: &Config) -> Result<Loaded, ConfigError> {
+fn load_from(
+    source: &Input,
+    settings: &Settings,
+    base: &Config,
+    peer: Option<&(PeerFile, PathBuf)>,
+) -> Result<Loaded, ConfigError> {
     let (path, text) = match source {
         Input::Text(text) => (Path::new(ARGUMENT), text.clone()),
         Input::File(path) => match file::read(path) {
@@ -215,6 +232,11 @@ fn load_from(source: &Input, settings: &Settings, base: &Config) -> Result<Loade
             cx.warn(Place { line: 1, column: 1 }, warning);
         }
     }
+    if let Some((peer, file)) = peer {
+        for warning in join(&mut config, peer, file)? {
+            cx.warn(Place { line: 1, column: 1 }, warning);
+        }
+    }
     let own = matches!(source, Input::File(_)).then(|| path.to_owned());
     Ok(Loaded {
         config,
@@ -242,6 +264,9 @@ fn not_served(flags: &Flags) -> Vec<String> {
     always
         .map(|part| (*part).to_owned())
         .chain(flags.missing())
-        .chain((flags.text("keep-writing") == "false").then(|| refuses.to_owned()))
+        .chain(
+            (flags.text("keep-writing") == "false" && flags.text("fleet").is_empty())
+                .then(|| refuses.to_owned()),
+        )
         .collect()
 }

@@ -280,7 +280,7 @@ impl<'a> Maker<'_, 'a> {
         if let Some(&node) = self.copied.get(name) {
             return Ok(node);
         }
-        let mut children = self.members(name)?;
+        let mut children = self.servers(name)?;
         let named = children.len();
         for member in self.compiler.departed.get(name).cloned().unwrap_or_default() {
             children.push(self.push(Node::Leaf(Leaf::Member(member))));
@@ -332,8 +332,11 @@ impl<'a> Maker<'_, 'a> {
         if let Some(replicated) = &pool.replicated {
             return self.copies(name, replicated);
         }
+        if let Some((name, replicated)) = self.fleet_pool(name)? {
+            return self.copies(name, replicated);
+        }
         let spec = pool.hash.clone();
-        let nodes = self.members(name)?;
+        let nodes = self.servers(name)?;
         let chosen = self.hash(spec, nodes.clone(), || format!("pool {name}"))?;
         Ok(self.by_state(chosen, nodes))
     }
@@ -359,7 +362,15 @@ impl<'a> Maker<'_, 'a> {
         self.wrap(Held { kept, limit }, redirected)
     }
 
-    pub(super) fn members(&mut self, pool: &str) -> Result<Vec<NodeId>, CompileError> {
+    /// The members of a pool. The copies of a fleet are never asked one by one: the pool stands for them.
+    pub(super) fn members(&mut self, pool: &'a str) -> Result<Vec<NodeId>, CompileError> {
+        match self.fleet_pool(pool)? {
+            Some((name, replicated)) => Ok(vec![self.copies(name, replicated)?]),
+            None => self.servers(pool),
+        }
+    }
+
+    fn servers(&mut self, pool: &str) -> Result<Vec<NodeId>, CompileError> {
         let members = self
             .compiler
             .pools
@@ -380,7 +391,15 @@ impl<'a> Maker<'_, 'a> {
     }
 
     /// A member that the text names as `pool/name`, or a server of no pool by its address.
-    pub(super) fn single(&mut self, text: &str) -> Result<NodeId, CompileError> {
+    pub(super) fn single(&mut self, text: &'a str) -> Result<NodeId, CompileError> {
+        let pool = text.split_once('/').map(|(pool, _)| pool);
+        let of_fleet = match pool.filter(|pool| self.compiler.pools.contains_key(pool)) {
+            Some(pool) => self.fleet_pool(pool)?,
+            None => self.copy_at(text),
+        };
+        if let Some((name, replicated)) = of_fleet {
+            return self.copies(name, replicated);
+        }
         if let Some((pool, name)) = text.split_once('/')
             && let Some(members) = self.compiler.pools.get(pool)
         {

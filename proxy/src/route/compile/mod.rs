@@ -1,9 +1,11 @@
 //! Makes trees of a configuration's routes.
 //!
 //! `maker` turns each kind of route into nodes. `selectors` makes the routes that look at a command or at the
-//! letters of a key, and `hashing` the routes that hash the key. `survey` looks at nodes that are made.
+//! letters of a key, and `hashing` the routes that hash the key. `in_fleet` knows the copies of a fleet under every
+//! name. `survey` looks at nodes that are made.
 
 mod hashing;
+mod in_fleet;
 mod maker;
 mod root;
 mod selectors;
@@ -60,6 +62,18 @@ pub enum CompileError {
         pool: String,
         /// The name of the protocol.
         protocol: &'static str,
+    },
+    /// Some servers of a pool are copies of a fleet, and others are not, or are those of another pool.
+    #[error(
+        "pool {pool} mixes copies of a fleet with other servers ({} and {}): write two pools",
+        servers[0],
+        servers[1]
+    )]
+    HalfInFleet {
+        /// The name of the pool.
+        pool: String,
+        /// Two servers that do not go together.
+        servers: [String; 2],
     },
     /// A route leads to the embedded store, which does not speak the listener's protocol.
     #[error("the embedded store does not speak {0}")]
