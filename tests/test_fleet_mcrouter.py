@@ -15,8 +15,8 @@ HOSTS = [f"127.0.0.{number}" for number in range(41, 44)]
 
 
 class Node:
-    """A node as its agent sets it up: a memcached, mcrouter's file with this node's server first, and the section
-    about the fleet."""
+    """A node as its agent sets it up: a memcached, mcrouter's file with this node's server first, and the
+    section about the fleet."""
 
     def __init__(self, host, servers, listens, io, folder, text):
         self.name = host
