@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from harness import until
 from harness.fleet import Fleet
 from harness.proxy import BINARY, ROOT, environment
 
@@ -107,3 +108,43 @@ def test_the_demo_shows_what_it_says(io):
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "3 times 100 is 300" in ran.stdout
+
+
+def test_a_flushed_copy_gets_the_values_of_its_neighbours_with_flags_and_expiry_as_they_are_read(fleet):
+    nodes = fleet()
+    first, second, _ = nodes
+    keys = [f"k{number}" for number in range(300)]
+    with second.raw() as client:
+        for key in keys:
+            value = f"value of {key}"
+            client.send(f"set {key} 7 1000 {len(value)}\r\n{value}\r\n".encode())
+            assert client.line() == b"STORED\r\n"
+    # A proxy that ends without a goodbye has its copy flushed.
+    first.proxy.process.kill()
+    first.proxy.wait()
+    first.start()
+    nodes.until_settled()
+    assert first.server.stat("curr_items") == 0
+    with first.raw() as client:
+        for key in keys:
+            assert client.get(key) == f"value of {key}".encode()
+        until(lambda: first.proxy.metric("fleet_filled_total") == len(keys), "every value was stored")
+        with second.raw() as other:
+            other.set("k0", "newer")
+            assert other.ask(b"delete k1\r\n") == b"DELETED\r\n"
+        assert client.get("k0") == b"newer"
+        assert client.get("k1") is None
+    with first.server.raw() as own:
+        flags, left = own.ask(b"mg k299 f t\r\n").split()[1:]
+        assert flags == b"f7"
+        assert 900 < int(left[1:]) <= 1000
+
+
+def test_looks_at_neighbours_end_when_they_find_nothing(fleet):
+    nodes = fleet()
+    first = nodes[0]
+    with first.raw() as client:
+        for number in range(1500):
+            assert client.get(f"none{number}") is None
+        # The one worker of this client has looked a thousand times, of which none helped.
+        assert first.proxy.metric("fleet_fill_looks_total") == 1000

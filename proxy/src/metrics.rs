@@ -178,6 +178,10 @@ pub struct Fleet {
     pub leases_lost: u64,
     /// Replies that came from a copy after the lease had ended, and were answered as misses.
     pub unleased: u64,
+    /// Misses of an own copy that had come back, which were looked up at a neighbour.
+    pub fill_looks: u64,
+    /// Values that such a copy was given.
+    pub filled: u64,
     /// How long changes waited until all peers had them.
     pub write_wait: Latency,
     /// Gauge, filled in when the metrics are handed out: changes of peers that are not confirmed.
@@ -195,6 +199,8 @@ impl Fleet {
         self.again += other.again;
         self.leases_lost += other.leases_lost;
         self.unleased += other.unleased;
+        self.fill_looks += other.fill_looks;
+        self.filled += other.filled;
         self.write_wait.add(&other.write_wait);
         self.doubts += other.doubts;
         for (peer, keys) in &other.owed {

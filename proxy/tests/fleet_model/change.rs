@@ -294,7 +294,10 @@ impl World {
                 if let (ViewOrder::Behind(mine), true) = (order, uses.view_of_changes) {
                     return self.say(at, &kept, Said::View(mine));
                 }
-                if !proxy.keeper.arrived(origin, sequence, stamp, (POOL, KEY), 0) {
+                if !proxy
+                    .keeper
+                    .arrived(origin, sequence, stamp, (POOL, KEY, HASH), 0)
+                {
                     self.refused = uses.view_of_changes;
                     return;
                 }

@@ -94,19 +94,29 @@ pub(super) fn remove(request: &Request, bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Appends the removal of `key`, which may have any bytes.
 pub fn removal(key: &[u8], out: &mut Vec<u8>) {
-    let mut scratch = [0; KEY];
-    match base64::encode(key, &mut scratch) {
-        Some(encoded) if !is_word(key) => {
-            out.extend_from_slice(b"md");
-            put(out, encoded);
-            put(out, b"b");
-        }
-        _ => {
-            out.extend_from_slice(b"md");
-            put(out, key);
-        }
+    out.extend_from_slice(b"md");
+    match named(key, out) {
+        Some(flag) => out.extend_from_slice(flag),
+        None => put(out, key),
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `key`, which may have any bytes, to a meta command. Returns the flag that says how it is written. `None`:
+/// it is too long, and nothing is appended.
+pub(super) fn named(key: &[u8], out: &mut Vec<u8>) -> Option<&'static [u8]> {
+    let mut scratch = [0; KEY];
+    match is_word(key) {
+        true if key.len() > KEY => None,
+        true => {
+            put(out, key);
+            Some(b"")
+        }
+        false => {
+            put(out, base64::encode(key, &mut scratch)?);
+            Some(b" b")
+        }
+    }
 }
 
 pub(super) fn put(out: &mut Vec<u8>, word: &[u8]) {

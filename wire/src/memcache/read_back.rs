@@ -2,10 +2,8 @@
 
 use super::Command;
 use super::effect::{put, remove};
-use super::line::{self, Words};
-use super::number::{self, LONGEST_TTL, digits};
+use super::held::{Held, head, words};
 use crate::message::Request;
-use std::io::Write;
 
 /// Appends a request that reads what the one in `bytes` will leave. It is to be sent right after that one on
 /// the same connection, so that nothing comes between. Returns false and appends nothing if the command
@@ -29,31 +27,12 @@ pub fn read_back(request: &Request, bytes: &[u8], out: &mut Vec<u8>) -> bool {
 /// and expiry time. `unix` is the time in seconds since 1970. If the reply is no value that a copy may hold
 /// as fresh, a removal is appended.
 pub fn store_read_back(request: &Request, bytes: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) {
-    let Some(read) = Read::of(reply) else {
+    let Some(read) = Held::of(reply) else {
         return remove(request, bytes, out);
     };
     out.extend_from_slice(b"ms");
     put(out, request.key.of(bytes));
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, " {}", read.value.len());
-    out.extend_from_slice(if request.base64_key { b" b" } else { b"" });
-    let _ = write!(out, " F{}", read.flags);
-    match read.seconds {
-        None => {}
-        Some(seconds) => {
-            // Times have 32 bits, and a longer span than this counts as a moment since 1970.
-            let is_span = seconds <= LONGEST_TTL as u64;
-            let time = if is_span {
-                seconds
-            } else {
-                unix.saturating_add(seconds)
-            };
-            let _ = write!(out, " T{}", time.min(i32::MAX as u64));
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(read.value);
-    out.extend_from_slice(b"\r\n");
+    read.put(if request.base64_key { b" b" } else { b"" }, unix, out);
 }
 
 /// Appends a request that gives back the right to refill a stale item, which `reply` to [`read_back`] has
@@ -68,50 +47,6 @@ pub fn undo_read_back(request: &Request, bytes: &[u8], reply: &[u8], out: &mut V
         out.extend_from_slice(b" I\r\n");
     }
     won
-}
-
-/// A value as a server holds it.
-struct Read<'a> {
-    value: &'a [u8],
-    flags: u64,
-    /// Seconds until it expires. `None`: it never does.
-    seconds: Option<u64>,
-}
-
-impl<'a> Read<'a> {
-    /// Parses `VA LENGTH fFLAGS tSECONDS` and the value. `None`: it is anything else, such as a stale value.
-    fn of(reply: &'a [u8]) -> Option<Self> {
-        let line = head(reply)?;
-        let rest = line::text(line).strip_prefix(b"VA ")?;
-        let (length, _) = number::leading(rest)?;
-        let value = reply.get(line.len()..)?.strip_suffix(b"\r\n")?;
-        let (mut flags, mut seconds) = (None, None);
-        for word in words(line).skip(2) {
-            match word {
-                [b'f', number @ ..] => flags = digits(number),
-                b"t-1" => seconds = Some(None),
-                [b't', number @ ..] => seconds = Some(Some(digits(number).filter(|&left| left > 0)?)),
-                [b'W' | b'X' | b'Z', ..] => return None,
-                _ => {}
-            }
-        }
-        let whole = value.len() as u64 == length;
-        whole.then_some(Self {
-            value,
-            flags: flags?,
-            seconds: seconds?,
-        })
-    }
-}
-
-/// The first line with its end.
-fn head(reply: &[u8]) -> Option<&[u8]> {
-    memchr::memchr(b'\n', reply).map(|end| &reply[..=end])
-}
-
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let text = line::text(line);
-    Words::from(text, 0).map(|word| word.of(text))
 }
 
 #[cfg(test)]

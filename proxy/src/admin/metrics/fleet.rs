@@ -58,6 +58,16 @@ pub(super) fn fleet(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
         "Changes that were sent again with a later stamp.",
         counts.again,
     );
+    page.counter(
+        "fleet_fill_looks",
+        "Misses of an own copy that had come back, which were looked up at a neighbour.",
+        counts.fill_looks,
+    );
+    page.counter(
+        "fleet_filled",
+        "Values of neighbours that were stored in an own copy that had come back.",
+        counts.filled,
+    );
     page.gauge(
         "fleet_doubt_keys",
         "Changes of peers that are not confirmed.",

@@ -139,6 +139,11 @@ impl Engine {
         operation.pending = operation.pending.saturating_sub(1);
         let tree = Rc::clone(&operation.tree);
         let copies = tree.copies(operation.node)?;
+        if matches!(operation.stage, Stage::Filling { .. }) {
+            let parent = operation.parent;
+            self.copies.operations.end(id);
+            return Some(parent);
+        }
         if let Some(what) = Aftermath::of(copies, child as usize) {
             // Too large a number to be told: the others drop theirs.
             self.have_read_back(&tree, copies, id, what, Outcome::Found, b"");

@@ -34,6 +34,9 @@ impl Engine {
         if state == CopyState::Leaving {
             self.cut_changes(member);
         }
+        if state == CopyState::Current {
+            self.begin_to_fill();
+        }
         if let Some(missed) = self.copies.snapshot.follow(member, state) {
             self.acknowledge(member, epoch, state, missed);
         }

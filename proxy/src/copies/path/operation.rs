@@ -6,7 +6,7 @@ use proxima_wire::message::{Outcome, Request};
 
 use super::KeyLock;
 use crate::{
-    fleet::keeper::ChangeId,
+    fleet::keeper::{ChangeId, KeyHistory},
     members::MemberId,
     micros::Micros,
     route::{Answers, NodeId, Origin, ReplyTo, Tree, Walk},
@@ -47,6 +47,10 @@ pub struct Operation {
 pub(super) enum Stage {
     /// A look at this child, the key's home: for the version that a later change will name.
     Looking { home: usize },
+    /// A read, while the own copy has come back to its fleet: at the own copy, then at a neighbour's.
+    Filling { message: Message },
+    /// A value that a neighbour is asked for, to be stored at the own copy if that has had no other change since.
+    Fetching { key: Vec<u8>, history: KeyHistory },
     /// A change that waits until its key is locked, and its home is not changing hands.
     Waiting { message: Message },
     /// A change that this child decides.
@@ -100,9 +104,13 @@ impl Stage {
         match self {
             Self::Looking { .. } => Vec::new(),
             Self::Waiting { message }
+            | Self::Filling { message }
             | Self::Deciding { message, .. }
             | Self::Replicating { message, .. } => message.0,
-            Self::Following { key, .. } | Self::Everywhere { key } | Self::Undoing { key } => key,
+            Self::Following { key, .. }
+            | Self::Fetching { key, .. }
+            | Self::Everywhere { key }
+            | Self::Undoing { key } => key,
         }
     }
 
@@ -110,9 +118,13 @@ impl Stage {
         match self {
             Self::Looking { .. } => 0,
             Self::Waiting { message }
+            | Self::Filling { message }
             | Self::Deciding { message, .. }
             | Self::Replicating { message, .. } => message.0.capacity(),
-            Self::Following { key, .. } | Self::Everywhere { key } | Self::Undoing { key } => key.capacity(),
+            Self::Following { key, .. }
+            | Self::Fetching { key, .. }
+            | Self::Everywhere { key }
+            | Self::Undoing { key } => key.capacity(),
         }
     }
 }
@@ -133,10 +145,12 @@ impl Operation {
     /// The key of a change; that of a flush is empty.
     pub(super) fn key(&self) -> Cow<'_, [u8]> {
         match &self.stage {
-            Stage::Following { key, .. } | Stage::Everywhere { key } | Stage::Undoing { key } => {
-                Cow::Borrowed(key)
-            }
+            Stage::Following { key, .. }
+            | Stage::Fetching { key, .. }
+            | Stage::Everywhere { key }
+            | Stage::Undoing { key } => Cow::Borrowed(key),
             Stage::Waiting { message }
+            | Stage::Filling { message }
             | Stage::Deciding { message, .. }
             | Stage::Replicating { message, .. } => {
                 let mut scratch = [0; 250];

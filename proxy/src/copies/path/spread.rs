@@ -93,6 +93,11 @@ impl Engine {
         let Some(copies) = tree.copies(operation.node) else {
             return;
         };
+        match operation.stage {
+            Stage::Filling { .. } => return self.looked_to_fill(copies, id, child, answer),
+            Stage::Fetching { .. } => return self.fetched(copies, id, child, answer),
+            _ => {}
+        }
         if let Some(what) = Aftermath::of(copies, child) {
             let read = match answer {
                 Answer::Reply(_, bytes) => bytes,

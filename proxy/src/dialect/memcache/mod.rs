@@ -280,6 +280,14 @@ impl Copied for Memcache {
         Command::from_number(command).is_some_and(|command| memcache::mark_reply(command, reply, mark, out))
     }
 
+    fn fetch(&self, key: &[u8], out: &mut Vec<u8>) -> bool {
+        memcache::fetch(key, out)
+    }
+
+    fn store_fetched(&self, key: &[u8], reply: &[u8], unix: u64, out: &mut Vec<u8>) -> bool {
+        memcache::store_fetched(key, reply, unix, out)
+    }
+
     fn removal(&self, key: &[u8], out: &mut Vec<u8>) {
         memcache::removal(key, out);
     }

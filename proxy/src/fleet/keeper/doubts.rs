@@ -5,6 +5,7 @@ use std::{
     hash::Hash,
 };
 
+use super::open::Open;
 use crate::fleet::{Slot, Stay};
 
 /// The most changes in doubt of one worker. A coordinator has far fewer under way.
@@ -26,6 +27,8 @@ struct Doubt {
     sequence: u64,
     pool: u64,
     key: Box<[u8]>,
+    /// The hash of pool and key.
+    hash: u64,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -45,7 +48,13 @@ pub(super) struct Doubts {
 impl Doubts {
     /// A change has come. One that came before, and is sent again, is in doubt already. Returns `false` if
     /// there are too many.
-    pub(super) fn add(&mut self, origin: Origin, sequence: u64, pool: u64, key: &[u8]) -> bool {
+    pub(super) fn add(
+        &mut self,
+        origin: Origin,
+        sequence: u64,
+        (pool, key, hash): (u64, &[u8], u64),
+        open: &Open,
+    ) -> bool {
         if self.count >= MOST {
             return false;
         }
@@ -56,19 +65,23 @@ impl Doubts {
                 sequence,
                 pool,
                 key: key.into(),
+                hash,
             });
             self.count += 1;
+            open.begin(hash);
         }
         true
     }
 
     /// All changes of this coordinator up to a number are with all keepers.
-    pub(super) fn confirm(&mut self, origin: Origin, up_to: u64) {
+    pub(super) fn confirm(&mut self, origin: Origin, up_to: u64, open: &Open) {
         let Some(line) = self.lines.get_mut(&origin) else {
             return;
         };
         while line.doubts.front().is_some_and(|doubt| doubt.sequence <= up_to) {
-            line.doubts.pop_front();
+            if let Some(doubt) = line.doubts.pop_front() {
+                open.end(doubt.hash);
+            }
             self.count -= 1;
         }
     }
@@ -80,13 +93,16 @@ impl Doubts {
     }
 
     /// Takes out the keys in doubt of coordinators that are gone.
-    pub(super) fn take(&mut self, is_gone: impl Fn(Origin) -> bool) -> Vec<(u64, Box<[u8]>)> {
+    pub(super) fn take(&mut self, is_gone: impl Fn(Origin) -> bool, open: &Open) -> Vec<(u64, Box<[u8]>)> {
         let mut taken = Vec::new();
         self.lines.retain(|&origin, line| {
             let gone = is_gone(origin);
             if gone {
                 self.count -= line.doubts.len();
-                taken.extend(line.doubts.drain(..).map(|doubt| (doubt.pool, doubt.key)));
+                taken.extend(line.doubts.drain(..).map(|doubt| {
+                    open.end(doubt.hash);
+                    (doubt.pool, doubt.key)
+                }));
             }
             !gone
         });

@@ -68,7 +68,9 @@ impl Keeper {
             let repaired = view.peers.iter().filter(is_repaired);
             repaired.for_each(|peer| self.settle_owed(&peer.name));
         }
-        let orphans = self.doubts.take(|origin| !stays(origin.slot, origin.stay));
+        let orphans = self
+            .doubts
+            .take(|origin| !stays(origin.slot, origin.stay), &self.shared.open);
         let orphans = match self.rules.clean_up {
             true => orphans,
             false => Vec::new(),
@@ -155,6 +157,7 @@ impl Keeper {
         let changes: Vec<ChangeId> = self.changes.iter().map(|(id, _)| id).collect();
         changes.into_iter().for_each(|id| self.finish(id));
         self.lines.clear();
+        self.doubts.take(|_| true, &self.shared.open);
         self.doubts = Default::default();
         self.owed.clear();
         self.decisions.clear();

@@ -5,7 +5,7 @@
 //!
 //! * `shared`: clock, newest stamps (`stamps`) and floor, which all workers of a process share
 //! * `change`, `line`: what this worker coordinates, and what it has sent to each peer
-//! * `doubts`: what came from peers and is not confirmed; `owed`: what peers that are away miss
+//! * `doubts`: what came from peers and is not confirmed; `open`: which keys such changes are of; `owed`: what peers that are away miss
 //! * `home`: who decides a key; `install`: the next view
 //! * `fork`: a second keeper in the same state, for a model
 //!
@@ -19,6 +19,7 @@ mod fork;
 mod home;
 mod install;
 mod line;
+mod open;
 mod owed;
 mod rules;
 mod shared;
@@ -34,7 +35,7 @@ pub use self::{
     install::{Installed, Orphan},
     owed::Owed,
     rules::Rules,
-    shared::{Fate, Shared},
+    shared::{Fate, KeyHistory, Shared},
 };
 use super::{Slot, Stamp, Stay, View};
 use crate::{micros::Micros, table::Table};
@@ -192,6 +193,7 @@ impl Keeper {
         let me = self.me.map_or(Slot::default(), |me| me.0);
         let stamp = self.draw(unix, me, decided);
         self.shared.note(hash, stamp);
+        self.shared.open.begin(hash);
         self.owe(pool, key);
         let begun = self.view.number;
         let id = self.changes.insert(|generation| Change {
@@ -339,7 +341,9 @@ impl Keeper {
 
     /// A change is complete, or given up before it was sent: every keeper of the view has it.
     pub fn finish(&mut self, id: ChangeId) {
-        self.changes.remove(id);
+        if let Some(change) = self.changes.remove(id) {
+            self.shared.open.end(change.hash);
+        }
     }
 
     /// What the peer of this slot is to be told: all changes up to a number are complete.
@@ -438,7 +442,7 @@ impl Keeper {
         origin: Origin,
         sequence: u64,
         stamp: Stamp,
-        (pool, key): (u64, &[u8]),
+        (pool, key, hash): (u64, &[u8], u64),
         unix: u64,
     ) -> bool {
         let is_peer = self
@@ -451,7 +455,8 @@ impl Keeper {
         if self.rules.everybody_owes {
             self.owe(pool, key);
         }
-        self.doubts.add(origin, sequence, pool, key)
+        self.doubts
+            .add(origin, sequence, (pool, key, hash), &self.shared.open)
     }
 
     /// What becomes of a change that has arrived, and whose key the caller has locked now.
@@ -461,7 +466,7 @@ impl Keeper {
 
     /// All changes of this origin up to a number are with all keepers of its view, which is this worker's.
     pub fn confirmed(&mut self, origin: Origin, up_to: u64) {
-        self.doubts.confirm(origin, up_to);
+        self.doubts.confirm(origin, up_to, &self.shared.open);
     }
 
     /// Peers that are away miss a change of this key.

@@ -7,6 +7,7 @@ use std::sync::atomic::{
 
 use super::{
     Rules,
+    open::Open,
     stamps::{Known, Stamps},
 };
 use crate::fleet::{Slot, Stamp};
@@ -22,6 +23,8 @@ pub struct Shared {
     clock: AtomicU64,
     /// A change up to this stamp is not stored: its key is deleted.
     floor: AtomicU64,
+    /// Keys with changes that may not be at all copies.
+    pub(super) open: Open,
 }
 
 /// What becomes of a change at a copy.
@@ -38,15 +41,22 @@ pub enum Fate {
     Decided(Stamp),
 }
 
+/// The changes of a key that a copy has had by some moment. Two equal ones: it has had none in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHistory {
+    known: Known,
+    floor: u64,
+}
+
 impl Shared {
     /// A keeper that has not joined: every change deletes its key.
     pub fn new() -> Self {
-        Self::of(Stamps::full())
+        Self::of(Stamps::full(), Open::full())
     }
 
     /// The same with a small table, for models.
     pub fn small() -> Self {
-        Self::of(Stamps::new(1))
+        Self::of(Stamps::new(1), Open::new(1))
     }
 
     /// The same state once more, for models.
@@ -55,6 +65,7 @@ impl Shared {
             stamps: self.stamps.fork(),
             clock: AtomicU64::new(self.clock.load(Acquire)),
             floor: AtomicU64::new(self.floor.load(Acquire)),
+            open: self.open.fork(),
         }
     }
 
@@ -64,11 +75,12 @@ impl Shared {
         words.into_iter().chain(self.stamps.words())
     }
 
-    fn of(stamps: Stamps) -> Self {
+    fn of(stamps: Stamps, open: Open) -> Self {
         Self {
             stamps,
             clock: AtomicU64::new(0),
             floor: AtomicU64::new(u64::MAX),
+            open,
         }
     }
 
@@ -153,6 +165,18 @@ impl Shared {
             _ => rules.floor && stamp.bits() <= floor,
         };
         if is_below { Fate::Delete } else { Fate::Store }
+    }
+
+    /// The changes of the key with this hash that this copy has had, if no change of it is open; `flush`: the hash of
+    /// a change of all keys of its pool. `None`: another copy may lack a change that this one has.
+    pub fn history(&self, hash: u64, flush: u64) -> Option<KeyHistory> {
+        // The stamp is read first: a change that comes between is open, or changes the stamp.
+        let history = KeyHistory {
+            known: self.stamps.get(hash),
+            floor: self.floor.load(SeqCst),
+        };
+        let is_open = self.open.has(hash) || self.open.has(flush) || history.floor == u64::MAX;
+        (!is_open).then_some(history)
     }
 
     /// Notes that the own copy has this change, which was drawn here under the key's lock.

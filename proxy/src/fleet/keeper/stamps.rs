@@ -17,8 +17,9 @@ const SETS: usize = 1 << 16;
 /// Entries of a set. With 24 bytes for each and the floors, the table takes 6.5 MiB.
 const WAYS: usize = 4;
 /// A stamp older than this needs no floor when its entry goes, in microseconds. A change that is still under
-/// way after so long belongs to a coordinator that has left the view.
-const YOUNG: u64 = 5_000_000;
+/// way after so long belongs to a coordinator that has left the view: a lease lasts up to 10 s, and one peer's
+/// clock may take all others up to a minute ahead at once.
+const YOUNG: u64 = 90_000_000;
 
 /// An entry that holds no key.
 const EMPTY: u64 = 0;

@@ -35,13 +35,14 @@ impl Engine {
             return Served::Wrong("this proxy is in no fleet");
         };
         let stamp = Stamp::from_bits(change.stamp);
-        let changed = (change.pool, change.key);
+        let found = part.pools.get(&change.pool).copied();
+        let found = found.and_then(|node| Some((node, tree.copies(node)?.fleet.as_ref()?)));
+        let hash = found.map_or(0, |(_, fleet)| fleet.key_hash(change.key));
+        let changed = (change.pool, change.key, hash);
         if !part.keeper.arrived(from, change.sequence, stamp, changed, unix) {
             return Served::Wrong("a change that it may not send");
         }
-        let found = part.pools.get(&change.pool).copied();
-        let Some((node, fleet)) = found.and_then(|node| Some((node, tree.copies(node)?.fleet.as_ref()?)))
-        else {
+        let Some((node, fleet)) = found else {
             // There is no such copy here. When there is one, it begins empty.
             self.acknowledge_change(channel, change.sequence, Verdict::Missed);
             return Served::Done;
@@ -49,7 +50,6 @@ impl Engine {
         let Some((_, request)) = fleet.head(change.message) else {
             return Served::Wrong("a change that cannot be read");
         };
-        let hash = fleet.key_hash(change.key);
         let mut lock = self.copies.holder.lock(change.key, LockMode::AtOnce);
         let goes = lock.try_lock();
         let now = self.now;

@@ -9,7 +9,8 @@
 //!
 //! * `part`: what one worker keeps for the fleet; `turn`: what it does in every turn, and from time to time
 //! * `coordinate`: changes of this worker's clients; `keep`, `task`: changes of peers
-//! * `ask`: requests that another peer answers, and those that this one answers
+//! * `ask`: requests that another peer answers, and those that this one answers; `fill`: what a copy that has come back
+//!   gets from neighbours
 //! * `views`: the next view, and the end of a stay; `orphan`: keys that a coordinator has left half changed
 //!
 //! A key is locked only until the own copy has answered, never while a peer is waited for: two peers that wait for
@@ -17,6 +18,7 @@
 
 mod ask;
 mod coordinate;
+mod fill;
 mod keep;
 mod orphan;
 mod part;
@@ -72,7 +74,10 @@ impl Engine {
             (Effect::Look, false) => self.leaf(&Leaf::Null, walk),
             (_, false) => self.fail(walk.to, &Failed::here(Outcome::Ejected, UNLEASED)),
             (Effect::Look, true) => match copies.children.first() {
-                Some(&own) if self.may_read_own(walk.tree, copies) => self.walk(own, walk),
+                Some(&own) if self.may_read_own(walk.tree, copies) => match self.is_filling() {
+                    true => self.look_and_fill(node, own, walk),
+                    false => self.walk(own, walk),
+                },
                 _ => self.ask_peer(node, proxima_wire::fleet::AskKind::Look, walk),
             },
             (_, true) => self.ask_in_fleet(node, copies, walk),
@@ -82,6 +87,14 @@ impl Engine {
     /// Has this peer a lease in this turn?
     pub(super) fn may_answer(&self) -> bool {
         self.copies.fleet.as_ref().is_some_and(|part| part.is_leased())
+    }
+
+    #[inline]
+    fn is_filling(&self) -> bool {
+        self.copies
+            .fleet
+            .as_ref()
+            .is_some_and(|part| part.filling.is_some())
     }
 
     /// May the own copy be read?

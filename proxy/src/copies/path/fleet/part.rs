@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Task, TaskId, ask::Asking, task::Keep};
+use super::{Task, TaskId, ask::Asking, fill::Filling, task::Keep};
 use crate::{
     copies::path::operation::OperationId,
     fleet::{
@@ -39,6 +39,8 @@ pub struct Part {
     pub(super) is_leased: bool,
     pub(super) asks: Table<Asking>,
     pub(super) tasks: Table<Task>,
+    /// `None`: a miss of an own copy is a miss.
+    pub(super) filling: Option<Filling>,
     /// Changes of peers that wait for the own copy to be out.
     pub(super) unsettled: Vec<TaskId>,
     /// Changes of this worker that its peers have not all acknowledged.
@@ -76,6 +78,7 @@ impl Part {
             is_leased: false,
             asks: Table::default(),
             tasks: Table::default(),
+            filling: None,
             unsettled: Vec::new(),
             under_way: Vec::new(),
             pools: HashMap::new(),
