@@ -6,6 +6,9 @@
 # Options for the program that `run` and `bench` start: make run ARGS="--listen 0.0.0.0:11211"
 ARGS ?=
 
+# The example that `demo` shows.
+EXAMPLE ?= node-local-memcached
+
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -32,8 +35,8 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 	@target/release/proxima-bench compare $(ARGS)
 	@bash bench/reload.sh
 
-demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins
-	@bash examples/node-local-memcached/demo.sh
+demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet
+	@bash examples/$(EXAMPLE)/demo.sh
 
 image: ## write a container image into target/image, for docker load and all that reads OCI's form
 	@sh scripts/image.sh

@@ -17,5 +17,5 @@ echo "soak: all cells of the failure matrix"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_copies.py tests/test_copies_crash.py \
     tests/test_copies_state.py tests/test_home.py tests/test_matrix.py tests/test_hostile.py
 echo "soak: the largest scopes of the fleet's model"
-PROXIMA_SOAK=1 cargo test --release --locked -p proxima --test fleet_model -- --nocapture
+PROXIMA_SOAK=1 sh scripts/model.sh --nocapture
 FUZZ_SECONDS="${FUZZ_SECONDS:-1800}" sh scripts/fuzz.sh

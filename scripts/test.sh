@@ -61,6 +61,7 @@ fi
 rm -f target/cargo-test.failed
 phase "build of the program" sh scripts/build.sh --release
 phase "tests of the crates" test_crates
+phase "fleet's model, larger scopes" sh scripts/model.sh
 [ -z "$agent" ] || phase "node agent, waited for (it began at the start)" end_agent
 if [ ! -x .venv/bin/python ]; then
     echo "test: skipped, as .venv is missing (scripts/prepare.sh says why): the end-to-end tests"

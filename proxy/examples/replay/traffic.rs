@@ -2,14 +2,22 @@
 //! fed to an engine again and again with no other work around it. There are four servers behind ketama, one
 //! worker, and no sockets.
 
-use std::{collections::BTreeMap, fmt::Write, net::IpAddr, path::Path, rc::Rc, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    net::{IpAddr, SocketAddr},
+    path::Path,
+    rc::Rc,
+    sync::Arc,
+};
 
 use proxima::{
     client::{ClientId, Register},
     config,
-    copies::KeyLocks,
+    copies::{KeyLocks, Membership},
     dialect::Dialects,
-    engine::{Engine, Facts, Peer},
+    engine::{self, Engine, Facts},
+    fleet::{Lease, Peer, Slot, Stamp, Stay, View, keeper::Shared},
     members::{ClientSource, Here, Localities, Registry},
     micros::Micros,
     near::store::{self, Store},
@@ -31,6 +39,8 @@ pub(crate) struct Scenario {
     keys: usize,
     /// Bytes of a value.
     value: usize,
+    /// Do clients set keys, too?
+    sets: bool,
     route: Route,
 }
 
@@ -43,18 +53,23 @@ enum Route {
     Near,
     /// A replicated pool of four servers.
     Copies,
+    /// A replicated pool of one server.
+    OneCopy,
+    /// The own copy of a peer of a fleet.
+    Fleet,
     /// The store in this process.
     Embedded,
 }
 
-/// All scenarios: gets and sets, 10:1, with keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 7] = [
+/// All scenarios: gets and sets, 10:1, or gets alone, with keys of 40 bytes.
+pub(crate) const SCENARIOS: [Scenario; 9] = [
     Scenario {
         name: "1-at-a-time",
         clients: 100,
         pipeline: 1,
         keys: 1,
         value: 400,
+        sets: true,
         route: Route::Pool,
     },
     Scenario {
@@ -63,6 +78,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         pipeline: 16,
         keys: 1,
         value: 400,
+        sets: true,
         route: Route::Pool,
     },
     Scenario {
@@ -71,6 +87,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         pipeline: 1,
         keys: 8,
         value: 400,
+        sets: true,
         route: Route::Pool,
     },
     Scenario {
@@ -79,6 +96,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         pipeline: 1,
         keys: 1,
         value: 32 * 1024,
+        sets: true,
         route: Route::Pool,
     },
     Scenario {
@@ -87,6 +105,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         pipeline: 1,
         keys: 1,
         value: 400,
+        sets: true,
         route: Route::Near,
     },
     Scenario {
@@ -95,6 +114,7 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         pipeline: 1,
         keys: 1,
         value: 400,
+        sets: true,
         route: Route::Copies,
     },
     Scenario {
@@ -103,7 +123,26 @@ pub(crate) const SCENARIOS: [Scenario; 7] = [
         pipeline: 1,
         keys: 1,
         value: 400,
+        sets: true,
         route: Route::Embedded,
+    },
+    Scenario {
+        name: "reads-of-one-copy",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: false,
+        route: Route::OneCopy,
+    },
+    Scenario {
+        name: "reads-in-a-fleet",
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: false,
+        route: Route::Fleet,
     },
 ];
 
@@ -128,7 +167,7 @@ pub(crate) struct Traffic {
     rounds: Vec<Round>,
     next: usize,
     /// Scratch space for `flush`.
-    flush: Vec<Peer>,
+    flush: Vec<engine::Peer>,
 }
 
 impl Traffic {
@@ -146,8 +185,8 @@ impl Traffic {
                 let address = IpAddr::from([10, 1, 0, number as u8 % 4]);
                 engine.set_source(peer, ClientSource::Address(address));
                 match peer {
-                    Peer::Client(client) => Some(client),
-                    Peer::Lane(_) | Peer::Channel(_) => None,
+                    engine::Peer::Client(client) => Some(client),
+                    engine::Peer::Lane(_) | engine::Peer::Channel(_) => None,
                 }
             })
             .collect();
@@ -204,6 +243,9 @@ impl Traffic {
     /// Feeds the requests of one round to the engine.
     fn say(&mut self) {
         self.engine.now += Micros(100);
+        if self.engine.is_in_fleet() {
+            self.engine.begin_turn(1);
+        }
         for (&client, request) in self.clients.iter().zip(&self.rounds[self.next].requests) {
             self.engine.client_bytes(client, request);
         }
@@ -277,7 +319,7 @@ impl Scenario {
                         1_000_003 * (1 + at + self.keys * (number + 16 * client)) + round
                     )
                 };
-                if (client + number + round).is_multiple_of(11) {
+                if self.sets && (client + number + round).is_multiple_of(11) {
                     let _ = write!(
                         request,
                         "set {} 0 0 {}\r\n{}\r\n",
@@ -338,21 +380,31 @@ const PODS: &str = r#"{"version":1,"nodes":[{"id":0},{"id":1}],"pods":[
     {"ips":["10.0.0.3","10.0.0.4","10.1.0.2","10.1.0.3"],"containers":[{"nodes":[1]}]}]}"#;
 
 fn engine(route: Route) -> Engine {
-    let replicated = route == Route::Copies;
+    let is_peer = route == Route::Fleet;
+    let replicated = matches!(route, Route::Copies | Route::OneCopy | Route::Fleet);
+    let servers = match route {
+        Route::OneCopy => "servers: [10.0.0.1:11211]",
+        Route::Fleet => "own: 10.0.0.1:11211",
+        _ => "servers: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]",
+    };
+    let fleet = match is_peer {
+        true => "fleet: {listen: 127.0.0.1:11400, peers: [127.0.0.1:11400], dir: fleet}\n",
+        false => "",
+    };
     let route = match route {
-        Route::Pool | Route::Copies => "p",
         Route::Near => "{nearest: p}",
         Route::Embedded => "embedded",
+        _ => "p",
     };
     let text = format!(
-        "pools:\n  p:\n    servers: [10.0.0.1:11211, 10.0.0.2:11211, 10.0.0.3:11211, 10.0.0.4:11211]\n    \
-         replicated: {replicated}\nlisteners: [{{address: 127.0.0.1:11211, route: {route}}}]\n"
+        "pools:\n  p:\n    {servers}\n    replicated: {replicated}\n\
+         listeners: [{{address: 127.0.0.1:11211, route: {route}}}]\n{fleet}"
     );
     let config = config::parse(&text, Path::new("replay"))
         .unwrap_or_else(|error| panic!("{error}"))
         .config;
-    let servers = config.pools["p"].source.fixed().unwrap_or_default();
-    let servers = BTreeMap::from([("p".to_owned(), servers.to_vec())]);
+    let servers = config.pools["p"].source.read().unwrap_or_default();
+    let servers = BTreeMap::from([("p".to_owned(), servers)]);
     let mut registry = Registry::new(Here::new(&[], None));
     let built = Compiler::new(&config, &servers, &mut registry, Dialects::PLAIN, "replay", 1)
         .and_then(|mut compiler| compiler.tree(&mut registry, &["127.0.0.1:11211".into()]))
@@ -374,5 +426,41 @@ fn engine(route: Route) -> Engine {
         1,
     );
     engine.tree = Rc::new(built.tree);
+    if is_peer {
+        join(&mut engine);
+    }
     engine
+}
+
+/// Makes the engine the only peer of a fleet, with a lease that does not end.
+fn join(engine: &mut Engine) {
+    let (lease, shared) = (Arc::new(Lease::default()), Arc::new(Shared::new()));
+    lease.renew(u64::MAX);
+    shared.set_floor(Stamp::ZERO);
+    engine.join_fleet(Membership {
+        shared,
+        lease,
+        suspect: Micros::secs(1),
+        zone: None,
+    });
+    let (slot, stay) = (Slot(1), Stay::default());
+    let me = Peer {
+        name: "me".to_owned(),
+        identity: 1,
+        process: 1,
+        address: SocketAddr::from(([127, 0, 0, 1], 11400)),
+        stay,
+        slot,
+        decides: true,
+        workers: 1,
+        zone: None,
+        copies: vec![("p".to_owned(), "10.0.0.1:11211".to_owned())],
+    };
+    let view = View {
+        number: 1,
+        peers: vec![me],
+    };
+    engine.install_view(Arc::new(view), Some((slot, stay)));
+    engine.actions.events.clear();
+    engine.begin_turn(1);
 }

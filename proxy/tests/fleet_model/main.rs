@@ -12,8 +12,8 @@
 //! * `proxy`, `channel`: one proxy with its copy, and a connection between two
 //!
 //! Not in the model: several workers of a process, a server that freezes, several keys, the sizes of tables,
-//! streamed values, `flush_all`, complaints. Tests that take long without optimisation are left out then: run
-//! `cargo test --release --test fleet_model`, and with `PROXIMA_SOAK=1` the largest ones too.
+//! streamed values, `flush_all`, complaints. Tests that take long without optimisation are left out then:
+//! `scripts/model.sh` runs all, and with `PROXIMA_SOAK=1` the largest scopes too.
 
 // It measures how long an exploration takes, and asks the environment for PROXIMA_SOAK.
 #![allow(clippy::disallowed_methods)]
