@@ -6,7 +6,7 @@ stop is the longest time between two writes that were acknowledged, or two reads
 that does nothing but sleep tells how long the machine itself stood still; rounds in which that was more than 100 ms
 are told apart.
 
-Usage: .venv/bin/python bench/fleet.py [ROUNDS, 5]
+Usage: .venv/bin/python bench/fleet.py [ROUNDS, 5] [stops|costs, both]
 """
 
 import contextlib
@@ -30,6 +30,7 @@ from harness.raw import Closed
 from harness.servers import Memcached
 
 BENCH = ROOT / "target/release/proxima-bench"
+"""`cargo build --release -p proxima-bench` makes it."""
 TIMES = {"lease": "1s", "suspect": "300ms"}
 STALL = 0.1
 
@@ -241,12 +242,13 @@ def row(name, results):
         print(f"{name}: {what}, ms: {spread(values) if values else '-'} in {len(values)} rounds{apart}", flush=True)
 
 
-def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    print("Median (least to greatest) of the rounds.\n", flush=True)
+def measure_stops(rounds):
     for name, fault in FAULTS.items():
         row(name, [stops(name, fault) for _ in range(rounds)])
     row("a proxy is restarted (SIGTERM)", [to_own_reads() for _ in range(rounds)])
+
+
+def measure_costs(rounds):
     latencies = {True: [], False: []}
     kept = []
     with local(True) as nodes, local(False) as alone:
@@ -255,11 +257,23 @@ def main():
                 report = load(proxies[0].address, 1, 1, 3)
                 latencies[with_fleet].append(report["latency_us"]["sets"]["p50"])
             before = cpu(nodes[1].proxy.process)
-            report = load(nodes[0].address, 64, 1, 3)
+            report = load(nodes[0].address, 1, 64, 3)
             kept.append((cpu(nodes[1].proxy.process) - before) / report["stored"] * 1e6)
-    print(f"one client's set, p50, µs: fleet of three {spread(latencies[True])}, three copies of one proxy "
-          f"{spread(latencies[False])}")
-    print(f"a keeper's processor time for each change of 64 clients, µs: {spread(kept)}")
+    print(
+        f"one client's set, p50, µs: fleet of three {spread(latencies[True])}, "
+        f"three copies of one proxy {spread(latencies[False])}"
+    )
+    print(f"a keeper's processor time for each change, of 64 in a frame, µs: {spread(kept)}")
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    what = sys.argv[2:] or ["stops", "costs"]
+    print("Median (least to greatest) of the rounds.\n", flush=True)
+    if "stops" in what:
+        measure_stops(rounds)
+    if "costs" in what:
+        measure_costs(rounds)
 
 
 if __name__ == "__main__":
