@@ -57,6 +57,7 @@ impl Engine {
         };
         client.session.is_idle = client.slots.is_empty();
         let (dialect, listener) = (client.dialect, client.listener);
+        client.session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(&mut client.session, request, message, &mut answer);
         let logs_in = !self.servers.is_login(client.login, &client.session.login);
@@ -76,9 +77,10 @@ impl Engine {
             Plan::Later => {}
             Plan::Spread => self.spread_keys(id, request, message, input),
             Plan::Everywhere => self.spread_everywhere(id, request, message, input),
+            Plan::Visit => self.visit(id, request, message, input),
             Plan::Route => self.route(id, request, message, input),
             Plan::Dedicated => self.dedicate(id, request, (&answer, message), input),
-            Plan::Alone if input.tree.reach(usize::from(listener)).len() == 1 => {
+            Plan::Alone if input.tree.reach_of(usize::from(listener)).is_one => {
                 self.route(id, request, message, input);
             }
             Plan::Instead => self.serve_instead(id, &answer, input),

@@ -26,7 +26,7 @@ pub use self::{
     pool_state::PoolState,
     redis::Redis,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
-    session::{Lease, Session},
+    session::{Lease, Reach, Session},
     transform::Transform,
 };
 pub use proxima_wire::message::{Effect, Message, Piece};
@@ -40,6 +40,8 @@ pub struct Conversation {
     pub notes: Vec<u8>,
     /// The login in the codec's words, from [`Session::login`]; empty: the pool's own login.
     pub login: Arc<[u8]>,
+    /// What the server has told of its version, in the codec's words; 0: nothing.
+    pub version: u64,
 }
 
 /// The result of one step of a login.
@@ -91,6 +93,9 @@ pub enum Plan {
     /// The request goes to every member that the client can reach, and the replies are
     /// [joined](Dialect::spread).
     Everywhere,
+    /// The request goes to one of the members that the client can reach, which [`Dialect::visit`] names, so
+    /// that a client can visit one after the other.
+    Visit,
     /// The request walks the tree if only one member can be reached; otherwise what the codec has appended is
     /// the reply.
     Alone,
@@ -225,6 +230,12 @@ pub trait Dialect: Send + Sync {
         false
     }
 
+    /// May a request of this command go to another server after the answer of one that may have executed it
+    /// was lost? By default it may: servers hold what a cache does.
+    fn may_repeat(&self, _command: u16) -> bool {
+        true
+    }
+
     // Provided: connections.
 
     /// The transform between a new connection and its bytes. By default there is none.
@@ -331,6 +342,14 @@ pub trait Dialect: Send + Sync {
     /// Appends the request for some of the keys of a request that is [divided](Dialect::spread): those with
     /// these indexes, in order.
     fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = usize>, _out: &mut Vec<u8>) {
+    }
+
+    /// Which of several members is asked by a request that [visits](Plan::Visit) them. `numbers` are those of
+    /// the members, in ascending order; a member's number is the same in every process, and remains as others
+    /// come and go. Appends the request for that member, or, if no member is asked, the reply. By default no
+    /// member is.
+    fn visit(&self, _message: &[u8], _numbers: &[u16], _out: &mut Vec<u8>) -> Option<usize> {
+        None
     }
 
     /// Appends the reply to a request that cannot be divided and whose keys are at several places: two of

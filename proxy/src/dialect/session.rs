@@ -20,9 +20,22 @@ pub struct Session {
     pub id: u64,
     /// Every earlier request of the client is answered.
     pub is_idle: bool,
+    /// Whom the client's requests can reach, as it is when one of them is planned.
+    pub reach: Reach,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
     /// each is planned too.
     pub plans_all: bool,
+}
+
+/// Whom the requests of a client can reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// It is a single server, and nothing else.
+    pub is_one: bool,
+    /// What a server has told of its version, in the codec's words ([`Conversation`]); 0: none has yet.
+    ///
+    /// [`Conversation`]: super::Conversation
+    pub version: u64,
 }
 
 /// What a server keeps for a client on its dedicated lane.

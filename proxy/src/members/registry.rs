@@ -6,7 +6,10 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     io,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use proxima_wire::hash::ketama_name;
@@ -201,6 +204,7 @@ impl Registry {
                 id,
                 name: name.into(),
                 fail_open: AtomicBool::new(false),
+                version: AtomicU64::new(0),
                 state: dialect.pool_state(),
             })
         });

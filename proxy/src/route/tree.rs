@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, HashSet},
     fmt,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 use proxima_wire::{
@@ -15,7 +15,7 @@ use proxima_wire::{
 use super::{Answer, FleetPool, handle::Random, order::Order};
 use crate::{
     copies::Snapshot,
-    dialect::{Copied, Dialect, Spoken},
+    dialect::{Copied, Dialect, Reach, Spoken},
     members::{Locality, Member, MemberId},
     micros::Micros,
 };
@@ -226,6 +226,8 @@ pub(super) struct Root {
     pub(super) reach: Vec<Arc<Member>>,
     /// A gather over every member below it, for commands that go to all.
     pub(super) broadcast: NodeId,
+    /// The nodes of `broadcast` by their numbers, for commands that go to one after the other.
+    pub(super) visits: Vec<(u16, NodeId)>,
     /// Does it lead to the embedded store?
     pub(super) has_store: bool,
     /// Does it choose a member by the key, and nothing else?
@@ -295,6 +297,15 @@ impl Tree {
     /// The members that listener number `listener` can reach.
     pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
         self.roots.get(listener).map_or(&[], |root| &root.reach)
+    }
+
+    /// What a session may know of the servers that listener number `listener` can reach.
+    pub fn reach_of(&self, listener: usize) -> Reach {
+        let reach = self.reach(listener);
+        Reach {
+            is_one: reach.len() == 1 && !self.reaches_store(listener),
+            version: reach.first().map_or(0, |member| member.pool.version.load(Relaxed)),
+        }
     }
 
     /// Does listener number `listener` lead to the embedded store?
@@ -377,6 +388,12 @@ impl Tree {
             Some(Node::Gather { children, .. }) => children,
             _ => &[],
         }
+    }
+
+    /// The same nodes with their numbers, in ascending order. A member's number follows from its name, so that
+    /// it is the same in every process.
+    pub fn visits(&self, listener: usize) -> &[(u16, NodeId)] {
+        self.roots.get(listener).map_or(&[], |root| &root.visits)
     }
 
     /// The node that sends to every member that listener number `listener` can reach.

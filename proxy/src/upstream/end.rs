@@ -107,6 +107,11 @@ impl Engine {
             Outcome::ClientError => Failed::here(outcome, what),
             _ => Failed::at(&lane.member.address, outcome, what),
         };
+        // Before the lane was ready nothing of them was sent.
+        let failed = Failed {
+            is_lost: matches!(lane.phase, Phase::Ready),
+            ..failed
+        };
         for waiter in lane.waiters {
             self.fail(waiter.to, &failed);
         }

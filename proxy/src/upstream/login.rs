@@ -1,5 +1,7 @@
 //! Connecting and logging in to a server.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use proxima_wire::message::{Outcome, Parsed};
 
 use super::{LaneId, Phase};
@@ -42,6 +44,9 @@ impl Engine {
             .member
             .dialect
             .login(conversation, bytes, &mut lane.stream.out);
+        if conversation.version != 0 {
+            lane.member.pool.version.store(conversation.version, Relaxed);
+        }
         let used = match step {
             // Bytes that do not make sense within the size limit of a reply never will.
             Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {

@@ -1,14 +1,12 @@
 //! Commands that the proxy answers, as clients expect it.
 
-use std::sync::atomic::AtomicU64;
-
 use proxima_wire::{
     message::Span,
     resp::{Args, Command, Served, append_number, each_key, find, integer},
 };
 
 use super::{
-    append_error, login, null,
+    append_bulk, append_error, login, null,
     state::{LIBRARY, LIBRARY_VERSION, NAME, State},
 };
 use crate::dialect::{Lease, Plan, Session};
@@ -66,12 +64,6 @@ pub(super) fn refuse_form(number: u16, args: &mut Args<'_>, message: &[u8], out:
     }
 }
 
-fn append_bulk(text: &[u8], out: &mut Vec<u8>) {
-    append_number(b'$', text.len() as i64, out);
-    out.extend_from_slice(text);
-    out.extend_from_slice(b"\r\n");
-}
-
 /// Appends the head of a map, which in RESP2 is an array of twice as many elements.
 fn append_map(form: u16, pairs: i64, out: &mut Vec<u8>) {
     match form {
@@ -82,7 +74,6 @@ fn append_map(form: u16, pairs: i64, out: &mut Vec<u8>) {
 
 /// Answers a command of [`Served::Here`], whose number of arguments is right.
 pub(super) fn answer(
-    version: &AtomicU64,
     session: &mut Session,
     command: &Command,
     message: &[u8],
@@ -100,7 +91,7 @@ pub(super) fn answer(
             None => out.extend_from_slice(b"+PONG\r\n"),
         },
         "echo" => append_bulk(first.unwrap_or_default(), out),
-        "hello" => hello(version, session, message, out),
+        "hello" => hello(session, message, out),
         "auth" if count > 3 => out.extend_from_slice(SYNTAX),
         "auth" => append_error(
             "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
@@ -148,7 +139,7 @@ pub(super) fn reset(session: &mut Session) {
 }
 
 /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`.
-fn hello(version: &AtomicU64, session: &mut Session, message: &[u8], out: &mut Vec<u8>) {
+fn hello(session: &mut Session, message: &[u8], out: &mut Vec<u8>) {
     let mut args = Args::of(message);
     args.next();
     let form = match args.text().map(integer) {
@@ -184,7 +175,7 @@ fn hello(version: &AtomicU64, session: &mut Session, message: &[u8], out: &mut V
     if form > 0 {
         session.login.extend_from_slice(login::RESP3);
     }
-    let (server, version) = login::server(version);
+    let (server, version) = login::server(session.reach.version);
     append_map(form, 7, out);
     for (field, value) in [("server", server), ("version", &*version)] {
         append_bulk(field.as_bytes(), out);
@@ -358,7 +349,6 @@ fn keys(message: &[u8], out: &mut Vec<u8>) {
 
 /// Appends what is answered where several members would each answer for themselves.
 pub(super) fn instead_of_one(
-    version: &AtomicU64,
     session: &Session,
     command: &Command,
     message: &[u8],
@@ -366,7 +356,7 @@ pub(super) fn instead_of_one(
 ) {
     match command.name {
         "info" => {
-            let (server, version) = login::server(version);
+            let (server, version) = login::server(session.reach.version);
             let own = match server {
                 "valkey" => format!("server_name:valkey\r\nvalkey_version:{version}\r\n"),
                 _ => String::new(),

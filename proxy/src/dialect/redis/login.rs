@@ -1,7 +1,5 @@
 //! The proxy's login at a server: `HELLO` with the version of the protocol, credentials, and a name.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use proxima_wire::{
     message::{Message, Parse, Parsed},
     resp::{Expect, reply},
@@ -16,12 +14,7 @@ pub(super) const RESP3: &[u8] = b"3";
 const VALKEY: u64 = 1 << 63;
 
 /// Takes one step.
-pub(super) fn step(
-    version: &AtomicU64,
-    conversation: &mut Conversation,
-    bytes: &[u8],
-    out: &mut Vec<u8>,
-) -> Login {
+pub(super) fn step(conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
     if conversation.step == 0 {
         conversation.step = 1;
         let protocol = if *conversation.login == *RESP3 { "3" } else { "2" };
@@ -38,7 +31,7 @@ pub(super) fn step(
                 let text = String::from_utf8_lossy(said.trim_ascii());
                 return Login::Refused(text.trim_start_matches('-').to_owned());
             }
-            version.store(packed(said), Relaxed);
+            conversation.version = packed(said);
             Login::Ready { used: said.len() }
         }
         Parsed::Head(Message::Part(_) | Message::Push(_)) | Parsed::More => Login::More { used: 0 },
@@ -70,10 +63,9 @@ fn packed(said: &[u8]) -> u64 {
     }
 }
 
-/// The name and the version of the server that was logged in to last. Before that it is the oldest one whose
-/// commands are known.
-pub(super) fn server(version: &AtomicU64) -> (&'static str, String) {
-    let packed = match version.load(Relaxed) {
+/// The name and the version of a server that has told this; 0: the oldest one whose commands are known.
+pub(super) fn server(packed: u64) -> (&'static str, String) {
+    let packed = match packed {
         0 => 7 << 32,
         packed => packed,
     };
@@ -84,8 +76,6 @@ pub(super) fn server(version: &AtomicU64) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU64;
-
     use super::{packed, server};
 
     #[test]
@@ -101,7 +91,7 @@ mod tests {
             ),
             ("nonsense", ("redis", "7.0.0")),
         ] {
-            let (name, version) = server(&AtomicU64::new(packed(said.as_bytes())));
+            let (name, version) = server(packed(said.as_bytes()));
             assert_eq!((name, version.as_str()), expected, "{said:?}");
         }
     }

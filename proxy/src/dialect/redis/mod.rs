@@ -10,10 +10,9 @@
 mod here;
 mod join;
 mod login;
+mod scan;
 mod sessions;
 mod state;
-
-use std::sync::atomic::AtomicU64;
 
 use proxima_wire::{
     message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
@@ -23,20 +22,8 @@ use proxima_wire::{
 use super::{Conversation, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED};
 
 /// The Redis dialect.
-#[derive(Debug, Default)]
-pub struct Redis {
-    /// The version of the server that was logged in to last, packed.
-    version: AtomicU64,
-}
-
-impl Redis {
-    /// Redis as Proxima speaks it.
-    pub const fn new() -> Self {
-        Self {
-            version: AtomicU64::new(0),
-        }
-    }
-}
+#[derive(Debug)]
+pub struct Redis;
 
 /// The names of all commands, and of what is none.
 static NAMES: [&str; Command::COUNT as usize + 3] = {
@@ -53,6 +40,10 @@ static NAMES: [&str; Command::COUNT as usize + 3] = {
     names
 };
 
+/// The error for `SORT` with patterns where there are several servers.
+const PATTERN: &str = "CROSSSLOT the keys that BY and GET name may be at other servers: sort without them, or at the \
+                       only server of a pool";
+
 /// A request that every healthy server answers with `+PONG`.
 const PROBE: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 
@@ -64,6 +55,13 @@ fn number(name: &str) -> u16 {
 /// The reply to a look-up that finds nothing.
 fn null(form: u16) -> &'static [u8] {
     if form == 0 { b"$-1\r\n" } else { b"_\r\n" }
+}
+
+/// Appends a string.
+fn append_bulk(text: &[u8], out: &mut Vec<u8>) {
+    resp::append_number(b'$', text.len() as i64, out);
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends an error line. Control characters would end it.
@@ -133,11 +131,13 @@ impl Dialect for Redis {
         resp::append_number(b'*', args as i64, &mut message);
         let filling = std::iter::repeat_n(&b"1"[..], args - 2);
         for word in [command.name.as_bytes(), key].into_iter().chain(filling) {
-            resp::append_number(b'$', word.len() as i64, &mut message);
-            message.extend_from_slice(word);
-            message.extend_from_slice(b"\r\n");
+            append_bulk(word, &mut message);
         }
         Some(message)
+    }
+
+    fn may_repeat(&self, command: u16) -> bool {
+        Command::of(command).is_some_and(|command| command.class == Class::Read)
     }
 
     fn looks_up(&self, command: u16) -> bool {
@@ -171,12 +171,19 @@ impl Dialect for Redis {
         match command.served {
             Served::Transaction | Served::Channels => sessions::begin(session, command, count, out),
             _ if request.extra_timeout > 0 => sessions::begin(session, command, count, out),
-            Served::Here => here::answer(&self.version, session, command, message, out),
-            Served::Key | Served::Split(_) if !request.more_keys.is_empty() => Plan::Spread,
-            Served::Key | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
+            Served::Here => here::answer(session, command, message, out),
+            // The codec has found that a pattern names keys.
+            Served::Pattern if request.class == Class::Session => {
+                append_error(PATTERN, out);
+                Plan::Alone
+            }
+            Served::Key | Served::Pattern | Served::Split(_) if !request.more_keys.is_empty() => Plan::Spread,
+            Served::Key | Served::Pattern | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
             Served::Each(_) => Plan::Everywhere,
-            Served::Alone | Served::Walk => {
-                here::instead_of_one(&self.version, session, command, message, out);
+            Served::Walk if session.reach.is_one => Plan::Route,
+            Served::Walk => Plan::Visit,
+            Served::Alone => {
+                here::instead_of_one(session, command, message, out);
                 Plan::Alone
             }
             Served::Refused | Served::Container => {
@@ -205,6 +212,7 @@ impl Dialect for Redis {
     fn spread(&self, request: &Request) -> Option<&'static Join> {
         match Command::of(request.command)?.served {
             Served::Split(combine) | Served::Each(combine) => Some(join::of(combine)),
+            Served::Walk => Some(&Join::Shares(scan::answer)),
             _ => None,
         }
     }
@@ -218,6 +226,10 @@ impl Dialect for Redis {
     ) {
         let step = Command::of(request.command).map_or(1, |command| command.positions[2].max(1)) as usize;
         resp::append_part(message, step, keys, out);
+    }
+
+    fn visit(&self, message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Option<usize> {
+        scan::visit(message, numbers, out)
     }
 
     fn apart(
@@ -254,6 +266,6 @@ impl Dialect for Redis {
     }
 
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        login::step(&self.version, conversation, bytes, out)
+        login::step(conversation, bytes, out)
     }
 }

@@ -8,11 +8,11 @@
 //! before it waits until they are answered ([`Plan::Later`]).
 
 use proxima_wire::{
-    message::Request,
+    message::{Class, Request},
     resp::{Args, Command, Served, TRANSACTION, integer},
 };
 
-use super::{append_error, here};
+use super::{PATTERN, append_error, here};
 use crate::dialect::{Lease, Plan, Session};
 
 /// The client is between `MULTI` and `EXEC`.
@@ -85,6 +85,13 @@ pub(super) fn plan(
             }
         };
     }
+    if is(session, SUBSCRIBED) && session.form != 0 && session.step >= CONFIRMATION {
+        let stays = matches!(served, Some(Served::Channels | Served::Here));
+        if !stays {
+            // It must not reach the server before the subscriptions that the client has asked for.
+            return Some(Plan::Later);
+        }
+    }
     if is(session, WATCHING) {
         if request.command == TRANSACTION {
             if !session.is_idle {
@@ -145,7 +152,13 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
             here::reset(session);
             out.extend_from_slice(b"+RESET\r\n");
         }
-        _ if command.is_shareable() => return queue(session, out),
+        "sort" | "sort_ro" if request.class == Class::Session && !session.reach.is_one => {
+            set(session, DOOMED);
+            append_error(PATTERN, out);
+        }
+        _ if command.is_shareable() || session.reach.is_one && is_of_one(command) => {
+            return queue(session, out);
+        }
         name => {
             set(session, DOOMED);
             let name = name.replace('|', " ").to_uppercase();
@@ -153,6 +166,11 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
         }
     }
     Plan::Answer
+}
+
+/// May the only member queue this command, although several could not?
+fn is_of_one(command: &Command) -> bool {
+    matches!(command.served, Served::Each(_) | Served::Walk | Served::Alone)
 }
 
 /// Sends a command to be queued by the server.
@@ -212,6 +230,8 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
         }
         ("unwatch", _) => out.extend_from_slice(b"+OK\r\n"),
         _ if session.lease == Lease::Clean && !session.is_idle => return Plan::Later,
+        // What went by another lane may be a message to this very channel.
+        (_, Served::Channels) if !session.is_idle => return Plan::Later,
         ("watch", _) => {
             set(session, WATCHING);
             session.lease = Lease::Kept;

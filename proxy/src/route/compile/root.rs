@@ -32,6 +32,7 @@ impl Maker<'_, '_> {
             spoken,
             has_store: members.iter().any(Option::is_none),
             reach: members.into_iter().flatten().collect(),
+            visits: self.numbered(&children),
             is_plain: self.is_plain(node),
             fanout: self.fanout(node),
             broadcast: self.push(Node::Gather {
