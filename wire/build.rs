@@ -66,8 +66,8 @@ fn served_as(word: &str) -> Result<String, String> {
         "key" => "Served::Key".into(),
         "list" | "sum" | "ok" => format!("Served::Split(Combine::{})", capital(word)),
         "each" => format!("Served::Each(Combine::{})", capital(rule)),
-        "pattern" | "any" | "here" | "walk" | "channel" | "channels" | "transaction" | "alone" | "refused"
-        | "container" => {
+        "pattern" | "any" | "here" | "walk" | "channel" | "channels" | "transaction" | "alone"
+        | "refused" | "own" | "container" => {
             format!("Served::{}", capital(word))
         }
         _ => return Err(format!("{DATA}: served as {word}")),

@@ -149,6 +149,7 @@ SERVED = {
     "channels": "by the server of channels, on a connection of the client's own",
     "transaction": "in a transaction",
     "alone": "alone",
+    "own": "alone, on a connection of the client's own from then on",
     "refused": "refused",
     "container": "by its subcommands",
 }

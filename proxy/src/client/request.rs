@@ -60,6 +60,9 @@ impl Engine {
         client.session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(&mut client.session, request, message, &mut answer);
+        if std::mem::take(&mut client.session.has_named_library) {
+            self.metrics.libraries.count(dialect.library(&client.session));
+        }
         let logs_in = !self.servers.is_login(client.login, &client.session.login);
         if plan != Plan::Route || logs_in {
             self.serve_pending(id, input);
@@ -120,6 +123,7 @@ impl Engine {
         let Parsed::Head(request) = client.dialect.head(message) else {
             return;
         };
+        let request = self.resolve(id, &request, input.tree, message);
         let input = Input {
             tree: input.tree,
             bytes: message,

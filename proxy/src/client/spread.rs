@@ -252,6 +252,7 @@ impl Engine {
     }
 
     fn close_shares(&mut self, id: ClientId, join: &'static Join, order: &[u16]) {
+        self.metrics.joins += 1;
         if let Some(client) = self.clients.table.get_mut(id) {
             client.slots.close_shares(join, order, &mut client.stream.out);
             self.flush_later(Peer::Client(id));

@@ -171,9 +171,7 @@ impl Engine {
             | Plan::Everywhere
             | Plan::Visit
             | Plan::Later
-            | Plan::Answer => {
-                self.answer_here(id, &answer, request.is_quiet)
-            }
+            | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast | Plan::Stats => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));

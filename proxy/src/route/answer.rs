@@ -60,7 +60,11 @@ struct Kept {
 #[derive(Debug)]
 enum Form {
     Reply(Reply, Range<usize>),
-    Failed { server: String, what: String, is_lost: bool },
+    Failed {
+        server: String,
+        what: String,
+        is_lost: bool,
+    },
 }
 
 impl Answers {

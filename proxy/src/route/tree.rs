@@ -15,7 +15,7 @@ use proxima_wire::{
 use super::{Answer, FleetPool, handle::Random, order::Order};
 use crate::{
     copies::Snapshot,
-    dialect::{Copied, Dialect, Reach, Spoken},
+    dialect::{Access, Copied, DeclaredCommands, Dialect, Reach, Spoken},
     members::{Locality, Member, MemberId},
     micros::Micros,
 };
@@ -222,6 +222,8 @@ pub(super) struct Root {
     pub(super) node: NodeId,
     /// The protocol of its clients and of every member below it.
     pub(super) spoken: Spoken,
+    /// What its clients must say before they are served.
+    pub(super) access: Access,
     /// Every member below it, for commands that go to all.
     pub(super) reach: Vec<Arc<Member>>,
     /// A gather over every member below it, for commands that go to all.
@@ -243,6 +245,8 @@ pub struct Tree {
     /// The entries, by the number of the listener.
     pub(super) roots: Vec<Root>,
     pub(super) has_fleet_pool: bool,
+    /// The commands that the configuration declares.
+    pub(super) declared: DeclaredCommands,
     /// The numbers of all its members.
     pub(super) numbers: HashSet<MemberId>,
     /// The version of the configuration, which tells it from every other one.
@@ -256,6 +260,7 @@ impl Tree {
             nodes: Vec::new(),
             roots: Vec::new(),
             has_fleet_pool: false,
+            declared: DeclaredCommands::new(),
             numbers: HashSet::new(),
             version: "none".into(),
         }
@@ -299,12 +304,30 @@ impl Tree {
         self.roots.get(listener).map_or(&[], |root| &root.reach)
     }
 
+    /// The commands that the configuration declares.
+    pub fn declared(&self) -> &DeclaredCommands {
+        &self.declared
+    }
+
+    /// What the clients of listener number `listener` must say before they are served.
+    pub fn access(&self, listener: usize) -> Access {
+        self.roots
+            .get(listener)
+            .map_or(Access::Open, |root| root.access.clone())
+    }
+
     /// What a session may know of the servers that listener number `listener` can reach.
     pub fn reach_of(&self, listener: usize) -> Reach {
         let reach = self.reach(listener);
         Reach {
             is_one: reach.len() == 1 && !self.reaches_store(listener),
-            version: reach.first().map_or(0, |member| member.pool.version.load(Relaxed)),
+            database: reach
+                .first()
+                .and_then(|member| Some(member.login.as_ref()?.database))
+                .unwrap_or(0),
+            version: reach
+                .first()
+                .map_or(0, |member| member.pool.version.load(Relaxed)),
         }
     }
 

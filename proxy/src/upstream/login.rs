@@ -25,6 +25,7 @@ impl Engine {
         if let Some(lane) = self.servers.lanes.get_mut(id) {
             lane.phase = Phase::Login(Box::new(Conversation {
                 login: words,
+                own: lane.member.login.clone(),
                 ..Conversation::default()
             }));
         }
@@ -82,6 +83,14 @@ impl Engine {
             }
             Login::Refused(what) => {
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, &what);
+                return None;
+            }
+            Login::Rejected(what) => {
+                self.fail_lane(id, Failure::Login, Outcome::ConnectError, &what);
+                return None;
+            }
+            Login::Denied(reply) => {
+                self.deny_lane(id, &reply);
                 return None;
             }
         };

@@ -59,6 +59,8 @@ pub enum Served {
     Transaction,
     /// By the only member.
     Alone,
+    /// By the only member, which then keeps a connection for the client alone.
+    Own,
     /// Not at all.
     Refused,
     /// It has subcommands, and does nothing by itself.
@@ -206,7 +208,7 @@ mod tests {
             assert!(!command.is_blocking || !is_walked, "{}", command.name);
             assert_eq!(
                 command.reason.is_empty(),
-                !matches!(command.served, Served::Refused | Served::Alone),
+                !matches!(command.served, Served::Refused | Served::Alone | Served::Own),
                 "{}",
                 command.name
             );

@@ -7,27 +7,32 @@
 //! A client chooses the version of the protocol (`HELLO`). RESP3 has lanes of its own, as a version belongs
 //! to a connection.
 
+mod access;
+mod declared;
 mod here;
 mod join;
 mod login;
 mod scan;
 mod sessions;
 mod state;
+mod who;
 
 use proxima_wire::{
     message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
-    resp::{self, Args, Command, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
+    resp::{self, Args, Command, DECLARED, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
 };
 
-use super::{Conversation, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED};
+use super::{
+    Conversation, DeclaredCommands, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED,
+};
 
 /// The Redis dialect.
 #[derive(Debug)]
 pub struct Redis;
 
 /// The names of all commands, and of what is none.
-static NAMES: [&str; Command::COUNT as usize + 3] = {
-    let mut names = [""; Command::COUNT as usize + 3];
+static NAMES: [&str; Command::COUNT as usize + 4] = {
+    let mut names = [""; Command::COUNT as usize + 4];
     let known = Command::names();
     let mut number = 0;
     while number < known.len() {
@@ -37,6 +42,7 @@ static NAMES: [&str; Command::COUNT as usize + 3] = {
     names[UNKNOWN as usize] = "unknown";
     names[INLINE as usize] = "inline";
     names[TRANSACTION as usize] = "transaction";
+    names[DECLARED as usize] = "declared";
     names
 };
 
@@ -140,6 +146,31 @@ impl Dialect for Redis {
         Command::of(command).is_some_and(|command| command.class == Class::Read)
     }
 
+    fn resolve(&self, declared: &DeclaredCommands, request: &Request, message: &[u8]) -> Option<Request> {
+        declared::resolve(declared, request, message)
+    }
+
+    fn error_word<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
+        let words = reply.strip_prefix(b"-").unwrap_or_default();
+        words.split(u8::is_ascii_whitespace).next().unwrap_or_default()
+    }
+
+    fn library<'a>(&self, session: &'a Session) -> &'a [u8] {
+        state::State::note(session, state::LIBRARY)
+    }
+
+    fn class_of(&self, command: u16) -> Option<&'static str> {
+        Some(match Command::of(command)?.class {
+            Class::Read => "read",
+            Class::Write => "write",
+            Class::Delete => "delete",
+            Class::Arithmetic => "arithmetic",
+            Class::Touch => "touch",
+            Class::Admin => "admin",
+            Class::Session => "session",
+        })
+    }
+
     fn looks_up(&self, command: u16) -> bool {
         Command::of(command).is_some_and(|command| command.class == Class::Read)
     }
@@ -160,6 +191,9 @@ impl Dialect for Redis {
         }
         if request.command == TRANSACTION {
             return Plan::Spread;
+        }
+        if request.command == DECLARED {
+            return declared::plan(request, message, out);
         }
         let mut args = Args::of(message);
         let count = args.left();
@@ -186,7 +220,8 @@ impl Dialect for Redis {
                 here::instead_of_one(session, command, message, out);
                 Plan::Alone
             }
-            Served::Refused | Served::Container => {
+            Served::Own if session.reach.is_one => sessions::own(session),
+            Served::Own | Served::Refused | Served::Container => {
                 let name = command.name.replace('|', " ").to_uppercase();
                 append_error(&format!("ERR {name} is not served: {}", command.reason), out);
                 Plan::Answer
@@ -195,6 +230,9 @@ impl Dialect for Redis {
     }
 
     fn keys(&self, request: &Request, message: &[u8], take: &mut dyn FnMut(Span)) {
+        if request.command == DECLARED {
+            return declared::each_key(request, message, take);
+        }
         if request.command != TRANSACTION {
             if let Some(command) = Command::of(request.command) {
                 resp::each_key(command, message, false, take);
@@ -257,12 +295,17 @@ impl Dialect for Redis {
         true
     }
 
-    fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
-        sessions::answered(session, command);
+    fn answered(&self, session: &mut Session, command: u16, reply: &Reply, _: &[u8]) {
+        sessions::answered(session, command, reply.outcome.is_error());
     }
 
     fn pushed(&self, session: &mut Session, bytes: &[u8]) {
         sessions::pushed(session, bytes);
+    }
+
+    fn admit(&self, session: &mut Session, _: &[u8], _: &mut Vec<u8>) -> Login {
+        access::begin(session);
+        Login::Ready { used: 0 }
     }
 
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {

@@ -73,7 +73,8 @@ fn cursor_of(reply: &[u8]) -> Option<(u64, usize)> {
     let mut lines = reply.strip_prefix(HEAD)?.split_inclusive(|&byte| byte == b'\n');
     let (length, cursor) = (lines.next()?, lines.next()?);
     let inner = u64::try_from(integer(cursor.strip_suffix(b"\r\n")?)?).ok()?;
-    (length.first() == Some(&b'$') && inner <= INNER).then_some((inner, HEAD.len() + length.len() + cursor.len()))
+    (length.first() == Some(&b'$') && inner <= INNER)
+        .then_some((inner, HEAD.len() + length.len() + cursor.len()))
 }
 
 #[cfg(test)]
@@ -82,7 +83,11 @@ mod tests {
     use crate::dialect::Shares;
 
     fn request(cursor: &str) -> Vec<u8> {
-        format!("*4\r\n$4\r\nSCAN\r\n${}\r\n{cursor}\r\n$5\r\nCOUNT\r\n$1\r\n7\r\n", cursor.len()).into()
+        format!(
+            "*4\r\n$4\r\nSCAN\r\n${}\r\n{cursor}\r\n$5\r\nCOUNT\r\n$1\r\n7\r\n",
+            cursor.len()
+        )
+        .into()
     }
 
     fn answered(order: &[u16], reply: &[u8]) -> Vec<u8> {
@@ -111,7 +116,10 @@ mod tests {
             let mut out = Vec::new();
             let at = visit(&request(&u64::to_string(&cursor)), &numbers, &mut out);
             assert_eq!(at, expected.map(|(at, _)| at), "{cursor}");
-            assert_eq!(Some(out), expected.map(|(_, inner)| request(&i32::to_string(&inner))));
+            assert_eq!(
+                Some(out),
+                expected.map(|(_, inner)| request(&i32::to_string(&inner)))
+            );
         }
         let mut out = Vec::new();
         assert_eq!(visit(&request(&(9_u64 << 48).to_string()), &[3], &mut out), None);
@@ -120,7 +128,15 @@ mod tests {
 
     #[test]
     fn a_cursor_that_a_client_made_up_is_refused() {
-        for cursor in ["", "x", "-1", "1", "281474976710655", "9223372036854775808", "18446744073709551615"] {
+        for cursor in [
+            "",
+            "x",
+            "-1",
+            "1",
+            "281474976710655",
+            "9223372036854775808",
+            "18446744073709551615",
+        ] {
             let mut out = Vec::new();
             assert_eq!(visit(&request(cursor), &[3], &mut out), None, "{cursor}");
             assert_eq!(out, INVALID, "{cursor}");
@@ -139,8 +155,15 @@ mod tests {
             let reply = |cursor: u64| format!("*2\r\n${}\r\n{cursor}\r\n{list}", cursor.to_string().len());
             assert_eq!(answered(&order, reply(inner).as_bytes()), reply(outer).as_bytes());
         }
-        for reply in ["*2\r\n$1\r\nx\r\n*0\r\n", ":1\r\n", "*2\r\n$15\r\n281474976710656\r\n*0\r\n"] {
-            assert!(answered(&[4, 8], reply.as_bytes()).starts_with(b"-ERR "), "{reply}");
+        for reply in [
+            "*2\r\n$1\r\nx\r\n*0\r\n",
+            ":1\r\n",
+            "*2\r\n$15\r\n281474976710656\r\n*0\r\n",
+        ] {
+            assert!(
+                answered(&[4, 8], reply.as_bytes()).starts_with(b"-ERR "),
+                "{reply}"
+            );
         }
     }
 }
