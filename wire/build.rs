@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             out,
             "Command {{ name: {name:?}, arity: {arity}, flags: &{all:?}, positions: [{}], specs: &[{}], \
              served: {}, class: Class::{}, reason: {reason:?}, subcommands: {first}..{}, is_blocking: {}, \
-             is_write: {} }},",
+             is_write: {}, has_first_key: {} }},",
             positions.replace(' ', ", "),
             all_specs(specs)?,
             served_as(served)?,
@@ -43,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             first + count,
             all.contains(&"blocking"),
             all.contains(&"write"),
+            specs == "@1 range 0 1 0" && served != "pattern",
         )?;
     }
     out.push_str("];\n");
@@ -65,8 +66,8 @@ fn served_as(word: &str) -> Result<String, String> {
         "key" => "Served::Key".into(),
         "list" | "sum" | "ok" => format!("Served::Split(Combine::{})", capital(word)),
         "each" => format!("Served::Each(Combine::{})", capital(rule)),
-        "any" | "here" | "walk" | "channel" | "channels" | "transaction" | "alone" | "refused"
-        | "container" => {
+        "pattern" | "any" | "here" | "walk" | "channel" | "channels" | "transaction" | "alone"
+        | "refused" | "own" | "container" => {
             format!("Served::{}", capital(word))
         }
         _ => return Err(format!("{DATA}: served as {word}")),

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use proxima::config::{self, schema::*, source::file::ServerFile};
-use proxima_wire::message::Outcome;
+use proxima_wire::message::{Class, Outcome};
 
 #[path = "../../wire/tests/memcache/rows.rs"]
 mod rows;
@@ -115,6 +115,8 @@ listeners:
   - address: 127.0.0.1:11211
     route: main
   - {address: "unix:/run/proxima.sock", route: {nearest: cache}}
+  - {address: 127.0.0.1:6379, protocol: redis, route: keys, password_env: CLIENTS}
+  - {address: 127.0.0.1:6380, protocol: redis, route: keys, auth: pass}
 admin: 127.0.0.1:9150
 pools:
   cache:
@@ -126,6 +128,13 @@ pools:
   spare: ["[::1]:11211"]
   followed: {file: followed.servers}
   named: {dns: "memcached.cache.svc.cluster.local:11211"}
+  keys:
+    protocol: redis
+    servers: ["10.0.0.3:6379"]
+    user: me
+    password_file: secrets/redis
+    database: 2
+    dedicated: {max: 8, wait: 2s, idle: 1}
   described:
     dns: {name: _memcached._tcp.cache, record: srv, interval: 5s, server: 10.96.0.10}
 routes:
@@ -138,6 +147,9 @@ routes:
       default: followed
 limits: {clients: 5000, value_size: 1MiB, idle: 5m, write_timeout: 3s}
 embedded: {memory: 1GiB}
+commands:
+  JSON.SET: {arity: -4}
+  NEW.READ: {arity: 3, keys: [1, -1, 2], class: read}
 workers: 4
 nodes: {from: run/nodes.sock, grace: 5s}
 "#;
@@ -174,6 +186,8 @@ nodes: {from: run/nodes.sock, grace: 5s}
         },
         keep_routing_prefix: false,
         replicated: None,
+        login: Login::default(),
+        dedicated: Dedicated::DEFAULT,
     };
     let plain = |source| Pool {
         protocol: Protocol::MEMCACHED,
@@ -184,7 +198,32 @@ nodes: {from: run/nodes.sock, grace: 5s}
         eject: Eject::DEFAULT,
         keep_routing_prefix: false,
         replicated: None,
+        login: Login::default(),
+        dedicated: Dedicated::DEFAULT,
     };
+    let unread = |source| Password { source, secret: None };
+    let keys = Pool {
+        protocol: Protocol::REDIS,
+        login: Login {
+            user: Some("me".into()),
+            password: Some(unread(PasswordSource::File("conf/secrets/redis".into()))),
+            database: 2,
+        },
+        dedicated: Dedicated {
+            max: 8,
+            wait: Duration::from_secs(2),
+            idle: 1,
+        },
+        ..plain(Source::new(vec![server("10.0.0.3:6379")]))
+    };
+    let redis = |address: &str, access| Listener {
+        protocol: Protocol::REDIS,
+        address: address.into(),
+        route: named("keys"),
+        access,
+        permissions: Permissions::default(),
+    };
+    let declared = |arity, keys, class| DeclaredCommand { arity, keys, class };
     let failover = Route::Failover {
         children: Children::List(vec![Route::Nearest(pool("cache")), named("spare")]),
         errors: FailoverErrors::default(),
@@ -213,19 +252,27 @@ nodes: {from: run/nodes.sock, grace: 5s}
                 protocol: Protocol::MEMCACHED,
                 address: "127.0.0.1:11211".into(),
                 route: named("main"),
+                access: Access::Open,
                 permissions: Permissions::default(),
             },
             Listener {
                 protocol: Protocol::MEMCACHED,
                 address: "unix:/run/proxima.sock".into(),
                 route: Route::Nearest(pool("cache")),
+                access: Access::Open,
                 permissions: Permissions::default(),
             },
+            redis(
+                "127.0.0.1:6379",
+                Access::Password(unread(PasswordSource::Variable("CLIENTS".into()))),
+            ),
+            redis("127.0.0.1:6380", Access::Pass),
         ],
         admin: Some("127.0.0.1:9150".into()),
         admin_hosts: Vec::new(),
         pools: BTreeMap::from([
             ("cache".to_owned(), cache),
+            ("keys".to_owned(), keys),
             (
                 "spare".to_owned(),
                 plain(Source::new(vec![server("[::1]:11211")])),
@@ -254,6 +301,10 @@ nodes: {from: run/nodes.sock, grace: 5s}
             ),
         ]),
         routes: BTreeMap::from([("main".to_owned(), main)]),
+        commands: BTreeMap::from([
+            ("json.set".to_owned(), declared(-4, [1, 1, 1], Class::Write)),
+            ("new.read".to_owned(), declared(3, [1, -1, 2], Class::Read)),
+        ]),
         limits: Limits {
             clients: 5000,
             value_bytes: 1 << 20,

@@ -132,6 +132,7 @@ def by_flags(command):
 
 SERVED = {
     "key": "by key",
+    "pattern": "by key, alone with BY or GET",
     "any": "by one server",
     "list": "one for each server, elements in order",
     "sum": "one for each server, summed",
@@ -143,11 +144,12 @@ SERVED = {
     "each:first": "by every server, the first reply",
     "each:and": "by every server, the least of each element",
     "each:any": "by every server, one success is enough",
-    "walk": "alone",
+    "walk": "by one server after the other",
     "channel": "by the server of channels",
     "channels": "by the server of channels, on a connection of the client's own",
     "transaction": "in a transaction",
     "alone": "alone",
+    "own": "alone, on a connection of the client's own from then on",
     "refused": "refused",
     "container": "by its subcommands",
 }

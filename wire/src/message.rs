@@ -90,6 +90,8 @@ pub struct Request {
     pub key: Span,
     /// The bytes from the second key to the last one, with what is between them; absent for one key.
     pub more_keys: Span,
+    /// Words from one key to the next; 0: the codec knows the keys by the command.
+    pub key_step: u32,
     /// The expiry time as written in the request; absent when the command has none.
     pub ttl: Span,
     /// The words that ask for quiet, with the blank before them (` noreply`, ` q`). Without them the server
@@ -127,6 +129,7 @@ impl Request {
             body: 0,
             key: absent,
             more_keys: absent,
+            key_step: 0,
             ttl: absent,
             quiet: absent,
             is_quiet: false,

@@ -4,11 +4,21 @@ use proxima_wire::message::{Reply, Request};
 
 use super::{ClientId, Part, Stage};
 use crate::{
-    dialect::{Failed, Lease},
+    dialect::{Dialect, Failed, Lease},
     engine::{Engine, Passed, Peer, WorkerEvent},
+    metrics::Metrics,
     micros::Micros,
     route::{Answer, ReplyTo},
 };
+
+/// Counts an error reply by its word.
+#[cold]
+fn count_error(metrics: &mut Metrics, dialect: &dyn Dialect, bytes: &[u8]) {
+    let word = dialect.error_word(bytes);
+    if !word.is_empty() {
+        metrics.errors.count(word);
+    }
+}
 
 impl Engine {
     /// Hands a reply to the receiver that waits for it.
@@ -39,6 +49,9 @@ impl Engine {
             micros,
             client.listener,
         );
+        if reply.outcome.is_error() {
+            count_error(&mut self.metrics, client.dialect, bytes);
+        }
         client.reply_size = bytes.len().max(client.reply_size - client.reply_size / 4);
         client.active = self.now;
         if slot.part == Part::Number && !reply.outcome.is_error() {

@@ -34,6 +34,7 @@ impl Engine {
             first_command: first,
             session: Session {
                 id: number,
+                access: self.tree.access(usize::from(listener)),
                 ..Session::default()
             },
             login: 0,
@@ -134,7 +135,7 @@ impl Engine {
                 client.closing = true;
                 Some(0)
             }
-            Login::Refused(_) => {
+            Login::Refused(_) | Login::Rejected(_) | Login::Denied(_) => {
                 client.closing = true;
                 Some(0)
             }

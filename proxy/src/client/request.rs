@@ -57,8 +57,12 @@ impl Engine {
         };
         client.session.is_idle = client.slots.is_empty();
         let (dialect, listener) = (client.dialect, client.listener);
+        client.session.reach = input.tree.reach_of(usize::from(listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = dialect.plan(&mut client.session, request, message, &mut answer);
+        if std::mem::take(&mut client.session.has_named_library) {
+            self.metrics.libraries.count(dialect.library(&client.session));
+        }
         let logs_in = !self.servers.is_login(client.login, &client.session.login);
         if plan != Plan::Route || logs_in {
             self.serve_pending(id, input);
@@ -76,9 +80,10 @@ impl Engine {
             Plan::Later => {}
             Plan::Spread => self.spread_keys(id, request, message, input),
             Plan::Everywhere => self.spread_everywhere(id, request, message, input),
+            Plan::Visit => self.visit(id, request, message, input),
             Plan::Route => self.route(id, request, message, input),
             Plan::Dedicated => self.dedicate(id, request, (&answer, message), input),
-            Plan::Alone if input.tree.reach(usize::from(listener)).len() == 1 => {
+            Plan::Alone if input.tree.reach_of(usize::from(listener)).is_one => {
                 self.route(id, request, message, input);
             }
             Plan::Instead => self.serve_instead(id, &answer, input),
@@ -118,6 +123,7 @@ impl Engine {
         let Parsed::Head(request) = client.dialect.head(message) else {
             return;
         };
+        let request = self.resolve(id, &request, input.tree, message);
         let input = Input {
             tree: input.tree,
             bytes: message,

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use proxima_wire::{
     fleet::MESSAGE_LIMIT,
-    message::{Parsed, Request},
+    message::{Class, Parsed, Request},
 };
 
 use super::{ClientId, Stage, upload::Begun};
@@ -267,6 +267,7 @@ impl Engine {
 
     /// Takes a request whose head has come. Returns `false` if it cannot be taken now, or is not all there.
     fn serve_request(&mut self, id: ClientId, request: &Request, input: &mut Input<'_>) -> bool {
+        let request = &self.resolve(id, request, input.tree, input.rest());
         if !request.more_keys.is_empty()
             && let Some(is_over) = self.split(id, request, input)
         {
@@ -305,6 +306,20 @@ impl Engine {
         let taken = self.request(id, request, message, input);
         input.at += len as usize * usize::from(taken);
         taken
+    }
+
+    /// The request as the configuration declares it, or as it is.
+    #[inline]
+    pub(super) fn resolve(&self, id: ClientId, request: &Request, tree: &Tree, bytes: &[u8]) -> Request {
+        if request.class != Class::Session || tree.declared().is_empty() {
+            return *request;
+        }
+        let client = self.clients.table.get(id);
+        let message = bytes.get(..request.len() as usize);
+        let resolved = client
+            .zip(message)
+            .and_then(|(client, message)| client.dialect.resolve(tree.declared(), request, message));
+        resolved.unwrap_or(*request)
     }
 
     /// The largest request that is held whole, in bytes. The embedded store takes a value whole or not at

@@ -201,6 +201,26 @@ impl Engine {
         }
     }
 
+    /// Sends a request to one of the members that the client can reach, as the codec says.
+    pub(super) fn visit(&mut self, id: ClientId, request: &Request, message: &[u8], input: &Input<'_>) {
+        let Some(client) = self.clients.table.get(id) else {
+            return;
+        };
+        let (origin, tree) = (client.origin(), input.tree);
+        let visits = tree.visits(usize::from(origin.listener));
+        let numbers: Vec<u16> = visits.iter().map(|&(number, _)| number).collect();
+        let mut out = Vec::new();
+        let visited = origin.dialect.visit(message, &numbers, &mut out);
+        match (visited, origin.dialect.spread(request)) {
+            (Some(at), Some(join)) if let Some(&(number, place)) = visits.get(at) => {
+                self.send_share(id, tree, origin, request, (place, &out));
+                let next = visits.get(at + 1).map_or(0, |&(next, _)| next + 1);
+                self.close_shares(id, join, &[number + 1, next]);
+            }
+            _ => self.answer_here(id, &out, request.is_quiet),
+        }
+    }
+
     fn send_share(
         &mut self,
         id: ClientId,
@@ -232,6 +252,7 @@ impl Engine {
     }
 
     fn close_shares(&mut self, id: ClientId, join: &'static Join, order: &[u16]) {
+        self.metrics.joins += 1;
         if let Some(client) = self.clients.table.get_mut(id) {
             client.slots.close_shares(join, order, &mut client.stream.out);
             self.flush_later(Peer::Client(id));

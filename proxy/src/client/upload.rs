@@ -146,6 +146,7 @@ impl Engine {
         }
         // An upload begins only when nothing else is due to its client.
         client.session.is_idle = true;
+        client.session.reach = self.tree.reach_of(usize::from(client.listener));
         let mut answer = std::mem::take(&mut self.scratch);
         let plan = client
             .dialect
@@ -164,9 +165,13 @@ impl Engine {
         match plan {
             Plan::Route | Plan::Dedicated => {}
             Plan::Close => self.flush_later(Peer::Client(id)),
-            Plan::Alone | Plan::Instead | Plan::Spread | Plan::Everywhere | Plan::Later | Plan::Answer => {
-                self.answer_here(id, &answer, request.is_quiet)
-            }
+            Plan::Alone
+            | Plan::Instead
+            | Plan::Spread
+            | Plan::Everywhere
+            | Plan::Visit
+            | Plan::Later
+            | Plan::Answer => self.answer_here(id, &answer, request.is_quiet),
             Plan::Refuse(text) => self.object(id, request, &Failed::here(Outcome::LocalError, text)),
             Plan::Broadcast | Plan::Stats => {
                 self.refuse(id, request, &Failed::here(Outcome::LocalError, TOO_LARGE));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
-    ConfigError, Diagnostic, check, file, foreign,
+    ConfigError, Diagnostic, check, file, foreign, passwords,
     reading::{Kind, Reading},
     schema::{Config, Fleet, Peers, Pool},
     yaml::{self, PeerFile},
@@ -37,8 +37,9 @@ pub fn load(path: &Path) -> Result<Loaded, ConfigError> {
     let text = file::read(path).map_err(|diagnostic| ConfigError::one(path, diagnostic))?;
     let mut cx = Reading::default();
     match read(&text, path, &mut cx) {
-        Ok(config) => {
-            let mut refused = unusable_files(&config).into_iter();
+        Ok(mut config) => {
+            let unread = passwords::read(&mut config, path).err().unwrap_or_default();
+            let mut refused = unusable_files(&config).into_iter().chain(unread);
             match refused.next() {
                 None => Ok(loaded(config, cx, &text, path)),
                 Some(first) => Err(ConfigError {
@@ -142,6 +143,7 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     if let Some(fleet) = &mut config.fleet {
         fleet_seen_from(folder, fleet);
     }
+    passwords::below(folder, &mut config);
     let below = |(name, pool): (String, Pool)| {
         let source = pool.source.below(folder).unwrap_or(pool.source);
         (name, Pool { source, ..pool })
@@ -184,6 +186,7 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     check::warn_of_two(&config, &mut cx);
     check::warn_of_both(&config, &mut cx);
     let files = config.pools.values().filter_map(|pool| pool.source.file());
+    let files = files.chain(passwords::files(&config));
     let files_watched = [path].into_iter().chain(files).map(Path::to_owned).collect();
     let warnings = cx
         .warnings

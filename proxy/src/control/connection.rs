@@ -83,7 +83,10 @@ impl<'a> Connection<'a> {
             // The side that begins the transform's own conversation does so now.
             self.write(&[]).await?;
         }
-        let mut conversation = Conversation::default();
+        let mut conversation = Conversation {
+            own: self.member.login.clone(),
+            ..Conversation::default()
+        };
         loop {
             let mut said = Vec::new();
             let step = self.dialect.login(&mut conversation, &self.heard, &mut said);
@@ -99,7 +102,9 @@ impl<'a> Connection<'a> {
                     self.write(&[]).await?;
                     used
                 }
-                Login::Refused(text) => return Err(io::Error::other(text)),
+                Login::Refused(text) | Login::Rejected(text) => return Err(io::Error::other(text)),
+                // Only a client's own login is denied.
+                Login::Denied(_) => return Err(io::Error::other(MALFORMED)),
             };
             self.heard.drain(..used);
             match step {

@@ -91,7 +91,7 @@ impl Proxy {
 
     /// Probes a member until it answers. The pause grows with each failure and has jitter, so that proxies do
     /// not probe in step.
-    async fn revive(self: Arc<Self>, member: Arc<Member>, mut random: Random) {
+    async fn revive(self: Arc<Self>, mut member: Arc<Member>, mut random: Random) {
         let eject = *member.health.eject();
         let mut pause = eject.probe_initial;
         loop {
@@ -107,14 +107,12 @@ impl Proxy {
                     pause = (pause * 2).min(eject.probe_max);
                 }
             }
-            // The member was removed from the configuration.
-            if !self
-                .state()
-                .members
-                .iter()
-                .any(|known| Arc::ptr_eq(&known.health, &member.health))
-            {
-                return;
+            let is_it = |known: &&Arc<Member>| Arc::ptr_eq(&known.health, &member.health);
+            let known = self.state().members.iter().find(is_it).cloned();
+            match known {
+                // Its login may be another one since.
+                Some(known) => member = known,
+                None => return,
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Dialect, Memcache, Redis};
 
-static REDIS: Redis = Redis::new();
+static REDIS: Redis = Redis;
 static ALL: [&dyn Dialect; 2] = [&Memcache::PLAIN, &REDIS];
 
 /// All protocols of a process. The first one is the default.

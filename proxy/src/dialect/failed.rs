@@ -14,17 +14,14 @@ pub struct Failed<'a> {
     pub server: &'a str,
     /// The reason, in words for the client.
     pub what: &'a str,
+    /// The server may have executed the request, and its answer is lost.
+    pub is_lost: bool,
 }
 
 impl<'a> Failed<'a> {
     /// An error of the proxy itself.
     pub const fn here(outcome: Outcome, what: &'a str) -> Self {
-        let server = "";
-        Self {
-            outcome,
-            server,
-            what,
-        }
+        Self::at("", outcome, what)
     }
 
     /// An error of the server with this address.
@@ -33,6 +30,7 @@ impl<'a> Failed<'a> {
             outcome,
             server,
             what,
+            is_lost: false,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! time-outs) is written once, in `client` and `upstream`.
 
 mod copied;
+mod credentials;
+mod declared;
 mod dialects;
 mod failed;
 mod join;
@@ -19,6 +21,8 @@ use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, 
 
 pub use self::{
     copied::Copied,
+    credentials::{Access, Credentials},
+    declared::{Declared, DeclaredCommands},
     dialects::{Dialects, Spoken},
     failed::Failed,
     join::{Join, Shares},
@@ -26,7 +30,7 @@ pub use self::{
     pool_state::PoolState,
     redis::Redis,
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
-    session::{Lease, Session},
+    session::{Lease, Reach, Session},
     transform::Transform,
 };
 pub use proxima_wire::message::{Effect, Message, Piece};
@@ -40,6 +44,10 @@ pub struct Conversation {
     pub notes: Vec<u8>,
     /// The login in the codec's words, from [`Session::login`]; empty: the pool's own login.
     pub login: Arc<[u8]>,
+    /// The pool's own login; `None`: servers ask for none.
+    pub own: Option<Arc<Credentials>>,
+    /// What the server has told of its version, in the codec's words; 0: nothing.
+    pub version: u64,
 }
 
 /// The result of one step of a login.
@@ -71,6 +79,12 @@ pub enum Login {
     },
     /// The login failed, for this reason; the connection is closed after the bytes that were appended.
     Refused(String),
+    /// The server does not accept the pool's own login, for this reason. It will not until an operator corrects
+    /// one of them.
+    Rejected(String),
+    /// The server does not accept the login that a client has named. This is its reply to each request that
+    /// waits for the login.
+    Denied(Vec<u8>),
 }
 
 /// What the session does with a request.
@@ -91,6 +105,9 @@ pub enum Plan {
     /// The request goes to every member that the client can reach, and the replies are
     /// [joined](Dialect::spread).
     Everywhere,
+    /// The request goes to one of the members that the client can reach, which [`Dialect::visit`] names, so
+    /// that a client can visit one after the other.
+    Visit,
     /// The request walks the tree if only one member can be reached; otherwise what the codec has appended is
     /// the reply.
     Alone,
@@ -219,10 +236,21 @@ pub trait Dialect: Send + Sync {
         None
     }
 
+    /// The name of what this command does to the data. By default the protocol does not say.
+    fn class_of(&self, _command: u16) -> Option<&'static str> {
+        None
+    }
+
     /// Does this command look up a key, so that its replies count as hits and misses? By default no command
     /// does.
     fn looks_up(&self, _command: u16) -> bool {
         false
+    }
+
+    /// May a request of this command go to another server after the answer of one that may have executed it
+    /// was lost? By default it may: servers hold what a cache does.
+    fn may_repeat(&self, _command: u16) -> bool {
+        true
     }
 
     // Provided: connections.
@@ -260,6 +288,12 @@ pub trait Dialect: Send + Sync {
     /// Parses the head of a request that is complete.
     fn head(&self, message: &[u8]) -> Parsed<Request> {
         self.request(&mut Parse::default(), message, u64::MAX)
+    }
+
+    /// The request as the configuration declares its command, if the codec does not know that. By default the
+    /// configuration declares nothing.
+    fn resolve(&self, _: &DeclaredCommands, _: &Request, _message: &[u8]) -> Option<Request> {
+        None
     }
 
     /// Checks the end of the request's body. By default any end is valid: the length says all.
@@ -331,6 +365,14 @@ pub trait Dialect: Send + Sync {
     /// Appends the request for some of the keys of a request that is [divided](Dialect::spread): those with
     /// these indexes, in order.
     fn part(&self, _: &Request, _message: &[u8], _keys: &mut dyn Iterator<Item = usize>, _out: &mut Vec<u8>) {
+    }
+
+    /// Which of several members is asked by a request that [visits](Plan::Visit) them. `numbers` are those of
+    /// the members, in ascending order; a member's number is the same in every process, and remains as others
+    /// come and go. Appends the request for that member, or, if no member is asked, the reply. By default no
+    /// member is.
+    fn visit(&self, _message: &[u8], _numbers: &[u16], _out: &mut Vec<u8>) -> Option<usize> {
+        None
     }
 
     /// Appends the reply to a request that cannot be divided and whose keys are at several places: two of
@@ -413,6 +455,16 @@ pub trait Dialect: Send + Sync {
     /// replies name no key.
     fn rewrite_reply_key(&self, _command: u16, _key: &[u8], reply: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(reply);
+    }
+
+    /// The word by which metrics count an error reply; empty: it is not counted by a word, as by default.
+    fn error_word<'a>(&self, _reply: &'a [u8]) -> &'a [u8] {
+        b""
+    }
+
+    /// The name of the client's library, as the client has told it. By default clients tell none.
+    fn library<'a>(&self, _: &'a Session) -> &'a [u8] {
+        b""
     }
 
     // Provided: abilities that only some protocols have.

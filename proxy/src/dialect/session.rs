@@ -1,5 +1,7 @@
 //! The codec's state of a client.
 
+use super::Access;
+
 /// State from the first byte of a client's connection to its last. Only the codec knows what `step` and
 /// `notes` mean.
 #[derive(Debug, Default)]
@@ -11,6 +13,12 @@ pub struct Session {
     /// The login that the client's requests use at servers (user, database, version), in the codec's words;
     /// empty: the pool's own.
     pub login: Vec<u8>,
+    /// What clients of the listener must say before they are served.
+    pub access: Access,
+    /// The login that the client gets if the server agrees, in the codec's words; `None`: no server is asked.
+    pub pending: Option<Vec<u8>>,
+    /// The client has named its library, and that was not counted yet.
+    pub has_named_library: bool,
     /// How the client wants its replies written (in which version of the protocol). The tree gets no other
     /// part of the session.
     pub form: u16,
@@ -20,9 +28,24 @@ pub struct Session {
     pub id: u64,
     /// Every earlier request of the client is answered.
     pub is_idle: bool,
+    /// Whom the client's requests can reach, as it is when one of them is planned.
+    pub reach: Reach,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
     /// each is planned too.
     pub plans_all: bool,
+}
+
+/// Whom the requests of a client can reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// It is a single server, and nothing else.
+    pub is_one: bool,
+    /// The number of the database that the pool's own login has.
+    pub database: u32,
+    /// What a server has told of its version, in the codec's words ([`Conversation`]); 0: none has yet.
+    ///
+    /// [`Conversation`]: super::Conversation
+    pub version: u64,
 }
 
 /// What a server keeps for a client on its dedicated lane.

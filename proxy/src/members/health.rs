@@ -19,6 +19,9 @@ pub enum Failure {
     Refused,
     /// Malformed reply.
     Garbage,
+    /// The server does not accept the proxy's login, and will not until an operator corrects it. This is
+    /// certain, too.
+    Login,
 }
 
 /// What a member may be asked. It is shown to operators; [`Health::is_up`] decides.
@@ -133,6 +136,7 @@ impl Health {
         let failures = self.failures.fetch_add(1, Relaxed).saturating_add(1);
         let state = match failure {
             Failure::Refused => GONE,
+            Failure::Login => HealthState::Ejected as u8,
             _ if self.eject.failures == 0 => return false,
             Failure::Timeout | Failure::Garbage if failures < self.eject.failures => {
                 HealthState::Suspect as u8

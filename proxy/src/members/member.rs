@@ -9,7 +9,10 @@ use std::{
 use socket2::SockAddr;
 
 use super::{Distance, DistanceSource, Health, Pool, ServerIdentity};
-use crate::dialect::{Copied, Dialect, End};
+use crate::{
+    config::schema::Dedicated,
+    dialect::{Copied, Credentials, Dialect, End},
+};
 
 /// A member's number, the same in every snapshot for as long as the member lives. Workers find its lanes by
 /// it.
@@ -45,6 +48,10 @@ pub struct Member {
     pub timeout: Duration,
     /// Time for a connection.
     pub connect_timeout: Duration,
+    /// How the proxy logs in there; `None`: as nobody.
+    pub login: Option<Arc<Credentials>>,
+    /// Limits on the connections to it that one client has for itself.
+    pub dedicated: Dedicated,
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn Copied>,

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use crate::dialect::PoolState;
@@ -19,6 +22,8 @@ pub struct Pool {
     pub name: Arc<str>,
     /// So many members are ejected that those which are only suspected are asked again.
     pub fail_open: AtomicBool,
+    /// The version that one of its servers has told last, in the words of its protocol; 0: none has.
+    pub version: AtomicU64,
     /// What its protocol keeps of it; `None`: nothing.
     pub state: Option<Box<dyn PoolState>>,
 }

@@ -6,7 +6,10 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     io,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use proxima_wire::hash::ketama_name;
@@ -16,8 +19,8 @@ use super::{
     Address, Distance, DistanceSource, Eject, Health, Here, Member, MemberId, Pool, PoolId, ServerIdentity,
 };
 use crate::{
-    config::schema::{Pool as PoolSpec, Server},
-    dialect::Dialect,
+    config::schema::{Login, Pool as PoolSpec, Server},
+    dialect::{Credentials, Dialect},
 };
 
 /// The members of this process. The control thread keeps them.
@@ -26,8 +29,8 @@ pub struct Registry {
     here: Here,
     /// The addresses of host names. A name that is missing has no address yet.
     hosts: BTreeMap<String, IpAddr>,
-    /// By key and settings.
-    members: HashMap<(Key, String), Arc<Member>>,
+    /// By key, login and other settings.
+    members: HashMap<(Key, Option<Credentials>, String), Arc<Member>>,
     known: HashMap<Key, MemberId>,
     health: HashMap<(String, Option<SockAddr>), Arc<Health>>,
     /// Every pool that there ever was, by name and protocol. Its counters and what its protocol keeps of it
@@ -110,9 +113,10 @@ impl Registry {
         dialect: &'static dyn Dialect,
     ) -> Result<Arc<Member>, AddressError> {
         let settings = format!(
-            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
-            server.weight, server.zone, spec.timeout, spec.connect_timeout, spec.eject,
+            "{:?}\0{:?}\0{:?}\0{:?}\0{:?}\0{:?}",
+            server.weight, server.zone, spec.timeout, spec.connect_timeout, spec.eject, spec.dedicated,
         );
+        let login = credentials(&spec.login);
         let socket = self.locate(&server.address).map_err(|reason| AddressError {
             pool: pool.into(),
             address: server.address.clone(),
@@ -126,7 +130,7 @@ impl Registry {
             is_copy: spec.replicated.is_some(),
             socket: socket.clone(),
         };
-        let key = (key, settings);
+        let key = (key, login.clone(), settings);
         if let Some(member) = self.members.get(&key) {
             return Ok(Arc::clone(member));
         }
@@ -174,6 +178,8 @@ impl Registry {
             dialect,
             timeout: spec.timeout,
             connect_timeout: spec.connect_timeout,
+            login: login.map(Arc::new),
+            dedicated: spec.dedicated,
             copied: spec.replicated.and_then(|_| dialect.copied()),
             health,
         });
@@ -201,6 +207,7 @@ impl Registry {
                 id,
                 name: name.into(),
                 fail_open: AtomicBool::new(false),
+                version: AtomicU64::new(0),
                 state: dialect.pool_state(),
             })
         });
@@ -233,6 +240,20 @@ impl Registry {
         });
         self.health.retain(|_, health| Arc::strong_count(health) > 1);
     }
+}
+
+/// How the proxy logs in with these settings; `None`: as nobody.
+fn credentials(login: &Login) -> Option<Credentials> {
+    let password = login
+        .password
+        .as_ref()
+        .and_then(|password| password.secret.as_ref());
+    let credentials = Credentials {
+        user: login.user.clone().unwrap_or_default().into_bytes(),
+        password: password.map(|secret| Arc::clone(secret.bytes())),
+        database: login.database,
+    };
+    (credentials != Credentials::default()).then_some(credentials)
 }
 
 #[cfg(test)]

@@ -27,6 +27,11 @@ impl Answer<'_> {
         }
     }
 
+    /// May a server have executed the request, although its answer is lost?
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Failed(failed) if failed.is_lost)
+    }
+
     /// The text of an error.
     pub fn what(&self) -> Cow<'_, str> {
         match self {
@@ -55,7 +60,11 @@ struct Kept {
 #[derive(Debug)]
 enum Form {
     Reply(Reply, Range<usize>),
-    Failed { server: String, what: String },
+    Failed {
+        server: String,
+        what: String,
+        is_lost: bool,
+    },
 }
 
 impl Answers {
@@ -75,6 +84,7 @@ impl Answers {
             Answer::Failed(failed) => Form::Failed {
                 server: failed.server.to_owned(),
                 what: failed.what.to_owned(),
+                is_lost: failed.is_lost,
             },
         };
         let count = 1;
@@ -101,10 +111,15 @@ impl Answers {
         });
         Some(match &best.form {
             Form::Reply(reply, at) => Answer::Reply(reply, self.bytes.get(at.clone()).unwrap_or_default()),
-            Form::Failed { server, what } => Answer::Failed(Failed {
+            Form::Failed {
+                server,
+                what,
+                is_lost,
+            } => Answer::Failed(Failed {
                 outcome: best.outcome,
                 server,
                 what,
+                is_lost: *is_lost,
             }),
         })
     }

@@ -85,6 +85,8 @@ impl Engine {
             // A request that has begun to stream cannot be sent again. A request that belongs to one
             // connection is of no use on another.
             .filter(|_| !walk.is_streamed() && !walk.request.is_dedicated)
+            // What a server may have executed already must not be executed by another one as well.
+            .filter(|_| !answer.is_lost() || query.dialect.may_repeat(query.command))
             // Two members that redirect to each other do not do so for ever.
             .filter(|_| (flight.tries as usize) < children.len());
         while let Some(child) = next

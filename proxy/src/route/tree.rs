@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, HashSet},
     fmt,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 use proxima_wire::{
@@ -15,7 +15,7 @@ use proxima_wire::{
 use super::{Answer, FleetPool, handle::Random, order::Order};
 use crate::{
     copies::Snapshot,
-    dialect::{Copied, Dialect, Spoken},
+    dialect::{Access, Copied, DeclaredCommands, Dialect, Reach, Spoken},
     members::{Locality, Member, MemberId},
     micros::Micros,
 };
@@ -222,10 +222,14 @@ pub(super) struct Root {
     pub(super) node: NodeId,
     /// The protocol of its clients and of every member below it.
     pub(super) spoken: Spoken,
+    /// What its clients must say before they are served.
+    pub(super) access: Access,
     /// Every member below it, for commands that go to all.
     pub(super) reach: Vec<Arc<Member>>,
     /// A gather over every member below it, for commands that go to all.
     pub(super) broadcast: NodeId,
+    /// The nodes of `broadcast` by their numbers, for commands that go to one after the other.
+    pub(super) visits: Vec<(u16, NodeId)>,
     /// Does it lead to the embedded store?
     pub(super) has_store: bool,
     /// Does it choose a member by the key, and nothing else?
@@ -241,6 +245,8 @@ pub struct Tree {
     /// The entries, by the number of the listener.
     pub(super) roots: Vec<Root>,
     pub(super) has_fleet_pool: bool,
+    /// The commands that the configuration declares.
+    pub(super) declared: DeclaredCommands,
     /// The numbers of all its members.
     pub(super) numbers: HashSet<MemberId>,
     /// The version of the configuration, which tells it from every other one.
@@ -254,6 +260,7 @@ impl Tree {
             nodes: Vec::new(),
             roots: Vec::new(),
             has_fleet_pool: false,
+            declared: DeclaredCommands::new(),
             numbers: HashSet::new(),
             version: "none".into(),
         }
@@ -295,6 +302,33 @@ impl Tree {
     /// The members that listener number `listener` can reach.
     pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
         self.roots.get(listener).map_or(&[], |root| &root.reach)
+    }
+
+    /// The commands that the configuration declares.
+    pub fn declared(&self) -> &DeclaredCommands {
+        &self.declared
+    }
+
+    /// What the clients of listener number `listener` must say before they are served.
+    pub fn access(&self, listener: usize) -> Access {
+        self.roots
+            .get(listener)
+            .map_or(Access::Open, |root| root.access.clone())
+    }
+
+    /// What a session may know of the servers that listener number `listener` can reach.
+    pub fn reach_of(&self, listener: usize) -> Reach {
+        let reach = self.reach(listener);
+        Reach {
+            is_one: reach.len() == 1 && !self.reaches_store(listener),
+            database: reach
+                .first()
+                .and_then(|member| Some(member.login.as_ref()?.database))
+                .unwrap_or(0),
+            version: reach
+                .first()
+                .map_or(0, |member| member.pool.version.load(Relaxed)),
+        }
     }
 
     /// Does listener number `listener` lead to the embedded store?
@@ -377,6 +411,12 @@ impl Tree {
             Some(Node::Gather { children, .. }) => children,
             _ => &[],
         }
+    }
+
+    /// The same nodes with their numbers, in ascending order. A member's number follows from its name, so that
+    /// it is the same in every process.
+    pub fn visits(&self, listener: usize) -> &[(u16, NodeId)] {
+        self.roots.get(listener).map_or(&[], |root| &root.visits)
     }
 
     /// The node that sends to every member that listener number `listener` can reach.

@@ -21,12 +21,13 @@ use crate::{
     route::ReplyTo,
 };
 
-/// The most dedicated lanes that one worker has to one member. Further clients wait in a queue.
-pub const DEDICATED: usize = 64;
-/// The most idle dedicated lanes that one worker keeps to one member.
-const IDLE: usize = 4;
-
 const ELSEWHERE: &str = "what belongs together is on several servers, or of several logins";
+
+/// The error text for a request that gets no dedicated lane.
+fn in_use(member: &Member) -> String {
+    let most = member.dedicated.max;
+    format!("all {most} connections that clients may have for themselves (dedicated.max) are in use")
+}
 
 /// A worker's dedicated lanes to one member.
 #[derive(Debug, Default)]
@@ -90,11 +91,13 @@ impl Engine {
                 }
             }
             None if (message.len() as u64) < request.len() => {
-                let what = "all dedicated connections are in use";
-                self.fail(to, &Failed::at(&member.address, Outcome::Overloaded, what));
+                self.metrics.member(member.id).dedicated_refused += 1;
+                let what = in_use(member);
+                self.fail(to, &Failed::at(&member.address, Outcome::Overloaded, &what));
             }
             None => {
-                let due = self.now + Micros::from(member.timeout);
+                self.metrics.member(member.id).dedicated_waited += 1;
+                let due = self.now + Micros::from(member.dedicated.wait);
                 self.hold_back_client(to);
                 self.dedicated_of(member).queue.push_back(Queued {
                     client: owner,
@@ -153,7 +156,7 @@ impl Engine {
             Some(at) => (dedicated.idle.remove(at), None),
             None => {
                 // An idle lane with another login is closed to make room.
-                let other = match dedicated.count < DEDICATED {
+                let other = match dedicated.count < member.dedicated.max as usize {
                     true => None,
                     false => Some(dedicated.idle.pop()?),
                 };
@@ -234,7 +237,7 @@ impl Engine {
         }
         let idle = &mut self.dedicated_of(&member).idle;
         idle.push(id);
-        let is_spare = idle.len() > IDLE;
+        let is_spare = idle.len() > member.dedicated.idle as usize;
         self.serve_queue(&member);
         if is_spare && self.dedicated_of(&member).idle.contains(&id) {
             self.drop_lane(id, "");
@@ -307,8 +310,7 @@ impl Engine {
         }
     }
 
-    /// Fails the queued requests that have waited for a dedicated lane for longer than the time-out of their
-    /// pool.
+    /// Fails the queued requests that have waited for a dedicated lane for longer than their pool allows.
     pub(super) fn end_queues(&mut self) {
         if self.servers.queued == 0 {
             return;
@@ -326,10 +328,11 @@ impl Engine {
         }
         self.servers.queued -= late.len();
         for queued in late {
-            let what = "no connection of its own was free in time";
+            self.metrics.member(queued.member.id).dedicated_refused += 1;
+            let what = in_use(&queued.member);
             self.fail(
                 queued.to,
-                &Failed::at(&queued.member.address, Outcome::Timeout, what),
+                &Failed::at(&queued.member.address, Outcome::Overloaded, &what),
             );
         }
     }
@@ -344,6 +347,11 @@ impl Lane {
 }
 
 impl Dedicated {
+    /// The number of lanes that a client has.
+    pub(super) fn in_use(&self) -> usize {
+        self.count - self.idle.len()
+    }
+
     /// Bytes of memory that the queued requests take.
     pub(super) fn holds(&self) -> usize {
         let messages = self.queue.iter().map(|queued| queued.message.capacity());

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use proxima_wire::message::Outcome;
+use proxima_wire::message::{Outcome, Reply};
 
 use super::{LaneId, Phase};
 use crate::{
@@ -48,6 +48,21 @@ impl Engine {
             self.actions
                 .events
                 .push(WorkerEvent::Ejected(member.clone(), what.to_owned()));
+        }
+    }
+
+    /// The server does not accept the login that clients of this lane have named. Each request that waits gets
+    /// the server's words.
+    pub(super) fn deny_lane(&mut self, id: LaneId, words: &[u8]) {
+        let waiters = match self.servers.lanes.get_mut(id) {
+            Some(lane) => std::mem::take(&mut lane.waiters),
+            None => return,
+        };
+        self.servers.in_flight -= waiters.len();
+        self.drop_lane(id, "");
+        let reply = Reply::new(Outcome::ClientError, words.len());
+        for waiter in waiters {
+            self.deliver(waiter.to, &reply, words);
         }
     }
 
@@ -106,6 +121,11 @@ impl Engine {
         let failed = match outcome {
             Outcome::ClientError => Failed::here(outcome, what),
             _ => Failed::at(&lane.member.address, outcome, what),
+        };
+        // Before the lane was ready nothing of them was sent.
+        let failed = Failed {
+            is_lost: matches!(lane.phase, Phase::Ready),
+            ..failed
         };
         for waiter in lane.waiters {
             self.fail(waiter.to, &failed);

@@ -1,5 +1,7 @@
 //! Connecting and logging in to a server.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use proxima_wire::message::{Outcome, Parsed};
 
 use super::{LaneId, Phase};
@@ -23,6 +25,7 @@ impl Engine {
         if let Some(lane) = self.servers.lanes.get_mut(id) {
             lane.phase = Phase::Login(Box::new(Conversation {
                 login: words,
+                own: lane.member.login.clone(),
                 ..Conversation::default()
             }));
         }
@@ -42,6 +45,9 @@ impl Engine {
             .member
             .dialect
             .login(conversation, bytes, &mut lane.stream.out);
+        if conversation.version != 0 {
+            lane.member.pool.version.store(conversation.version, Relaxed);
+        }
         let used = match step {
             // Bytes that do not make sense within the size limit of a reply never will.
             Login::More { used: 0 } if bytes.len() as u64 > WHOLE => {
@@ -77,6 +83,14 @@ impl Engine {
             }
             Login::Refused(what) => {
                 self.fail_lane(id, Failure::Garbage, Outcome::ConnectError, &what);
+                return None;
+            }
+            Login::Rejected(what) => {
+                self.fail_lane(id, Failure::Login, Outcome::ConnectError, &what);
+                return None;
+            }
+            Login::Denied(reply) => {
+                self.deny_lane(id, &reply);
                 return None;
             }
         };

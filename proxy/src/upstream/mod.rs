@@ -25,13 +25,6 @@ mod send;
 mod servers;
 
 use self::end::UNREPAIRED;
-pub use self::{
-    dedicated::DEDICATED,
-    end::reason,
-    lane::{BULK_LANES, Lane, LaneId, STREAMED},
-    logins::LOGINS,
-    servers::Servers,
-};
 use self::{
     dedicated::Dedicated,
     hold::Hold,
@@ -39,4 +32,10 @@ use self::{
     late::Uptake,
     logins::Logins,
     pace::Pace,
+};
+pub use self::{
+    end::reason,
+    lane::{BULK_LANES, Lane, LaneId, STREAMED},
+    logins::LOGINS,
+    servers::Servers,
 };

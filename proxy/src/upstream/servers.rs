@@ -4,7 +4,12 @@ use std::{net::SocketAddr, sync::Arc};
 
 use super::{Lane, LaneId, Lanes, Logins, Phase, Waiter};
 use crate::{
-    client::ClientId, members::Member, metrics::Metrics, micros::Micros, route::ReplyTo, stream::Stream,
+    client::ClientId,
+    members::{Member, MemberId},
+    metrics::Metrics,
+    micros::Micros,
+    route::ReplyTo,
+    stream::Stream,
     table::Table,
 };
 
@@ -118,6 +123,11 @@ impl Servers {
     pub(crate) fn report(&self, metrics: &mut Metrics) {
         metrics.open_lanes = self.lanes.len() as u64;
         metrics.in_flight = self.in_flight as u64;
+        for (number, lanes) in self.by_member.iter().enumerate() {
+            if let Some(dedicated) = &lanes.dedicated {
+                metrics.member(MemberId(number as u32)).dedicated += dedicated.in_use() as u64;
+            }
+        }
         for (_, lane) in self.lanes.iter() {
             let member = metrics.member(lane.member.id);
             member.lanes += 1;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proxima::upstream::DEDICATED;
+use proxima::config::schema::Dedicated;
 
 use crate::{
     client::Client,
@@ -14,6 +14,9 @@ use crate::{
     proxy::{PATIENT, Proxy},
     server::{self, digest},
 };
+
+/// Dedicated lanes of a worker to a member.
+const DEDICATED: usize = Dedicated::DEFAULT.max as usize;
 
 /// Runs a test over one server, so that clients that share a connection share this one.
 fn one(route: &str, test: impl Fn(&Proxy)) {

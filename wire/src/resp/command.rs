@@ -30,6 +30,8 @@ pub struct Command {
     pub is_blocking: bool,
     /// It changes data.
     pub is_write: bool,
+    /// Its only key is its first argument, and it names no other key.
+    pub(super) has_first_key: bool,
 }
 
 /// How a command is served.
@@ -37,6 +39,8 @@ pub struct Command {
 pub enum Served {
     /// By the member of its keys.
     Key,
+    /// By the member of its key. Other arguments may be patterns for the names of further keys.
+    Pattern,
     /// By one command for each member of its keys.
     Split(Combine),
     /// By the proxy.
@@ -55,6 +59,8 @@ pub enum Served {
     Transaction,
     /// By the only member.
     Alone,
+    /// By the only member, which then keeps a connection for the client alone.
+    Own,
     /// Not at all.
     Refused,
     /// It has subcommands, and does nothing by itself.
@@ -155,19 +161,6 @@ impl Command {
         }
     }
 
-    /// Is its only key its first argument?
-    #[inline]
-    pub(super) fn has_first_key(&self) -> bool {
-        matches!(
-            self.specs,
-            [Spec {
-                begin: Begin::Index(1),
-                find: Find::Range { last: 0, .. },
-                is_channel: false,
-            }]
-        )
-    }
-
     /// Has it keys?
     pub fn has_keys(&self) -> bool {
         self.specs.iter().any(|spec| !spec.is_channel)
@@ -210,12 +203,12 @@ mod tests {
         for number in 0..Command::COUNT {
             let command = Command::of(number).unwrap();
             let is_walked = matches!(command.class, Class::Read | Class::Write | Class::Delete);
-            let by_keys = matches!(command.served, Served::Key | Served::Split(_));
+            let by_keys = matches!(command.served, Served::Key | Served::Pattern | Served::Split(_));
             assert!(!is_walked || by_keys, "{}", command.name);
             assert!(!command.is_blocking || !is_walked, "{}", command.name);
             assert_eq!(
                 command.reason.is_empty(),
-                !matches!(command.served, Served::Refused | Served::Alone),
+                !matches!(command.served, Served::Refused | Served::Alone | Served::Own),
                 "{}",
                 command.name
             );

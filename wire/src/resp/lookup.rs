@@ -9,6 +9,9 @@ pub const INLINE: u16 = Command::COUNT + 1;
 /// The number of a whole transaction.
 pub const TRANSACTION: u16 = Command::COUNT + 2;
 
+/// The number of a command that the configuration declares.
+pub const DECLARED: u16 = Command::COUNT + 3;
+
 /// The number of the command of a complete array, [`UNKNOWN`] if there is none with this name, and the number of
 /// its arguments.
 pub fn find(message: &[u8]) -> (u16, u32) {

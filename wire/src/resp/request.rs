@@ -53,7 +53,7 @@ fn plain(bytes: &[u8]) -> Option<Request> {
     let number = Command::find(name)?;
     let command = Command::of(number)?;
     let args = u32::from(args - b'0');
-    if !command.has_first_key() || command.class == Class::Session || !command.takes(args) {
+    if !command.has_first_key || command.class == Class::Session || !command.takes(args) {
         return None;
     }
     let mut at = 8 + name.len() + 2;
@@ -123,7 +123,7 @@ fn open(frame: &Frame, bytes: &[u8]) -> Parsed<Request> {
     let found = args.text().and_then(Command::find).and_then(Command::of);
     match (found, args.next()) {
         (Some(command), Some(key))
-            if command.has_first_key() && command.class != Class::Session && command.takes(frame.args) =>
+            if command.has_first_key && command.class != Class::Session && command.takes(frame.args) =>
         {
             Parsed::Head(Request {
                 key,
@@ -157,6 +157,9 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
     if last != request.key {
         request.more_keys = Span::new(request.key.end(), last.end());
     }
+    if command.served == Served::Pattern && names_keys(message) {
+        request.class = Class::Session;
+    }
     // Servers confirm each channel by a message of its own, and not by a reply.
     request.is_unanswered = command.served == Served::Channels;
     if command.is_blocking {
@@ -171,6 +174,18 @@ fn array(frame: &Frame, bytes: &[u8]) -> Request {
         request.body = body as u64;
     }
     request
+}
+
+/// Does a pattern of this `SORT` stand for the names of keys? Without `*` it names none, and `#` is an element.
+pub(super) fn names_keys(message: &[u8]) -> bool {
+    let mut words = Args::of(message).skip(2).map(|arg| arg.of(message));
+    let is_pattern = |word: &[u8]| word.eq_ignore_ascii_case(b"by") || word.eq_ignore_ascii_case(b"get");
+    while let Some(word) = words.next() {
+        if is_pattern(word) && words.next().is_some_and(|pattern| pattern.contains(&b'*')) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Milliseconds that this command may wait for others; [`u32::MAX`]: for ever. 0: it does not wait.

@@ -6,6 +6,7 @@ use super::{
     frame::{Kind, frame},
     keys::each_key,
     lookup::{TRANSACTION, find},
+    request::names_keys,
 };
 use crate::message::{Parse, Parsed, Request, Span};
 
@@ -33,7 +34,8 @@ pub(super) fn whole(multi: &Request, bytes: &[u8], limits: &Limits) -> Option<Re
         if command.name == "exec" {
             break;
         }
-        if !command.is_shareable() {
+        let may_be_apart = command.served == Served::Pattern && names_keys(message);
+        if !command.is_shareable() || may_be_apart {
             return None;
         }
         for channels in [false, true] {
@@ -87,7 +89,7 @@ impl Command {
     /// nothing of the connection.
     pub fn is_shareable(&self) -> bool {
         match self.served {
-            Served::Key | Served::Split(_) | Served::Channel => true,
+            Served::Key | Served::Pattern | Served::Split(_) | Served::Channel => true,
             Served::Any => self.name == "time",
             Served::Here => matches!(self.name, "ping" | "echo"),
             _ => false,

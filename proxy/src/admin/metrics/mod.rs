@@ -4,6 +4,7 @@
 
 mod agent;
 mod copies;
+mod dedicated;
 mod embedded;
 mod fleet;
 mod members;
@@ -46,10 +47,13 @@ fn render(proxy: &Proxy, format: Format) -> String {
     requests::traffic(&metrics, &mut page);
     copies::copies(proxy, &metrics, &mut page);
     requests::requests(proxy, &metrics, &mut page);
+    requests::classes(proxy, &metrics, &mut page);
+    requests::names(&metrics, &mut page);
     requests::lookups(proxy, &metrics, &mut page);
     requests::durations(proxy, &metrics, &mut page);
     members::pools(proxy, &mut page);
     members::members(proxy, &metrics, &mut page);
+    dedicated::dedicated(proxy, &metrics, &mut page);
     embedded::embedded(proxy, &mut page);
     fleet::fleet(proxy, &metrics, &mut page);
     process(&mut page);

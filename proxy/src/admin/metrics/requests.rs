@@ -1,5 +1,7 @@
 //! Clients, their requests, and connections to servers.
 
+use std::collections::BTreeMap;
+
 use crate::{
     admin::page::{Page, quoted},
     control::Proxy,
@@ -68,6 +70,11 @@ pub(super) fn lanes(metrics: &Metrics, page: &mut Page) {
         "Requests that went on to another child.",
         metrics.failovers,
     );
+    page.counter(
+        "joins",
+        "Requests that went to several members, and whose replies became one.",
+        metrics.joins,
+    );
 }
 
 /// Rows of bytes.
@@ -102,6 +109,49 @@ pub(super) fn requests(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
             &format!("outcome=\"{name}\""),
             metrics.replies.with(outcome),
         );
+    }
+}
+
+/// Rows of what clients and servers name: libraries, and the first words of errors.
+pub(super) fn names(metrics: &Metrics, page: &mut Page) {
+    page.family(
+        "errors",
+        "counter",
+        "Error replies to clients by their first word, where the protocol has one.",
+    );
+    for (word, count) in metrics.errors.all() {
+        page.row("errors_total", &format!("word=\"{}\"", quoted(word)), count);
+    }
+    page.family(
+        "client_libraries",
+        "counter",
+        "Times that a client has named its library.",
+    );
+    for (library, count) in metrics.libraries.all() {
+        page.row(
+            "client_libraries_total",
+            &format!("library=\"{}\"", quoted(library)),
+            count,
+        );
+    }
+}
+
+/// Rows of requests by what they do to the data.
+pub(super) fn classes(proxy: &Proxy, metrics: &Metrics, page: &mut Page) {
+    let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for ((dialect, command), &count) in proxy.dialects().commands().zip(&metrics.requests) {
+        if let Some(class) = dialect.class_of(command).filter(|_| count > 0) {
+            *sums.entry((dialect.name(), class)).or_default() += count;
+        }
+    }
+    page.family(
+        "request_classes",
+        "counter",
+        "Requests of clients by what they do to the data.",
+    );
+    for ((protocol, class), sum) in sums {
+        let labels = format!("protocol=\"{protocol}\",class=\"{class}\"");
+        page.row("request_classes_total", &labels, sum);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod fleet;
 mod hash;
+mod login;
 mod pool;
 mod route;
 mod server;
@@ -9,10 +10,13 @@ mod source;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use proxima_wire::message::Class;
+
 pub use self::{
     fleet::{Fleet, Peers, Role, Tls},
     hash::{Algorithm, Hash, KeyHash},
-    pool::{Eject, Pool, Rejoin, Replicated},
+    login::{Access, Login, Password, PasswordSource, Secret},
+    pool::{Dedicated, Eject, Pool, Rejoin, Replicated},
     route::{Children, FailoverErrors, FailoverLimit, Fault, Route, TtlAction},
     server::Server,
     source::{Comparable, Dns, Record, ServerSource, Source},
@@ -33,6 +37,8 @@ pub struct Config {
     pub pools: BTreeMap<String, Pool>,
     /// Named routes; a listener names the one it enters.
     pub routes: BTreeMap<String, Route>,
+    /// Commands of Redis that the program does not know, by their names in small letters.
+    pub commands: BTreeMap<String, DeclaredCommand>,
     /// Limits on clients.
     pub limits: Limits,
     /// The in-process store that every `embedded` route of this configuration shares.
@@ -45,6 +51,18 @@ pub struct Config {
     pub nodes: Option<Nodes>,
     /// The fleet that this proxy is a peer of. `None`: it keeps its promise alone.
     pub fleet: Option<Fleet>,
+}
+
+/// A command that the configuration declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeclaredCommand {
+    /// The number of its words with its name; negative: at least.
+    pub arity: i32,
+    /// The positions of its first key, of its last (negative: counted from the end), and the step; all 0: it has
+    /// no keys.
+    pub keys: [i32; 3],
+    /// What it does to the data.
+    pub class: Class,
 }
 
 /// The source of the NUMA nodes of clients and servers.
@@ -83,6 +101,8 @@ pub struct Listener {
     pub address: String,
     /// The route of its requests.
     pub route: Route,
+    /// What its clients must say before they are served.
+    pub access: Access,
     /// Permissions of the file, if the listener is a Unix socket.
     pub permissions: Permissions,
 }
@@ -174,12 +194,14 @@ impl Default for Config {
                 protocol: Protocol::MEMCACHED,
                 address: "127.0.0.1:11211".to_owned(),
                 route: Route::Embedded,
+                access: Access::Open,
                 permissions: Permissions::default(),
             }],
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),
             pools: BTreeMap::new(),
             routes: BTreeMap::new(),
+            commands: BTreeMap::new(),
             limits: Limits::DEFAULT,
             embedded: Embedded::DEFAULT,
             state: None,

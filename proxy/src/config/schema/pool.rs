@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Algorithm, Hash, Protocol, Server, Source};
+use super::{Algorithm, Hash, Login, Protocol, Server, Source};
 
 /// A named set of servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,30 @@ pub struct Pool {
     /// The rules for copies, if every server holds a copy of everything. `None`: each holds its share of the
     /// keys.
     pub replicated: Option<Replicated>,
+    /// How the proxy logs in at its servers.
+    pub login: Login,
+    /// Limits on connections that one client has for itself.
+    pub dedicated: Dedicated,
+}
+
+/// Limits on the connections to a server that one client has for itself, of each worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dedicated {
+    /// The most connections.
+    pub max: u32,
+    /// Time for which a client waits if all are in use.
+    pub wait: Duration,
+    /// The most connections that are kept while no client uses them.
+    pub idle: u32,
+}
+
+impl Dedicated {
+    /// The defaults: 64 connections, of which 4 are kept, and a wait of a second.
+    pub const DEFAULT: Self = Self {
+        max: 64,
+        wait: Duration::from_secs(1),
+        idle: 4,
+    };
 }
 
 impl Pool {
@@ -38,6 +62,8 @@ impl Pool {
             eject: Eject::DEFAULT,
             keep_routing_prefix: false,
             replicated: None,
+            login: Login::default(),
+            dedicated: Dedicated::DEFAULT,
         }
     }
 

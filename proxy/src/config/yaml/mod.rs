@@ -3,14 +3,18 @@
 //! * `events`: text → tree
 //! * `top`: the file's keys, listeners, limits; `fleet`: the section about it; `peer`: a file with that section
 //!   alone, beside another program's configuration
+//! * `login`: keys about logins
 //! * `pool`, `hash`: how servers are treated and how keys choose them
+//! * `commands`: those that the configuration declares
 //! * `route`, `handles`, `parameters`, `forms`: the tree of routes
 
+mod commands;
 mod events;
 mod fleet;
 mod forms;
 mod handles;
 mod hash;
+mod login;
 mod parameters;
 mod peer;
 mod pool;

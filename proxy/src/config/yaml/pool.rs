@@ -1,12 +1,15 @@
 //! Pools and their options.
 
-use super::hash::HashForm;
+use super::{
+    hash::HashForm,
+    login::{VariableName, login},
+};
 use crate::config::{
     Diagnostic,
     document::Node,
-    form::{Choice, Count, Flag, Form, Optional, PositiveTime, Shape, Share, Time, Word},
+    form::{Choice, Count, Flag, Form, Optional, PathText, PositiveTime, Shape, Share, Text, Time, Word},
     reading::Reading,
-    schema::{Algorithm, Eject, Hash, Pool, Protocol, Rejoin, Replicated},
+    schema::{Algorithm, Dedicated, Eject, Hash, Login, Pool, Protocol, Rejoin, Replicated},
     section::section,
     source::SourceKeys,
 };
@@ -29,6 +32,51 @@ section! {
         /// Whether every server holds a copy of everything. The pool's name as a route then reads from the
         /// nearest copy and writes to all. `true` is enough.
         replicated: ReplicatedForm,
+        /// The user as whom the proxy logs in at Redis servers. The default is the servers' default user.
+        user: Optional<Text>,
+        /// A file with the password for Redis servers, relative to this file. It is read again when it changes.
+        password_file: Optional<PathText>,
+        /// The environment variable with the password for Redis servers.
+        password_env: Optional<VariableName>,
+        /// The number of the database at Redis servers.
+        database: Count<0, 65535> = 0,
+        /// Limits on the connections to a Redis server that one client has for itself, of each worker.
+        dedicated: DedicatedForm,
+    }
+}
+
+section! {
+    /// Limits on the connections to a server that one client has for itself, of each worker: for a transaction
+    /// that is not sent in one piece, a command that blocks, subscriptions, and what else a server keeps for one
+    /// client.
+    pub(super) struct DedicatedKeys {
+        /// The most connections. Further clients wait in turn.
+        max: Count<1, 65535> = Dedicated::DEFAULT.max,
+        /// Time for which a client waits; after that it is answered an error.
+        wait: PositiveTime = Dedicated::DEFAULT.wait,
+        /// The most connections that are kept while no client uses them.
+        idle: Count<0, 65535> = Dedicated::DEFAULT.idle,
+    }
+}
+
+/// Limits on dedicated connections as they stand in a configuration.
+#[derive(Debug)]
+pub(super) struct DedicatedForm;
+
+impl Form for DedicatedForm {
+    type Value = Dedicated;
+
+    fn shape() -> Shape {
+        DedicatedKeys::shape()
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<Dedicated, Diagnostic> {
+        let DedicatedKeys { max, wait, idle } = DedicatedKeys::read(node, cx)?;
+        Ok(Dedicated { max, wait, idle })
+    }
+
+    fn absent() -> Option<Dedicated> {
+        Some(Dedicated::DEFAULT)
     }
 }
 
@@ -170,7 +218,26 @@ impl Form for PoolForm {
             connect_timeout,
             eject,
             replicated,
+            user,
+            password_file,
+            password_env,
+            database,
+            dedicated,
         } = PoolKeys::read(node, cx)?;
+        let login = login(user, (password_file, password_env), database, node.at, cx)?;
+        let is_redis = protocol == Protocol::REDIS;
+        if !is_redis && (login != Login::default() || dedicated != Dedicated::DEFAULT) {
+            let problem = "`user`, `password_file`, `password_env`, `database` and `dedicated` are for Redis";
+            let remedy = "leave them out, or write `protocol: redis`";
+            return Err(cx.refuse(node.at, problem).with_remedy(remedy));
+        }
+        if is_redis && replicated.is_some() {
+            let problem = "a pool of Redis servers cannot be `replicated`: values of many types, and what scripts do, \
+                           can be copied only by the replication that Redis has itself, and a server that may hold \
+                           data is never flushed";
+            let remedy = "leave it out; `all_sync` and `nearest` gather plain values of caches";
+            return Err(cx.refuse(node.at, problem).with_remedy(remedy));
+        }
         if hash.weights.is_some() || hash.tags.is_some() {
             return Err(cx
                 .refuse(
@@ -188,6 +255,8 @@ impl Form for PoolForm {
             eject,
             keep_routing_prefix: false,
             replicated,
+            login,
+            dedicated,
         })
     }
 }

@@ -2,7 +2,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{fleet::FleetForm, pool::PoolForm, route::RouteForm};
+use super::{
+    commands::{CommandKeys, CommandName, declared},
+    fleet::FleetForm,
+    login::{Checker, VariableName, access},
+    pool::PoolForm,
+    route::RouteForm,
+};
 use crate::config::{
     Diagnostic,
     document::{Name, Node, Value},
@@ -11,7 +17,7 @@ use crate::config::{
         PathText, PositiveTime, Shape, Size, Time, Word,
     },
     reading::Reading,
-    schema::{Config, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
+    schema::{Access, Config, Embedded, Limits, Listener, Nodes, Permissions, Protocol},
     section::section,
 };
 
@@ -32,6 +38,9 @@ section! {
         pools: Apart<ByName<Apart<PoolForm>, PoolName>>,
         /// Routes, by name.
         routes: Apart<ByName<RouteForm, RouteName>>,
+        /// Commands of Redis that Proxima does not know: of modules, or newer, by name. Others that are unknown
+        /// are answered as servers answer them.
+        commands: Apart<ByName<Apart<CommandKeys>, CommandName>>,
         /// Limits on clients.
         limits: Apart<LimitsKeys>,
         /// The store in this process that `embedded` routes share.
@@ -124,6 +133,13 @@ section! {
         /// The owner of a Unix socket, as `chown` takes it: `USER`, `USER:GROUP` or `:GROUP`, names or
         /// numbers. The default is the process' own.
         owner: Optional<Owner>,
+        /// A file with the password that clients of Redis must say, relative to this file. It is read again when
+        /// it changes.
+        password_file: Optional<PathText>,
+        /// The environment variable with the password that clients of Redis must say.
+        password_env: Optional<VariableName>,
+        /// Who else checks the login of clients of Redis.
+        auth: Optional<Word<Checker>>,
     }
 }
 
@@ -210,8 +226,16 @@ impl Form for ListenerForm {
                 .refuse("`mode` and `owner` are those of a Unix socket")
                 .with_remedy("leave them out, or write `address: unix:/PATH`"));
         }
+        let password = (keys.password_file, keys.password_env);
+        let access = access(keys.auth, password, node.at, cx)?;
+        if keys.protocol != Protocol::REDIS && access != Access::Open {
+            return Err(site
+                .refuse("`password_file`, `password_env` and `auth` are for clients of Redis")
+                .with_remedy("leave them out, or write `protocol: redis`"));
+        }
         cx.index.listeners.push(site);
         Ok(Listener {
+            access,
             protocol: keys.protocol,
             address: keys.address,
             route: keys.route,
@@ -269,6 +293,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         .map(|(name, route)| (name, Some(route)))
         .collect();
     let routes = named("routes", routes, |cx| &mut cx.index.routes, cx);
+    let commands = declared(keys.commands.unwrap_or_default(), cx);
     Config {
         workers: keys.workers.flatten().map(|n| n as usize),
         listeners: keys.listeners.into_iter().flatten().flatten().collect(),
@@ -276,6 +301,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         admin_hosts: keys.admin_hosts.unwrap_or_default(),
         pools,
         routes,
+        commands,
         limits: keys.limits.map_or(Limits::DEFAULT, limits),
         embedded: keys
             .embedded

@@ -117,6 +117,8 @@ pub(super) fn plan(before: &Side<'_>, after: &Side<'_>, listeners: &[Listener], 
     }
     let is_same =
         before.version == after.version && before.departed == after.departed && before.hosts == after.hosts;
+    // A password may be another one although the text is the same.
+    let is_same = is_same && before.config == after.config;
     let mut steps = binds;
     steps.append(&mut permits);
     if is_same && open.is_empty() && close.is_empty() {
@@ -164,6 +166,7 @@ mod tests {
             protocol: Protocol::MEMCACHED,
             address: (*address).to_owned(),
             route: Route::Embedded,
+            access: schema::Access::Open,
             permissions: Permissions::default(),
         };
         Config {

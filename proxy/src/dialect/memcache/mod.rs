@@ -324,12 +324,7 @@ mod tests {
         ] {
             for (dialect, expected) in [(Memcache::PLAIN, plain), (Memcache::MCROUTER_FLUSH, mcrouter)] {
                 let mut line = Vec::new();
-                let (server, what) = ("m:1", "why");
-                let failed = Failed {
-                    outcome,
-                    server,
-                    what,
-                };
+                let failed = Failed::at("m:1", outcome, "why");
                 dialect.error(&Session::default(), &failed, &mut line);
                 assert_eq!(
                     line,

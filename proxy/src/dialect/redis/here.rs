@@ -1,24 +1,20 @@
 //! Commands that the proxy answers, as clients expect it.
 
-use std::sync::atomic::AtomicU64;
-
 use proxima_wire::{
     message::Span,
     resp::{Args, Command, Served, append_number, each_key, find, integer},
 };
 
 use super::{
-    append_error, login, null,
+    access, append_bulk, append_error, login, null,
     state::{LIBRARY, LIBRARY_VERSION, NAME, State},
+    who::Who,
 };
 use crate::dialect::{Lease, Plan, Session};
 
 /// A server cuts what it repeats of an unknown command after so many bytes.
 const REPEATED: usize = 128;
-/// The databases that a server has by default.
-const DATABASES: i64 = 16;
 const NO_CLUSTER: &[u8] = b"-ERR This instance has cluster support disabled\r\n";
-const SYNTAX: &[u8] = b"-ERR syntax error\r\n";
 const OK: &[u8] = b"+OK\r\n";
 
 /// Answers a name that no server knows, as servers do.
@@ -66,12 +62,6 @@ pub(super) fn refuse_form(number: u16, args: &mut Args<'_>, message: &[u8], out:
     }
 }
 
-fn append_bulk(text: &[u8], out: &mut Vec<u8>) {
-    append_number(b'$', text.len() as i64, out);
-    out.extend_from_slice(text);
-    out.extend_from_slice(b"\r\n");
-}
-
 /// Appends the head of a map, which in RESP2 is an array of twice as many elements.
 fn append_map(form: u16, pairs: i64, out: &mut Vec<u8>) {
     match form {
@@ -81,13 +71,7 @@ fn append_map(form: u16, pairs: i64, out: &mut Vec<u8>) {
 }
 
 /// Answers a command of [`Served::Here`], whose number of arguments is right.
-pub(super) fn answer(
-    version: &AtomicU64,
-    session: &mut Session,
-    command: &Command,
-    message: &[u8],
-    out: &mut Vec<u8>,
-) -> Plan {
+pub(super) fn answer(session: &mut Session, command: &Command, message: &[u8], out: &mut Vec<u8>) -> Plan {
     let mut args = Args::of(message);
     let count = args.left();
     args.next();
@@ -100,22 +84,9 @@ pub(super) fn answer(
             None => out.extend_from_slice(b"+PONG\r\n"),
         },
         "echo" => append_bulk(first.unwrap_or_default(), out),
-        "hello" => hello(version, session, message, out),
-        "auth" if count > 3 => out.extend_from_slice(SYNTAX),
-        "auth" => append_error(
-            "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
-             configuration is correct?",
-            out,
-        ),
-        "select" => match integer(first.unwrap_or_default()) {
-            Some(0) => out.extend_from_slice(OK),
-            Some(1..DATABASES) => append_error(
-                "ERR the proxy serves one database: give it a pool of its own",
-                out,
-            ),
-            Some(_) => append_error("ERR DB index is out of range", out),
-            None => append_error("ERR value is not an integer or out of range", out),
-        },
+        "hello" => return hello(session, message, out),
+        "auth" => return access::auth(session, message, out),
+        "select" => return access::select(session, first.unwrap_or_default(), out),
         "quit" => {
             out.extend_from_slice(OK);
             return Plan::Close;
@@ -142,49 +113,52 @@ pub(super) fn reset(session: &mut Session) {
     session.form = 0;
     session.step = 0;
     session.plans_all = false;
+    access::begin(session);
     if session.lease == Lease::Kept {
         session.lease = Lease::Spoilt;
     }
 }
 
 /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`.
-fn hello(version: &AtomicU64, session: &mut Session, message: &[u8], out: &mut Vec<u8>) {
+fn hello(session: &mut Session, message: &[u8], out: &mut Vec<u8>) -> Plan {
     let mut args = Args::of(message);
     args.next();
     let form = match args.text().map(integer) {
         None => session.form,
         Some(Some(2)) => 0,
         Some(Some(3)) => 1,
-        Some(Some(_)) => return append_error("NOPROTO unsupported protocol version", out),
-        Some(None) => return append_error("ERR Protocol version is not an integer or out of range", out),
+        Some(Some(_)) => {
+            append_error("NOPROTO unsupported protocol version", out);
+            return Plan::Answer;
+        }
+        Some(None) => {
+            append_error("ERR Protocol version is not an integer or out of range", out);
+            return Plan::Answer;
+        }
     };
-    let mut name = None;
+    let (mut name, mut said) = (None, None);
     while let Some(option) = args.text() {
         match (option.to_ascii_lowercase().as_slice(), args.left()) {
-            (b"auth", 2..) => {
-                return append_error(
-                    "WRONGPASS invalid username-password pair or user is disabled.",
-                    out,
-                );
-            }
+            (b"auth", 2..) => said = args.text().zip(args.text()),
             (b"setname", 1..) => name = args.text(),
             _ => {
                 let option = String::from_utf8_lossy(option);
-                return append_error(&format!("ERR Syntax error in HELLO option '{option}'"), out);
+                append_error(&format!("ERR Syntax error in HELLO option '{option}'"), out);
+                return Plan::Answer;
             }
         }
     }
-    if let Some(name) = name
-        && !set_name(session, name, out)
-    {
-        return;
+    if name.is_some_and(|name| !is_name(name)) {
+        append_error(BAD_NAME, out);
+        return Plan::Answer;
     }
-    session.form = form;
-    session.login.clear();
-    if form > 0 {
-        session.login.extend_from_slice(login::RESP3);
+    if let Some(plan) = access::hello(session, form, said, out) {
+        return plan;
     }
-    let (server, version) = login::server(version);
+    if let Some(name) = name {
+        State::set_note(session, NAME, name);
+    }
+    let (server, version) = login::server(session.reach.version);
     append_map(form, 7, out);
     for (field, value) in [("server", server), ("version", &*version)] {
         append_bulk(field.as_bytes(), out);
@@ -200,20 +174,14 @@ fn hello(version: &AtomicU64, session: &mut Session, message: &[u8], out: &mut V
     }
     append_bulk(b"modules", out);
     append_number(b'*', 0, out);
+    Plan::Answer
 }
 
-/// Sets the client's name. Returns false, and appends the error, if it cannot be a name.
-fn set_name(session: &mut Session, name: &[u8], out: &mut Vec<u8>) -> bool {
-    let is_good = name.iter().all(|byte| matches!(byte, b'!'..=b'~'));
-    if is_good {
-        State::set_note(session, NAME, name);
-    } else {
-        append_error(
-            "ERR Client names cannot contain spaces, newlines or special characters.",
-            out,
-        );
-    }
-    is_good
+const BAD_NAME: &str = "ERR Client names cannot contain spaces, newlines or special characters.";
+
+/// May a client be called this?
+fn is_name(name: &[u8]) -> bool {
+    name.iter().all(|byte| matches!(byte, b'!'..=b'~'))
 }
 
 /// Answers a subcommand of `CLIENT`.
@@ -221,8 +189,11 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
     let first = first.unwrap_or_default();
     match sub {
         "setname" => {
-            if set_name(session, first, out) {
+            if is_name(first) {
+                State::set_note(session, NAME, first);
                 out.extend_from_slice(OK);
+            } else {
+                append_error(BAD_NAME, out);
             }
         }
         "getname" => match State::note(session, NAME) {
@@ -239,7 +210,8 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
                 }
             };
             let text = second.unwrap_or_default();
-            if text.iter().all(|byte| matches!(byte, b'!'..=b'~')) {
+            if is_name(text) {
+                session.has_named_library |= part == LIBRARY && !text.is_empty();
                 State::set_note(session, part, text);
                 out.extend_from_slice(OK);
             } else {
@@ -255,8 +227,10 @@ fn client(session: &mut Session, sub: &str, first: Option<&[u8]>, second: Option
             let [name, library, version] = [NAME, LIBRARY, LIBRARY_VERSION]
                 .map(|part| String::from_utf8_lossy(State::note(session, part)).into_owned());
             let (id, protocol) = (session.id, session.form + 2);
-            let line =
-                format!("id={id} name={name} db=0 resp={protocol} lib-name={library} lib-ver={version}\n");
+            let database = Who::of(session).database.unwrap_or(session.reach.database);
+            let line = format!(
+                "id={id} name={name} db={database} resp={protocol} lib-name={library} lib-ver={version}\n"
+            );
             append_bulk(line.as_bytes(), out);
         }
         // NO-EVICT is about the memory of a connection to a server, which no client has for itself.
@@ -357,16 +331,10 @@ fn keys(message: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends what is answered where several members would each answer for themselves.
-pub(super) fn instead_of_one(
-    version: &AtomicU64,
-    session: &Session,
-    command: &Command,
-    message: &[u8],
-    out: &mut Vec<u8>,
-) {
+pub(super) fn instead_of_one(session: &Session, command: &Command, message: &[u8], out: &mut Vec<u8>) {
     match command.name {
         "info" => {
-            let (server, version) = login::server(version);
+            let (server, version) = login::server(session.reach.version);
             let own = match server {
                 "valkey" => format!("server_name:valkey\r\nvalkey_version:{version}\r\n"),
                 _ => String::new(),

@@ -30,7 +30,7 @@ fn has_failed(shares: &Shares<'_>, out: &mut Vec<u8>) -> bool {
 }
 
 /// Appends an error in place of what was appended since `begin`: a server has answered something else.
-fn malformed(begin: usize, out: &mut Vec<u8>) {
+pub(super) fn malformed(begin: usize, out: &mut Vec<u8>) {
     out.truncate(begin);
     super::append_error(&format!("ERR {MALFORMED}"), out);
 }

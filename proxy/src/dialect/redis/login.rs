@@ -1,48 +1,103 @@
-//! The proxy's login at a server: `HELLO` with the version of the protocol, credentials, and a name.
-
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+//! The proxy's login at a server: `HELLO` with the version of the protocol, credentials, and a name; then the
+//! database.
 
 use proxima_wire::{
-    message::{Message, Parse, Parsed},
-    resp::{Expect, reply},
+    message::{Message, Outcome, Parse, Parsed},
+    resp::{Expect, append_number, reply},
 };
 
+use super::{
+    append_bulk,
+    who::{User, Who},
+};
 use crate::dialect::{Conversation, Login, MALFORMED};
 
-/// The login of RESP3 clients, in the words of a session. An empty one is RESP2.
-pub(super) const RESP3: &[u8] = b"3";
-
+/// The name of the proxy's connections at servers.
+const NAME: &[u8] = b"proxima";
 /// The flag of a packed version that is Valkey's.
 const VALKEY: u64 = 1 << 63;
 
-/// Takes one step.
-pub(super) fn step(
-    version: &AtomicU64,
-    conversation: &mut Conversation,
-    bytes: &[u8],
-    out: &mut Vec<u8>,
-) -> Login {
+/// Takes one step. `step` counts the replies that are due, plus 1.
+pub(super) fn step(conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
+    let who = Who::decode(&conversation.login);
     if conversation.step == 0 {
-        conversation.step = 1;
-        let protocol = if *conversation.login == *RESP3 { "3" } else { "2" };
-        let hello = format!("*4\r\n$5\r\nHELLO\r\n$1\r\n{protocol}\r\n$7\r\nSETNAME\r\n$7\r\nproxima\r\n");
-        out.extend_from_slice(hello.as_bytes());
-        return Login::More { used: 0 };
+        conversation.step = 1 + begin(&who, conversation, out);
     }
-    match reply(&mut Parse::default(), Expect::Reply, bytes) {
-        Parsed::Head(Message::Last(head)) => {
-            let Some(said) = bytes.get(..head.len() as usize) else {
-                return Login::More { used: 0 };
-            };
-            if head.outcome.is_error() {
-                let text = String::from_utf8_lossy(said.trim_ascii());
-                return Login::Refused(text.trim_start_matches('-').to_owned());
+    let mut used = 0;
+    while conversation.step > 1 {
+        let rest = bytes.get(used..).unwrap_or_default();
+        let said = match reply(&mut Parse::default(), Expect::Reply, rest) {
+            Parsed::Head(Message::Last(head)) => {
+                rest.get(..head.len() as usize).map(|said| (head.outcome, said))
             }
-            version.store(packed(said), Relaxed);
-            Login::Ready { used: said.len() }
+            Parsed::Head(Message::Part(_) | Message::Push(_)) | Parsed::More => None,
+            Parsed::Bad(_) => return Login::Refused(MALFORMED.into()),
+        };
+        let Some((outcome, said)) = said else {
+            return Login::More { used };
+        };
+        if outcome.is_error() {
+            return refused(&who, outcome, said);
         }
-        Parsed::Head(Message::Part(_) | Message::Push(_)) | Parsed::More => Login::More { used: 0 },
-        Parsed::Bad(_) => Login::Refused(MALFORMED.into()),
+        if let version @ 1.. = packed(said) {
+            conversation.version = version;
+        }
+        used += said.len();
+        conversation.step -= 1;
+    }
+    Login::Ready { used }
+}
+
+/// Appends the requests of the login. Returns their number.
+fn begin(who: &Who, conversation: &Conversation, out: &mut Vec<u8>) -> u32 {
+    let own = conversation.own.as_deref();
+    let (user, password) = match &who.user {
+        User::Pool => (
+            own.map_or(&[][..], |own| &own.user),
+            own.and_then(|own| own.password.as_deref()),
+        ),
+        // Until a client has logged in, the server says to each of its requests what it thinks of that.
+        User::Nobody if who.form == 0 => return 0,
+        User::Nobody => (&[][..], None),
+        User::Named { user, password } => (&user[..], Some(&password[..])),
+    };
+    append_number(b'*', if password.is_some() { 7 } else { 4 }, out);
+    append_bulk(b"HELLO", out);
+    append_bulk(if who.form == 0 { b"2" } else { b"3" }, out);
+    if let Some(password) = password {
+        append_bulk(b"AUTH", out);
+        append_bulk(if user.is_empty() { b"default" } else { user }, out);
+        append_bulk(password, out);
+    }
+    append_bulk(b"SETNAME", out);
+    append_bulk(NAME, out);
+    let database = who.database.or(own.map(|own| own.database)).unwrap_or(0);
+    if database == 0 {
+        return 1;
+    }
+    append_number(b'*', 2, out);
+    append_bulk(b"SELECT", out);
+    append_bulk(database.to_string().as_bytes(), out);
+    2
+}
+
+/// A server has answered an error to the login.
+fn refused(who: &Who, outcome: Outcome, said: &[u8]) -> Login {
+    let is_clients_own = who.user != User::Pool || who.database.is_some();
+    match outcome {
+        // The server cannot serve anybody now, whoever asks.
+        Outcome::Busy | Outcome::TryAgain => {
+            let text = String::from_utf8_lossy(said.trim_ascii());
+            Login::Refused(text.trim_start_matches('-').to_owned())
+        }
+        _ if is_clients_own && said.starts_with(b"-NOAUTH") => {
+            Login::Denied(b"-NOAUTH Authentication required.\r\n".to_vec())
+        }
+        _ if is_clients_own => Login::Denied(said.to_vec()),
+        _ => {
+            let text = String::from_utf8_lossy(said.trim_ascii());
+            Login::Rejected(format!("login refused: {}", text.trim_start_matches('-')))
+        }
     }
 }
 
@@ -70,10 +125,9 @@ fn packed(said: &[u8]) -> u64 {
     }
 }
 
-/// The name and the version of the server that was logged in to last. Before that it is the oldest one whose
-/// commands are known.
-pub(super) fn server(version: &AtomicU64) -> (&'static str, String) {
-    let packed = match version.load(Relaxed) {
+/// The name and the version of a server that has told this; 0: the oldest one whose commands are known.
+pub(super) fn server(packed: u64) -> (&'static str, String) {
+    let packed = match packed {
         0 => 7 << 32,
         packed => packed,
     };
@@ -84,8 +138,6 @@ pub(super) fn server(version: &AtomicU64) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU64;
-
     use super::{packed, server};
 
     #[test]
@@ -101,7 +153,7 @@ mod tests {
             ),
             ("nonsense", ("redis", "7.0.0")),
         ] {
-            let (name, version) = server(&AtomicU64::new(packed(said.as_bytes())));
+            let (name, version) = server(packed(said.as_bytes()));
             assert_eq!((name, version.as_str()), expected, "{said:?}");
         }
     }

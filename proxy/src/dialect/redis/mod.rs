@@ -7,40 +7,32 @@
 //! A client chooses the version of the protocol (`HELLO`). RESP3 has lanes of its own, as a version belongs
 //! to a connection.
 
+mod access;
+mod declared;
 mod here;
 mod join;
 mod login;
+mod scan;
 mod sessions;
 mod state;
-
-use std::sync::atomic::AtomicU64;
+mod who;
 
 use proxima_wire::{
     message::{Class, Outcome, Parse, Parsed, Reply, Request, Span},
-    resp::{self, Args, Command, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
+    resp::{self, Args, Command, DECLARED, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
 };
 
-use super::{Conversation, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED};
+use super::{
+    Conversation, DeclaredCommands, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED,
+};
 
 /// The Redis dialect.
-#[derive(Debug, Default)]
-pub struct Redis {
-    /// The version of the server that was logged in to last, packed.
-    version: AtomicU64,
-}
-
-impl Redis {
-    /// Redis as Proxima speaks it.
-    pub const fn new() -> Self {
-        Self {
-            version: AtomicU64::new(0),
-        }
-    }
-}
+#[derive(Debug)]
+pub struct Redis;
 
 /// The names of all commands, and of what is none.
-static NAMES: [&str; Command::COUNT as usize + 3] = {
-    let mut names = [""; Command::COUNT as usize + 3];
+static NAMES: [&str; Command::COUNT as usize + 4] = {
+    let mut names = [""; Command::COUNT as usize + 4];
     let known = Command::names();
     let mut number = 0;
     while number < known.len() {
@@ -50,8 +42,13 @@ static NAMES: [&str; Command::COUNT as usize + 3] = {
     names[UNKNOWN as usize] = "unknown";
     names[INLINE as usize] = "inline";
     names[TRANSACTION as usize] = "transaction";
+    names[DECLARED as usize] = "declared";
     names
 };
+
+/// The error for `SORT` with patterns where there are several servers.
+const PATTERN: &str = "CROSSSLOT the keys that BY and GET name may be at other servers: sort without them, or at the \
+                       only server of a pool";
 
 /// A request that every healthy server answers with `+PONG`.
 const PROBE: &[u8] = b"*1\r\n$4\r\nPING\r\n";
@@ -64,6 +61,13 @@ fn number(name: &str) -> u16 {
 /// The reply to a look-up that finds nothing.
 fn null(form: u16) -> &'static [u8] {
     if form == 0 { b"$-1\r\n" } else { b"_\r\n" }
+}
+
+/// Appends a string.
+fn append_bulk(text: &[u8], out: &mut Vec<u8>) {
+    resp::append_number(b'$', text.len() as i64, out);
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends an error line. Control characters would end it.
@@ -133,11 +137,38 @@ impl Dialect for Redis {
         resp::append_number(b'*', args as i64, &mut message);
         let filling = std::iter::repeat_n(&b"1"[..], args - 2);
         for word in [command.name.as_bytes(), key].into_iter().chain(filling) {
-            resp::append_number(b'$', word.len() as i64, &mut message);
-            message.extend_from_slice(word);
-            message.extend_from_slice(b"\r\n");
+            append_bulk(word, &mut message);
         }
         Some(message)
+    }
+
+    fn may_repeat(&self, command: u16) -> bool {
+        Command::of(command).is_some_and(|command| command.class == Class::Read)
+    }
+
+    fn resolve(&self, declared: &DeclaredCommands, request: &Request, message: &[u8]) -> Option<Request> {
+        declared::resolve(declared, request, message)
+    }
+
+    fn error_word<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
+        let words = reply.strip_prefix(b"-").unwrap_or_default();
+        words.split(u8::is_ascii_whitespace).next().unwrap_or_default()
+    }
+
+    fn library<'a>(&self, session: &'a Session) -> &'a [u8] {
+        state::State::note(session, state::LIBRARY)
+    }
+
+    fn class_of(&self, command: u16) -> Option<&'static str> {
+        Some(match Command::of(command)?.class {
+            Class::Read => "read",
+            Class::Write => "write",
+            Class::Delete => "delete",
+            Class::Arithmetic => "arithmetic",
+            Class::Touch => "touch",
+            Class::Admin => "admin",
+            Class::Session => "session",
+        })
     }
 
     fn looks_up(&self, command: u16) -> bool {
@@ -161,6 +192,9 @@ impl Dialect for Redis {
         if request.command == TRANSACTION {
             return Plan::Spread;
         }
+        if request.command == DECLARED {
+            return declared::plan(request, message, out);
+        }
         let mut args = Args::of(message);
         let count = args.left();
         let command = Command::of(request.command).filter(|command| command.takes(count));
@@ -171,15 +205,23 @@ impl Dialect for Redis {
         match command.served {
             Served::Transaction | Served::Channels => sessions::begin(session, command, count, out),
             _ if request.extra_timeout > 0 => sessions::begin(session, command, count, out),
-            Served::Here => here::answer(&self.version, session, command, message, out),
-            Served::Key | Served::Split(_) if !request.more_keys.is_empty() => Plan::Spread,
-            Served::Key | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
-            Served::Each(_) => Plan::Everywhere,
-            Served::Alone | Served::Walk => {
-                here::instead_of_one(&self.version, session, command, message, out);
+            Served::Here => here::answer(session, command, message, out),
+            // The codec has found that a pattern names keys.
+            Served::Pattern if request.class == Class::Session => {
+                append_error(PATTERN, out);
                 Plan::Alone
             }
-            Served::Refused | Served::Container => {
+            Served::Key | Served::Pattern | Served::Split(_) if !request.more_keys.is_empty() => Plan::Spread,
+            Served::Key | Served::Pattern | Served::Split(_) | Served::Any | Served::Channel => Plan::Route,
+            Served::Each(_) => Plan::Everywhere,
+            Served::Walk if session.reach.is_one => Plan::Route,
+            Served::Walk => Plan::Visit,
+            Served::Alone => {
+                here::instead_of_one(session, command, message, out);
+                Plan::Alone
+            }
+            Served::Own if session.reach.is_one => sessions::own(session),
+            Served::Own | Served::Refused | Served::Container => {
                 let name = command.name.replace('|', " ").to_uppercase();
                 append_error(&format!("ERR {name} is not served: {}", command.reason), out);
                 Plan::Answer
@@ -188,6 +230,9 @@ impl Dialect for Redis {
     }
 
     fn keys(&self, request: &Request, message: &[u8], take: &mut dyn FnMut(Span)) {
+        if request.command == DECLARED {
+            return declared::each_key(request, message, take);
+        }
         if request.command != TRANSACTION {
             if let Some(command) = Command::of(request.command) {
                 resp::each_key(command, message, false, take);
@@ -205,6 +250,7 @@ impl Dialect for Redis {
     fn spread(&self, request: &Request) -> Option<&'static Join> {
         match Command::of(request.command)?.served {
             Served::Split(combine) | Served::Each(combine) => Some(join::of(combine)),
+            Served::Walk => Some(&Join::Shares(scan::answer)),
             _ => None,
         }
     }
@@ -218,6 +264,10 @@ impl Dialect for Redis {
     ) {
         let step = Command::of(request.command).map_or(1, |command| command.positions[2].max(1)) as usize;
         resp::append_part(message, step, keys, out);
+    }
+
+    fn visit(&self, message: &[u8], numbers: &[u16], out: &mut Vec<u8>) -> Option<usize> {
+        scan::visit(message, numbers, out)
     }
 
     fn apart(
@@ -245,15 +295,20 @@ impl Dialect for Redis {
         true
     }
 
-    fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
-        sessions::answered(session, command);
+    fn answered(&self, session: &mut Session, command: u16, reply: &Reply, _: &[u8]) {
+        sessions::answered(session, command, reply.outcome.is_error());
     }
 
     fn pushed(&self, session: &mut Session, bytes: &[u8]) {
         sessions::pushed(session, bytes);
     }
 
+    fn admit(&self, session: &mut Session, _: &[u8], _: &mut Vec<u8>) -> Login {
+        access::begin(session);
+        Login::Ready { used: 0 }
+    }
+
     fn login(&self, conversation: &mut Conversation, bytes: &[u8], out: &mut Vec<u8>) -> Login {
-        login::step(&self.version, conversation, bytes, out)
+        login::step(conversation, bytes, out)
     }
 }

@@ -8,11 +8,11 @@
 //! before it waits until they are answered ([`Plan::Later`]).
 
 use proxima_wire::{
-    message::Request,
-    resp::{Args, Command, Served, TRANSACTION, integer},
+    message::{Class, Request},
+    resp::{Args, Command, DECLARED, Served, TRANSACTION, integer},
 };
 
-use super::{append_error, here};
+use super::{PATTERN, access, append_error, declared, here};
 use crate::dialect::{Lease, Plan, Session};
 
 /// The client is between `MULTI` and `EXEC`.
@@ -27,6 +27,12 @@ const WATCHING: u32 = 1 << 3;
 const SUBSCRIBED: u32 = 1 << 4;
 /// What was sent on the client's own lane may not be answered yet.
 const SETTLING: u32 = 1 << 5;
+/// The client has not said the listener's password.
+const LOCKED: u32 = 1 << 6;
+/// The client has a lane for good, on which the server keeps more than a transaction.
+const OWNING: u32 = 1 << 7;
+/// What the server keeps for the client as long as one of these is set.
+const KEEPS: u32 = BOUND | WATCHING | SUBSCRIBED | OWNING;
 /// One confirmation of a subscription that is still to come.
 const CONFIRMATION: u32 = 1 << 8;
 
@@ -49,6 +55,26 @@ fn is(session: &Session, bit: u32) -> bool {
     session.step & bit != 0
 }
 
+/// The client has to say the listener's password.
+pub(super) fn lock(session: &mut Session) {
+    set(session, LOCKED);
+}
+
+/// The client has said the listener's password.
+pub(super) fn unlock(session: &mut Session) {
+    clear(session, LOCKED);
+}
+
+/// Has the client to say the listener's password?
+pub(super) fn is_locked(session: &Session) -> bool {
+    is(session, LOCKED)
+}
+
+/// What comes next waits until the client's own lane has answered.
+pub(super) fn settle(session: &mut Session) {
+    set(session, SETTLING);
+}
+
 /// Plans a request of a client with a state. `None`: the state makes no difference to it.
 pub(super) fn plan(
     session: &mut Session,
@@ -56,6 +82,9 @@ pub(super) fn plan(
     message: &[u8],
     out: &mut Vec<u8>,
 ) -> Option<Plan> {
+    if is(session, LOCKED) {
+        return access::refuse(request, message, out);
+    }
     if is(session, SETTLING) {
         if !session.is_idle {
             return Some(Plan::Later);
@@ -85,6 +114,18 @@ pub(super) fn plan(
             }
         };
     }
+    if is(session, OWNING)
+        && let Some(plan) = owning(session, request, command, message, out)
+    {
+        return Some(plan);
+    }
+    if is(session, SUBSCRIBED) && session.form != 0 && session.step >= CONFIRMATION {
+        let stays = matches!(served, Some(Served::Channels | Served::Here));
+        if !stays {
+            // It must not reach the server before the subscriptions that the client has asked for.
+            return Some(Plan::Later);
+        }
+    }
     if is(session, WATCHING) {
         if request.command == TRANSACTION {
             if !session.is_idle {
@@ -102,6 +143,44 @@ pub(super) fn plan(
         }
     }
     None
+}
+
+/// Plans a request of a client that has a lane for good. The server sees there what it would see without a
+/// proxy. `None`: the proxy answers.
+fn owning(
+    session: &mut Session,
+    request: &Request,
+    command: Option<&'static Command>,
+    message: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<Plan> {
+    let count = Args::of(message).left();
+    let is_known = command.is_some_and(|command| command.takes(count) && is_kept(command));
+    if request.command == TRANSACTION || request.command == DECLARED || is_known {
+        return Some(Plan::Dedicated);
+    }
+    let command = command.filter(|command| command.served == Served::Channels && command.takes(count))?;
+    Some(begin(session, command, count, out))
+}
+
+/// Does this command of a client have to be answered by the server that keeps a connection for it?
+fn is_kept(command: &Command) -> bool {
+    match command.served {
+        Served::Here => matches!(command.name, "ping" | "echo" | "select"),
+        Served::Refused | Served::Container | Served::Channels => false,
+        _ => true,
+    }
+}
+
+/// Gives the client a lane for good.
+pub(super) fn own(session: &mut Session) -> Plan {
+    if !session.is_idle {
+        return Plan::Later;
+    }
+    clear(session, WATCHING);
+    set(session, OWNING);
+    session.lease = Lease::Kept;
+    Plan::Dedicated
 }
 
 /// The client's own lane gets its last request: whatever comes next waits for the reply.
@@ -125,6 +204,14 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
         append_error("ERR MULTI calls can not be nested", out);
         return Plan::Close;
     }
+    if request.command == DECLARED && request.class == Class::Session {
+        set(session, DOOMED);
+        declared::refuse(message, out);
+        return Plan::Answer;
+    }
+    if request.command == DECLARED {
+        return queue(session, out);
+    }
     let mut args = Args::of(message);
     let count = args.left();
     let command = Command::of(request.command).filter(|command| command.takes(count));
@@ -145,7 +232,13 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
             here::reset(session);
             out.extend_from_slice(b"+RESET\r\n");
         }
-        _ if command.is_shareable() => return queue(session, out),
+        "sort" | "sort_ro" if request.class == Class::Session && !session.reach.is_one => {
+            set(session, DOOMED);
+            append_error(PATTERN, out);
+        }
+        _ if command.is_shareable() || session.reach.is_one && is_of_one(command) => {
+            return queue(session, out);
+        }
         name => {
             set(session, DOOMED);
             let name = name.replace('|', " ").to_uppercase();
@@ -153,6 +246,11 @@ fn within(session: &mut Session, request: &Request, message: &[u8], out: &mut Ve
         }
     }
     Plan::Answer
+}
+
+/// May the only member queue this command, although several could not?
+fn is_of_one(command: &Command) -> bool {
+    matches!(command.served, Served::Each(_) | Served::Walk | Served::Alone)
 }
 
 /// Sends a command to be queued by the server.
@@ -212,6 +310,8 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
         }
         ("unwatch", _) => out.extend_from_slice(b"+OK\r\n"),
         _ if session.lease == Lease::Clean && !session.is_idle => return Plan::Later,
+        // What went by another lane may be a message to this very channel.
+        (_, Served::Channels) if !session.is_idle => return Plan::Later,
         ("watch", _) => {
             set(session, WATCHING);
             session.lease = Lease::Kept;
@@ -234,10 +334,11 @@ pub(super) fn begin(session: &mut Session, command: &Command, count: u32, out: &
 }
 
 /// Notes a reply on the client's own lane.
-pub(super) fn answered(session: &mut Session, command: u16) {
+pub(super) fn answered(session: &mut Session, command: u16, is_error: bool) {
+    access::answered(session, is_error);
     let name = Command::of(command).map_or("", |command| command.name);
     let ends = command == TRANSACTION || matches!(name, "exec" | "discard" | "unwatch");
-    if ends && session.lease == Lease::Kept && session.step & (SUBSCRIBED | WATCHING | BOUND) == 0 {
+    if ends && session.lease == Lease::Kept && session.step & KEEPS == 0 {
         session.lease = Lease::Clean;
     }
 }
@@ -257,7 +358,7 @@ pub(super) fn pushed(session: &mut Session, bytes: &[u8]) {
     if count == Some(0) {
         session.step %= CONFIRMATION;
         clear(session, SUBSCRIBED);
-        if session.step & (WATCHING | BOUND) == 0 {
+        if session.step & KEEPS == 0 {
             session.lease = Lease::Clean;
         }
     }

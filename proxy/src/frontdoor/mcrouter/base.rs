@@ -9,7 +9,7 @@ use std::{
 use super::{error::OptionError, flags::Flags, settings::NEVER};
 use crate::config::{
     check_address, listen_address,
-    schema::{Config, Embedded, Limits, Listener, Permissions, Protocol, Route},
+    schema::{Access, Config, Embedded, Limits, Listener, Permissions, Protocol, Route},
 };
 
 /// The configuration without its pools and routes.
@@ -77,6 +77,7 @@ pub(super) fn path(flags: &Flags, option: &str) -> Option<PathBuf> {
 fn listeners(flags: &Flags) -> Result<Vec<Listener>, OptionError> {
     let listener = |address| Listener {
         protocol: Protocol::MEMCACHED,
+        access: Access::Open,
         permissions: Permissions::default(),
         address,
         route: Route::Null,

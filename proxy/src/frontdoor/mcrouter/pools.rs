@@ -17,7 +17,7 @@ use crate::config::{
     document::{Name, Node, Value, shortened},
     file,
     reading::Reading,
-    schema::{Algorithm, Eject, Hash, Pool, Protocol, Server, Source},
+    schema::{Algorithm, Dedicated, Eject, Hash, Login, Pool, Protocol, Server, Source},
     suggest,
 };
 
@@ -145,6 +145,8 @@ impl Pools {
             eject: self.eject.clone(),
             keep_routing_prefix: object.take("keep_routing_prefix", cx, flag)?.unwrap_or(false),
             replicated: None,
+            login: Login::default(),
+            dedicated: Dedicated::DEFAULT,
         };
         let error_on_empty = object.take("error_on_empty", cx, flag)?.unwrap_or(true);
         let tags = object.take("tags", cx, list(text))?;

@@ -21,8 +21,8 @@ use proxima_wire::hash::{Distribution, DistributionError};
 use self::maker::Maker;
 use super::tree::{Leaf, Node, Tree};
 use crate::{
-    config::schema::{Config, Protocol, Route, Server},
-    dialect::{Dialects, Spoken},
+    config::schema::{Config, DeclaredCommand, Protocol, Route, Server},
+    dialect::{Declared, DeclaredCommands, Dialects, Spoken},
     members::{AddressError, Member, Registry},
 };
 
@@ -187,6 +187,7 @@ impl<'a> Compiler<'a> {
             .collect();
         let tree = Tree {
             has_fleet_pool: Maker::has_fleet_pool(&nodes),
+            declared: declared(self.config),
             nodes,
             roots,
             numbers,
@@ -194,6 +195,15 @@ impl<'a> Compiler<'a> {
         };
         Ok(Compiled { tree, warnings })
     }
+}
+
+/// The commands that a configuration declares.
+fn declared(config: &Config) -> DeclaredCommands {
+    let commands = config.commands.iter().map(|(name, command)| {
+        let &DeclaredCommand { arity, keys, class } = command;
+        (name.clone().into_bytes(), Declared { arity, keys, class })
+    });
+    commands.collect()
 }
 
 fn spoken(dialects: Dialects, protocol: Protocol) -> Result<Spoken, CompileError> {

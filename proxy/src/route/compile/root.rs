@@ -1,7 +1,13 @@
 //! The entry of a listener's requests, and their protocol.
 
+use std::sync::Arc;
+
 use super::{CompileError, maker::Maker, spoken};
-use crate::route::tree::{Leaf, Node, Root, Wait};
+use crate::{
+    config::schema,
+    dialect::Access,
+    route::tree::{Leaf, Node, Root, Wait},
+};
 
 impl Maker<'_, '_> {
     /// The entry of the requests of the listener at `address`.
@@ -29,9 +35,11 @@ impl Maker<'_, '_> {
         let members: Vec<_> = members.collect();
         Ok(Root {
             node,
+            access: listener.map_or(Access::Open, |listener| access(&listener.access)),
             spoken,
             has_store: members.iter().any(Option::is_none),
             reach: members.into_iter().flatten().collect(),
+            visits: self.numbered(&children),
             is_plain: self.is_plain(node),
             fanout: self.fanout(node),
             broadcast: self.push(Node::Gather {
@@ -56,5 +64,17 @@ impl Maker<'_, '_> {
             }),
             None => Ok(()),
         }
+    }
+}
+
+/// What the clients of a listener must say. A password that was not read lets nobody in.
+fn access(access: &schema::Access) -> Access {
+    match access {
+        schema::Access::Open => Access::Open,
+        schema::Access::Pass => Access::Pass,
+        schema::Access::Password(password) => match &password.secret {
+            Some(secret) => Access::Password(Arc::clone(secret.bytes())),
+            None => Access::Password([].into()),
+        },
     }
 }

@@ -1,6 +1,8 @@
 //! Facts about nodes that are made: members, distances, fan-out.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{CompileError, maker::Maker};
 use crate::{
@@ -8,6 +10,9 @@ use crate::{
     members::{Distance, Member},
     route::tree::{Leaf, Node, NodeId},
 };
+
+/// Numbers of nodes are below this: with one added they fit in 15 bits.
+const NUMBERS: u16 = (1 << 15) - 1;
 
 impl Maker<'_, '_> {
     pub(super) fn member_at(&self, node: NodeId) -> Option<&Arc<Member>> {
@@ -91,6 +96,26 @@ impl Maker<'_, '_> {
             }
         }
         Ok(found)
+    }
+
+    /// These nodes with their numbers, in ascending order. The names of a member and its pool make its number.
+    /// If two members have the same, one of them takes the next number that is free.
+    pub(super) fn numbered(&self, nodes: &[NodeId]) -> Vec<(u16, NodeId)> {
+        let name = |&node: &NodeId| match self.member_at(node) {
+            Some(member) => format!("{}/{}", member.pool.name, member.name),
+            None => String::new(),
+        };
+        let mut named: Vec<_> = nodes.iter().map(|node| (name(node), *node)).collect();
+        named.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut numbered = BTreeMap::new();
+        for (name, node) in named {
+            let mut number = (xxh3_64(name.as_bytes()) % u64::from(NUMBERS)) as u16;
+            while numbered.len() < usize::from(NUMBERS) && numbered.contains_key(&number) {
+                number = (number + 1) % NUMBERS;
+            }
+            numbered.insert(number, node);
+        }
+        numbered.into_iter().collect()
     }
 
     /// The distance of the nearest leaf below this node.

@@ -1,9 +1,13 @@
 //! What a worker counts. The counts are plain numbers that belong to the worker; on request it hands out a
 //! copy.
 
+mod named;
+
 use std::collections::BTreeMap;
 
 use proxima_wire::message::Outcome;
+
+pub use self::named::NamedCounts;
 
 use crate::members::{MemberId, PoolId};
 
@@ -83,6 +87,12 @@ pub struct MemberMetrics {
     pub failures: u64,
     /// Writes that this copy missed because they went on without it.
     pub skipped: u64,
+    /// Requests that had to wait for a dedicated lane.
+    pub dedicated_waited: u64,
+    /// Requests that got no dedicated lane in time.
+    pub dedicated_refused: u64,
+    /// Gauge, filled in when the metrics are handed out: dedicated lanes that a client has.
+    pub dedicated: u64,
     /// Gauge, filled in when the metrics are handed out: open lanes to this member.
     pub lanes: u64,
     /// Gauge, filled in when the metrics are handed out: requests on these lanes that are not answered.
@@ -101,6 +111,9 @@ impl MemberMetrics {
         self.errors += other.errors;
         self.failures += other.failures;
         self.skipped += other.skipped;
+        self.dedicated_waited += other.dedicated_waited;
+        self.dedicated_refused += other.dedicated_refused;
+        self.dedicated += other.dedicated;
         self.lanes += other.lanes;
         self.waiting += other.waiting;
     }
@@ -238,6 +251,12 @@ pub struct Metrics {
     pub shortages: [u64; 2],
     /// Requests that went on to another child after an error or a miss.
     pub failovers: u64,
+    /// Requests that were divided among members, or sent to all, and whose replies became one.
+    pub joins: u64,
+    /// Error replies to clients by their first word, in protocols whose errors have one.
+    pub errors: NamedCounts,
+    /// How often clients have named their library, by its name.
+    pub libraries: NamedCounts,
     /// Messages of servers that no request had asked for.
     pub pushes: u64,
     /// Counts about the fleet.
@@ -320,6 +339,9 @@ impl Metrics {
         self.lanes_opened += other.lanes_opened;
         (self.shortages.iter_mut().zip(other.shortages)).for_each(|(mine, theirs)| *mine += theirs);
         self.failovers += other.failovers;
+        self.joins += other.joins;
+        self.errors.add(&other.errors);
+        self.libraries.add(&other.libraries);
         self.pushes += other.pushes;
         self.fleet.add(&other.fleet);
         self.open_clients += other.open_clients;

@@ -1,0 +1,66 @@
+//! Logins: what the proxy says to servers, and what clients must say to the proxy.
+
+use std::{fmt, path::PathBuf, sync::Arc};
+
+/// A password. Nothing shows it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(Arc<[u8]>);
+
+impl Secret {
+    /// This password.
+    pub fn new(password: &[u8]) -> Self {
+        Self(password.into())
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Where a password is, and the password once it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Password {
+    /// Where it is.
+    pub source: PasswordSource,
+    /// The password; `None`: it is not read yet.
+    pub secret: Option<Secret>,
+}
+
+/// Where a password is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PasswordSource {
+    /// In this file, without the line end behind it.
+    File(PathBuf),
+    /// In the environment, by this name.
+    Variable(String),
+}
+
+/// How the proxy logs in at the servers of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Login {
+    /// The user; `None`: the servers' default one.
+    pub user: Option<String>,
+    /// The password; `None`: the servers ask for none.
+    pub password: Option<Password>,
+    /// The number of the database.
+    pub database: u32,
+}
+
+/// What the clients of a listener must say before they are served.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    #[default]
+    Open,
+    /// This password.
+    Password(Password),
+    /// What the servers ask for: a client's login is passed on to them.
+    Pass,
+}

@@ -1,0 +1,20 @@
+//! Commands that the configuration declares, because the codec's tables do not know them.
+
+use std::collections::HashMap;
+
+use proxima_wire::message::Class;
+
+/// A command that the configuration declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The number of its words with its name; negative: at least.
+    pub arity: i32,
+    /// The positions of its first key, of its last, and the step between keys. A negative last one is counted
+    /// from the end; without keys all are 0.
+    pub keys: [i32; 3],
+    /// What it does to the data.
+    pub class: Class,
+}
+
+/// Declared commands by their names in small letters.
+pub type DeclaredCommands = HashMap<Vec<u8>, Declared>;
