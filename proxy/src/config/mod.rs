@@ -44,5 +44,5 @@ pub use error::{ConfigError, Diagnostic};
 pub(crate) use form::check_address;
 pub use form::{BadAddress, BadListenAddress, listen_address, listen_socket};
 pub(crate) use load::version_hash;
-pub use load::{BUILT_IN, Loaded, built_in, load, parse};
+pub use load::{BUILT_IN, BUILT_IN_REDIS, Loaded, built_in, load, parse};
 pub use overrides::Overrides;

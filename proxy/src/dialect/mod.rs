@@ -4,6 +4,7 @@
 
 mod copied;
 mod dialects;
+mod embedded;
 mod failed;
 mod join;
 mod memcache;
@@ -20,6 +21,7 @@ use proxima_wire::message::{Bad, Class, NextKey, Outcome, Parse, Parsed, Reply, 
 pub use self::{
     copied::Copied,
     dialects::{Dialects, Spoken},
+    embedded::Embedded,
     failed::Failed,
     join::{Join, Shares},
     memcache::Memcache,
@@ -428,9 +430,9 @@ pub trait Dialect: Send + Sync {
         None
     }
 
-    /// Can the store in this process answer the protocol's requests? By default it cannot: a route to that
-    /// store is refused.
-    fn is_embedded(&self) -> bool {
-        false
+    /// The server in this process that answers the protocol's requests. By default there is none: a route to
+    /// the store is refused.
+    fn embedded(&self) -> Option<Embedded> {
+        None
     }
 }

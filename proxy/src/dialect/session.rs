@@ -20,6 +20,8 @@ pub struct Session {
     pub id: u64,
     /// Every earlier request of the client is answered.
     pub is_idle: bool,
+    /// The client's listener leads to the embedded store, and nowhere else.
+    pub is_embedded: bool,
     /// The client has said something that changes the meaning even of a read, write or delete of one key:
     /// each is planned too.
     pub plans_all: bool,

@@ -10,6 +10,7 @@
 mod here;
 mod join;
 mod login;
+mod near;
 mod sessions;
 mod state;
 
@@ -20,7 +21,7 @@ use proxima_wire::{
     resp::{self, Args, Command, Expect, INLINE, Limits, Served, TRANSACTION, UNKNOWN},
 };
 
-use super::{Conversation, Dialect, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED};
+use super::{Conversation, Dialect, Embedded, Failed, Join, Login, Message, Piece, Plan, Session, UNASKED};
 
 /// The Redis dialect.
 #[derive(Debug, Default)]
@@ -153,6 +154,9 @@ impl Dialect for Redis {
                 false => Plan::Close,
             };
         }
+        if session.is_embedded {
+            return near::plan(&self.version, session, request, message, out);
+        }
         if session.step != 0
             && let Some(plan) = sessions::plan(session, request, message, out)
         {
@@ -243,6 +247,10 @@ impl Dialect for Redis {
         resp::commands(message).for_each(|_| append_error(&text, out));
         append_error(sessions::ABORTED, out);
         true
+    }
+
+    fn embedded(&self) -> Option<Embedded> {
+        Some(Embedded::Redis)
     }
 
     fn answered(&self, session: &mut Session, command: u16, _: &Reply, _: &[u8]) {
